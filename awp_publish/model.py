@@ -66,7 +66,7 @@ class Idempotency:
 
 @dataclass(frozen=True, slots=True)
 class Authentication:
-    """How callers identify themselves (agent.json section 7, AWAS `authentication`), derived from a site's options.
+    """The ways in which callers identify themselves (agent.json section 7, AWAS `authentication`), of a site's options.
 
     `token_expiry` is a duration such as "24h"; `refresh_endpoint` and the values of `endpoints` are paths or URLs.
     `authorization_servers` are the issuer identifiers of those that issue tokens for this site (RFC 9728 section 2).
@@ -182,7 +182,7 @@ EXTENDED_DOCUMENTS: Final = frozenset({"agent_json", "awas", "woa"})
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """Where one input of an action travels in the HTTP request behind it.
+    """The place of one input of an action in the HTTP request behind it.
 
     `wire_name` is the name there (a header's name, a form field's). `location` "body" means that this input is the
     whole JSON body; `spans_segments` that a path parameter may contain slashes.
@@ -202,7 +202,7 @@ class RouteCredential(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """Where the application's own routing leads: the route's template, with its convertors, and what answers there.
+    """The end of the application's own routing: the route's template, with its convertors, and what answers there.
 
     `endpoint` is None where an application keeps its routes to itself.
     """
@@ -316,17 +316,17 @@ class Action:
 
     @property
     def is_public(self) -> bool:
-        """Whether everybody may know of it."""
+        """Return True if everybody may know of it."""
         return self.is_approved and self.audience == PUBLIC
 
     def is_for(self, scopes: frozenset[str] | None) -> bool:
-        """Whether a caller with these scopes may know of it; None for nobody known."""
+        """Return True if a caller with these scopes may know of it; None for nobody known."""
         if not self.is_approved or self.audience == PUBLIC:
             return self.is_approved
         return scopes is not None and (self.audience == KNOWN or self.audience in scopes)
 
     def is_exposed_at(self, door: str) -> bool:
-        """Whether it is offered at one of DOORS; what is none of them offers everything."""
+        """Return True if it is offered at one of DOORS; what is none of them offers everything."""
         return self.expose is None or door in self.expose or door not in DOORS
 
     @property
@@ -336,12 +336,12 @@ class Action:
 
     @property
     def way(self) -> Target | None:
-        """What its calls are sent to through the application: its route or its entry; None for a plain function."""
+        """The target of its calls through the application: its route or its entry; None for a plain function."""
         return self.target or self.entry
 
     @property
     def remembers(self) -> bool:
-        """Whether its calls leave something behind, which a store in memory forgets when its process ends."""
+        """Return True if its calls leave something behind, which a store in memory forgets when its process ends."""
         return self.is_background or self.needs_confirmation or self.idempotency is not None
 
     @property
@@ -370,7 +370,7 @@ class Action:
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether a call that was cut off may be made again.
+        """Return True if a call that was cut off may be made again.
 
         Reads, what is idempotent, and DELETE (RFC 9110 section 9.2.2). An idempotency key alone says nothing of the
         handler: it is we who keep a second call from it.
@@ -440,7 +440,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """How something is done on the site, for agents to read before they do it (agentskills.io).
+    """A text about how something is done on the site, for agents to read before they do it (agentskills.io).
 
     `facts` are the front matter of its SKILL.md. `files` are the bytes of all its files by their path in the skill,
     SKILL.md first.
@@ -470,7 +470,7 @@ class Event:
     audience: str = PUBLIC
 
     def is_for(self, scopes: frozenset[str] | None) -> bool:
-        """Whether a caller with these scopes may know of it; None for nobody known."""
+        """Return True if a caller with these scopes may know of it; None for nobody known."""
         return self.audience == PUBLIC or (scopes is not None and (self.audience == KNOWN or self.audience in scopes))
 
 
@@ -479,7 +479,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Locator:
-    """Where something stands in a page: a CSS selector, narrowed by role, accessible name or text (V1, target).
+    """A place in a page: a CSS selector, narrowed by role, accessible name or text (V1, target).
 
     All that is given holds together. `fallbacks` are selectors that are tried when the first one finds nothing.
     """
@@ -580,13 +580,13 @@ class Attachment:
     at: Place
     label: str
     description: str | None = None
-    placement: str = "afterend"
+    placement: Literal["beforebegin", "afterbegin", "beforeend", "afterend"] = "afterend"
     opens: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PageCheck:
-    """What must be visible in a page for its declarations to be true."""
+    """The things that must be visible in a page for its declarations to be true."""
 
     description: str
     visible: Sequence[Place]
@@ -635,7 +635,7 @@ class Page:
 
     @property
     def is_template(self) -> bool:
-        """Whether the page has several addresses; such pages stand in no list of addresses."""
+        """Return True if the page has several addresses; such pages stand in no list of addresses."""
         return "{" in self.path
 
 
@@ -707,7 +707,7 @@ class OpenApi:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteFacts:
-    """What a site says about itself, as declared."""
+    """The facts that a site declares about itself."""
 
     name: str
     description: str
@@ -755,7 +755,7 @@ class Catalog:
     openapi: OpenApi | None = None
 
     def publishes(self, protocol: str) -> bool:
-        """Whether the documents of a protocol are published, as far as they are fit for this site."""
+        """Return True if the documents of a protocol are published, as far as they are fit for this site."""
         return protocol not in self.left_out
 
     @property
@@ -834,7 +834,7 @@ class Catalog:
         return next((door for door in self.doors if door.protocol == protocol), None)
 
     def is_guarded(self, action: Action) -> bool:
-        """Whether a gate of ours stands in front of an action, or hands something out that another one asks for."""
+        """Return True if a gate of ours stands before an action, or hands something out that another one asks for."""
         asks_who = action.auth_required and not action.route_authenticates
         limit = self.site.rate_limit or action.rate_limit
         gates = limit, action.idempotency, action.needs_confirmation, action.requires, action.is_required, asks_who

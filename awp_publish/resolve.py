@@ -102,7 +102,7 @@ def _ways(routes: Sequence[Route]) -> list[str]:
 
 
 def listing(known: Iterable[str], wanted: str = "") -> str:
-    """What there is, for a message: the nearest to what was wanted first, and not too many."""
+    """Return what there is, for a message: the nearest to what was wanted first, and not too many."""
     names = sorted(set(known))
     near = get_close_matches(wanted, names, n=3) if wanted else []
     ordered = [*near, *(name for name in names if name not in near)]
@@ -158,7 +158,7 @@ def title_of(identifier: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """What a call of an action reaches, a route's target, a hidden one or a function, and what it takes and gives."""
+    """The goal of calls of an action, a route's target, a hidden one or a function, and what it takes and gives."""
 
     operation: Operation
     target: Target | None = None
@@ -173,7 +173,7 @@ class Behind:
 def describe_route_action(
     subject: str, chosen: tuple[Route, str], options: ActionSettings, credential_headers: Collection[str] = ()
 ) -> Behind:
-    """What a route takes and gives; declared `inputs` and `outputs` take precedence. Raises DeclarationError.
+    """Return what a route takes and gives; declared `inputs` and `outputs` take precedence. Raises DeclarationError.
 
     `credential_headers` are those in which the site itself looks for who calls.
     """
@@ -238,7 +238,7 @@ def _with_inputs(subject: str, operation: Operation, chosen: tuple[Route, str], 
 
 
 def _understand(declared: object, chosen: tuple[Route, str], mode: Mode) -> Operation | None:
-    """What only the route's framework can read."""
+    """Return what only the route's framework can read."""
     route, method = chosen
     return route.understand(declared, method, mode) if route.understand is not None and declared is not None else None
 
@@ -251,7 +251,7 @@ def describe_function_action(
     path: str,
     credential_headers: Collection[str] = (),
 ) -> Behind:
-    """What a function without a route takes and gives, its hidden route at `path` if it needs one.
+    """Return what a function without a route takes and gives, its hidden route at `path` if it needs one.
 
     Raises DeclarationError.
     """
@@ -429,7 +429,7 @@ class Inclusion:
 
 @dataclass(slots=True)
 class Included:
-    """What all inclusions of a site have taken, as actions and as pages, and what they left out."""
+    """All that the inclusions of a site have taken, as actions and as pages, and what they left out."""
 
     actions: list[Action] = field(default_factory=list)
     pages: dict[str, Route] = field(default_factory=dict)

@@ -455,6 +455,11 @@ def compile_schema(schema: JsonObject, asserts_formats: bool = False) -> "Valida
     Raises UnusableSchema if the schema is not valid JSON Schema 2020-12 or refers outside of itself.
     """
     root = dict(schema)
+    with contextlib.suppress(TypeError):  # of numbers that are too large, for instance
+        text = orjson.dumps(root)
+        # What the meta-schema says is all there is to know, and most schemas of a site are never used.
+        if b'"$' not in text and b'"pattern' not in text and jsonschema_rs.meta.is_valid(root):
+            return Validator(root, None, asserts_formats)
     try:
         return Validator(root, _compile(root, asserts_formats=asserts_formats), asserts_formats)
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError, TypeError) as error:
@@ -468,28 +473,33 @@ class Validator:
     follows every alternative of every union. So what is wrong is found by a walk of our own, which has a budget.
     """
 
-    def __init__(self, schema: dict[str, object], engine: Engine, asserts_formats: bool = False) -> None:
+    def __init__(self, schema: dict[str, object], engine: Engine | None, asserts_formats: bool = False) -> None:
+        """`engine` is None for a schema without references, which is compiled when the first instance is looked at."""
         self._schema = schema
         self._engine = engine
         self._asserts_formats = asserts_formats
         self._walker: _Walker | None = None
-        self.is_valid: Callable[[object], bool] = engine.is_valid
-        self._has_readings = _branches_recursively(schema)
-        if self._has_readings:
+        self.is_valid: Callable[[object], bool] = self._compile_and_check if engine is None else engine.is_valid
+        self._has_readings = engine is not None and _branches_recursively(schema)
+        if engine is not None and self._has_readings:
             readings = _Readings(schema)
             self.is_valid = lambda instance: engine.is_valid(instance) and readings.are_few(instance)
 
+    def _compile_and_check(self, instance: object) -> bool:
+        self.is_valid = _compile(self._schema, asserts_formats=self._asserts_formats).is_valid
+        return self.is_valid(instance)
+
     def __call__(self, instance: object) -> tuple[Violation, ...]:
-        """What is wrong with an instance, the first MAX_VIOLATIONS; () if nothing is."""
+        """Return what is wrong with an instance, the first MAX_VIOLATIONS; () if nothing is."""
         return () if self.is_valid(instance) else self.describe(instance)[0]
 
     def describe(self, instance: object, elsewhere: Mapping[str, str] = NOTHING) -> tuple[tuple[Violation, ...], int]:
-        """What is wrong with an instance that does not conform: the first MAX_VIOLATIONS, and how many more there are.
+        """Return the first MAX_VIOLATIONS of an instance that does not conform, and how many more there are.
 
         There may be even more where the budget ends first. `elsewhere` says where members belong that are often put
         into an instance by mistake.
         """
-        if self._has_readings and self._engine.is_valid(instance):
+        if self._engine is not None and self._has_readings and self._engine.is_valid(instance):
             return (Violation("", "is nested too deeply: it could be read in too many ways"),), 0
         if self._walker is None:
             self._walker = _Walker(self._schema, self._asserts_formats)
@@ -823,7 +833,7 @@ class _Walker:
         self._secrets: dict[tuple[str, bool], bool] = {}
 
     def describe(self, instance: object, elsewhere: Mapping[str, str]) -> tuple[tuple[Violation, ...], int]:
-        """What is wrong with an instance that does not conform, and how many more were found."""
+        """Return what is wrong with an instance that does not conform, and how many more were found."""
         walk = _Walk(elsewhere)
         self._describe(walk, "", instance, (), False)
         return tuple(walk.found), walk.count - len(walk.found)
@@ -1022,7 +1032,7 @@ class _Walker:
         return "", {}
 
     def _closeness(self, at: str, value: dict[str, object] | list[object]) -> tuple[int, int, int, int]:
-        """How much of an object or list fits an alternative: the deepest match is the largest."""
+        """Return how much of an object or list fits an alternative: the deepest match is the largest."""
         kind = self._resolved(at)
         if isinstance(value, list):
             items = f"{self._address(at)}/items"
@@ -1055,7 +1065,7 @@ class _Walker:
         return self._resolved(target) if target is not None else part if isinstance(part, Mapping) else {}
 
     def _noun(self, kind: JsonObject, value: object, depth: int = 0) -> str:
-        """What a schema allows, as a noun phrase."""
+        """Return what a schema allows, as a noun phrase."""
         if values := _values(kind):
             return _one_of(values, value)
         if (name := kind.get("format")) and self._asserts_formats and str(name) in _FORMAT_NOUNS:
@@ -1120,7 +1130,7 @@ def _values(kind: JsonObject) -> list[object]:
 
 
 def _is_among(value: object, allowed: Sequence[object]) -> bool:
-    """Whether a value is one of a few, as JSON compares them: true is not 1."""
+    """Return True if a value is one of a few, as JSON compares them: true is not 1."""
     return any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in allowed)
 
 

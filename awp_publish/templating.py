@@ -35,7 +35,7 @@ ALTERNATE: Final = "alternate"
 """The relation of what can be read in a page's place."""
 
 OPENAPI_TYPE: Final = "application/json"
-"""What frameworks serve their OpenAPI document as."""
+"""The type with which frameworks serve their OpenAPI document."""
 
 P = ParamSpec("P")
 
@@ -92,7 +92,7 @@ def head_links(catalog: Catalog, protocols: Sequence[Published] = ALL) -> str:
 
 
 def robots_lines(catalog: Catalog) -> str:
-    """What robots.txt may say of the site's pages for agents: lines that are each ended, or nothing.
+    """Return the lines of robots.txt about the site's pages for agents, each ended; none where there are none.
 
     They belong to no group of user agents, so they may stand anywhere in the file.
     """
@@ -345,7 +345,7 @@ def result_attributes(catalog: Catalog, action_id: str, styles: Sequence[Style] 
 
 
 def _is_told(action: Action) -> bool:
-    """Whether a page says of an action what everybody may read: where it is called without any envelope."""
+    """Return True for an action of which a page may tell: everybody may call it, and without any envelope."""
     return action.is_public and action.is_exposed_at("plain")
 
 

@@ -57,7 +57,7 @@ def find_openapi(app: object) -> OpenApi | None:
 
 
 def find_injector(app: object) -> Injector | None:
-    """What fills in the dependencies of functions without a route; None where the application's framework cannot."""
+    """Return what fills in the dependencies of functions without a route; None where the framework cannot."""
     fastapi_module = sys.modules.get("fastapi")
     target = routed(app)
     if fastapi_module is None or not isinstance(target, fastapi_module.FastAPI):
@@ -79,7 +79,7 @@ class Routed(NamedTuple):
 
 
 def find_arrival(app: object, scope: Scope, prefix: str = "") -> Routed | None:
-    """Where the application's own routing leads a request, asked of its routes in their order; None for nowhere.
+    """Return where the application's own routing leads a request, asked of its routes in their order; None for nowhere.
 
     What takes the request with another method only is nowhere. An application that keeps its routes to itself, or
     compares them itself, is one place.
@@ -169,7 +169,7 @@ def asks_for_host(app: object) -> bool:
 
 
 def _in_order(app: object) -> Iterable[tuple[Any, BaseRoute]] | None:
-    """What decides whether a route matches, and the route, in the order in which they are tried; None if not shown."""
+    """Pairs of what decides whether a route matches, and the route, in the order of trying them; None if not shown."""
     target = routed(app)
     routes = getattr(target, "routes", None)
     if callable(getattr(target, TELLS_ROUTES, None)) or not isinstance(routes, list):

@@ -80,7 +80,11 @@ def walk_fastapi(app: FastAPI, prefix: str, walk: Walk, is_outermost: bool) -> I
 def _rehearse(app: FastAPI, context: DescribedRoute, method: str) -> object:
     """Give a route's security a hidden route of its own, which does nothing; its endpoint, None without security."""
     endpoint = cast(Callable[..., object], context.endpoint)
-    hints = _hints_of(endpoint)
+    *_, written = layers_of(endpoint)
+    try:
+        hints: dict[str, object] = get_type_hints(written, include_extras=True)
+    except (NameError, TypeError, AttributeError):
+        hints = {}
     parameters = [
         one.replace(kind=one.KEYWORD_ONLY, annotation=hints.get(name, one.annotation))
         for name, one in inspect.signature(endpoint).parameters.items()
@@ -119,14 +123,6 @@ def _add_rehearsal(
     return rehearsed
 
 
-def _hints_of(function: object) -> dict[str, object]:
-    *_, written = layers_of(function)
-    try:
-        return get_type_hints(written, include_extras=True)
-    except (NameError, TypeError, AttributeError):
-        return {}
-
-
 def _depends_of(parameter: inspect.Parameter) -> Callable[..., object] | None:
     """The dependency of a parameter: named by its mark, or the class that it is annotated with."""
     kind: Any = parameter.annotation
@@ -139,7 +135,7 @@ def _depends_of(parameter: inspect.Parameter) -> Callable[..., object] | None:
 
 
 def _is_security(dependency: Callable[..., object], path: str) -> bool:
-    """Whether a dependency, or one of its own, looks for credentials."""
+    """Return True if a dependency, or one of its own, looks for credentials."""
     try:
         flat = list(_flat(get_dependant(path=path, call=dependency)))
     except Exception:  # whatever FastAPI says of it, it says of the route too
@@ -151,7 +147,7 @@ def _is_security(dependency: Callable[..., object], path: str) -> bool:
 
 
 def openapi_of(app: FastAPI) -> OpenApi | None:
-    """Where the application serves its OpenAPI document, None if it does not."""
+    """Return where the application serves its OpenAPI document, None if it does not."""
     return OpenApi(app.openapi_url, app.openapi_version) if app.openapi_url else None
 
 
@@ -299,7 +295,7 @@ def _trimmed(schema: JsonObject, definitions: JsonObject, include: object, exclu
 
 
 def _told(names: object, name: str) -> object:
-    """What pydantic's include or exclude says of a member: True, what it says of its members, or None for nothing."""
+    """Return what pydantic's include or exclude says of a member: True, a table of its members, or None for nothing."""
     if isinstance(names, Mapping):
         found = names.get(name)
         return True if found is ... or found is True else found or None
@@ -345,7 +341,7 @@ class FastApiInjector:
 
     @property
     def is_general(self) -> bool:
-        """Whether the application was made with `FastAPI(dependencies=[...])`."""
+        """Return True if the application was made with `FastAPI(dependencies=[...])`."""
         return bool(self._app.router.dependencies)
 
     def register(self, function: Callable[..., object], described: Described, path: str) -> tuple[Operation, Arrival]:

@@ -94,7 +94,7 @@ _MARKS: Final = ("Depends", "Header", "Cookie")
 
 
 def _marked(value: object) -> str:
-    """What a default, or what stands beside a type, tells of where a value comes from; "" for nothing."""
+    """Return what a default, or what stands beside a type, tells of where a value comes from; "" for nothing."""
     params = sys.modules.get("fastapi.params")
     marks = [mark for mark in _MARKS if params is not None and isinstance(value, getattr(params, mark))]
     return type(value).__name__ if marks else ""
@@ -236,7 +236,7 @@ class Injector(Protocol):
 
     @property
     def is_general(self) -> bool:
-        """Whether the application has dependencies that hold for whatever it does."""
+        """Return True if the application has dependencies that hold for whatever it does."""
 
     def register(self, function: Callable[..., object], described: Described, path: str) -> tuple[Operation, Arrival]:
         """Give a function a hidden route, which takes the function's own inputs and those of its dependencies.

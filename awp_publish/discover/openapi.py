@@ -159,6 +159,13 @@ def read_operation(
     status, outputs = _read_responses(as_object(operation.get("responses")), components)
     # The alternatives in which a caller may authenticate, each one scheme or several. `{}` among them is "nobody".
     asked = as_objects(operation.get("security", security))
+    # Pages and redirects are for people: every answer that is no refusal has to be JSON or empty.
+    answers_json = True
+    for kind, response in as_object(operation.get("responses")).items():
+        if str(kind)[:1] in ("2", "3"):
+            content = as_object(components.follow(response).get("content"))
+            is_json = all("json" in name and "jsonl" not in name for name in content)
+            answers_json = answers_json and is_json and str(kind)[:1] == "2"
     read = Operation(
         taken.schema(components),
         outputs,
@@ -169,7 +176,7 @@ def read_operation(
         _text(operation.get("summary")),
         _text(operation.get("operationId")),
         taken.needs_authorization,
-        answers_json=_answers_json(as_object(operation.get("responses")), components),
+        answers_json=answers_json,
     )
     if not asked:
         return read
@@ -194,7 +201,7 @@ def read_operation(
 
 
 def credential_of(scheme: JsonObject) -> RouteCredential | None:
-    """Where a security scheme looks: its header, cookie or member of the query; all but `apiKey` in Authorization."""
+    """The header, cookie or member of the query in which a security scheme looks; all but `apiKey` in Authorization."""
     kind, place, name = scheme.get("type"), scheme.get("in"), str(scheme.get("name"))
     if kind in ("http", "oauth2", "openIdConnect"):
         return RouteCredential("header", "authorization")
@@ -214,7 +221,7 @@ _SECRET_HEADER: Final = re.compile(
 
 
 def is_secret_header(name: str) -> bool:
-    """Whether a header, in lower case, is called as those with credentials are: `x-token`, `api-key`."""
+    """Return True if a header, in lower case, is called as those with credentials are: `x-token`, `api-key`."""
     return _SECRET_HEADER.fullmatch(name) is not None
 
 
@@ -322,7 +329,7 @@ def _read_parameters(taken: _Taken, operation: JsonObject, components: Component
 
 
 def _as_sent(schema: dict[str, object], required: bool) -> dict[str, object]:
-    """What a query, a form or a header can carry: null or an empty list leaves nothing there, so the default counts."""
+    """A schema as a query, a form or a header carries it: null or an empty list leaves nothing, the default counts."""
     if not required and schema.get("default") in (None, [], {}):
         return schema
     if schema.get("type") == "array":
@@ -440,15 +447,6 @@ def _read_responses(responses: JsonObject, components: Components) -> tuple[int,
         outputs = schemas[0]
     number = int(found[0][0]) if found[0][0].isdigit() else 200
     return number, with_definitions(outputs, components.definitions(names))
-
-
-def _answers_json(responses: JsonObject, components: Components) -> bool:
-    """Whether every answer that is no refusal is JSON or empty: pages and redirects are for people."""
-    for status, response in responses.items():
-        content, kind = as_object(components.follow(response).get("content")), str(status)[:1]
-        if kind == "3" or (kind == "2" and not all("json" in name and "jsonl" not in name for name in content)):
-            return False
-    return True
 
 
 def _text(value: object) -> str | None:

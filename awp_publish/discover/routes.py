@@ -72,7 +72,7 @@ def _method_called(handler: object) -> object:
 
 
 def identity_of(handler: object) -> object:
-    """What makes two mentions of a handler the same one; equality and hashing are the handler's own affair.
+    """Return what makes two mentions of a handler the same one; equality and hashing are the handler's own affair.
 
     A bound method is made anew each time it is looked up.
     """
@@ -117,7 +117,7 @@ def docstring_of(handler: object) -> str | None:
 
 
 def answers_json(handler: object) -> bool | None:
-    """Whether a handler is annotated to answer JSON in every case (`-> JSONResponse`); None if nothing tells.
+    """Return True if a handler is annotated to answer JSON in every case (`-> JSONResponse`); None if nothing tells.
 
     Responses are told by their `media_type`, as Starlette's have it, or as Django's by their name.
     """
@@ -151,7 +151,7 @@ _NO_HTML: Final = frozenset(
 
 
 def answers_html(handler: object) -> bool:
-    """Whether a handler answers with a page: it is annotated so, or makes answers of no other kind in its body."""
+    """Return True if a handler answers with a page: it is annotated so, or makes no other answers in its body."""
     function = next(
         (layer for layer in layers_of(handler) if inspect.isfunction(layer) and not hasattr(layer, "__wrapped__")), None
     )
@@ -175,7 +175,7 @@ _SIGN: Final = re.compile(
 
 
 def signs_in(route: "Route") -> bool:
-    """Whether a route signs its caller in or out, as its name or the end of its path says."""
+    """Return True if a route signs its caller in or out, as its name or the end of its path says."""
     end = next((part for part in reversed(route.path.split("/")) if part and "{" not in part), "")
     words = (re.sub(r"(?<=[a-z0-9])(?=[A-Z])|\W+", "_", one).lower().strip("_") for one in (end, route.name))
     return any(_SIGN.fullmatch(word) is not None for word in words)

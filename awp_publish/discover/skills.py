@@ -56,7 +56,8 @@ def read_skill(
         raise DeclarationError(subject, "has neither a folder nor a text.", "Give one as the second argument.")
     facts, body = read_front_matter(subject, text)
     if facts is None:
-        said = description or told or _first_paragraph(body)
+        paragraphs = (part for part in re.split(r"\n\s*\n", body.strip()) if part)
+        said = description or told or next((part for part in paragraphs if not part.lstrip().startswith("#")), "")
         if not said:
             raise DeclarationError(subject, "does not say what it is for.", 'Give description="...".')
         facts = {"name": name, "description": " ".join(said.split())[:LONGEST_DESCRIPTION]}
@@ -105,11 +106,6 @@ def _read_folder(subject: str, folder: Path) -> dict[str, bytes]:
     if MANIFEST not in files:
         raise DeclarationError(subject, f"the folder {folder} has no {MANIFEST}.", "Write one.")
     return files
-
-
-def _first_paragraph(text: str) -> str:
-    parts = re.split(r"\n\s*\n", text.strip())
-    return next((part for part in parts if part and not part.lstrip().startswith("#")), "")
 
 
 def quoted(text: str) -> str:

@@ -63,12 +63,13 @@ def render(catalog: Catalog) -> dict[str, object]:
     # Section 7.
     auth: dict[str, object] = {"type": "none"}
     declared, required = site.authentication, [action.id for action in actions if action.auth_required]
-    schemes = schemes_of_routes(catalog)
+    schemes, methods = schemes_of_routes(catalog), methods_of_schemes(catalog)
     if declared is not None or required or schemes:
         auth = {
             "required_for": required,
             "optional_for": [action.id for action in actions if not action.auth_required],
-            "type": (declared and declared.type) or _type_of(catalog),
+            "type": (declared and declared.type)
+            or next((name for method, name in _TYPES.items() if method in methods), None),
             "token_expiry": declared and declared.token_expiry,
             "refresh_endpoint": declared and located_if(catalog, declared.refresh_endpoint),
             "x-credentials": credentials_of(catalog),
@@ -162,12 +163,6 @@ def _protocols(catalog: Catalog) -> dict[str, object]:
 
 _TYPES: Final = {"oauth": "oauth2", "api_key": "api_key", "bearer": "bearer"}
 """How section 7 calls the kinds of authentication, in the order in which one of several is named."""
-
-
-def _type_of(catalog: Catalog) -> str | None:
-    """The kind that the routes' schemes are of; None where section 7 has no word for it."""
-    methods = methods_of_schemes(catalog)
-    return next((name for method, name in _TYPES.items() if method in methods), None)
 
 
 def _action(catalog: Catalog, action: Action, entities: "Entities") -> dict[str, object]:

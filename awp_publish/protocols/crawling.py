@@ -1,4 +1,4 @@
-"""What crawlers read: robots.txt, sitemap.xml and sitemap.md, security.txt, auth.md.
+"""Files for crawlers: robots.txt, sitemap.xml and sitemap.md, security.txt, auth.md.
 
 Each is a fallback: a file of the application's own comes first. robots.txt is RFC 9309 with the lines that a site asks
 for by `Site(robots=Robots(...))`: Content-Signal (contentsignals.org), Content-Usage (AIPREF), License (RSL 1.0). The

@@ -164,7 +164,7 @@ def signature(inputs: JsonObject) -> str:
 
 
 def _kind(facts: JsonObject) -> str:
-    """What a value may be, in a word; nothing for a text."""
+    """Return the kind of a value in a word; nothing for a text."""
     choices = facts.get("enum", [facts["const"]] if "const" in facts else None)
     if isinstance(choices, Sequence) and not isinstance(choices, str):
         shown = [str(choice) if isinstance(choice, str) else _json(choice) for choice in choices[:MOST_CHOICES]]

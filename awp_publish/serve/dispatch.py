@@ -16,6 +16,7 @@ import mimetypes
 import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from http.cookies import SimpleCookie
@@ -161,7 +162,12 @@ def _read_refusal(call: Call, status: int, fields: Fields, body: bytes, codes: M
         return HandlerRedirected(
             f"Action {action.id} answered {status} with a redirect.", members={"location": location} if location else {}
         )
-    document = _parse(fields.get(b"content-type", b""), body)
+    content_type, document = fields.get(b"content-type", b""), cast(object, None)
+    if _is_json(content_type):
+        with suppress(orjson.JSONDecodeError):
+            document = orjson.loads(body)
+    elif content_type.startswith(b"text/plain"):
+        document = body.decode("utf-8", "replace")
     if status >= 500 or status < 300:
         kind: type[Problem] = HandlerUnavailable if status == 503 else HandlerFailed
         words = f"Action {action.id} failed. The site's log has the cause under this request_id."
@@ -199,15 +205,6 @@ def _shows_credentials(call: Call) -> bool:
     }
     known = (*call.action.route_credentials, RouteCredential("header", "authorization"))
     return any(one.name in places[one.place] for one in known)
-
-
-def _parse(content_type: bytes, body: bytes) -> object:
-    if _is_json(content_type):
-        try:
-            return orjson.loads(body)
-        except orjson.JSONDecodeError:
-            return None
-    return body.decode("utf-8", "replace") if content_type.startswith(b"text/plain") else None
 
 
 def _lacking_headers(call: Call, document: object) -> list[str]:

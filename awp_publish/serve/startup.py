@@ -164,7 +164,7 @@ def _warning(check: str, message: str, hint: str) -> Finding:
 
 
 def is_first_worker() -> bool:
-    """Whether this process is the first, or the only one, of those that a server started with this application.
+    """Return True if this process is the first, or the only one, of those that a server started with this application.
 
     A worker that takes the place of another one is none: what it would say was said.
     """

@@ -41,7 +41,7 @@ class Command(BaseCommand):
     help = "List, call, check, show or export what the site publishes to agents; run its background jobs."
     requires_system_checks = ("agents",)
 
-    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:  # type: ignore[override]
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         parser = super().create_parser(prog_name, subcommand, **kwargs)
         parser.__class__ = Parser  # Django makes one of its own, and asks nobody which
         return parser
