@@ -5,6 +5,7 @@ from io import StringIO
 from types import FunctionType
 
 import pytest
+from awp_publish_django.management.commands.agents import Command
 from awp_publish_django.project import DjangoProject
 from awp_publish_django.publication import get_publication
 from django.conf.urls.static import static
@@ -56,7 +57,7 @@ def about(request: HttpRequest) -> HttpResponse:
 
 
 def written(title: str) -> HttpResponse:
-    return render(None, "order.html", {"title": title})
+    return render(HttpRequest(), "order.html", {"title": title})
 
 
 @require_GET
@@ -284,10 +285,12 @@ def test_a_decorated_view_with_format_suffixes_is_one_action():
     assert [one.target.path for one in own.catalog.actions if one.target] == ["/snippets/"]
 
 
-def test_the_command_calls_an_action_as_an_agent_would():
+def test_the_command_calls_an_action_as_an_agent_would(capsys):
     told = StringIO()
     call_command("agents", "call", "book_cover", "pk=7", stdout=told)
     assert json.loads(told.getvalue()) == {"cover": "7"}
+    Command().run_from_argv(["manage.py", "agents", "--skip-checks", "call", "book_cover", "--key", "k-1", "pk=7"])
+    assert json.loads(capsys.readouterr().out) == {"cover": "7"}
     for wrong, words in (
         (["nothing"], "There are:"),
         (["book_cover"], "INVALID_INPUT"),
