@@ -34,16 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if options.command is None:
         parser.error("no command is given")
-    # What stands behind an option argparse leaves over, where it may be left out: awp-publish init --force django x.py
-    name = {"call": "given", "check": "target", "approve": "names", "init": "file", "show": "path"}.get(options.command)
-    if rest and name is not None and not any(one.startswith("-") for one in rest):
-        if isinstance(before := getattr(options, name), list):
-            setattr(options, name, before + rest)
-            rest = []
-        elif before is None:
-            setattr(options, name, rest.pop(0))
-    if rest:
-        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    if unknown := take_rest(options, rest):
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     try:
         return run(console, options)
     except BrokenPipeError:  # whoever reads has seen enough: awp-publish show ... | head
@@ -56,6 +48,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         return 130
+
+
+def take_rest(options: argparse.Namespace, rest: list[str]) -> list[str]:
+    """Take names behind an option, which argparse leaves over: `init --force django x.py`. Return what is unknown."""
+    name = {"call": "given", "check": "target", "approve": "names", "init": "file", "show": "path"}.get(options.command)
+    if rest and name is not None and not any(one.startswith("-") for one in rest):
+        if isinstance(before := getattr(options, name), list):
+            setattr(options, name, before + rest)
+            return []
+        if before is None:
+            setattr(options, name, rest[0])
+            return rest[1:]
+    return rest
 
 
 def run(console: Console, options: argparse.Namespace) -> int:

@@ -40,7 +40,7 @@ logger: Final = logging.getLogger("awp_publish")
 
 KEPT_SECONDS: Final = 86_400.0
 MAX_KEPT: Final = 1_000
-"""How long an event can be read, and how many of one audience."""
+"""The time for which an event can be read, and the number of those of one audience."""
 
 MAX_BYTES: Final = 245_760
 """Bytes of a payload: what is delivered has to stay below 256 KiB (SEP-3415, Delivery profile)."""
@@ -118,7 +118,7 @@ class Batch(NamedTuple):
 
 @dataclass(slots=True)
 class _Group:
-    """What waits to be appended to one log."""
+    """Entries that wait to be appended to one log."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     waiting: list["_Entry"] = field(default_factory=list)
@@ -439,6 +439,7 @@ class Events:
         positions: Positions | None,
         arguments: Mapping[str, object] | None = None,
         seconds: float = 1.0,
+        since: datetime | None = None,
     ) -> AsyncGenerator[Batch, None]:
         """Yield what happens after `positions`, and at least every so many `seconds` an empty batch.
 
@@ -457,7 +458,7 @@ class Events:
             while True:
                 woken.clear()
                 try:
-                    batch = await self.read(event, logs, positions, arguments=arguments)
+                    batch = await self.read(event, logs, positions, since=since, arguments=arguments)
                     positions = batch.positions
                 except StoreUnavailable:
                     batch = Batch((), positions or {}, positions or {})
@@ -492,7 +493,11 @@ def read_audience(subject: str, given: str | Principal) -> str:
         return f"principal:{given.id}"
     if isinstance(given, str) and given in (PUBLIC, KNOWN):
         return given
-    if isinstance(given, str) and given.startswith(("principal:", "scope:")) and given.partition(":")[2]:
+    if isinstance(given, str) and given.startswith(("principal:", "scope:")):
+        if not given.partition(":")[2]:
+            raise DeclarationError(
+                subject, f"audience: {given!r} names nobody.", 'Write "principal:ID" or "scope:NAME".'
+            )
         return given
     return f"scope:{check(subject, AUDIENCE, given, 'audience')}"
 

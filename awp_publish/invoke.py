@@ -157,7 +157,9 @@ class Observer:
             self._tell(_facts(door, request_id, "", "", problem, perf_counter()))
 
     def _tell(self, facts: dict[str, object]) -> None:
-        _write(facts)
+        if access_logger.isEnabledFor(logging.INFO):
+            # JSON keeps one call on one line, whatever is in an id or input. The facts are in `record.call` too.
+            access_logger.info("%s", orjson.dumps(facts, default=str).decode(), extra={"call": facts})
         for listener in self._listeners:
             try:
                 listener(facts)
@@ -185,12 +187,6 @@ def _facts(
         "ms": round((perf_counter() - started) * 1000, 3),
         "request_id": request_id,
     }
-
-
-def _write(facts: dict[str, object]) -> None:
-    """JSON keeps one call on one line, whatever a caller's id or input holds. The facts are in `record.call` too."""
-    if access_logger.isEnabledFor(logging.INFO):
-        access_logger.info("%s", orjson.dumps(facts, default=str).decode(), extra={"call": facts})
 
 
 @contextmanager
@@ -552,6 +548,7 @@ class Invoker:
             calls.discard(call)
             if call.is_overseen:
                 await _settle(call)
+            del call.deliver  # which mostly leads back to the call
 
     async def _deliver(self, call: Call, result: Result) -> None:
         """Validate what a handler answered (WoA section 5.2), record how the call ended, and deliver that."""

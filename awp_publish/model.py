@@ -580,7 +580,7 @@ class Attachment:
     at: Place
     label: str
     description: str | None = None
-    placement: str = "afterend"
+    placement: Literal["beforebegin", "afterbegin", "beforeend", "afterend"] = "afterend"
     opens: str | None = None
 
 

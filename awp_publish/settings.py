@@ -64,6 +64,7 @@ from awp_publish.model import (
 from awp_publish.problems import DeclarationError
 from awp_publish.schema import check_dialect
 from awp_publish.selectors import selector_fault
+from awp_publish.workflows import expressions
 
 URL_VARIABLE: Final = "AWP_PUBLISH_URL"
 URL_SOURCES: Final[list[Callable[[], object]]] = []
@@ -490,6 +491,8 @@ def check_kind(value: object) -> object:
         return plain_json(value)
     if value is None or isinstance(value, type) or type(value).__module__ in _TYPE_MODULES:
         return value
+    if isinstance(value, (list, tuple)) and value and all(isinstance(one, type) for one in value):
+        return tuple(value)  # forms and formsets of one view, which Django reads
     raise ValueError(f"{_shortened(value)} is neither a type nor a JSON Schema")
 
 
@@ -594,6 +597,22 @@ def check_workflows(value: Sequence[Workflow]) -> Sequence[Workflow]:
 # --- Checking a value, and saying in the words of a site owner what is wrong with it ---
 
 T = TypeVar("T")
+
+
+def check_texts(*names: str) -> Callable[[T], T]:
+    """Return a check of a value some of whose fields must not be empty, and whose numbers are not negative."""
+
+    def check(value: T) -> T:
+        for name in names:
+            given = getattr(value, name)
+            if isinstance(given, str) and not given.strip():
+                raise ValueError(f"{name} must not be empty")
+            if isinstance(given, int) and given < 0:
+                raise ValueError(f"{name} must not be negative")
+        return value
+
+    return check
+
 
 _NO_SUCH_OPTION: Final = "there is no such option"
 _WORDS: Final[Mapping[str, str]] = {
@@ -968,7 +987,7 @@ class SiteSettings:
         ),
     ] = About()
     imports: Annotated[
-        Mapping[Id, Annotated[Import, BeforeValidator(unpack)]],
+        Mapping[Id, Annotated[Import, BeforeValidator(unpack), AfterValidator(check_texts("uri"))]],
         Option("further maps by namespace: `Import(uri, kind=, trust=, enabled=)`", "actions.json `imports`"),
     ] = field(default_factory=dict)
     provenance: Annotated[
@@ -1400,9 +1419,14 @@ def _read_value(value: object) -> object:
 
 
 def check_expression(value: str) -> str:
-    """Refuse a JSONata expression in braces, which are put around it when it is published."""
+    """Refuse a JSONata expression in braces, which are put around it when it is published, and one that is none."""
     if "{%" in value or "%}" in value:
         raise ValueError("write the expression without {% and %}, which are put around it when it is published")
+    if expressions.has_engine():
+        try:
+            expressions.check_expression(value)
+        except expressions.ExpressionError as error:
+            raise ValueError(f"{value[:60]!r} cannot be used: {error.message.rstrip('.')}") from error
     return check_text(value)
 
 
@@ -1468,7 +1492,7 @@ class PageSettings(TypedDict, total=False):
         Option("conditions of the page by name: `State(description, where=, shows=)`", "none"),
     ]
     transitions: Annotated[
-        Mapping[Id, Annotated[Transition, BeforeValidator(unpack)]],
+        Mapping[Id, Annotated[Transition, BeforeValidator(unpack), AfterValidator(check_texts("every_ms"))]],
         Option("ways between states: `Transition(start, end, action=, signal=, every_ms=, do_not_use=)`", "none"),
     ]
     projections: Annotated[
@@ -1476,11 +1500,13 @@ class PageSettings(TypedDict, total=False):
         Option("the page's state in a few facts: `Projection(description, records, state, schema=, ...)`", "none"),
     ]
     signals: Annotated[
-        Mapping[Id, Annotated[Signal, BeforeValidator(_of_place("at"))]],
+        Mapping[Id, Annotated[Signal, BeforeValidator(_of_place("at")), AfterValidator(check_texts("event"))]],
         Option("events that agents may be told of: `Signal(event, payload=, at=, description=)`", "none"),
     ]
     attachments: Annotated[
-        Mapping[Id, Annotated[Attachment, BeforeValidator(_of_place("at"))]],
+        Mapping[
+            Id, Annotated[Attachment, BeforeValidator(_of_place("at")), AfterValidator(check_texts("kind", "label"))]
+        ],
         Option("what a runtime adds to the page: `Attachment(kind, at=, label=, description=)`", "none"),
     ]
     checks: Annotated[

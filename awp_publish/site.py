@@ -86,7 +86,7 @@ from awp_publish.resolve import (
     resolve,
     title_of,
 )
-from awp_publish.schema import UnusableSchema, inline_definitions, write_schema
+from awp_publish.schema import UnusableSchema, compile_schema, inline_definitions, write_schema
 from awp_publish.settings import (
     ACTION,
     AGENT,
@@ -319,15 +319,22 @@ def _id_of(path: str) -> str:
 
 
 def _schema_of(subject: str, field: str, given: object, *, closed: bool = False) -> object:
-    """Return the JSON Schema of what a page gives; a schema stays as it is."""
-    if given is None or isinstance(given, Mapping):
-        return given
+    """Return the JSON Schema of what a page gives; a schema stays as it is, a `closed` one is of an object."""
+    if given is None:
+        return None
     try:
-        schema = inline_definitions(write_schema(given, "serialization"))
-        # what stands outside of a declared type is not passed on to agents
-        return {**schema, "additionalProperties": False} if closed and schema.get("type") == "object" else schema
+        if isinstance(given, Mapping):
+            compile_schema(given)
+            schema: Mapping[str, object] = given
+        else:
+            schema = inline_definitions(write_schema(given, "serialization"))
+            # what stands outside of a declared type is not passed on to agents
+            schema = {**schema, "additionalProperties": False} if closed and schema.get("type") == "object" else schema
     except UnusableSchema as error:
         raise DeclarationError(subject, f"{field}: {error}.") from error
+    if closed and schema.get("type", "object") != "object":
+        raise DeclarationError(subject, f"{field}: the detail of an event is an object here.", "Give a model.")
+    return schema
 
 
 def _check_names(subject: str, page: Page, actions: Collection[str]) -> None:

@@ -11,12 +11,14 @@ import logging
 import math
 import random
 import time
-from bisect import bisect_left
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from html import escape
+from itertools import pairwise
 from typing import Final, NamedTuple, TypeAlias
 from zlib import crc32
 
@@ -198,29 +200,26 @@ class TrafficRecord:
         """Make sums of what is pending."""
         with self._lock:
             pending, self.pending = self.pending, []
-            today, until = "", 0.0
             offset = self._clock() - time.perf_counter()
-            for ended, door, action, caller, label, outcome, seconds in pending:
-                moment = ended + offset
-                if not until - 86_400 <= moment < until:
-                    day = datetime.fromtimestamp(moment, UTC).date()
+            groups: defaultdict[tuple[str, ...], list[float | None]] = defaultdict(list)
+            today, until = "", 0.0
+            for entry in pending:
+                if not until - 86_400 <= entry[0] + offset < until:
+                    day = datetime.fromtimestamp(entry[0] + offset, UTC).date()
                     today, until = day.isoformat(), (day - date(1970, 1, 1)).days * 86_400.0 + 86_400
-                cells = self._sums.setdefault(today, {})
-                cell = cells.get((door, action))
-                if cell is None:
-                    key = (door, action[:MAX_NAME])
-                    if key not in cells and len(cells) >= MAX_CELLS * SHARDS:
-                        key = (door, OTHERS)
-                    cell = cells.setdefault(key, _Cell())
-                who = (caller, label, outcome)
-                if who in cell.counts:
-                    cell.counts[who] += 1
-                else:
-                    cell.add((caller[:MAX_NAME], label, outcome[:MAX_NAME]), 1)
-                if seconds is not None:
-                    milliseconds = seconds * 1000
-                    cell.buckets[bisect_left(BOUNDS, milliseconds)] += 1
-                    cell.milliseconds += milliseconds
+                groups[today, *entry[1:6]].append(entry[6])
+            for (today, door, action, caller, label, outcome), taken in groups.items():
+                cells, key = self._sums.setdefault(today, {}), (door, action[:MAX_NAME])
+                if key not in cells and len(cells) >= MAX_CELLS * SHARDS:
+                    key = (door, OTHERS)
+                cell = cells.setdefault(key, _Cell())
+                cell.add((caller[:MAX_NAME], label, outcome[:MAX_NAME]), len(taken))
+                times = sorted(seconds * 1000 for seconds in taken if seconds is not None)
+                cell.milliseconds += sum(times)
+                below = [0, *(bisect_right(times, bound) for bound in BOUNDS), len(times)]
+                cell.buckets = [
+                    known + after - before for known, (before, after) in zip(cell.buckets, pairwise(below), strict=True)
+                ]
 
     # --- Writing ---
 

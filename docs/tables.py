@@ -134,6 +134,7 @@ LIMITS: Final = (
     ("bytes of a summary that says no other number", rules.MAX_SUMMARY_BYTES),
     ("operations of a `state_diff`", projecting.MAX_PATCHES),
     ("elements of one look at a page", live_page.MAX_FOUND),
+    ("values that are read for one projection", live_page.MAX_VALUES),
     ("milliseconds of a wait that says no other number", rules.SETTLE_TIMEOUT_MS),
     ("seconds of a call", runtime.CALL_SECONDS),
     ("tools of a map", rules.MAX_TOOLS),

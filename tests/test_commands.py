@@ -352,6 +352,7 @@ def test_the_file_to_begin_with_runs_and_has_nothing_to_correct(tmp_path, framew
 
 def test_the_file_to_begin_with_runs_in_a_project_of_django(tmp_path):
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'contrib'}"}
+    environment.pop("DJANGO_SETTINGS_MODULE", None)  # of other tests
 
     def at(*arguments: str) -> str:
         done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=False, env=environment)

@@ -25,7 +25,8 @@ LINE = r"^(?:\$|- run:) awp-publish (.*(?<![\w.])(?:main|demo_site\.app):app\b.*
 
 FORKS = """
 import os, runpy, sys
-import a2a.types, awp_publish, awp_publish.cli, fastapi.testclient, mcp, pydantic  # which take longer than an example
+import a2a.types, awp_publish, fastapi.testclient, mcp, pydantic  # which take longer than an example
+import awp_publish.commands.calling, awp_publish.commands.checking, awp_publish.commands.showing
 
 failed = []
 for script in sys.argv[1:]:
@@ -105,6 +106,32 @@ async def test_clients_connect_as_their_page_says():
     assert len(commands) >= 2
     async with serve(make) as url:
         await asyncio.gather(*(run(url, *command) for command in commands))
+
+
+def test_the_configurations_of_proxies_are_read_by_them(tmp_path):
+    """By those of nginx and Caddy that are installed; what they do was tried by hand."""
+    text = (ROOT / "docs" / "deployment.md").read_text()
+    nginx, caddy = (re.findall(rf"```{name}\n(.*?)```", text, re.DOTALL) for name in ("nginx", "caddy"))
+    assert (len(nginx), len(caddy)) == (2, 2)
+    location = re.search(r"    location / \{.*\n", nginx[0])
+    assert location is not None
+    commands = []
+    for number, servers in enumerate((nginx[0], nginx[0].replace(location[0], nginx[1]))):
+        plain = re.sub(r"    ssl_.*\n", "", servers).replace("443 ssl", "18443").replace("listen 80", "listen 18080")
+        paths = "".join(f"{one}_temp_path {tmp_path};" for one in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+        file = tmp_path / f"{number}.conf"
+        file.write_text(f"pid {tmp_path}/pid; events {{}}\nhttp {{ {paths} access_log off;\n{plain}\n}}\n")
+        commands.append(["nginx", "-t", "-q", "-e", str(tmp_path / "errors"), "-c", str(file)])
+    for number, site in enumerate(caddy):
+        file = tmp_path / f"{number}.caddy"
+        file.write_text(site)
+        commands.append(["caddy", "adapt", "--config", str(file), "--adapter", "caddyfile"])
+    there = [command for command in commands if shutil.which(command[0]) is not None]
+    if not there:
+        pytest.skip("neither nginx nor Caddy is installed")
+    for command in there:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -14,6 +14,8 @@ from awp_publish.model import JsonObject
 
 MAX_FOUND: Final = 2_000
 """Elements that one look at a page gives at most."""
+MAX_VALUES: Final = 100_000
+"""Values that are read for one projection at most: records may stand in each other."""
 
 
 CODES: Final[Mapping[str, str]] = {

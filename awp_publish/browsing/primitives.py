@@ -35,6 +35,7 @@ SNAPSHOT_CHARACTERS: Final = 10_000
 POLL_SECONDS: Final = 0.05
 _MAX_WAIT_MS: Final = 600_000
 _SECTIONS: Final = "section, article, [role='region']"
+_SCOPE: Final = frozenset(("selector", "selectors", "text_equals", "text_contains"))
 _HEADINGS: Final = "h1, h2, h3, h4, h5, h6, [role='heading']"
 
 
@@ -121,6 +122,12 @@ async def run_primitive(page: LivePage, primitive: str, arguments: object, drift
             drift += match.drift
             ref = element.ref
         return await page.insert(ref, str(arguments["text"]), str(arguments.get("mode", "append")))
+    scope = arguments.get("scope")
+    if primitive == "viewport.scroll" and isinstance(scope, Mapping) and scope:
+        match = await locate(page, {name: value for name, value in scope.items() if name in _SCOPE})
+        if not match.elements:
+            raise PrimitiveError("target_not_found", "Nothing on the page fits the scope.", url=page.url)
+        arguments = {**arguments, "ref": match.elements[0].ref}
     if "locator" in arguments:
         element, match = await locate_one(page, _locator(arguments))
         drift += match.drift
@@ -137,8 +144,7 @@ async def _items(page: LivePage, arguments: JsonObject) -> JsonObject:
     fields = [one for one in given if isinstance(one, Mapping) and isinstance(one.get("name"), str)]
     if not fields or len(fields) < len(given):
         raise PrimitiveError("invalid_input", "The fields of browser.extract_elements are objects that have a name.")
-    known = {"selector", "selectors", "text_equals", "text_contains", "root_strategy", "max_ancestor_depth"}
-    if unknown := sorted(scope.keys() - known):
+    if unknown := sorted(scope.keys() - _SCOPE - {"root_strategy", "max_ancestor_depth"}):
         raise PrimitiveError("capability_unavailable", f"A scope is not found by {unknown[0][:50]!r} here.")
     if scope.get("root_strategy", "scope") != "scope":
         raise PrimitiveError("capability_unavailable", 'The root_strategy of a scope is "scope" here.')

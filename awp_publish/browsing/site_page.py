@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 from awp_publish.browsing.errors import AwpError
 from awp_publish.browsing.live_page import (
     MAX_FOUND,
+    MAX_VALUES,
     SCREENLESS_PRIMITIVES,
     Box,
     Extraction,
@@ -289,6 +290,7 @@ class SitePage:
         self._state = 0
         self._loaded: LoadedPage | None = None
         self._read: _Look | None = None
+        self._texts: tuple[object, object, dict[int, str]] = (None, None, {})
         self._focus: Place | None = None
         self._scroll = [0.0, 0.0]
 
@@ -355,6 +357,14 @@ class SitePage:
     def text_of(self, number: int) -> str:
         """Return the visible text of an element, of a control its value, white space collapsed."""
         look, overlay = self._look(), self._overlay()
+        if self._texts[0] is not look or self._texts[1] is not overlay:
+            self._texts = (look, overlay, {})
+        known = self._texts[2]
+        if number not in known:
+            known[number] = self._text(look, overlay, number)
+        return known[number]
+
+    def _text(self, look: _Look, overlay: Overlay, number: int) -> str:
         control = look.compiled.markup.controls.get(look.places[number])
         node = look.nodes[number]
         if control is not None and node.tag in ("input", "textarea", "select"):
@@ -715,6 +725,7 @@ class SitePage:
         look = self._look()
         counts: dict[str, int] = {}
         missing: list[str] = []
+        left = MAX_VALUES
 
         def matches(css: object, xpath: object, number: int) -> list[int]:
             """Return what a selector matches below an element; the element itself without one."""
@@ -731,8 +742,13 @@ class SitePage:
 
         def read(field: object, number: int, path: str) -> object:
             field = field if isinstance(field, Mapping) else {}
+            nonlocal left
             css, xpath = field.get("selector"), field.get("xpath")
             found = matches(css, xpath, number)
+            left -= 1 + len(found)
+            if left < 0:
+                message = f"The records have more than {MAX_VALUES} values. Narrow the selectors."
+                raise PrimitiveError("invalid_result", message)
             if field.get("many") is True:
                 counts[path] = len(found)
                 if isinstance(field.get("fields"), Mapping):

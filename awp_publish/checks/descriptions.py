@@ -1,4 +1,4 @@
-"""What a model reads of a site's actions before it chooses one, and fills it in: judged by fixed rules, no model asked.
+"""Descriptions and names as a model reads them before it chooses an action: judged by fixed rules, no model asked.
 
 Each rule that an action keeps counts the same; its score is the share that it keeps, in percent. Every finding says
 what to write instead.
@@ -14,12 +14,17 @@ from typing import Final
 
 from awp_publish.checks.engine import WARNING, Finding, JsonObject, shown
 from awp_publish.model import Catalog
+from awp_publish.protocols.actions_json import SITE_ACTION
 
 SOURCE: Final = "as a model reads"
 SHORTEST: Final = 20
 """Characters of a description that can say what an action does."""
 LONGEST: Final = 1024
 """Characters after which clients cut: the shortest such limit of the large ones."""
+SHORTEST_NAME: Final = 2
+"""Characters of a name that needs words, at the least."""
+MOST_NESTED: Final = 4
+"""Levels of inputs within inputs that are judged."""
 MOST_TOOLS: Final = 40
 """Actions among which models still choose well; some clients take no more."""
 
@@ -261,7 +266,7 @@ def judge_descriptions(tools: Sequence[JudgedAction]) -> Judgement:
     meant: dict[tuple[str, ...], JudgedAction] = {}
     said: dict[str, JudgedAction] = {}
     for tool in tools:
-        words = tuple(re.findall(r"[a-z0-9]+", re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", tool.id).lower()))
+        words = _words(tool.id)
         meaning = (_SAME_VERBS.get(words[0], words[0]), *sorted(words[1:])) if words else ()
         text = " ".join(tool.description.lower().split())
         if (other := said.get(text) if text else None) is not None:
@@ -287,16 +292,17 @@ def _faults(tool: JudgedAction) -> Iterator[tuple[str, str, str]]:
     if text and not _may_be_verb(first[0] if first is not None else ""):
         begun = text.split()[0]
         yield "model-verb-first", f"Its description begins with {shown(begun)}, which is no verb.", "/description"
-    if tool.id.lower() in _VAGUE_ACTIONS:
+    if len(tool.id) <= SHORTEST_NAME or set(_words(tool.id)) <= _VAGUE_ACTIONS | _VAGUE_INPUTS:
         yield "model-ambiguous-name", f"{shown(tool.id)} does not say of what.", ""
-    properties = tool.inputs.get("properties")
-    inputs = properties if isinstance(properties, Mapping) else {}
-    if inputs and not tool.has_examples:
+    inputs = [
+        (name, given, _resolved(given, tool.inputs), place) for name, given, place in _inputs(tool.inputs, tool.inputs)
+    ]
+    has_secret = any(schema.get("format") == "password" or schema.get("writeOnly") for _, _, schema, _ in inputs)
+    if inputs and not tool.has_examples and not has_secret:
         yield "model-examples", "No example shows how its inputs go together.", ""
-    for name, given in inputs.items():
-        schema, pointer = _resolved(given, tool.inputs), f"/inputs/{name}"
+    for name, given, schema, pointer in inputs:
         words = " ".join(str(one.get("description") or "") for one in (given, schema) if isinstance(one, Mapping))
-        if str(name).lower() in _VAGUE_INPUTS or (len(str(name)) == 1 and not words.strip()):
+        if name.lower() in _VAGUE_INPUTS or (len(name) <= SHORTEST_NAME and not words.strip()):
             yield "model-ambiguous-name", f"The input {shown(name)} could be anything.", pointer
         if not words.strip():
             yield "model-input-words", f"The input {shown(name)} has no description.", pointer
@@ -306,8 +312,36 @@ def _faults(tool: JudgedAction) -> Iterator[tuple[str, str, str]]:
             yield "model-enum-words", f"The input {shown(name)} has values without a word: {told}.", pointer
 
 
+def _inputs(
+    schema: JsonObject, root: JsonObject, place: str = "/inputs", depth: int = 0
+) -> Iterator[tuple[str, object, str]]:
+    """Yield name, schema and pointer of each input, and of what is inside of it."""
+    for name, given in _properties(schema, root).items():
+        pointer = f"{place}/{str(name).replace('~', '~0').replace('/', '~1')}"
+        yield str(name), given, pointer
+        if depth < MOST_NESTED:
+            yield from _inputs(_resolved(given, root), root, pointer, depth + 1)
+
+
+def _properties(schema: JsonObject, root: JsonObject) -> JsonObject:
+    """The members of an object, of the objects in a list, or of the one object among the branches of a union."""
+    properties = schema.get("properties")
+    if isinstance(properties, Mapping):
+        return properties
+    union = schema.get("anyOf") or schema.get("oneOf")
+    within = [schema.get("items"), *(union if isinstance(union, list) else ())]
+    objects = [
+        found for found in (_resolved(one, root) for one in within) if found.get("properties") or "items" in found
+    ]
+    return _properties(objects[0], root) if len(objects) == 1 and objects[0] is not schema else {}
+
+
+def _words(name: str) -> list[str]:
+    return re.findall(r"[a-z0-9]+", re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower())
+
+
 def _may_be_verb(word: str) -> bool:
-    """Return True if a first word can be a verb. Words that are not English are not judged."""
+    """Return False for a first word that is no verb. Words that are not English are not judged."""
     low = word.lower()
     if not low or not low.isascii():
         return bool(low)
@@ -322,7 +356,7 @@ def _mentions(words: str, value: str) -> bool:
 
 
 def _resolved(schema: object, root: JsonObject) -> JsonObject:
-    """A member's schema, where it stands or where it points to."""
+    """Return a member's schema, from where it stands or where it points to."""
     for _ in range(8):
         if not isinstance(schema, Mapping):
             return {}
@@ -337,14 +371,21 @@ def _resolved(schema: object, root: JsonObject) -> JsonObject:
 
 
 def _values(schema: JsonObject, root: JsonObject, depth: int = 0) -> Iterator[str]:
-    """The texts among which a caller chooses and of which the schema itself does not speak."""
+    """Yield the texts and numbers among which a caller chooses and of which the schema itself does not speak."""
     listed = schema.get("enum")
     if isinstance(listed, list) and len(listed) > 1:
-        yield from (one for one in listed if isinstance(one, str) and one)
+        yield from (
+            str(one) for one in listed if isinstance(one, (str, int)) and not isinstance(one, bool) and one != ""
+        )
     inner: list[object] = [schema.get("items")] if depth == 0 else []
     for name in ("anyOf", "oneOf", "allOf"):
         among = schema.get(name)
-        inner += among if isinstance(among, list) and depth < 3 else []
+        branches = [_resolved(one, root) for one in among] if isinstance(among, list) and depth < 3 else []
+        constants = [one for one in branches if "const" in one]
+        if len(constants) > 1:
+            wordless = (one["const"] for one in constants if not (one.get("description") or one.get("title")))
+            yield from (str(value) for value in wordless if isinstance(value, (str, int)))
+        inner += branches
     for one in inner:
         yield from _values(_resolved(one, root), root, depth + 1)
 
@@ -353,12 +394,13 @@ def _values(schema: JsonObject, root: JsonObject, depth: int = 0) -> Iterator[st
 
 
 def tools_of(catalog: Catalog) -> list[JudgedAction]:
-    """The actions of a site of ours."""
-    return [JudgedAction(one.id, one.description, one.inputs, bool(one.examples)) for one in catalog.actions]
+    """Return the actions of a site of ours, but for the one that the site has not declared itself."""
+    declared = (one for one in catalog.actions if one.id != SITE_ACTION)
+    return [JudgedAction(one.id, one.description, one.inputs, bool(one.examples)) for one in declared]
 
 
 def tools_in(document: JsonObject | None) -> list[JudgedAction]:
-    """The actions in somebody's manifest: WoA, AWAS, agent.json, or the answer of MCP's `tools/list`."""
+    """Return the actions in somebody's manifest: WoA, AWAS, agent.json, or the answer of MCP's `tools/list`."""
     if document is None:
         return []
     result = document.get("result")
@@ -368,7 +410,7 @@ def tools_in(document: JsonObject | None) -> list[JudgedAction]:
         for member in ("agents", "actions", "tools"):
             listed = holder.get(member)
             if isinstance(listed, list) and listed:
-                return list(_read(listed, f"{place}/{member}"))
+                return [one for one in _read(listed, f"{place}/{member}") if one.id != SITE_ACTION]
     return []
 
 
@@ -380,8 +422,11 @@ def _read(listed: Iterable[object], place: str) -> Iterator[JudgedAction]:
         schema = next((found for found in schemas if isinstance(found, Mapping)), {})
         if schema and not isinstance(schema.get("properties"), Mapping):  # agent.json: name by name
             schema = {"properties": schema} if all(isinstance(value, Mapping) for value in schema.values()) else {}
-        parts = one.get("parameters")
-        of_parts = isinstance(parts, list) and any(isinstance(part, Mapping) and "example" in part for part in parts)
+        listed_parts = one.get("parameters")
+        parts = [part for part in listed_parts if isinstance(part, Mapping)] if isinstance(listed_parts, list) else []
+        of_parts = any("example" in part for part in parts)
+        if parts and not isinstance(schema.get("properties"), Mapping):  # AWAS: the schema may stand elsewhere
+            schema = {"properties": {str(part.get("name")): part for part in parts}}
         described = isinstance(schema.get("examples"), list) or bool(one.get("examples"))
         name = str(one.get("id") or one.get("name") or "")
         yield JudgedAction(name, str(one.get("description") or ""), schema, described or of_parts, f"{place}/{number}")

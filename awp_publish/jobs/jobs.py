@@ -335,8 +335,8 @@ class JobStore:
         self._pending_seconds = pending_seconds
         self._most = most
         self._most_of_caller = most_of_caller
-        self.announced: str | None = None
-        """The queue of jobs that have ended and are to be told of; None where nobody is told."""
+        self.announced: tuple[str, Callable[[], None]] | None = None
+        """The queue of jobs that have ended and are to be told of, and whom to call; None where nobody is told."""
         self._live: dict[str, Live] = {}
         self._listeners: tuple[Callable[[], None], ...] = ()
 
@@ -534,14 +534,17 @@ class JobStore:
         """Look at a job again after `delay` seconds."""
         await self.store.run((Schedule(QUEUE, job_id, delay), Unschedule(MORE, job_id)))
 
-    async def end(self, stored: Stored, status: Status, ended: JobResult | Problem) -> Stored | None:
+    async def end(self, stored: Stored, status: Status, result: JobResult | Problem) -> Stored | None:
         """Write a job's final state; None if the record is not as we knew it."""
-        ending = end_job(stored.job, status, ended, self.clock())
+        ending = end_job(stored.job, status, result, self.clock())
         unschedule = [Unschedule(queue, ending.id) for queue in (QUEUE, MORE, ALL_JOBS, _queue_of_caller(stored.job))]
         also: list[Step] = list(unschedule)
         if self.announced is not None:
-            also.append(Schedule(self.announced, ending.id, 0.0))
-        return await self.change(stored, ending, also, seconds=self._result_seconds, durable=True)
+            also.append(Schedule(self.announced[0], ending.id, 0.0))
+        ended = await self.change(stored, ending, also, seconds=self._result_seconds, durable=True)
+        if self.announced is not None:
+            self.announced[1]()
+        return ended
 
     async def change(
         self, stored: Stored, job: Job, also: Sequence[Step], *, seconds: float = 0.0, durable: bool = False

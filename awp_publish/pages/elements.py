@@ -107,7 +107,7 @@ class AccessibleNames:
         tag, given = element.tag, element.attributes
         is_mixed = False
         if tag not in _LABELABLE and (text or tag not in _NAMED_BY_CONTENT):
-            if tag in _MIXED:
+            if tag in _MIXED and element.only is None:
                 for child in element.children:
                     if child.tag:
                         is_mixed = True
@@ -168,8 +168,10 @@ class AccessibleNames:
             yield collapse(attributes.get("alt"))
         elif tag == "img" and collapse(attributes.get("alt")):
             return  # which is an attribute of its own
-        elif (tag in _MIXED or ("role" in attributes and role_of(element) in _NAMED_WITH_PARTS)) and any(
-            child.tag for child in element.children
+        elif (
+            element.only is None
+            and (tag in _MIXED or ("role" in attributes and role_of(element) in _NAMED_WITH_PARTS))
+            and any(child.tag for child in element.children)
         ):
             yield self.content(element)
         if "title" in attributes:
@@ -201,7 +203,10 @@ class AccessibleNames:
                 pieces.append(node.text)
                 continue
             if not given and tag in _PLAIN and not self._visibility.hidden:
-                waiting.extend(reversed(node.children))
+                if node.only is not None:
+                    pieces.append(node.only)
+                else:
+                    waiting.extend(reversed(node.children))
                 continue
             # A drawing within a control is its icon, and may have a title without a role.
             if node is without or (
@@ -230,6 +235,8 @@ class AccessibleNames:
                 pieces.append(" ")
             if said is not None:
                 pieces.append(f" {said} " if tag == "svg" else said)
+            elif node.only is not None and "aria-owns" not in given:
+                pieces.append(node.only)
             elif node.children or "aria-owns" in given:
                 if parted:
                     waiting.append(None)
@@ -244,7 +251,7 @@ class AccessibleNames:
     def _owned(self, owner: Node, owners: set[Node]) -> list[Node | None]:
         """Return what `aria-owns` names, last first and apart from one another; each owner and each one owned once."""
         found: list[Node | None] = []
-        if "aria-owns" in owner.attributes:
+        if "aria-owns" in owner.attributes and len(owners) <= MAX_REFERENCES:
             owners.add(owner)
             for name in owner.attributes["aria-owns"].split()[:MAX_REFERENCES]:
                 node = self._tree.with_id(name)
@@ -558,7 +565,7 @@ class ItemNames:
             if name := self._named(around, node, button.start):
                 return name
             if not said:
-                said = text_of(around, self._visibility, node, 50)
+                said = text_of(around, self._visibility, node, 50, images=True)
                 said = said if _LETTER.search(said) else ""
         if not said:
             pieces = self._survey.pieces[max(after, button.start - 20) : button.start]
@@ -624,15 +631,6 @@ def form_method(form: Node) -> str:
     return method if method in ("POST", "DIALOG") else "GET"
 
 
-def _what_is_sent(form: Node, visibility: Visibility) -> str:
-    """Return in words which hidden fields a form sends, without secrets of the session."""
-    said = []
-    for one in read_form(form, visibility).hidden:
-        name, value = one.attributes["name"], one.attributes.get("value", "")
-        said.append(f"{name} (a secret of the session)" if is_secret(name) else f"{name}={value}")
-    return f"Sends {', '.join(said)}"[:MAX_VALUE_LENGTH] if said else ""
-
-
 def _hidden_attrs(node: Node) -> Attrs:
     name, value = node.attributes["name"], node.attributes.get("value", "")
     attrs: Attrs = {"input_type": "hidden", "name": name[:MAX_VALUE_LENGTH]}
@@ -644,6 +642,9 @@ def _hidden_attrs(node: Node) -> Attrs:
         attrs["value"] = value
     return attrs
 
+
+_MAX_SENT: Final = 200
+"""Characters of hidden fields that each button of a form tells."""
 
 _MIN_CELL: Final = 20
 _MIN_COLUMN: Final = 8
@@ -658,7 +659,7 @@ _BUTTON_TYPES: Final = ("submit", "button", "reset", "image")
 class Elements:
     """The elements of one page. `base` is what its addresses are relative to, "" where that is the page."""
 
-    __slots__ = ("_base", "_items", "_survey", "_told", "_tree", "_url", "_visibility", "names")
+    __slots__ = ("_base", "_items", "_sent", "_survey", "_told", "_tree", "_url", "_visibility", "names")
 
     def __init__(self, tree: Tree, survey: Survey, names: AccessibleNames, visibility: Visibility, url: str) -> None:
         self._tree, self._survey, self.names = tree, survey, names
@@ -670,6 +671,7 @@ class Elements:
                     text = survey.text(candidate)
                     buttons[candidate] = names.label(candidate.node, text) or text
         self._items: ItemNames | None = None
+        self._sent: dict[Node, tuple[str, str, Node | None]] = {}
         self._told: dict[Node, str] = {}
         """What tells buttons apart that say the same."""
         self._visibility = visibility
@@ -684,11 +686,7 @@ class Elements:
                 if (
                     form is not None and candidate.node in items and (not item or said[name.lower(), item] > 1)
                 ):  # only what is hidden tells them apart
-                    hidden = (one.attributes for one in read_form(form, visibility).hidden)
-                    pairs = [f"{one['name']}={one.get('value', '')}" for one in hidden if not is_secret(one["name"])]
-                    item = " ".join(
-                        (item, shorten_text(f"({', '.join(pairs)})", MAX_ITEM_NAME) if pairs else "")
-                    ).strip()
+                    item = f"{item} {self._sent_by(form)[1]}".strip()
                 if item and item.lower() not in name.lower():
                     self._told[candidate.node] = f"{name} {item}"
 
@@ -766,7 +764,9 @@ class Elements:
             if candidate.state & DISABLED and role in ACTIONS and role not in ("link", "details"):
                 attrs["disabled"] = True
             if role == "button" and (form := self._form_of(node)) is not None:
-                sent = _what_is_sent(form, self._visibility)
+                sent, _, first = self._sent_by(form)
+                if first is not None and first is not node and len(sent) > _MAX_SENT:
+                    sent = "Sends the same hidden fields as the first button of its form."
                 attrs = {**self.form_facts(form), **attrs}
                 if sent:
                     attrs["description"] = sent
@@ -803,6 +803,19 @@ class Elements:
         form = self._tree.with_id(button.attributes["form"])
         kind = button.attributes.get("type", "submit").strip().lower()
         return form if form is not None and form.tag == "form" and kind not in ("button", "reset") else None
+
+    def _sent_by(self, form: Node) -> tuple[str, str, Node | None]:
+        """Return in words what of a form is hidden and sent, shortly what of it is no secret, and its first button."""
+        if form not in self._sent:
+            fields, said, plain = read_form(form, self._visibility), list[str](), list[str]()
+            for one in fields.hidden:
+                name, value = one.attributes["name"], one.attributes.get("value", "")
+                said.append(f"{name} (a secret of the session)" if is_secret(name) else f"{name}={value}")
+                plain += said[-1:] if not is_secret(name) else ()
+            sent = f"Sends {', '.join(said)}"[:MAX_VALUE_LENGTH] if said else ""
+            told = shorten_text(f"({', '.join(plain)})", MAX_ITEM_NAME) if plain else ""
+            self._sent[form] = sent, told, next(iter(fields.buttons), None)
+        return self._sent[form]
 
     def form_facts(self, form: Node) -> Attrs:
         """Return where a form that is no region is sent, in the words that a button has for it."""

@@ -56,10 +56,10 @@ def children_of(node: Node) -> Iterable[Node]:
 class VisibleNodes:
     """Nodes that a reader of one page meets, as far as the page itself says."""
 
-    __slots__ = ("visibility",)
+    __slots__ = ("tree", "visibility")
 
     def __init__(self, tree: Tree) -> None:
-        self.visibility = Visibility(tree)
+        self.tree, self.visibility = tree, Visibility(tree)
 
     def shows(self, node: Node) -> bool:
         """Tell whether an element is seen where what is around it is."""
@@ -351,6 +351,9 @@ MAX_VALUE: Final = 1_000
 """Characters of a value that is told."""
 
 _LIMITS: Final = ("min", "max", "step", "minlength", "maxlength", "pattern", "accept")
+_MAX_REPEATED: Final = 3
+"""Hidden fields that each button of a form tells."""
+
 _ENCTYPES: Final = ("multipart/form-data", "text/plain")
 
 MAX_NAMING_NODES: Final = 100
@@ -566,11 +569,16 @@ class Inline:
             parts = [f"button{own}: {text}{off}" if text or own else f"button{off}"]
             form = self._submits.get(node)
             if form is not None:
-                parts += (self.target(form), *self.hidden(form))
+                fields = self.read_form(form)  # of many hidden fields and many buttons, only the first tells all
+                is_told = fields.buttons[0] is node or len(fields.hidden) <= _MAX_REPEATED
+                parts += (self.target(form), *(self.hidden(form) if is_told else ["the same hidden fields"]))
             elif given.get("formaction") and (address := self.address(given["formaction"])) is not None:
-                around = next((one for one in islice(_ancestors(node), MAX_INLINE_DEPTH) if one.tag == "form"), node)
-                method = given.get("formmethod", "").strip().upper() or form_method(around)
+                inside = (one for one in islice(_ancestors(node), MAX_INLINE_DEPTH) if one.tag == "form")
+                form = self._named_form(given) or next(inside, node)
+                method = given.get("formmethod", "").strip().upper() or form_method(form)
                 parts.append(code_span(f"{method} {address}"))
+            elif (form := self._named_form(given)) is not None:
+                parts.append(f"of the form {self.target(form)}")
             return [Mark("control", f"[{', '.join(parts)}]")]
         if kind in ("checkbox", "radio"):
             is_on = "checked" in given
@@ -608,10 +616,16 @@ class Inline:
             "required" if "required" in given else "",
             "disabled" if "disabled" in given else "",
             "read-only" if "readonly" in given else "",
+            f"of the form {self.target(form)}" if (form := self._named_form(given)) is not None else "",
             *(f"{limit} {code_span(given[limit])}" for limit in _LIMITS if given.get(limit)),
         )
         told = ", ".join(fact for fact in facts if fact)
         return [Mark("control", f"[{told}: {content}]" if content else f"[{told}]")]
+
+    def _named_form(self, given: Mapping[str, str]) -> Node | None:
+        """Return the form that a control belongs to by its attribute `form`."""
+        form = self._visible.tree.with_id(given["form"]) if given.get("form") else None
+        return form if form is not None and form.tag == "form" else None
 
     def _pair(self, given: Mapping[str, str], usual: str) -> str:
         """Return the name of a control and the value that it sends, where that is not the usual one."""

@@ -219,7 +219,7 @@ def is_layout(table: Node, visibility: Visibility, in_layout: bool = False) -> b
         arranging = arranging or node.tag in _PARTS_OF_PAGES
         if node.tag == "form":
             forms += not read_form(node, visibility).is_button
-        if node.tag != "table":
+        if node.tag != "table" and node.only is None:
             waiting.extend(node.children)
     return arranging or forms == 1 or cells <= MAX_LAYOUT_CELLS or links >= MAX_DATA_LINKS
 
@@ -430,7 +430,7 @@ class Landmarks:
                 return by_words
         if state & IN_LANDMARK:
             return None
-        if tag in ("div", "ul", "ol"):
+        if tag in ("div", "ul", "ol") and node.only is None:
             children = list(filter(_counts, node.children))
             links = sum(map(_is_link, children))
             if links >= MIN_LINKS and links * 2 > len(children):
@@ -438,7 +438,7 @@ class Landmarks:
         if tag in ("div", "section") and self._legal_candidates < MAX_LEGAL_CANDIDATES:
             self._legal_candidates += 1
             # A legal line is short, has neither headings nor controls, but a notice or the links of one.
-            waiting, legal = list(node.children), False
+            waiting, legal = list(node.children) if node.only is None else [], False
             for _ in range(_MAX_LEGAL_NODES):
                 if not waiting:
                     break
@@ -447,7 +447,8 @@ class Landmarks:
                     return None
                 if inner.tag == "a" and "href" in inner.attributes:
                     legal = legal or any(_LEGAL_LINK.match(piece.text.lower()) for piece in inner.children)
-                waiting.extend(inner.children)
+                if inner.only is None:
+                    waiting.extend(inner.children)
             if not waiting:
                 text = text_of(node, self._visibility, max_nodes=_MAX_LEGAL_NODES)
                 if len(text) <= MAX_LEGAL_LENGTH and (legal or _LEGAL.search(text.lower())):
@@ -457,13 +458,14 @@ class Landmarks:
 
 def is_permalink(link: Node) -> bool:
     """Tell whether a link is the sign beside a heading that leads to this heading."""
-    inside = link.children
-    return len(inside) == 1 and inside[0].text.strip() in _PERMALINKS and link.attributes["href"].startswith("#")
+    return link.only is not None and link.only.strip() in _PERMALINKS and link.attributes["href"].startswith("#")
 
 
 def _is_link(child: Node) -> bool:
     """Tell whether a node is a link, or an item with nothing but a link."""
     if child.tag == "li":
+        if child.only is not None:
+            return False
         inner = list(filter(_counts, child.children))
         return len(inner) == 1 and _is_link(inner[0])
     return child.tag == "a" and "href" in child.attributes
@@ -621,15 +623,14 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[Node] = frozenset()) 
                     run, run_region = Candidate(node, "paragraph", state, len(pieces)), region
                 pieces.append(text)
                 continue
-            attributes, inside = node.attributes, node.children
+            attributes, only = node.attributes, node.only
             quiet = not attributes or (not suspicious and _CONSPICUOUS.isdisjoint(attributes))
             if quiet and tag in plain:
-                if inside:
-                    if len(inside) == 1 and not inside[0].tag and (state & COVERED or run is not None):
-                        pieces.append(inside[0].text)
-                        continue
+                if only is not None and (state & COVERED or run is not None):
+                    pieces.append(only)
+                elif node.children:
                     stack.append((children, region, state, opened, block))
-                    children, opened, block = iter(inside), None, False
+                    children, opened, block = iter(node.children), None, False
                     break
                 continue
             if quiet and tag == "a" and "href" in attributes:
@@ -641,15 +642,16 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[Node] = frozenset()) 
                 region.candidates.append(link)
                 if hosts is not None and _is_host(node):
                     hosts[node] = link
-                if inside and (len(inside) > 1 or inside[0].tag):
+                if only is not None:
+                    pieces.append(only)
+                elif node.children:
                     stack.append((children, region, state, opened, block))
-                    children, state, opened, block = iter(inside), state | COVERED | IN_LINK, link, False
+                    children, state, opened, block = iter(node.children), state | COVERED | IN_LINK, link, False
                     break
-                if inside:
-                    pieces.append(inside[0].text)
                 link.end = len(pieces)
                 continue
             within, flags, candidate, parted = region, state, None, tag not in INLINE
+            inside = node.children if only is None else ()
             if tag == "template":
                 # A shadow root goes to its host, or, when there are too many, to where the host itself went. A root of
                 # a root has no host: it stays a template, of which nothing is seen.
@@ -761,10 +763,11 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[Node] = frozenset()) 
                                 summaries[summary] = candidate
                             candidate = None  # its text is that of its summary
             if tag in _OPAQUE:
-                inside = ()
-            if len(inside) == 1 and not inside[0].tag and (flags & COVERED or run is not None):
-                pieces.append(inside[0].text)
-            elif inside:
+                inside, only = (), None
+            if only is not None and (flags & COVERED or run is not None):
+                pieces.append(only)
+            elif inside or only is not None:
+                inside = inside or node.children
                 stack.append((children, region, state, opened, block))
                 children, region, state, opened, block = iter(inside), within, flags, candidate, parted
                 break

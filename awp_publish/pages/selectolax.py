@@ -22,6 +22,7 @@ from awp_publish.pages.tree import (
     Element,
     Node,
     Template,
+    TextElement,
     TextNode,
     Tree,
     make_element,
@@ -349,7 +350,7 @@ def _copy(
         if strict:
             raise _TooDeepError
         return ()
-    text, siblings, add = TextNode, list[Node](), elements.append
+    text, text_element, siblings, add = TextNode, TextElement, list[Node](), elements.append
     first, waiting = siblings, list[tuple[LexborNode | None, Element, list[Node]]]()
     kinds: dict[int, tuple[str, type[Element], Callable[[Element], None] | None]] = {}
     found = top.first_child
@@ -372,7 +373,18 @@ def _copy(
             name = (found.tag or COMMENT).lower() if found.is_element_node else COMMENT
             also = by_tag.setdefault(name, []).append if name in INDEXED else None
             name, make, also = kinds[number] = name, _CLASSES.get(name, Element), also
-        element = make()
+        child = found.first_child if name != "noscript" else None
+        if child is not None and len(waiting) >= room:
+            if strict:
+                raise _TooDeepError
+            child = None
+        if child is not None and make is Element and child.tag_id == _TEXT and child.next is None:
+            holder = text_element()
+            holder.only = child.text_content or ""
+            element: Element = holder
+            child, is_ended = None, True
+        else:
+            element, is_ended = make(), False
         element.tag = name
         element.parent = parent
         siblings.append(element)
@@ -386,11 +398,9 @@ def _copy(
             element.attributes = given  # type: ignore[assignment]
         else:
             element.attributes = NO_ATTRIBUTES
-        child = found.first_child if name != "noscript" else None
-        if child is None or len(waiting) >= room:
-            if child is not None and strict:
-                raise _TooDeepError
-            element.children = ()
+        if child is None:
+            if not is_ended:
+                element.children = ()
             found = found.next
             continue
         waiting.append((found.next, parent, siblings))

@@ -50,7 +50,8 @@ INDEXED: Final = (
 class Node:
     """One node. `tag` is in lower case, "" for text and "!" for a comment.
 
-    `children` and `attributes` are to be read only. An attribute without a value has the value "".
+    `children` and `attributes` are to be read only. An attribute without a value has the value "". `only` is the text
+    of an element that holds one text and nothing else, as most do; else None.
     """
 
     __slots__ = ("parent",)
@@ -58,6 +59,7 @@ class Node:
     parent: "Node | None"
     tag: str = ""
     text: str = ""
+    only: str | None = None
     attributes: Mapping[str, str] = NO_ATTRIBUTES
     children: Sequence["Node"] = ()
 
@@ -77,6 +79,22 @@ class Element(Node):
 
     def __repr__(self) -> str:
         return f"<{self.tag} {dict(self.attributes)} at {self.path()}>"
+
+
+class TextElement(Element):
+    """An element that holds one text. The node of that is made when somebody asks for it; for most nobody does."""
+
+    __slots__ = ("only",)
+
+    only: str
+
+    def __getattr__(self, name: str) -> Sequence[Node]:
+        if name != "children":
+            raise AttributeError(name)
+        child = TextNode()
+        child.text, child.parent = self.only, self
+        self.children = [child]
+        return self.children
 
 
 class Template(Element):
@@ -191,11 +209,9 @@ class Tree:
     def with_id(self, name: str) -> Element | None:
         """Return the first element of this id, as a label or a description refers to it."""
         if self._by_id is None:
-            found: dict[str, Element] = {}
-            for element in self._elements:
-                if "id" in element.attributes:
-                    found.setdefault(element.attributes["id"], element)
-            self._by_id = found
+            self._by_id = {
+                one.attributes["id"]: one for one in reversed(self._elements) if "id" in one.attributes
+            }  # the first of several is written last
         return self._by_id.get(name) if name else None
 
     def select(self, css: str) -> list[str]:
@@ -435,11 +451,20 @@ def title_of(drawing: Node) -> str:
     return " ".join("".join(piece.text for title in titles for piece in title.children).split())
 
 
-def text_of(node: Node, visibility: Visibility, without: Node | None = None, max_nodes: int | None = None) -> str:
+def text_of(
+    node: Node,
+    visibility: Visibility,
+    without: Node | None = None,
+    max_nodes: int | None = None,
+    *,
+    images: bool = False,
+) -> str:
     """Return the visible text below a node, whitespace collapsed (4.6), blocks parted by a space.
 
-    `without` is a node to pass over; after `max_nodes` nodes the rest is left out.
+    `without` is a node to pass over; after `max_nodes` nodes the rest is left out. `images` say what they show.
     """
+    if node.only is not None:
+        return " ".join(node.only.split())
     pieces: list[str] = []
     waiting: list[Node | None] = list(reversed(node.children))
     left = -1 if max_nodes is None else max_nodes
@@ -451,10 +476,15 @@ def text_of(node: Node, visibility: Visibility, without: Node | None = None, max
         elif not found.tag:
             pieces.append(found.text)
         elif found is not without and not visibility.hides(found):
+            if images and found.tag == "img":
+                pieces.append(f" {found.attributes.get('alt', '')} ")
             if found.tag not in INLINE or found.tag == "br":
                 pieces.append(" ")
                 waiting.append(None)
-            waiting.extend(reversed(found.children))
+            if found.only is not None:
+                pieces.append(found.only)
+            else:
+                waiting.extend(reversed(found.children))
     return " ".join("".join(pieces).split())
 
 

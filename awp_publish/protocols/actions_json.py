@@ -399,8 +399,8 @@ def _workflow(action: Action, page: Page) -> dict[str, list[dict[str, object]]] 
     if unfit:
         given = " or ".join(f"$exists(input.`{name}`)" for name in unfit)
         refusal = json.dumps(f"The form has no field for {', '.join(unfit)}. Leave it out.", ensure_ascii=False)
-        guard = {"id": "fits_the_form", "primitive": "page.info", "when": _slot(f"{given} ? $error({refusal}) : false")}
-        steps.insert(0, guard)
+        condition = _slot(f"{given} ? $error({refusal}) : false")
+        steps.insert(0, {"id": "fits_the_form", "primitive": "page.info", "when": condition})
     waited = {"locator": {"selector": done}, "state": "visible", "timeout_ms": SETTLE_MS}
     steps += _click("submit", submit, {"settle_after": waited})
     steps.append({"id": "verify", "primitive": "locator.wait_for", "args": waited})
@@ -431,7 +431,7 @@ def _filling(action: Action, name: str, facts: JsonObject, *, is_optional: bool)
         observed = f"$count(steps.checked_{name}.output.matches) > 0"
         differs = f"{{% $exists(input.{name}) and input.{name} != ({observed}) %}}"
         checked = {"selector": f"{css}:checked"}
-        found = {"id": f"checked_{name}", "primitive": "dom.observe.visible", "args": checked}
+        found: dict[str, object] = {"id": f"checked_{name}", "primitive": "dom.observe.visible", "args": checked}
         return [found, *_click(f"check_{name}", css, {"when": differs})]
     return None
 

@@ -94,13 +94,21 @@ def _declared_files(catalog: Catalog) -> Iterator[Document]:
 def render_skill(catalog: Catalog) -> bytes:
     """Return SKILL.md."""
     site = catalog.site
-    lines = ["---", f"name: {skill_name(catalog)}", f"description: {_quoted(_description(catalog))}", "---", ""]
+    lines = [
+        "---",
+        f"name: {skill_name(catalog)}",
+        f"description: {orjson.dumps(_description(catalog)).decode()}",
+        "---",
+        "",
+    ]
     lines += [f"# {one_line(site.name)}", "", one_line(site.description), "", "## Actions", "", *usage(catalog)]
     for workflow in site.workflows:
         told = f": {one_line(workflow.description)}" if workflow.description else ""
         lines += ["", f"## {one_line(workflow.name)}{told}", ""]
         lines += [f"{number}. {step}" for number, step in enumerate(workflow.steps, 1)]
-    if examples := [f"- {one.id}: {_json(example)}" for one in catalog.actions for example in one.examples]:
+    if examples := [
+        f"- {one.id}: {orjson.dumps(example).decode()}" for one in catalog.actions for example in one.examples
+    ]:
         lines += ["", "## Examples", "", *examples]
     if site.hints:
         lines += ["", "## Hints", "", *(f"- {name}: {one_line(text)}" for name, text in site.hints.items())]
@@ -112,15 +120,6 @@ def _description(catalog: Catalog) -> str:
     doing = ", ".join(action.id for action in catalog.actions)
     told = f"{first_sentence(site.description)} Use it to call the actions of {one_line(site.name)}: {doing}."
     return told if len(told) <= LONGEST_DESCRIPTION else told[: LONGEST_DESCRIPTION - 1].rpartition(" ")[0] + "…"
-
-
-def _quoted(text: str) -> str:
-    """A YAML scalar in double quotes: what JSON and YAML write alike."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _json(value: object) -> str:
-    return orjson.dumps(value).decode()
 
 
 _INDEX: Final = to_json(render)

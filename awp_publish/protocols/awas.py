@@ -25,7 +25,9 @@ import orjson
 from awp_publish.model import Action, Catalog, JsonObject, RateLimit
 from awp_publish.protocols.actions_json import SITE_ACTION
 from awp_publish.protocols.members import (
+    SCHEMAS,
     absolute_if,
+    are_schemas_published,
     credentials_of,
     extended,
     located,
@@ -34,6 +36,7 @@ from awp_publish.protocols.members import (
     methods_of_schemes,
     origin,
     present,
+    schemas_address,
     schemes_of_routes,
     whole,
 )
@@ -75,7 +78,6 @@ RATE_WINDOWS: Final = {60: "requests_per_minute", 3600: "requests_per_hour"}
 
 JSON_TYPE: Final = "application/json"
 
-SCHEMAS: Final = "/schemas.json"
 SCHEMAS_TYPE: Final = "application/schema+json"
 MIN_SHARED: Final = 120
 """Bytes of a schema from which on a reference to it is the shorter way to say it."""
@@ -122,7 +124,7 @@ def render(catalog: Catalog) -> dict[str, object]:
     updated = site.updated and (site.updated if site.updated.tzinfo else site.updated.replace(tzinfo=UTC))
     level = _site_level(catalog, actions)
     methods = _methods(catalog)
-    shared = _schemas(catalog) if is_published(catalog) and catalog.publishes("schemas") else {}
+    shared = _schemas(catalog) if are_schemas_published(catalog) else {}
     described = [_action(catalog, action, level, methods.get("methods"), shared) for action in actions]
     workflows = [
         present({"id": flow.id, "name": flow.name, "description": flow.description, "steps": list(flow.steps)})
@@ -211,7 +213,7 @@ def _rate_limit(limit: RateLimit | None) -> dict[str, object] | None:
 
 
 def _endpoints_of(schemes: Mapping[str, JsonObject]) -> dict[str, str]:
-    """Return where the routes' OAuth flows get tokens: the first address of each kind."""
+    """Return the addresses of the routes' OAuth flows, the first of each kind."""
     found: dict[str, str] = {}
     for scheme in schemes.values():
         flows = scheme.get("flows")
@@ -271,7 +273,7 @@ def _action(
     for member, schema in schemas.items():
         name = f"{action.id}.{member}"
         if shared.get(name) == schema and len(orjson.dumps(schema)) > MIN_SHARED:
-            schemas[member] = {"$ref": f"{located(catalog, schemas_address(catalog))}#/$defs/{name}"}
+            schemas[member] = {"$ref": f"{catalog.prefix}{schemas_address(catalog)}#/$defs/{name}"}
     described = present(
         {
             "id": action.id,
@@ -315,11 +317,6 @@ def _action(
 
 
 # --- Schemas: each once, in a document of their own ---
-
-
-def schemas_address(catalog: Catalog) -> str:
-    """Return the path of the document that has the schemas to which the manifest refers."""
-    return catalog.paths.root + SCHEMAS
 
 
 def has_schemas(catalog: Catalog) -> bool:

@@ -65,7 +65,7 @@ def render_ard(catalog: Catalog) -> dict[str, object]:
 
 def _entries(catalog: Catalog) -> Iterator[dict[str, object]]:
     site, name = catalog.site, llms_txt.skill_name(catalog)
-    # As a URN may hold it: an IPv6 address has colons, which part the pieces of these.
+    # An IPv6 address has colons, which part the pieces of a URN.
     domain = re.sub(r"[^A-Za-z0-9.-]", "-", catalog.domain) or "localhost"
     queries = [query for action in catalog.actions for query in _queries(action)[:1]][:MOST_QUERIES]
     interfaces = []
@@ -106,7 +106,7 @@ _DOORS: Final = {"mcp": "mcp", "a2a": "a2a", "skill": "woa"}
 
 
 def _queries(action: Action) -> list[str]:
-    """Return what a person says who wants this: the action's name, with the texts of its examples."""
+    """Return what a person may say who wants this: the action's name, with the texts of its examples."""
     said = [action.name]
     for example in action.examples:
         told = [str(value) for value in example.values() if isinstance(value, str) and 0 < len(value) <= 60]

@@ -210,6 +210,19 @@ def absolute_if(catalog: Catalog, address: str | None) -> str | None:
     return catalog.absolute(address) if address is not None and address.startswith("/") else address
 
 
+SCHEMAS: Final = "/schemas.json"
+
+
+def schemas_address(catalog: Catalog) -> str:
+    """Return the path of the document that has the schemas to which manifests refer."""
+    return catalog.paths.root + SCHEMAS
+
+
+def are_schemas_published(catalog: Catalog) -> bool:
+    """Return True where manifests may refer to that document."""
+    return bool(catalog.documents) and catalog.publishes("awas") and catalog.publishes("schemas")
+
+
 def metadata(catalog: Catalog) -> dict[str, object]:
     """The `metadata` object of AWAS's MCP and A2A manifests, as far as the site has told it."""
     site = catalog.site

@@ -1,18 +1,20 @@
 """OAuth 2.0 Protected Resource Metadata: RFC 9728, which says where tokens for the site come from.
 
-Published only where authorization servers are known, declared or by the routes' OpenID Connect: for other sites it
-would say nothing that a client could follow. The site is one resource, its MCP endpoint another, because MCP clients
-ask for tokens for the very address that they call, and take no metadata of any other (section 3.3). Section 3.1 puts
-the well-known part between host and path of the resource. A site below a path owns nothing above that path, so there
-the documents stand below it, and challenges name their whole addresses
-(`resource_metadata`, section 5.1), which is what clients follow first. Deliberately not emitted: `jwks_uri` and what is
+Published where authorization servers are known, declared or by the routes' OpenID Connect, and where routes have
+security schemes of their own, which it then tells as an extension (`x-security-schemes`, section 2: other members are
+allowed): a password flow's token endpoint is no authorization server, and an API key has none. For sites whose callers
+only show what was handed to them there is no such document. The site is one resource, its MCP endpoint another, because
+MCP clients ask for tokens for the very address that they call, and take no metadata of any other (section 3.3). Section
+3.1 puts the well-known part between host and path of the resource. A site below a path owns nothing above that path, so
+there the documents stand below it, and challenges name their whole addresses (`resource_metadata`, section 5.1), which
+is what clients follow first. Deliberately not emitted: `jwks_uri` and what is
 about signed answers and metadata (nothing is signed), and policy addresses that no site has declared.
 """
 
 from typing import Final
 
 from awp_publish.model import Catalog, Paths
-from awp_publish.protocols.members import absolute_if, extension_members, issuers_of, present
+from awp_publish.protocols.members import absolute_if, extension_members, issuers_of, present, schemes_of_routes
 from awp_publish.protocols.protocol import Document, Protocol, to_json
 
 PATH: Final = "/.well-known/oauth-protected-resource"
@@ -23,8 +25,8 @@ BEARER_METHODS: Final = ("header",)
 
 
 def is_published(catalog: Catalog) -> bool:
-    """Return True for a site with authorization servers."""
-    return bool(issuers_of(catalog))
+    """Return True for a site with authorization servers, or with routes that know their callers themselves."""
+    return bool(issuers_of(catalog) or schemes_of_routes(catalog))
 
 
 def is_published_of_mcp(catalog: Catalog) -> bool:
@@ -61,16 +63,21 @@ def _render(catalog: Catalog, resource: str) -> dict[str, object]:
     site = catalog.site
     known = site.authentication
     scopes = sorted({scope for action in catalog.actions for scope in action.scopes})
+    schemes = schemes_of_routes(catalog)
+    takes_tokens = any(
+        one.get("type") in ("oauth2", "openIdConnect") or one.get("scheme") == "bearer" for one in schemes.values()
+    )
     document = {
         "resource": resource,
         "authorization_servers": list(issuers_of(catalog)) or None,
         "scopes_supported": scopes or None,
-        "bearer_methods_supported": list(BEARER_METHODS),
+        "bearer_methods_supported": list(BEARER_METHODS) if takes_tokens or issuers_of(catalog) else None,
         "resource_name": site.name,
         "resource_documentation": absolute_if(catalog, site.documentation),
         # RFC 9449 section 5.2: tokens that are bound to a key
         "dpop_signing_alg_values_supported": list(known.proof_algorithms) or None if known is not None else None,
         "dpop_bound_access_tokens_required": True if known is not None and known.proof_required else None,
+        "x-security-schemes": schemes or None,
     }
     return present(document) | extension_members(site.extensions)
 

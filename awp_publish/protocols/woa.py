@@ -13,8 +13,18 @@ they are.
 from collections.abc import Mapping
 from typing import Final
 
+import orjson
+
 from awp_publish.model import DEFAULT_OPERATION, Action, Agent, Catalog, JsonObject
-from awp_publish.protocols.members import completed, credentials_of, extension_members, present, schemes_of_routes
+from awp_publish.protocols.members import (
+    are_schemas_published,
+    completed,
+    credentials_of,
+    extension_members,
+    present,
+    schemas_address,
+    schemes_of_routes,
+)
 from awp_publish.protocols.protocol import Document, Protocol, to_json
 from awp_publish.protocols.schema_reading import answer_schema
 from awp_publish.schema import DIALECT
@@ -28,6 +38,9 @@ MAX_AGE: Final = 300
 
 OPEN_OBJECT: Final[JsonObject] = {"type": "object", "properties": {}}
 """The least that section 4.2 asks of a schema."""
+
+MIN_REFERRED: Final = 240
+"""Bytes of an answer's schema from which on a reference to it is much the shorter way to say it."""
 
 MCP_TOOL_FIELD: Final = "agent"
 
@@ -51,9 +64,15 @@ def render(catalog: Catalog) -> dict[str, object]:
         merged = {**transports, **{name: value for name, value in private.items() if name not in transports}}
         transports = {name: value for name, value in merged.items() if private.get(name, value) is not None}
     ways, schemes = credentials_of(catalog), schemes_of_routes(catalog)
+    # An answer that several actions give is described once; the others refer to the document that has all schemas.
+    said = dict[bytes, str]()
+    if are_schemas_published(catalog):
+        for action in reversed(catalog.actions):
+            if action.is_exposed_at("plain"):
+                said[orjson.dumps(answer_schema(action))] = action.id
     document: dict[str, object] = {
         "woa_version": VERSION,
-        "agents": [_agent(agent, actions, transports) for agent in catalog.agents],
+        "agents": [_agent(catalog, agent, actions, transports, said) for agent in catalog.agents],
         "transports": transports,
     }
     if ways and "authz" not in added:
@@ -61,11 +80,22 @@ def render(catalog: Catalog) -> dict[str, object]:
     return completed(document | extension_members(catalog.site.extensions), added)
 
 
-def _agent(agent: Agent, actions: Mapping[str, Action], transports: Mapping[str, object]) -> dict[str, object]:
+def _agent(
+    catalog: Catalog,
+    agent: Agent,
+    actions: Mapping[str, Action],
+    transports: Mapping[str, object],
+    said: Mapping[bytes, str],
+) -> dict[str, object]:
     """Section 4.1, in the order of appendix B. An operation carries a schema only where it overrides the agent's."""
     default = actions[agent.operations[DEFAULT_OPERATION]] if DEFAULT_OPERATION in agent.operations else None
     inputs = default.inputs if default else OPEN_OBJECT
     outputs = answer_schema(default) if default else OPEN_OBJECT
+    told = _schema(outputs)
+    written = orjson.dumps(outputs)
+    if default and said.get(written, default.id) != default.id and len(written) > MIN_REFERRED:
+        address = catalog.absolute(schemas_address(catalog))
+        told = _schema({"type": "object", "$ref": f"{address}#/$defs/{said[written]}.out"})
     operations, worded = [], agent.extensions.get("operations")
     words = worded if isinstance(worded, Mapping) else {}
     for name, action_id in agent.operations.items():
@@ -89,7 +119,7 @@ def _agent(agent: Agent, actions: Mapping[str, Action], transports: Mapping[str,
             "version": agent.version,
             "capabilities": agent.capabilities or None,
             "inputs": _schema(inputs),
-            "outputs": _schema(outputs),
+            "outputs": told,
             "transports": reachable,
             "operations": operations,
         }

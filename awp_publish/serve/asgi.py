@@ -44,7 +44,14 @@ from awp_publish.serve.http import (
 )
 from awp_publish.serve.jobs import BACKGROUNDS, Background
 from awp_publish.serve.lifespan import run_lifespan
-from awp_publish.serve.negotiation import Guide, NegotiatedPages, NegotiatedRequest, PageRenderer, negotiate
+from awp_publish.serve.negotiation import (
+    READ_METHODS,
+    Guide,
+    NegotiatedPages,
+    NegotiatedRequest,
+    PageRenderer,
+    negotiate,
+)
 from awp_publish.serve.pages import PageReader, describe_pages
 from awp_publish.serve.sessions import LIFETIME, CookieSessions, Outside, SessionCalls, has_session_callers
 from awp_publish.serve.startup import is_first_worker, report, root_path_of_server
@@ -162,11 +169,13 @@ class AgentPublisher:
         pages = (self._here or self._of_host(scope)).pages
         return None if pages is None else pages.read_file(scope)
 
-    def links(self, scope: Scope) -> str:
-        """The `Link` header of a page: the site's documents, and the page's own other formats; for adapters."""
+    def links(self, scope: Scope, *, is_page: bool = True) -> str:
+        """The `Link` header of an answer: the site's documents, and a page's own other formats; for adapters."""
         here = self._here or self._of_host(scope)
         links = link_header(self.site.catalog, self._protocols)
-        return links if here.pages is None else f"{links}, {here.pages.alternates(scope).decode('latin-1')}"
+        if not is_page or here.pages is None or scope["method"] not in READ_METHODS:
+            return links
+        return f"{links}, {here.pages.alternates(scope).decode('latin-1')}"
 
     def fallback(self, scope: Scope) -> Reply | None:
         """The document that stands where the application answers 404, None for any other request: for adapters."""
@@ -267,7 +276,8 @@ class AgentPublisher:
         paths = [document.path for document in documents if document.condition is None]
         doors = (door_of(settings.paths.invoke), *describe_live_doors(settings), *describe_pages(settings))
         self.site.freeze(self._application(scope), doors, paths, left_out)
-        self._whole = self._outermost(scope)
+        # The application with all that stands around us: where a request of our own comes in as any other does.
+        self._whole = self.app if isinstance(routed(self.app), Starlette) else scope.get("app") or self.app
         entrance = self._whole if self._is_enclosed(scope) else None
         routes = self._application(scope)
         cookies = _session_cookies(routes)
@@ -307,11 +317,6 @@ class AgentPublisher:
         if isinstance(wrapped, Starlette):
             return wrapped
         return scope.get("app") or wrapped
-
-    def _outermost(self, scope: Scope) -> AsgiApp:
-        """The application with all that stands around us: where a request of our own comes in as any other does."""
-        whole: AsgiApp = self.app if isinstance(routed(self.app), Starlette) else scope.get("app") or self.app
-        return whole
 
     def _is_enclosed(self, scope: Scope) -> bool:
         """Whether middleware of the site stands outside of us in the same application, which is to see calls' routes.
@@ -380,12 +385,14 @@ class AgentPublisher:
             pages = NegotiatedPages(catalog, formats, self._renderer, links, guide)
         guarded = self._guard_routes(catalog)
         onward = negotiate(guarded or self.app, pages, links, self.site.settings.timeout)
-        return _Published(_host_of(catalog), documents, fallbacks, self._open_doors(catalog), pages, onward, guarded)
+        doors = self._open_doors(catalog, pages)
+        return _Published(_host_of(catalog), documents, fallbacks, doors, pages, onward, guarded)
 
-    def _open_doors(self, catalog: Catalog) -> Doors:
+    def _open_doors(self, catalog: Catalog, pages: NegotiatedPages | None) -> Doors:
         site, settings, reader = self.site, self.site.settings, None
         if self._renderer is not None:
-            reader = PageReader(settings, catalog, self._whole, self._renderer, self.owns, lambda: self._state)
+            links = pages.links if pages is not None else lambda scope: None
+            reader = PageReader(settings, catalog, self._whole, self._renderer, self.owns, lambda: self._state, links)
         guards, admission = self._guards(catalog, metadata_url(catalog)), read_admission_of(settings, catalog.actions)
         accept = self._background.accepting(catalog) if self._background is not None else None
         sessions, carry = self._sessions(guards, catalog), None

@@ -61,34 +61,29 @@ class TrustedProxies:
 
 def read_trusted_proxies(given: Sequence[str], forwarded: str | None = None) -> TrustedProxies:
     """Addresses, networks ("10.0.0.0/8"), or "unix", and the name of the header they use. Raises ValueError."""
-    networks = tuple(_read_network(one) for one in given if one != UNIX)
-    return TrustedProxies(networks, UNIX in given, forwarded)
-
-
-def _read_network(given: str) -> IPv4Network | IPv6Network:
-    try:
-        return ip_network(given, strict=False)
-    except ValueError:
-        raise ValueError(f"{given!r} is not an address or network") from None
+    networks: list[IPv4Network | IPv6Network] = []
+    for one in given:
+        try:
+            networks += [ip_network(one, strict=False)] if one != UNIX else []
+        except ValueError:
+            raise ValueError(f"{one!r} is not an address or network") from None
+    return TrustedProxies(tuple(networks), UNIX in given, forwarded)
 
 
 def read_credentials(scope: Scope, fields: Fields, trusted_proxies: TrustedProxies) -> Credentials:
     """What an ASGI request shows of its caller. `fields` are its headers, as `read_fields` gives them."""
-    auth = scope.get("auth")  # Starlette's AuthCredentials
+    granted, scopes = scope.get("auth"), _NO_SCOPES
+    if granted is not None and isinstance(given := getattr(granted, "scopes", ()), (list, tuple, set, frozenset)):
+        scopes = frozenset(given)  # of Starlette's AuthCredentials
     return Credentials(
         _Headers(fields),
         client_address(scope, fields, trusted_proxies),
         scope.get("session"),
         scope.get("user"),
-        _NO_SCOPES if auth is None else _granted(auth),
+        scopes,
         query=scope.get("query_string", b""),
         request=scope if b"signature-input" in fields or b"dpop" in fields else None,
     )
-
-
-def _granted(auth: object) -> frozenset[str]:
-    scopes = getattr(auth, "scopes", ())
-    return frozenset(scopes) if isinstance(scopes, (list, tuple, set, frozenset)) else _NO_SCOPES
 
 
 class _Headers(Mapping[str, str]):

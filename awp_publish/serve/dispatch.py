@@ -16,6 +16,7 @@ import mimetypes
 import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from http.cookies import SimpleCookie
@@ -100,6 +101,8 @@ def read_answer(
         elif name == b"content-disposition":
             disposition = value
     if status // 100 != 2:
+        if status == 403 and action.security_schemes and body in _OLD_REFUSALS:
+            status = 401
         problem = _read_refusal(call, status, read_fields(headers), body, codes)
         if status == 401 and action.route_authenticates and all(name != b"www-authenticate" for name, _ in carried):
             # RFC 9110, section 15.5.2: there always is a challenge.
@@ -141,6 +144,12 @@ def read_answer(
         return InvalidOutput(f"Action {action.id} answered with a body that is declared as JSON and is not.")
 
 
+_OLD_REFUSALS: Final = frozenset(
+    (b'{"detail":"Not authenticated"}', b'{"detail":"Invalid authentication credentials"}')
+)
+"""FastAPI's security schemes answered 403, before 0.122, where credentials are missing or of another kind."""
+
+
 def _is_json(content_type: bytes) -> bool:
     media_type = content_type.split(b";", 1)[0].strip().lower()
     return media_type == b"application/json" or media_type.endswith(b"+json")
@@ -153,7 +162,12 @@ def _read_refusal(call: Call, status: int, fields: Fields, body: bytes, codes: M
         return HandlerRedirected(
             f"Action {action.id} answered {status} with a redirect.", members={"location": location} if location else {}
         )
-    document = _parse(fields.get(b"content-type", b""), body)
+    content_type, document = fields.get(b"content-type", b""), cast(object, None)
+    if _is_json(content_type):
+        with suppress(orjson.JSONDecodeError):
+            document = orjson.loads(body)
+    elif content_type.startswith(b"text/plain"):
+        document = body.decode("utf-8", "replace")
     if status >= 500 or status < 300:
         kind: type[Problem] = HandlerUnavailable if status == 503 else HandlerFailed
         words = f"Action {action.id} failed. The site's log has the cause under this request_id."
@@ -191,15 +205,6 @@ def _shows_credentials(call: Call) -> bool:
     }
     known = (*call.action.route_credentials, RouteCredential("header", "authorization"))
     return any(one.name in places[one.place] for one in known)
-
-
-def _parse(content_type: bytes, body: bytes) -> object:
-    if _is_json(content_type):
-        try:
-            return orjson.loads(body)
-        except orjson.JSONDecodeError:
-            return None
-    return body.decode("utf-8", "replace") if content_type.startswith(b"text/plain") else None
 
 
 def _lacking_headers(call: Call, document: object) -> list[str]:

@@ -107,7 +107,7 @@ class Prepared:
         return _decide(self, method, accepted, wanted, since)
 
     def _has_changed(self, required: bytes | None, unless: bytes | None) -> bool:
-        """Return True if If-Match fails, which compares strongly (RFC 9110 13.1.1), else If-Unmodified-Since."""
+        """Return True where If-Match fails, compared strongly (RFC 9110 section 13.1.1), else If-Unmodified-Since."""
         if required is None:
             date = _date(unless or b"")
             return date is not None and self.modified > date

@@ -86,7 +86,11 @@ def render_problem(
     prefix: str = "",
 ) -> Reply:
     """The reply for a problem."""
-    body = _dump(describe_problem(problem, types, recoveries, instance, request_id, prefix))
+    described = describe_problem(problem, types, recoveries, instance, request_id, prefix)
+    try:
+        body = orjson.dumps(described)
+    except TypeError:  # text from a request may hold what JSON cannot say, a lone surrogate: it is replaced
+        body = orjson.dumps(_printable(described))
     return Reply(
         problem.status,
         (
@@ -99,14 +103,6 @@ def render_problem(
         ),
         body,
     )
-
-
-def _dump(described: dict[str, object]) -> bytes:
-    """Text from a request may hold what JSON cannot say, a lone surrogate: it is replaced, never a failure."""
-    try:
-        return orjson.dumps(described)
-    except TypeError:
-        return orjson.dumps(_printable(described))
 
 
 def _printable(value: object) -> object:

@@ -9,6 +9,7 @@ of ours have met the gates already, and pass by here.
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from http.cookies import CookieError, SimpleCookie
@@ -149,7 +150,9 @@ class _GuardedRoute:
             if (field := fields.get(name.lower().encode("latin-1"))) is not None:
                 pairs.append((parameter.name, field.decode("latin-1")))
         if "cookie" in self._by_place and b"cookie" in fields:
-            pairs += self._named("cookie", _cookies_in(fields[b"cookie"].decode("latin-1")))
+            with suppress(CookieError):
+                cookies = SimpleCookie(fields[b"cookie"].decode("latin-1"))
+                pairs += self._named("cookie", [(name, morsel.value) for name, morsel in cookies.items()])
         content_type = fields.get(b"content-type", b"")
         media_type = content_type.split(b";", 1)[0].strip().lower()
         is_json = not media_type or media_type == b"application/json" or media_type.endswith(b"+json")
@@ -176,13 +179,6 @@ class _GuardedRoute:
         """The fields of one place that the action knows, under its own names."""
         known = self._by_place.get(place, {})
         return [(known[name].name, value) for name, value in pairs if name in known]
-
-
-def _cookies_in(text: str) -> list[tuple[str, str | bytes]]:
-    try:
-        return [(name, morsel.value) for name, morsel in SimpleCookie(text).items()]
-    except CookieError:
-        return []
 
 
 class _Exchange:
@@ -228,6 +224,7 @@ async def _pass_on(call: Call) -> Result:
     """Have the route answer. The only way there for a direct request, and `invoke` goes it behind the gates."""
     exchange = cast(_Exchange, call.context)
     await exchange.app(exchange.scope, exchange.receive, exchange.send)
+    exchange.call = None  # each held the other
     return exchange.result or HandlerFailed(f"The route of action {call.action.id} gave no answer.")
 
 
@@ -242,7 +239,7 @@ class _DirectRequest(PlainRequest):
         if not isinstance(exchange, _Exchange) or result is not exchange.result or self.call is None:
             await super().deliver(result)
             return
-        added = self.call.headers
+        added, self.call = self.call.headers, None
         replaced = {name for name, _ in added}
         own = [pair for pair in exchange.start.get("headers", ()) if pair[0].lower() not in replaced]
         await self._send({**exchange.start, "headers": [*own, *added]})

@@ -31,6 +31,9 @@ ANY_ORIGIN: Final = (b"access-control-allow-origin", b"*")
 NO_SNIFFING: Final = (b"x-content-type-options", b"nosniff")
 PREFLIGHT_MAX_AGE: Final = b"86400"
 
+HOLDS_THREAD: Final = "awp_publish.holds_thread"
+"""The member of a scope by which a gateway says that a thread of the server waits for the whole answer."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:
@@ -118,31 +121,24 @@ def accepts(accept: bytes, media_type: str) -> bool:
 @lru_cache(maxsize=256)
 def choose_coding(accept_encoding: bytes, codings: tuple[str, ...]) -> int:
     """Which of `codings`, best first and identity last, a client likes best (RFC 9110 section 12.5.3)."""
-    weights = [_coding_weight(accept_encoding.decode("latin-1"), coding) for coding in codings]
+    text = accept_encoding.decode("latin-1")
+    weights = [quality(text, (coding, "*"), absent=float(coding == "identity")) for coding in codings]
     best = max(weights)
     return weights.index(best) if best > 0 else len(codings) - 1
 
 
-def _coding_weight(accept_encoding: str, coding: str) -> float:
-    weight = quality(accept_encoding, (coding, "*"), absent=-1.0)
-    return weight if weight >= 0 else float(coding == "identity")
-
-
 def quality(field: str, names: Iterable[str], absent: float = 0.0) -> float:
     """The weight of the first of `names`, most specific first, that a weighted list names."""
-    weights = dict(_weighted(field))
-    return next((weights[name] for name in names if name in weights), absent)
-
-
-_WEIGHT: Final = re.compile(r";\s*q\s*=\s*([01](?:\.\d{0,3})?)", re.IGNORECASE)
-
-
-def _weighted(field: str) -> Iterable[tuple[str, float]]:
+    weights: dict[str, float] = {}
     for element in field.split(","):
         name = element.split(";", 1)[0].strip().lower()
         weight = _WEIGHT.search(element)
         if name:
-            yield name, float(weight[1]) if weight else 1.0
+            weights[name] = float(weight[1]) if weight else 1.0
+    return next((weights[name] for name in names if name in weights), absent)
+
+
+_WEIGHT: Final = re.compile(r";\s*q\s*=\s*([01](?:\.\d{0,3})?)", re.IGNORECASE)
 
 
 def preflight(methods: str, origin: bytes = b"*", extra: RawHeaders = (), headers: bytes = b"*") -> Reply:
@@ -239,12 +235,9 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(found) != len(pairs):
         times = Counter(name for name, _ in pairs)
         twice = next(name for name in times if times[name] > 1)
-        raise NotJson(f'The body has the name "{_printable(twice)}" twice in one object.')
+        shown = twice[:100].encode("utf-8", "replace").decode()
+        raise NotJson(f'The body has the name "{shown}" twice in one object.')
     return found
-
-
-def _printable(text: str) -> str:
-    return text[:100].encode("utf-8", "replace").decode()
 
 
 def _whole_number(text: str) -> int:

@@ -190,7 +190,7 @@ class Background:
 
     def announce_to(self, webhooks: Webhooks, site: Site) -> None:
         """Have it told when a job has ended: to whoever waits for it, and as an event of its caller's."""
-        self.jobs.announced = JOBS_ENDED
+        self.jobs.announced = JOBS_ENDED, webhooks.hurry
 
         async def announce(job_id: str) -> None:
             with suppress(UnreadableJob):

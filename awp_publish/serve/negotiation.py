@@ -612,6 +612,12 @@ class NegotiatedPages:
         listed = (alternate.format(file, "text/markdown"), alternate.format(som, "application/som+json"))
         return ", ".join(listed).encode("latin-1")
 
+    def links(self, scope: Scope) -> bytes | None:
+        """Return the `Link` header of every representation of a page, None for none; a form's answer has no file."""
+        if self._link is None or scope["method"] not in READ_METHODS:
+            return self._link
+        return b"%b, %b" % (self._link, self.alternates(scope))
+
     def _request(self, scope: Scope, fields: Fields, requested: RequestedFormat, query: bytes) -> NegotiatedRequest:
         url = self._url + _path_of(scope)
         url += f"?{quote(query, safe=PLAIN + '/')}" if query else ""
@@ -639,7 +645,7 @@ class NegotiatedPages:
             is_head=scope["method"] == "HEAD",
             location=location,
             in_shared_cache=self._in_shared_cache,
-            link=self._link and b"%b, %b" % (self._link, self.alternates(scope)),
+            link=self.links(scope),
             guide=self._guide if requested.is_file else None,
         )
 
@@ -663,6 +669,7 @@ def _without_suffix(path: str) -> str:
 
 
 _HTML: Final = tuple(sorted(HTML_TYPES))
+_JSON: Final = b"application/json"
 _VARY: Final = (b"vary", b"Accept")
 _ANYTHING: Final = Accept(None, names_html=False)
 
@@ -677,9 +684,9 @@ def negotiate(
     """Wrap an application so that its pages are offered in other formats.
 
     All of its HTML then says that it is chosen by Accept, and HEAD is answered where the application only knows GET;
-    with `pages` None there is HTML only. HTML also gets a `link` header, None for none. `timeout` is how many seconds a
-    page may take from its first to its last byte before it passes as it is. Every request comes by here, so nothing
-    here is a coroutine itself.
+    with `pages` None there is HTML only. HTML and JSON also get a `link` header, None for none. `timeout` is how many
+    seconds a page may take from its first to its last byte before it passes as it is. Every request comes by here, so
+    nothing here is a coroutine itself.
     """
     if pages is None and link is None:
         return app
@@ -719,15 +726,16 @@ def negotiate(
                         content_type = value.lower()
                     elif name == b"vary":
                         has_vary = True
+                linked = link if message["status"] == 200 else None
                 if content_type.startswith(_HTML) or (
                     message["status"] == 304 and not content_type and stands_for_page(names_html, scope["path"])
                 ):
                     headers = vary_by_accept(headers) if has_vary else [*headers, _VARY]
-                    if link is not None and message["status"] == 200:
-                        headers.append((b"link", link))
-                        if pages is not None:
-                            headers.append((b"link", pages.alternates(scope)))
+                    if linked is not None:
+                        headers.append((b"link", (pages.links(scope) if pages is not None else None) or linked))
                     message = {**message, "headers": headers}
+                elif linked is not None and content_type.startswith(_JSON):
+                    message = {**message, "headers": [*headers, (b"link", linked)]}
             return send(message)
 
         return app(scope, receive, send_html)

@@ -260,7 +260,7 @@ _NEW_VISITOR: Final = (b"cache-control", b"no-store")
 class PageReader:
     """Reads pages of one address of a site. `app` is the whole application, `state` what it keeps for its requests.
 
-    `owns` says of a request that it is answered by us, and so for no page.
+    `owns` says of a request that it is answered by us, and so for no page; `links` gives the `Link` header of a page.
     """
 
     settings: SiteSettings
@@ -269,6 +269,7 @@ class PageReader:
     renderer: PageRenderer
     owns: Callable[[Scope], bool]
     state: Callable[[], Mapping[str, object]]
+    links: Callable[[Scope], bytes | None]
 
     async def read(
         self,
@@ -316,7 +317,10 @@ class PageReader:
         if not answer.is_whole:
             raise _not_found(f"The page is larger than {MAX_PAGE_BYTES} bytes.")
         shared = self.settings.page_formats is not None and self.settings.page_formats.shared_cache
-        request = NegotiatedRequest(requested, url, inner, fields, self.renderer, is_head, in_shared_cache=shared)
+        link = self.links(inner)
+        request = NegotiatedRequest(
+            requested, url, inner, fields, self.renderer, is_head, in_shared_cache=shared, link=link
+        )
         if not request.takes(status, answer.headers):
             raise _not_found("The address does not answer with an HTML page.")
         reply = await request.render_async(200, _public_headers(answer.headers), answer.body)

@@ -39,13 +39,16 @@ logger: Final = logging.getLogger("awp_publish.calls")
 ORIGINS_VARIABLE: Final = "AWP_PUBLISH_CALLBACK_ORIGINS"
 
 DUE: Final = "webhooks"
-LEASE: Final = 60.0
+LEASE: Final = 20.0
 """Seconds after which a webhook is another worker's, if the one that had it is silent."""
 
 QUIET_SECONDS: Final = 300.0
 """Seconds after which a webhook is looked at again, though nobody has said that there is something to send."""
 
 LOOK_SECONDS: Final = 1.0
+OTHERS_EVERY: Final = 5
+"""Looks at what is due for one at what other processes have left to be told of."""
+
 MAX_AT_ONCE: Final = 16
 MAX_AT_LOG: Final = 1_000
 MAX_OF_CALLER: Final = 100
@@ -132,7 +135,7 @@ class Webhook:
 
     @property
     def seconds(self) -> float:
-        """How long its record is kept from now on."""
+        """The seconds for which its record is kept from now on."""
         return FOREVER if self.expires is None else max(self.expires - time.time(), 0.0) + GRACE
 
     def has_expired(self) -> bool:
@@ -177,12 +180,13 @@ class Webhooks:
         self._has_lifespan = False
         self._worker: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
         named = os.environ.get(ORIGINS_VARIABLE, "")
         self.trusted = frozenset(one.rstrip("/").lower() for one in re.split(r"[,\s]+", named) if one)
 
     @property
     def is_durable(self) -> bool:
-        """Whether webhooks outlive the process."""
+        """True where webhooks outlive the process."""
         return self._store().is_shared
 
     # --- What callers ask for ---
@@ -367,30 +371,34 @@ class Webhooks:
             await asyncio.wait({task})
 
     def work_anyway(self) -> None:
-        """Where a server tells of no lifespan, the first webhook starts the worker; it ends with the event loop."""
+        """Start the worker where a server tells of no lifespan; it ends with the event loop."""
         if not self._has_lifespan and (
             self._worker is None or self._worker.done() or self._worker.get_loop().is_closed()
         ):
             self._worker = self._start()
 
+    def hurry(self) -> None:
+        """Have the worker of this process look at once. May be called in any thread."""
+        if self._loop is not None:
+            with suppress(RuntimeError):  # the loop has ended without having stopped its worker
+                self._loop.call_soon_threadsafe(self._wake.set)
+
     def _start(self) -> "asyncio.Task[None]":
-        self._wake = asyncio.Event()
+        self._wake, self._loop = asyncio.Event(), asyncio.get_running_loop()
+        self._wake.set()
         return asyncio.get_running_loop().create_task(self._work(), name="awp_publish webhooks")
 
     async def _work(self) -> None:
         loop, wake, carried = asyncio.get_running_loop(), self._wake, dict[asyncio.Task[None], str]()
-
-        def wake_up(_log: str) -> None:
-            with suppress(RuntimeError):  # the loop has ended without having stopped its worker
-                loop.call_soon_threadsafe(wake.set)
-
-        forget, is_away = self._events.listen(wake_up), False
+        forget, is_away, looks = self._events.listen(lambda _: self.hurry()), False, 0
         try:
             while True:
+                looks = 0 if wake.is_set() else looks + 1
                 wake.clear()
                 taken: Sequence[str] = ()
                 try:
-                    for queue, handle in self.on_queue.items():
+                    # What this process puts there wakes us; the others have workers of their own, most of them.
+                    for queue, handle in self.on_queue.items() if looks % OTHERS_EVERY == 0 else ():
                         for member in await self._store().take(queue, LEASE, 100):
                             await handle(member)
                     free = MAX_AT_ONCE - len(carried)
@@ -438,10 +446,10 @@ class Webhooks:
                 await self._store().run([Unschedule(DUE, webhook_id)])
                 return
             gone = time.time() - hook.failed_since if hook.failed_since is not None else 0.0
-            if hook.has_expired() or (hook.expires is None and gone > DROPPED_SECONDS) or hook.kind not in self.kinds:
+            if hook.has_expired() or (hook.expires is None and gone > DROPPED_SECONDS):
                 await self.remove(hook)
                 return
-            if not hook.is_active:
+            if not hook.is_active or hook.kind not in self.kinds:  # another version of the site may have its door
                 await self._store().run([Schedule(DUE, webhook_id, QUIET_SECONDS)])
                 return
             pause = await self.kinds[hook.kind](hook)

@@ -10,6 +10,7 @@
 
   const SITE = /*SITE*/{}/*SITE*/;
   const MAX_FOUND = 2000;
+  const MAX_VALUES = 100000;
   const MAX_TEXT = 20000;
   const MAX_HTML = 100000;
   const NAVIGATION_MS = 10000; // for a page that a click has sent for; it ends this script before
@@ -293,9 +294,11 @@
           mouse(element, "dblclick", at, 2);
         }, { double_clicked: true });
       }
-      case "viewport.scroll":
-        window.scrollBy({ left: given.delta_x || 0, top: given.delta_y || 0, behavior: "instant" });
-        return { scroll_x: window.scrollX, scroll_y: window.scrollY };
+      case "viewport.scroll": {
+        const moved = given.ref ? elementAt(given.ref) : document.scrollingElement || document.documentElement;
+        moved.scrollBy({ left: given.delta_x || 0, top: given.delta_y || 0, behavior: "instant" });
+        return { scroll_x: moved.scrollLeft, scroll_y: moved.scrollTop };
+      }
       case "keyboard.press":
         return press(given);
       case "browser.navigate": {
@@ -356,8 +359,11 @@
     };
     const readFields = (rules, element, path) =>
       Object.fromEntries(Object.entries(rules).map(([name, rule]) => [name, read(rule || {}, element, `${path}.${name}`)]));
+    let left = MAX_VALUES;
     const read = (rule, element, path) => {
       const found = matches(rule, element);
+      left -= 1 + found.length;
+      if (left < 0) throw new Failure("invalid_result", `The records have more than ${MAX_VALUES} values. Narrow the selectors.`);
       if (rule.many === true) {
         counts[path] = found.length;
         if (rule.fields) return found.map((one, at) => readFields(rule.fields, one, `${path}.${at}`));

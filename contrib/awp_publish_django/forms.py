@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
 from functools import partial
 from html import unescape
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from django import forms
 from django.core import validators
@@ -34,8 +34,11 @@ def read_form(declared: object, method: str) -> Operation | None:
     """What a form takes, None for anything else. Raises UnusableSchema for a field that has no JSON Schema.
 
     A class is asked through an instance, since its fields or their choices may be made in `__init__`; one that cannot
-    be made without arguments is read as far as the class tells, and noted in UNREAD if that is not all.
+    be made without arguments is read as far as the class tells, and noted in UNREAD if that is not all. Several that
+    a view reads from one request are read together.
     """
+    if isinstance(declared, tuple):
+        return _read_several(declared, method)
     kind = declared if isinstance(declared, type) else type(declared)
     if issubclass(kind, forms.BaseFormSet):
         return _read_formset(kind() if isinstance(declared, type) else declared, method)  # type: ignore[arg-type]
@@ -65,6 +68,29 @@ def read_form(declared: object, method: str) -> Operation | None:
         for name, one in fields.items()
     )
     return Operation(inputs, {}, tuple(parameters), body_type)
+
+
+def _read_several(kinds: tuple[type, ...], method: str) -> Operation:
+    """What forms and formsets take together. Raises UnusableSchema for what is none, and for two of one name."""
+    properties: Schema = {}
+    required: list[object] = []
+    parameters: list[Parameter] = []
+    is_closed, content_type = True, None if method in NO_BODY_METHODS else URLENCODED
+    for kind in kinds:
+        read = read_form(kind, method)
+        if read is None:
+            raise UnusableSchema(f"its inputs have {kind.__name__} beside forms, which is none")
+        own: Any = read.inputs["properties"]
+        if twice := sorted(own.keys() & properties):
+            raise UnusableSchema(f"its forms both have {twice[0]}; give one of them a prefix, or declare a raw schema")
+        properties |= own
+        required += cast("list[object]", read.inputs.get("required") or [])
+        parameters += read.parameters
+        is_closed &= read.inputs.get("additionalProperties") is False
+        content_type = MULTIPART if read.content_type == MULTIPART else content_type
+    inputs: Schema = {"type": "object", "properties": properties} | ({"required": required} if required else {})
+    inputs |= {"additionalProperties": False} if is_closed else {}
+    return Operation(inputs, {}, tuple(parameters), content_type)
 
 
 def _read_formset(made: "forms.BaseFormSet[Any]", method: str) -> Operation:

@@ -8,7 +8,7 @@ from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
-from awp_publish.serve.http import Headers, Message, Reply, Scope
+from awp_publish.serve.http import HOLDS_THREAD, Headers, Message, Reply, Scope
 
 R = TypeVar("R", bound=HttpResponseBase)
 
@@ -53,6 +53,7 @@ def _scope_of_wsgi(request: HttpRequest) -> Scope:
         "server": (meta.get("SERVER_NAME", ""), int(meta.get("SERVER_PORT") or 0)),
         "state": {},
         "extensions": {},
+        HOLDS_THREAD: True,
     }
 
 

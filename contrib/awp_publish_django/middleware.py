@@ -39,6 +39,7 @@ from awp_publish_django.responses import calling, read_response, read_response_a
 
 T = TypeVar("T")
 _HTML: Final = "text/html"
+_JSON: Final = "application/json"
 
 
 class AgentPublisherMiddleware:
@@ -258,8 +259,9 @@ def _fallen_back(publication: Publication, request: HttpRequest, response: HttpR
 
 
 def _linked(publication: Publication, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-    is_page = response.status_code == 200 and response.get("Content-Type", "").startswith(_HTML)
-    if publication.settings.link_headers and is_page:
-        links, ours = response.get("Link"), publication.publisher.links(scope_of(request))
+    kind = response.get("Content-Type", "").lower() if publication.settings.link_headers else ""
+    if response.status_code == 200 and kind.startswith((_HTML, _JSON)):
+        links = response.get("Link")
+        ours = publication.publisher.links(scope_of(request), is_page=kind.startswith(_HTML))
         response["Link"] = f"{links}, {ours}" if links else ours
     return response

@@ -104,7 +104,7 @@ def _publish() -> Publication:
         raise FAILED[0]
     options = read_settings()
     site, project = load_site(options), DjangoProject()
-    publisher = AgentPublisher(project, site)
+    publisher = AgentPublisher(project, site, link_headers=options.link_headers)
     note_cleaned_forms()
     UNREAD.clear()
     project.awp_routes()  # imports the views, on which declarations stand too

@@ -194,6 +194,8 @@ def tell(request: HttpRequest, response: HttpResponseBase, body: bytes) -> Reply
     forms = [form for form in cleaned.values() if _is_of_call(form, request)]
     if status in REDIRECTS and _asks_to_log_in(request, response["Location"], any(map(_is_valid, forms))):
         return _as_json(401, {"detail": "The site asks its visitors to log in here."}, response)
+    if status == 403 and getattr(_detail_of(response), "code", "") in ("not_authenticated", "authentication_failed"):
+        return _as_json(401, {"detail": str(_detail_of(response))}, response)
     if status == 400 and (refused := _errors_of_serializer(response)):
         return _as_json(422, {"detail": refused}, response)
     if status in REDIRECTS and request.method not in READING and _is_form(request):
@@ -204,6 +206,12 @@ def tell(request: HttpRequest, response: HttpResponseBase, body: bytes) -> Reply
         if errors:
             return _as_json(422, {"detail": errors}, response)
     return Reply(status, headers_of(response), body)
+
+
+def _detail_of(response: HttpResponseBase) -> object:
+    """What REST framework says, which answers 403 in place of 401 where its first authenticator has no challenge."""
+    data = getattr(response, "data", None)
+    return data.get("detail") if isinstance(data, Mapping) else None
 
 
 def _result_of(request: HttpRequest, location: str, forms: list[Cleaned]) -> tuple[int, dict[str, object]]:

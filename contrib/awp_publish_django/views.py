@@ -1,10 +1,12 @@
 """What stands behind a URL pattern: a function with the methods it is restricted to, or the methods of a class."""
 
 import inspect
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from types import CodeType, FunctionType
 from typing import Any, Final
 
 from django.conf import settings
@@ -55,18 +57,18 @@ class View:
 
     @property
     def is_page(self) -> bool:
-        """Whether its GET answers with HTML, as far as its class or the names in its code tell."""
+        """Whether its GET answers with HTML, as far as its class, its annotation or its code tell."""
         if self.operation is not None:
             return False
         if self.cls is not None and hasattr(self.cls, "renderer_classes"):
             renderers: Any = self.options.get("renderer_classes") or self.cls.renderer_classes
             first = next(iter(renderers), None)
             return "html" in str(getattr(first, "media_type", ""))
-        names = _names_in(self.handlers[0])
         if self.cls is not None and hasattr(self.cls, "template_name") and hasattr(self.cls, "render_to_response"):
             written = inspect.getattr_static(self.cls, "render_to_response")
-            names |= _names_in(written) if not written.__module__.startswith("django.") else {"TemplateResponse"}
-        return not names.isdisjoint(PAGE_MAKERS) and names.isdisjoint(OTHER_MAKERS)
+            is_own = not written.__module__.startswith("django.")
+            return _answers_html(self.handlers[0], *((written,) if is_own else ()), makes_page=not is_own)
+        return _answers_html(self.handlers[0])
 
     @property
     def asks_who(self) -> bool:
@@ -135,6 +137,10 @@ FORM_VIEWS: Final = frozenset({"FormMixin", "ProcessFormView", "DeletionMixin", 
 
 PAGE_MAKERS: Final = frozenset({"render", "render_to_string", "TemplateResponse", "SimpleTemplateResponse"})
 OTHER_MAKERS: Final = frozenset({"FileResponse", "JsonResponse", "StreamingHttpResponse"})
+MOST_FUNCTIONS: Final = 50
+"""Functions of a project that are looked at for one view."""
+
+_MEDIA_TYPE: Final = re.compile(r"(?:application|audio|font|image|text|video)/[\w.+-]+")
 
 KNOWN: Final[Mapping[tuple[str, ...], str]] = {
     (
@@ -190,6 +196,42 @@ def _names_in(handler: object) -> set[str]:
     """The names that the innermost function of a handler mentions."""
     functions = [layer for layer in layers_of(handler) if inspect.isfunction(layer)]
     return set(functions[-1].__code__.co_names) if functions else set()
+
+
+def _answers_html(*handlers: object, makes_page: bool = False) -> bool:
+    """Whether functions make pages: by their annotations, else by their code, else by the code of what they call.
+
+    A plain HttpResponse is HTML unless its content type is given (Django's DEFAULT_CONTENT_TYPE).
+    """
+    innermost = [[layer for layer in layers_of(one) if inspect.isfunction(layer)][-1:] for one in handlers]
+    level = [function for found in innermost for function in found]
+    named = set(re.findall(r"\w+", " ".join(str(one.__annotations__.get("return", "")) for one in level)))
+    named.discard("HttpResponse")  # whatever it is of
+    seen: set[CodeType] = set()
+    while level and len(seen) < MOST_FUNCTIONS:
+        names, texts = named, set[object]()
+        below: list[FunctionType] = []
+        for function in level:
+            codes = [function.__code__] if function.__code__ not in seen else []
+            while codes:
+                code = codes.pop()
+                seen.add(code)
+                names |= set(code.co_names)
+                codes += [one for one in code.co_consts if isinstance(one, CodeType)]
+                texts |= {word for one in code.co_consts for word in (one if isinstance(one, tuple) else (one,))}
+                for name in code.co_names:
+                    helper = function.__globals__.get(name)
+                    if inspect.isfunction(helper) and not f"{helper.__module__}.".startswith(FRAMEWORKS):
+                        below.append(helper)
+        if not names.isdisjoint(OTHER_MAKERS):
+            return False
+        if makes_page or not names.isdisjoint(PAGE_MAKERS):
+            return True
+        if "HttpResponse" in names:
+            kinds = {word for word in texts if isinstance(word, str) and _MEDIA_TYPE.match(word)}
+            return any("html" in kind for kind in kinds) or not (kinds or "content_type" in texts or "dumps" in names)
+        level, named = below, set()
+    return makes_page
 
 
 def read_views(callback: object) -> Iterator[View]:

@@ -89,7 +89,6 @@ def _register_basket(app: FastAPI, site: Site, database: Database) -> None:
         awas={
             "selector": "form.add-to-basket-form",
             "selectors": ADD_FIELDS,
-            "result": BASKET,
             "preconditions": ["The shop has as many copies in stock"],
         },
         extensions={"x-page": "/books/{slug}"},
@@ -141,6 +140,7 @@ def _register_changing(app: FastAPI, site: Site, database: Database) -> None:
         tags=["basket"],
         effect="idempotent",
         awas={"selector": "form.remove-from-basket-form", "selectors": REMOVE_FIELDS},
+        examples=[{"slug": "moby-dick"}],
         auth_required=True,
         depends_on=["add_to_basket"],
     )

@@ -17,7 +17,7 @@ SearchText = Annotated[
         description="Words, or their beginnings, of title, author and subjects; empty for all books.", max_length=200
     ),
 ]
-SortOrder = Annotated[Sort, Query(description="Order of the list.")]
+SortOrder = Annotated[Sort, Query(description="By relevance, title, author, year or price.")]
 PageNumber = Annotated[int, Query(description="Which page of the list.", ge=1, le=1000)]
 PageSize = Annotated[int, Query(description="How many books on a page.", ge=1, le=50)]
 BookSlug = Annotated[str, Path(description="Name of the book, as in a search result.", examples=["moby-dick"])]

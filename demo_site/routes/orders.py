@@ -29,6 +29,7 @@ CHECKOUT_FIELDS = {
     "name": "form.checkout-form input[name='name']",
     "address": "form.checkout-form textarea[name='address']",
 }
+ORDER_EXAMPLE = {"order_id": "8c1f0e5a2b7d4936"}
 FINAL = "This cannot be undone."
 CREATED = HTTPStatus.CREATED
 REFUSED_CHECKOUT = (HTTPStatus.UNAUTHORIZED, HTTPStatus.CONFLICT)
@@ -73,6 +74,7 @@ def _register_checkout(app: FastAPI, site: Site, database: Database) -> None:
         auth_required=True,
         idempotency="24h",
         requires=["add_to_basket"],
+        examples=[{"name": "Ada Lovelace", "address": "1 Quiet Lane, Derby"}],
     )
     def check_out(answer: CurrentAnswer, visit: CurrentVisit, name: Recipient, address: Address) -> Order | Response:
         """Order the books in your basket; you must be signed in. No money is asked for."""
@@ -86,7 +88,14 @@ def _register_following(app: FastAPI, site: Site, database: Database) -> None:
     refused = page_responses(HTTPStatus.UNAUTHORIZED, HTTPStatus.NOT_FOUND)
 
     @app.get("/orders/{order_id}", response_model=Order, responses=refused)
-    @site.action("show_order", tags=["orders"], awas={"result": ORDER}, auth_required=True, depends_on=["check_out"])
+    @site.action(
+        "show_order",
+        tags=["orders"],
+        awas={"result": ORDER},
+        auth_required=True,
+        depends_on=["check_out"],
+        examples=[ORDER_EXAMPLE],
+    )
     def show_order(answer: CurrentAnswer, visit: CurrentVisit, order_id: OrderNumber) -> Order | Response:
         """Follow an order that you placed: its status, books and address."""
         account_id = visit.need_account()

@@ -12,7 +12,7 @@ from demo_site import orders
 from demo_site.answers import CurrentAnswer, form_responses
 from demo_site.database import Database
 from demo_site.models import Order, Shipment
-from demo_site.routes.orders import ORDER, OrderNumber
+from demo_site.routes.orders import ORDER, ORDER_EXAMPLE, OrderNumber
 from demo_site.visits import CurrentVisit
 
 STEPS: Final = (
@@ -49,6 +49,7 @@ def register_shipments(app: FastAPI, site: Site, database: Database, pause: floa
         auth_required=True,
         idempotency="24h",
         depends_on=["check_out"],
+        examples=[ORDER_EXAMPLE],
         execution="async",
     )
     async def ship_order(answer: CurrentAnswer, visit: CurrentVisit, order_id: OrderNumber) -> Order | Response:

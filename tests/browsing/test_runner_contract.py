@@ -7,6 +7,7 @@ import pytest
 
 from awp_publish.browsing.chromium_page import why_unavailable
 from awp_publish.browsing.page import Fetched
+from awp_publish.browsing.runtime import RuntimeFailure
 from tests.browsing.driving import HOME, Answer, page, redirect
 from tests.browsing.running import Driver, Json, click, map_of, open_in_chromium, open_in_process, step, tool
 
@@ -336,6 +337,29 @@ def test_a_record_calls_itself_scope(run, css, first, second):
     driver = run(map_of(state_projections=[{"name": "cards", "snapshot": snapshot}]), pages={"/": CARDS})
     found = driver.ask("state_read", "cards")["state"]["cards"]
     assert [one["found"] for one in found] == [first, second]
+
+
+def test_records_within_each_other_have_a_bound(run):
+    extract = [{"id": "all", "selector": "div", "fields": {"inner": {"selector": "div", "many": True}}}]
+    snapshot: Json = {"version": 1, "source": "dom", "extract": extract}
+    snapshot["projection"] = {"language": "jsonata", "expression": "records"}
+    document = map_of(state_projections=[{"name": "all", "snapshot": snapshot}])
+    driver = run(document, pages={"/": f"{'<div>' * 460}x{'</div>' * 460}"})
+    with pytest.raises(RuntimeFailure, match="more than 100000 values") as failed:
+        driver.ask("state_read", "all")
+    assert failed.value.evidence["code"] == "state_projection_failed"
+
+
+def test_a_part_of_a_page_is_scrolled_where_it_is_named(run):
+    box = "<main style='height:100px;overflow:auto'><p style='height:900px'>Long</p></main>"
+    arguments = {"delta_y": "{% input.by %}", "scope": {"selectors": ["nav", "main"], "root_strategy": "scope"}}
+    scroll = step("it", "viewport.scroll", arguments)
+    output = "{% steps.it.output.scroll_y %}"
+    driver = run(map_of(tool("part", scroll, output=output)), pages={"/": box})
+    assert driver.call("part", by=30) == 30
+    assert driver.call("part", by=-900) == 0
+    lost = step("it", "viewport.scroll", {"delta_y": 1, "scope": {"selector": "nav"}})
+    assert run(map_of(tool("part", lost)), pages={"/": box}).failure("part").code == "handler_failed"
 
 
 def test_a_record_may_be_the_whole_page(run):

@@ -49,6 +49,7 @@ WOA_CASES = (
     woa("woa-schema-reference", f"{AGENT}/inputs/properties/text/$ref", "#/agents/0/inputs/$defs/text"),
     woa("woa-schema-reference", f"{AGENT}/inputs/properties/text/$ref", "#words"),
     woa("woa-schema-external", f"{AGENT}/inputs/properties/text/$ref", "https://books.example/text.json"),
+    woa("woa-schema-external", f"{AGENT}/outputs/properties/summary/$ref", "https://elsewhere.example/text.json"),
     woa("woa-schema-required", f"{AGENT}/inputs/required/-", "words", at=f"{AGENT}/inputs/required/1"),
     woa("woa-schema-root", f"{AGENT}/inputs/type", ABSENT),
     woa("woa-schema-root", f"{AGENT}/inputs/type", "string"),

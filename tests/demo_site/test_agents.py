@@ -278,8 +278,11 @@ def test_the_first_page_that_agents_read_is_short(agent):
         assert f"- {action} {{" in answer.text
 
 
-def test_awas_costs_at_most_4000_tokens_for_all_actions_and_doors():
+def test_awas_and_woa_cost_at_most_4000_tokens_for_all_actions_and_doors():
     with TestClient(create_app(ORIGIN, doors=DOORS), base_url=ORIGIN) as client:
+        document = client.get("/.well-known/woa.json", headers={"accept-encoding": "identity"})
+        assert len(document.json()["agents"]) == 13
+        assert len(document.content) / 4 <= 4000
         answer = client.get("/.well-known/ai-actions.json", headers={"accept-encoding": "identity"})
         assert len(answer.json()["actions"]) == 12
         assert len(answer.content) / 4 <= 4000

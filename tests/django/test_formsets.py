@@ -1,6 +1,7 @@
 """A formset class says what an action takes: a list of rows, sent as the numbered fields that its view reads."""
 
 import json
+from typing import Any
 
 import pytest
 from awp_publish_django.project import DjangoProject
@@ -50,7 +51,26 @@ def edit_books(request: HttpRequest):
     return JsonResponse({"titles": [book.title for book in Book.objects.order_by("title")]})
 
 
-urlpatterns = [path("guests", invite), path("books", edit_books)]
+class Party(forms.Form):
+    title = forms.CharField(max_length=20)
+    paid = forms.BooleanField(required=False)
+
+
+@site.action("give_party", inputs=[Party, Guests])
+@require_POST
+def give_party(request: HttpRequest):
+    """Give a party for guests."""
+    party, guests = Party(request.POST), Guests(request.POST)
+    if not all([party.is_valid(), guests.is_valid()]):
+        return HttpResponse(party.as_p() + guests.as_table())
+    if party.cleaned_data["title"] == "taken":
+        party.add_error("title", "There is one already.")
+        guests.forms[0].add_error("email", "They are there.")
+        return HttpResponse(party.as_p() + guests.as_table())
+    return JsonResponse({**party.cleaned_data, "guests": [one["email"] for one in guests.cleaned_data]})
+
+
+urlpatterns = [path("guests", invite), path("books", edit_books), path("party", give_party)]
 
 
 @pytest.fixture(autouse=True)
@@ -111,4 +131,41 @@ def test_a_formset_with_files_is_refused_with_a_remedy():
     wrong = make_site()
     wrong.declare("send", method="POST", path="/guests", inputs=forms.formset_factory(Upload), description="Send.")
     with pytest.raises(DeclarationError, match="raw schema"):
+        wrong.freeze(DjangoProject((path("guests", invite),)))
+
+
+def test_a_form_and_a_formset_of_one_view_are_sent_together():
+    rows = [{"email": "a@example.com"}, {"email": "b@example.com"}]
+    assert call("give_party", title="Tea", form=rows).json() == {
+        "title": "Tea",
+        "paid": False,
+        "guests": ["a@example.com", "b@example.com"],
+    }
+    described = dict[str, Any](next(one for one in site.catalog.actions if one.id == "give_party").inputs)
+    assert set(described["properties"]) == {"title", "paid", "form"}
+    assert set(described["required"]) == {"title", "form"}
+    assert described["additionalProperties"] is False
+
+
+@pytest.mark.parametrize(
+    ("given", "pointers"),
+    [
+        ({"title": "Tea", "form": [{"email": "no"}]}, {"/form/0/email"}),
+        ({"form": [{"email": "a@example.com"}]}, {"/title"}),
+        ({"title": "Tea"}, {"/form"}),
+        ({"title": "Tea", "form": [{"email": "a@example.com"}], "more": 1}, {"/more"}),
+        ({"title": "taken", "form": [{"email": "a@example.com"}]}, {"/title", "/form/0/email"}),
+    ],
+)
+def test_of_a_form_and_a_formset_both_are_pointed_at(given, pointers):
+    answer = call("give_party", **given)
+    assert answer.status_code == 422
+    assert pointers <= {one["pointer"] for one in answer.json()["errors"]}
+
+
+@pytest.mark.parametrize(("kinds", "told"), [([Party, Party], "prefix"), ([Party, Book], "is none")])
+def test_forms_of_one_view_that_cannot_be_told_apart_are_refused(kinds, told):
+    wrong = make_site()
+    wrong.declare("send", method="POST", path="/guests", inputs=kinds, description="Send.")
+    with pytest.raises(DeclarationError, match=told):
         wrong.freeze(DjangoProject((path("guests", invite),)))

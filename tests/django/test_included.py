@@ -5,6 +5,7 @@ from io import StringIO
 from types import FunctionType
 
 import pytest
+from awp_publish_django.management.commands.agents import Command
 from awp_publish_django.project import DjangoProject
 from awp_publish_django.publication import get_publication
 from django.conf.urls.static import static
@@ -47,6 +48,38 @@ def tickets(request: HttpRequest) -> HttpResponse:
 def overview(request: HttpRequest) -> HttpResponse:
     """See how things are."""
     return render(request, "order.html", {})
+
+
+@require_GET
+def about(request: HttpRequest) -> HttpResponse:
+    """Read about the shop."""
+    return HttpResponse(f"<h1>About {request.get_host()}</h1>")
+
+
+def written(title: str) -> HttpResponse:
+    return render(HttpRequest(), "order.html", {"title": title})
+
+
+@require_GET
+def terms(request: HttpRequest) -> HttpResponse:
+    """Read the terms."""
+    return written("Terms")
+
+
+@require_GET
+def stocks(request: HttpRequest) -> HttpResponse:
+    """Read the stock as a table."""
+    return HttpResponse("emma,3", content_type="text/csv")
+
+
+def as_json(what: object) -> HttpResponse:
+    return JsonResponse({"what": what})
+
+
+@require_GET
+def counted(request: HttpRequest) -> HttpResponse:
+    """Count the books."""
+    return as_json(3)
 
 
 @require_http_methods(["GET", "POST"])
@@ -137,6 +170,10 @@ urlpatterns = [
     path("tickets/<int:pk>/hold/", hold),
     path("tickets/", tickets),
     path("overview/", overview),
+    path("written/about/", about),
+    path("written/terms/", terms),
+    path("written/stocks/", stocks),
+    path("written/counted/", counted),
     path("either/", either),
     path("listing/", Listing.as_view(), name="listing"),
     path("listing/<int:pk>/", Detail.as_view(), name="detail"),
@@ -165,6 +202,8 @@ site.include()
 ACTIONS = {
     ("GET", "/tickets/"),
     ("GET", "/stock/"),
+    ("GET", "/written/stocks/"),
+    ("GET", "/written/counted/"),
     ("GET", "/v1/books/"),
     ("GET", "/v2/books/"),
     ("GET", "/snippets/"),
@@ -174,7 +213,7 @@ ACTIONS = {
     ("GET", "/set/{pk}/cover/"),
     ("GET", "/ninja/things"),
 }
-PAGES = {"/overview/", "/listing/", "/listing/{pk}/", "/about/"}
+PAGES = {"/overview/", "/written/about/", "/written/terms/", "/listing/", "/listing/{pk}/", "/about/"}
 
 
 @pytest.fixture(autouse=True)
@@ -246,10 +285,12 @@ def test_a_decorated_view_with_format_suffixes_is_one_action():
     assert [one.target.path for one in own.catalog.actions if one.target] == ["/snippets/"]
 
 
-def test_the_command_calls_an_action_as_an_agent_would():
+def test_the_command_calls_an_action_as_an_agent_would(capsys):
     told = StringIO()
     call_command("agents", "call", "book_cover", "pk=7", stdout=told)
     assert json.loads(told.getvalue()) == {"cover": "7"}
+    Command().run_from_argv(["manage.py", "agents", "--skip-checks", "call", "book_cover", "--key", "k-1", "pk=7"])
+    assert json.loads(capsys.readouterr().out) == {"cover": "7"}
     for wrong, words in (
         (["nothing"], "There are:"),
         (["book_cover"], "INVALID_INPUT"),

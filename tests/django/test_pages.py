@@ -269,3 +269,16 @@ def test_every_html_answer_varies_by_accept(client, name):
             answer = getattr(client, method)(f"/answers/{name}", headers={"accept": accept})
             is_for_none = name == "unchanged" and accept == "text/markdown"  # it was asked with no condition
             assert is_for_none or "Accept" in answer["vary"], (accept, method)
+
+
+def test_every_representation_of_a_page_has_the_links_of_its_html():
+    with override_settings(AWP_PUBLISH={"SITE": f"{__name__}.site", "LINK_HEADERS": True}):
+        client = Client(SERVER_NAME="shop.example")
+        links = client.get("/page")["link"]
+        assert '<https://shop.example/page.md>; rel="alternate"' in links
+        for path, accept in (("/page", "text/markdown"), ("/page", "application/som+json"), ("/page.md", "*/*")):
+            assert client.get(path, headers={"accept": accept})["link"].endswith(links)
+        assert client.get("/agents/som?url=/page")["link"].endswith(links)
+        of_site, _, _ = links.partition(", <https://shop.example/page.md>")
+        assert client.get("/data")["link"] == of_site
+        assert client.post("/page")["link"] == of_site

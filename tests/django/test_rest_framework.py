@@ -18,7 +18,7 @@ from django.utils.decorators import method_decorator
 from django.views import View
 from django.views.decorators.http import require_GET
 from rest_framework import filters, generics, pagination, permissions, routers, serializers, viewsets
-from rest_framework.authentication import TokenAuthentication
+from rest_framework.authentication import SessionAuthentication, TokenAuthentication
 from rest_framework.decorators import action, api_view, permission_classes
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.response import Response
@@ -129,6 +129,26 @@ def mine(request):
 mine.cls.authentication_classes = [Tokens]
 
 
+@api_view(["GET"])
+@permission_classes([permissions.IsAuthenticated])
+def drafts(request):
+    """Read drafts, as members whom REST framework knows by their session."""
+    return Response([])
+
+
+drafts.cls.authentication_classes = [SessionAuthentication]
+
+
+@api_view(["GET"])
+@permission_classes([permissions.IsAdminUser])
+def ledger(request):
+    """Read the ledger, as staff."""
+    return Response([])
+
+
+ledger.cls.authentication_classes = [Tokens]
+
+
 @require_GET
 @login_required
 def decorated(request: HttpRequest) -> HttpResponse:
@@ -168,6 +188,8 @@ urlpatterns = [
     path("authors/", Authors.as_view(), name="authors"),
     path("covers/", Covers.as_view(), name="covers"),
     path("mine/", mine),
+    path("drafts/", drafts),
+    path("ledger/", ledger),
     path("decorated/", decorated),
     path("mixed/", Mixed.as_view(), name="mixed"),
     path("dispatched/", Dispatched.as_view(), name="dispatched"),
@@ -301,6 +323,14 @@ def test_authentication_classes_know_callers(ann):
     assert call("GET", "/mine/", {}, **ann) == (200, {"name": "ann"})
     assert call("GET", "/mine/", {}, authorization="Bearer bob")[0] == 401
     assert call("GET", "/open/", {}, authorization="Bearer bob")[0] == 401
+
+
+def test_a_caller_whom_rest_framework_does_not_know_is_asked_who_they_are(ann):
+    """It answers 403 where its first authenticator, SessionAuthentication by default, has no challenge."""
+    status, told = call("GET", "/drafts/", {})
+    assert (status, told["code"]) == (401, "AUTHENTICATION_REQUIRED")
+    status, told = call("GET", "/ledger/", {}, **ann)
+    assert (status, told["code"]) == (403, "INSUFFICIENT_PERMISSIONS")
 
 
 def test_filters_of_django_filter_are_inputs():

@@ -20,6 +20,7 @@ from tests.stores.conftest import Clock
 from tests.stores.test_contract import *  # noqa: F403
 from tests.stores.test_events import *  # noqa: F403
 from tests.stores.test_traffic import *  # noqa: F403
+from tests.stores.test_webhooks import *  # noqa: F403
 
 
 @pytest.fixture

@@ -2,7 +2,9 @@
 
 import pytest
 
-from tests.pages.reading import Element, compiled, elements_in, only, said
+from awp_publish.pages import Budget, compile_som
+from awp_publish.pages.markdown import write_markdown
+from tests.pages.reading import URL, Element, compiled, elements_in, only, said
 
 TEAS = ("Assam", "Darjeeling")
 
@@ -128,3 +130,30 @@ def test_what_can_be_operated_stays_so_unless_its_role_can_be_too(html, role):
     assert only(html)["role"] == role
     if "href" in html:
         assert only(html)["attrs"]["href"] == "/x"
+
+
+def test_a_button_is_of_the_item_that_a_picture_shows():
+    html = "".join(f"<div><img src=/x alt='{tea} tin'><p>$9</p>{add(tea[0])}</div>" for tea in TEAS)
+    assert [one["label"] for one in buttons_in(html)] == ["Add Assam tin $9", "Add Darjeeling tin $9"]
+
+
+def test_a_control_outside_of_its_form_says_in_markdown_of_which_it_is():
+    html = """<form id=buy action=/buy method=post><input name=n></form>
+    <p>Later <input form=buy name=note> <button form=buy name=act value=now>Go</button>
+    <button form=buy formaction=/save>Save</button> <button form=none>No</button>"""
+    written = write_markdown(html, URL)
+    form = "of the form `POST https://shop.example/buy`"
+    assert f"[text field `note`, {form}]" in written
+    assert f"[button `act`=`now`: Go, {form}]" in written
+    assert "[button: Save, `POST https://shop.example/save`]" in written
+    assert "[button: No]" in written
+
+
+def test_many_buttons_of_a_form_with_many_hidden_fields_say_them_once():
+    hidden = "".join(f"<input type=hidden name=field{number} value={number}>" for number in range(300))
+    html = f"<form action=/go method=post>{hidden}" + "<button>Go</button>" * 300 + "</form>"
+    assert len(compile_som(html, URL, Budget.FULL).dump()) < 10 * len(html)
+    assert len(write_markdown(html, URL)) < 3 * len(html)
+    first, second = [one for one in elements_in(html, Budget.FULL) if one["role"] == "button"][:2]
+    assert "field0=0, field1=1" in first["attrs"]["description"]
+    assert second["attrs"]["description"] == "Sends the same hidden fields as the first button of its form."

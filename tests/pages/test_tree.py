@@ -28,6 +28,16 @@ def test_every_node_of_the_body_is_found_again_at_its_path():
     assert tree.head.path() is None
 
 
+def test_a_text_that_is_all_of_an_element_is_a_node_like_any_other():
+    tree = parse("<p>One</p><p>Two <b>three</b></p><p></p><p><!-- x --></p>")
+    one, two, *others = tree.tagged("p")
+    assert (one.only, two.only, [other.only for other in others]) == ("One", None, [None, None])
+    (text,) = one.children
+    assert (text.text, text.parent, text.path(), tree.node_at("0/0/0")) == ("One", one, "0/0/0", text)
+    assert one.children[0] is text
+    assert not hasattr(one, "texts")
+
+
 def test_a_selector_gives_paths_in_the_order_of_the_page():
     tree = parse("<h2>a</h2><p>b</p><h2>c</h2>" + "<i>d</i>" * 12)
     assert tree.select("p, h2, p") == ["0/0", "0/1", "0/2"]

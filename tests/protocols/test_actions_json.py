@@ -306,6 +306,9 @@ async def test_the_same_declarations_give_the_same_bytes():
         ({"transitions": {"go": Transition("a", "b")}}, 'the page has no state "a"'),
         ({"states": {"a": State("Here.", where="h1", shows=["lost"])}}, 'the page has no projection "lost"'),
         ({"attachments": {"a": Attachment("shortcut", at="h1", label="A", opens="lost")}}, 'no action "lost"'),
+        ({"projections": {"p": Projection("P", {}, state="1", schema={"type": "objekt"})}}, "p.schema: not a valid"),
+        ({"signals": {"s": Signal("shop:s", payload={"type": "objekt"})}}, "s.payload: not a valid"),
+        ({"signals": {"s": Signal("shop:s", payload=int)}}, "the detail of an event is an object"),
     ],
 )
 async def test_names_that_stand_for_nothing_are_refused_at_the_start(options: dict[str, Any], words: str):
@@ -322,6 +325,13 @@ async def test_names_that_stand_for_nothing_are_refused_at_the_start(options: di
         ({"states": {"a": State("Here.", where=[])}}, "must name at least one place"),
         ({"states": {"a b": State("Here.", where="h1")}}, "lower-case letters"),
         ({"projections": {"p": Projection("P", {}, state="{% records %}")}}, "without {% and %}"),
+        ({"projections": {"p": Projection("P", {}, state="{'a': ")}}, "cannot be used: The expression cannot be read"),
+        ({"projections": {"p": Projection("P", {}, state="$now()")}}, r"\$now is not allowed"),
+        ({"projections": {"p": Projection("P", {}, state="1", summaries={"s": "("})}}, "cannot be read"),
+        ({"signals": {"s": Signal(" ")}}, "event must not be empty"),
+        ({"transitions": {"t": Transition("a", "a", every_ms=-1)}}, "every_ms must not be negative"),
+        ({"attachments": {"a": Attachment("shortcut", at="h1", label="")}}, "label must not be empty"),
+        ({"attachments": {"a": {"kind": "shortcut", "at": "h1", "label": "A", "placement": "above"}}}, "beforebegin"),
         ({"guid": "Search first."}, 'did you mean "guide"'),
     ],
 )
@@ -507,3 +517,8 @@ async def test_a_site_says_who_has_reviewed_its_map():
 def test_what_a_public_map_must_not_tell_is_refused(said: dict[str, str], words: str):
     with pytest.raises(DeclarationError, match=words):
         Site("Shop", "Sells.", "https://shop.example", provenance=said)
+
+
+def test_an_import_has_an_address():
+    with pytest.raises(DeclarationError, match="uri must not be empty"):
+        Site("Shop", "Sells.", "https://shop.example", imports={"pay": Import("")})

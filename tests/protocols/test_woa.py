@@ -8,8 +8,12 @@ from typing import Any
 import jsonschema_rs
 import orjson
 import pytest
+from jsonschema import Draft202012Validator
+from referencing import Registry, Resource
 
+from awp_publish.checks import check_document
 from awp_publish.model import Agent, Authentication, Catalog, Door, JsonObject, Paths
+from awp_publish.protocols.awas import SCHEMAS_PROTOCOL
 from awp_publish.protocols.woa import PROTOCOL
 from awp_publish.schema import DIALECT
 
@@ -207,3 +211,43 @@ def test_without_metadata_of_its_own_a_site_says_how_callers_show_who_they_are()
     declared = Authentication("api_key", ("api_key",), api_key_header="X-Key")
     told = _document(make_catalog(make_action(), site={"authentication": declared}))["authz"]
     assert told == {"credentials": [{"method": "api_key", "in": "header", "name": "X-Key"}]}
+
+
+# --- Answers that several actions give ---
+
+
+def _shelf(**changes: Any) -> Catalog:
+    line = {
+        "type": "object",
+        "properties": {"title": {"type": "string", "description": "As it stands on the cover. " * 5}},
+    }
+    basket = {"type": "object", "properties": {"lines": {"type": "array", "items": {"$ref": "#/$defs/Line"}}}}
+    outputs = {**basket, "$defs": {"Line": line}, "description": "What lies in the basket, and what it costs. " * 3}
+    names = ("show_basket", "add_to_basket", "count_books")
+    actions = [make_function_action(name, {"type": "object"}, outputs=outputs, **changes) for name in names]
+    actions[2] = replace(actions[2], outputs={"type": "object", "properties": {"number": {"type": "integer"}}})
+    return make_catalog(*actions)
+
+
+def test_an_answer_that_several_actions_give_is_described_once() -> None:
+    catalog = _shelf()
+    shown, added, counted = (agent["outputs"] for agent in _document(catalog)["agents"])
+    assert "$defs" in shown
+    address = "https://books.example/agents/schemas.json"
+    assert added == {"$schema": DIALECT, "type": "object", "$ref": f"{address}#/$defs/show_basket.out"}
+    assert "$ref" not in counted
+    schemas = read(SCHEMAS_PROTOCOL.documents[0], catalog)
+    registry: Registry[Any] = Registry().with_resource(address, Resource.from_contents(schemas))
+    validator = Draft202012Validator(added, registry=registry)
+    assert validator.is_valid({"lines": [{"title": "Emma"}]})
+    assert not validator.is_valid({"lines": [{"title": 1}]})
+    assert [one for one in check_document(_document(catalog)) if one.check == "woa-schema-external"] == []
+
+
+def test_it_is_described_where_it_is_given_if_the_other_document_has_it_not() -> None:
+    for catalog in (
+        replace(_shelf(), left_out=frozenset({"schemas"})),
+        replace(_shelf(), documents=frozenset()),
+        _shelf(expose=("woa",)),
+    ):
+        assert all("$ref" not in agent["outputs"] for agent in _document(catalog)["agents"])

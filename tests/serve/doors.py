@@ -189,6 +189,9 @@ class McpCaller:
         answer = post(self._client, sent, headers=headers)
         if answer.headers["content-type"] == "application/problem+json":  # refused before it was a message
             return self._refused(answer.json(), answer.headers)
+        if answer.status_code == 401:  # a challenge, which leads to where credentials come from (RFC 9728 section 5.1)
+            assert "resource_metadata=" in answer.headers["www-authenticate"]
+            return self._refused(answer.json()["error"]["data"], answer.headers)
         assert answer.status_code == 200
         result = answer.json()["result"]
         added = result["_meta"].get("awp/headers", {})

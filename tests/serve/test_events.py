@@ -280,8 +280,9 @@ async def test_what_is_not_declared_is_not_emitted(site):
         await site.emit("order_shipped", {"order_id": "1" * 300_000})
     with pytest.raises(DeclarationError, match="audience"):
         await site.emit("order_shipped", {"order_id": "1"}, audience="publik")
-    with pytest.raises(DeclarationError, match="audience"):
-        await site.emit("order_shipped", {"order_id": "1"}, audience="")
+    for nobody in ("", "principal:", "scope:", 5, ["public"]):
+        with pytest.raises(DeclarationError, match="audience"):
+            await site.emit("order_shipped", {"order_id": "1"}, audience=nobody)
 
 
 async def test_an_event_with_an_id_of_its_source_is_kept_once(app, site):
@@ -440,6 +441,20 @@ async def test_a_stream_that_is_refused_is_no_stream(app):
     sent = message("events/stream", {"name": "order_shipped"})
     refused = await Client(app).http.post("/mcp", json=sent, headers=headers_of(sent) | {"accept": "application/json"})
     assert refused.status_code == 406
+
+
+async def test_there_are_only_so_many_streams(app, monkeypatch):
+    monkeypatch.setattr("awp_publish.serve.mcp.events.MAX_STREAMS", 0)
+    answer = await Client(app).ask("events/stream", name="order_shipped")
+    assert (answer["code"], answer["data"]["limit"]) == (-32025, "streams")
+
+
+async def test_a_stream_ends_with_the_application(app, monkeypatch):
+    monkeypatch.setattr("awp_publish.serve.mcp.events.LOOK_SECONDS", 0.01)
+    monkeypatch.setattr("awp_publish.serve.mcp.events.STREAM_SECONDS", 0.0)
+    async with streaming(app) as next_message:
+        assert (await next_message())["method"] == "notifications/events/active"
+        assert (await next_message())["result"]["resultType"] == "complete"
 
 
 async def test_a_quiet_stream_beats(app, monkeypatch):

@@ -8,11 +8,13 @@ from datetime import datetime
 import pytest
 from fastapi import FastAPI
 
-from awp_publish import AgentPublisher
+from awp_publish import AgentPublisher, events
+from awp_publish.problems import StoreUnavailable
 from awp_publish.serve import webhooks
 from awp_publish.serve.lifespan import running
-from awp_publish.stores.store import Schedule
-from tests.serve.guarded import ANN, BEN, known_callers, make_shop
+from awp_publish.stores.memory import MemoryStore
+from awp_publish.stores.store import Look, Schedule
+from tests.serve.guarded import ANN, BEN, Watched, known_callers, make_shop
 from tests.serve.test_events import Client, Shipped, orders
 from tests.serve.webhook_receiver import is_signed, new_secret, receiving
 
@@ -354,3 +356,81 @@ async def test_callers_are_told_of_the_end_of_their_own_jobs(receiver):
         "poll_endpoint": job["poll_endpoint"],
     }
     assert [one["data"] for one in told["events"]] == [sent.json["data"]]
+
+
+async def test_who_has_missed_too_much_is_told_of_the_gap(app, site, ann, receiver, monkeypatch):
+    monkeypatch.setattr(events, "MAX_KEPT", 3)
+    async with running(app):
+        await subscribe(ann, receiver.url)
+    for number in range(6):
+        await site.emit("order_shipped", {"order_id": str(number)}, audience="public")
+    async with running(app):
+        gap, *sent = await receiver.wait_for(4)
+    assert gap.json["type"] == "gap"
+    assert gap.headers["webhook-id"].startswith("msg_gap_")
+    assert orders(await ann.poll(gap.json["cursor"])) == ["3", "4", "5"]
+    assert [one.json["data"]["order_id"] for one in sent] == ["3", "4", "5"]
+
+
+async def test_an_address_that_always_fails_is_left_alone_until_its_caller_comes_back(
+    app, site, ann, receiver, monkeypatch
+):
+    monkeypatch.setattr(webhooks, "SUSPENDED_AFTER", 2)
+    monkeypatch.setattr(webhooks, "SUSPENDED_SECONDS", 0.0)
+    async with running(app):
+        await subscribe(ann, receiver.url)
+        receiver.statuses = [500] * 2
+        await site.emit("order_shipped", {"order_id": "1"}, audience="public")
+        await receiver.wait_for(2)
+        await asyncio.sleep(0.2)
+        assert len(receiver.received) == 2
+        status = (await subscribe(ann, receiver.url))["deliveryStatus"]
+        assert (status["active"], status["lastError"]) == (False, "http_5xx")
+        assert status["failedSince"]
+        assert (await receiver.wait_for(3))[2].json["data"]["order_id"] == "1"
+        await asyncio.sleep(0.05)
+        assert (await subscribe(ann, receiver.url))["deliveryStatus"]["lastError"] is None
+
+
+async def test_what_never_expires_is_forgotten_when_nobody_is_there_for_days(receiver, tmp_path, monkeypatch):
+    monkeypatch.setattr(webhooks, "DROPPED_SECONDS", 0.0)
+    site = make_shop(doors=["mcp"], authenticate=known_callers(), store=f"sqlite:///{tmp_path}/agents.db")
+    site.event("order_shipped", payload=Shipped)
+    app = AgentPublisher(FastAPI(), site=site)
+    ann = Client(app, **ANN)
+    async with running(app):
+        granted = await subscribe(ann, receiver.url, ttlMs=None)
+        receiver.statuses = [500]
+        await site.emit("order_shipped", {"order_id": "1"}, audience="public")
+        async with asyncio.timeout(5):
+            while (await site.store.run((Look(f"webhook:{granted['id']}"),))).seen != (None,):  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        assert (await unsubscribe(ann, receiver.url))["code"] == -32023
+
+
+async def test_a_store_that_is_away_keeps_nothing_from_being_sent_later(receiver):
+    store = Watched(MemoryStore())
+    site = make_shop(doors=["mcp"], authenticate=known_callers(), store=store)
+    site.event("order_shipped", payload=Shipped)
+    app = AgentPublisher(FastAPI(), site=site)
+    ann = Client(app, **ANN)
+
+    async def fail(steps):
+        raise StoreUnavailable("The store is away.")
+
+    async with running(app):
+        await subscribe(ann, receiver.url)
+        store.trouble = fail
+        assert (await ann.poll())["code"] == -32603
+        assert (await subscribe(ann, receiver.url))["code"] == -32603
+        await asyncio.sleep(0.1)
+        store.trouble = None
+        await site.emit("order_shipped", {"order_id": "1"}, audience="public")
+        assert (await receiver.wait_for(1))[0].json["data"]["order_id"] == "1"
+
+
+async def test_only_so_many_addresses_are_asked_in_a_minute(app, ann, receiver, monkeypatch):
+    monkeypatch.setattr(webhooks, "VERIFICATIONS", 2)
+    answers = [await subscribe(ann, f"{receiver.url}/{number}") for number in range(3)]
+    assert answers[2]["code"] == -32025
+    assert len(receiver.verified) == 2

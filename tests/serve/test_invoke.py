@@ -5,7 +5,7 @@ import logging
 from typing import Annotated
 
 import pytest
-from fastapi import Depends, FastAPI, Header, HTTPException, Request, Response
+from fastapi import Body, Depends, FastAPI, Header, HTTPException, Request, Response
 from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse, StreamingResponse
 from pydantic import BaseModel, Field, field_validator
 from starlette.applications import Starlette
@@ -645,14 +645,29 @@ def test_a_schema_that_cannot_be_checked_is_told_by_action_at_the_start(site, op
 # --- What a call leaves behind ---
 
 
+MCP_CALL = b"""{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "shorten", "arguments":
+{"text": "abcdef"}, "_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+"io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},
+"io.modelcontextprotocol/clientCapabilities": {}}}}"""
+
+
 @pytest.mark.parametrize("options", [{}, {"rate_limit": "1000/hour", "idempotency": True}])
-async def test_a_call_leaves_no_circles_for_the_garbage_collector(options):
-    site = Site("Shop", "Shortens.", "https://shop.example")
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/agents/shorten/invoke", b'{"input": {"text": "abcdef"}}'),
+        ("/agents/actions/shorten", b'{"text": "abcdef"}'),
+        ("/shorten", b'{"text": "abcdef"}'),
+        ("/mcp", MCP_CALL),
+    ],
+)
+async def test_a_call_leaves_no_circles_for_the_garbage_collector(path, body, options):
+    site = Site("Shop", "Shortens.", "https://shop.example", doors=["mcp"], guard_routes=True)
     app = FastAPI()
 
     @app.post("/shorten")
     @site.action("shorten", **options)
-    async def shorten(text: str) -> Summary:
+    async def shorten(text: Annotated[str, Body(embed=True)]) -> Summary:
         """Shorten a text."""
         return Summary(summary=text[:3])
 
@@ -660,14 +675,21 @@ async def test_a_call_leaves_no_circles_for_the_garbage_collector(options):
     sent: list[int] = []
 
     async def call(number: int) -> None:
-        headers = [(b"content-type", b"application/json"), (b"idempotency-key", b"key %d" % number)]
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"idempotency-key", b"key %d" % number),
+            (b"accept", b"application/json, text/event-stream"),
+            (b"mcp-protocol-version", b"2026-07-28"),
+            (b"mcp-method", b"tools/call"),
+            (b"mcp-name", b"shorten"),
+        ]
         scope = {
             "type": "http",
             "http_version": "1.1",
             "method": "POST",
             "scheme": "https",
-            "path": "/agents/shorten/invoke",
-            "raw_path": b"/agents/shorten/invoke",
+            "path": path,
+            "raw_path": path.encode(),
             "query_string": b"",
             "root_path": "",
             "headers": headers,
@@ -676,7 +698,7 @@ async def test_a_call_leaves_no_circles_for_the_garbage_collector(options):
         }
 
         async def receive():
-            return {"type": "http.request", "body": b'{"input": {"text": "abcdef"}}', "more_body": False}
+            return {"type": "http.request", "body": body, "more_body": False}
 
         async def send(message):
             if message["type"] == "http.response.start":

@@ -150,7 +150,8 @@ def test_a_route_s_scheme_is_in_every_document_that_speaks_of_authentication(
         assert card["securitySchemes"] == {name: a2a}
         ParseDict(card, AgentCard())
         asked = next(skill for skill in card["skills"] if skill["id"] == "list_orders")["securityRequirements"]
-        assert asked == [{"schemes": {name: {"list": ["orders"]}}}]
+        listed = next(iter(client.get("/openapi.json").json()["paths"]["/orders"].values()))["security"]
+        assert asked == [{"schemes": {name: {"list": listed[0][name]} if listed[0][name] else {}}}]
         assert "securityRequirements" not in next(skill for skill in card["skills"] if skill["id"] == "list_books")
         agent_json = client.get("/agent.json").json()
         assert agent_json["auth"].get("type") == agent_json_type
@@ -207,6 +208,35 @@ def test_openid_connect_tells_the_authorization_server_of_rfc_9728():
         metadata = f'resource_metadata="{ORIGIN}/.well-known/oauth-protected-resource/mcp"'
         assert answer.status_code == 401
         assert metadata in answer.headers["www-authenticate"]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "kind", "takes_tokens"),
+    [
+        (PASSWORD, b"Bearer", True),
+        (HTTPBearer(), b"Bearer", True),
+        (APIKeyHeader(name="X-Key"), b"APIKey", False),
+        (HTTPBasic(realm="the shop"), b"Basic", False),
+    ],
+)
+def test_a_route_that_refuses_tells_mcp_clients_where_its_schemes_are_described(scheme, kind, takes_tokens):
+    with published(*guarded_by(scheme)) as client:
+        asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "list_orders", "arguments": {}}}
+        for version in ("2025-06-18", "2025-11-25"):
+            accept = {"accept": "application/json, text/event-stream", "mcp-protocol-version": version}
+            answer = client.post("/mcp", json=asked, headers=accept)
+            challenge = answer.headers["www-authenticate"]
+            assert answer.status_code == 401
+            assert answer.json()["error"]["data"]["code"] == "AUTHENTICATION_REQUIRED"
+            assert challenge.split()[0].lower() == kind.decode().lower()
+            address = challenge.partition('resource_metadata="')[2].partition('"')[0]
+            assert address == f"{ORIGIN}/.well-known/oauth-protected-resource/mcp"
+            assert ('realm="the shop"' in challenge) == (kind == b"Basic")
+        told = client.get(address.removeprefix(ORIGIN)).json()
+        assert told["resource"] == f"{ORIGIN}/mcp"
+        assert told["x-security-schemes"] == client.get("/agent.json").json()["auth"]["x-security-schemes"]
+        assert ("bearer_methods_supported" in told) == takes_tokens
+        assert "authorization_servers" not in told  # a token endpoint is none
 
 
 def test_several_flows_and_several_schemes_are_alternatives():

@@ -309,6 +309,28 @@ def test_pages_get_the_link_header_and_their_vary(open_client):
     assert answer.headers["vary"] == "Accept"
 
 
+def test_every_representation_of_a_page_has_the_links_of_its_html(open_client):
+    async def answer(request: Request) -> Response:
+        return JSONResponse([]) if request.url.path == "/data" else HTMLResponse("<h1>x</h1>")
+
+    app = Starlette(routes=[Route("/{path}", answer, methods=["GET", "POST"])])
+    client = open_client(AgentPublisher(app, Site("Shop", "Sells.", url=OWN), link_headers=True, check=False))
+    links = client.get("/page").headers["link"]
+    assert f'<{OWN}/page.md>; rel="alternate"' in links
+    for path, accept in (
+        ("/page", "text/markdown"),
+        ("/page", "application/som+json"),
+        ("/agents/som?url=/page", "*/*"),
+    ):
+        assert client.get(path, headers={"accept": accept}).headers["link"].endswith(links)
+    of_site, _, _ = links.partition(f", <{OWN}/page.md>")
+    assert client.get("/data").headers["link"] == of_site
+    for accept in ("*/*", "text/markdown"):
+        told = client.post("/page", headers={"accept": accept}).headers["link"]
+        assert told.endswith(of_site)
+        assert "alternate" not in told, "there is no file of what a form answered"
+
+
 def test_the_command_prints_the_lines():
     command = [sys.executable, "-m", "awp_publish", "robots", "demo_site.app:app"]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout

@@ -110,7 +110,8 @@ _LATEST_BYTES: Final = LATEST.encode()
 EXCHANGE: Final = "awp_publish.mcp_exchange"
 """The member of the scope, as the SDK sees it, that holds the request's exchange."""
 
-_BEARER: Final = re.compile(rb"bearer(\s|$)", re.IGNORECASE)
+_CHALLENGE: Final = re.compile(rb"([\w!#$%&'*+.^`|~-]+)(?:\s+([\w-]+\s*=\s*[\w\"].*))?$", re.ASCII)
+"""One challenge with parameters or without (RFC 9110 section 11.3), to which another may be added."""
 _NOT_IN_META: Final = (b"set-cookie", b"x-ratelimit-")
 """Beginnings of headers that a model must not see, or sees under another name."""
 
@@ -191,9 +192,10 @@ class McpExchange(DoorRequest):
                 if self.addresses is not None and key == b"www-authenticate":
                     value = value.replace(*self.addresses)
                     # Whoever refuses: clients learn from the challenge where tokens come from (RFC 9728, section 5.1).
-                    if key == b"www-authenticate" and b"resource_metadata=" not in value and _BEARER.match(value):
-                        rest = value[len(b"Bearer") :].strip()
-                        value = b"Bearer resource_metadata=" + self.addresses[1] + (b", " + rest if rest else b"")
+                    challenge = _CHALLENGE.match(value.strip())
+                    if challenge is not None and b"resource_metadata=" not in value:
+                        told = challenge[1], b"resource_metadata=" + self.addresses[1]
+                        value = b" ".join(told) + (b", " + challenge[2] if challenge[2] else b"")
                 own.append((key, value))
         else:
             own += result.headers

@@ -6,11 +6,10 @@ of a subscription are values of plain members of the payload. Error codes are th
 which calls them provisional.
 """
 
-import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -36,6 +35,7 @@ from awp_publish.policy.call import Principal
 from awp_publish.policy.fetching import Failure, Posted
 from awp_publish.problems import Problem, StoreUnavailable, did_you_mean
 from awp_publish.serve.doors import DoorContext, identify_caller
+from awp_publish.serve.http import HOLDS_THREAD
 from awp_publish.serve.mcp.calls import PROTOCOL, Context, Tools, WireResult, admit_caller, exchange_of
 from awp_publish.serve.webhooks import (
     DUE,
@@ -117,7 +117,7 @@ class PollParams(SubscriptionParams):
 
 
 class Delivery(BaseModel):
-    """Where the events of a webhook subscription are sent."""
+    """The address to which the events of a webhook subscription are sent."""
 
     mode: str = "webhook"
     url: str
@@ -162,7 +162,7 @@ class EventExtension:
         self._webhooks = door.webhooks if door.guards.authenticators else None
         if self._webhooks is not None:
             self._webhooks.kinds[KIND] = self.carry
-        self._open = dict[asyncio.Event, asyncio.AbstractEventLoop]()
+        self._streams = 0
         self._is_closing = False
 
     def register(self, server: Server[Any]) -> None:
@@ -180,11 +180,13 @@ class EventExtension:
         """Answer `events/list` (Listing Available Events)."""
         caller = await self._admit(context)
         scopes = caller.scopes if caller is not None else None
+        delivery = ["poll", *([] if _holds_thread(context) else ["push"])]
+        delivery += ["webhook"] if self._webhooks is not None else []
         listed = [
             {
                 "name": one.id,
                 "description": one.description,
-                "delivery": self.delivery,
+                "delivery": delivery,
                 "inputSchema": one.inputs,
                 "payloadSchema": one.payload,
             }
@@ -192,11 +194,6 @@ class EventExtension:
             if one.is_for(scopes)
         ]
         return {"events": listed, "resultType": "complete", "_meta": self._tools.stamp}
-
-    @property
-    def delivery(self) -> list[str]:
-        """The delivery modes of every event."""
-        return ["poll", "push"] if self._webhooks is None else ["poll", "push", "webhook"]
 
     async def poll(self, context: Context, params: PollParams) -> WireResult:
         """Answer `events/poll` (Poll-Based Delivery). Raises MCPError."""
@@ -221,92 +218,50 @@ class EventExtension:
         """
         caller = await self._admit(context)
         event = self.find(params, caller)
-        if len(self._open) >= MAX_STREAMS:
+        if _holds_thread(context):
+            told = {"feature": "deliveryMode", "value": "push"}
+            raise MCPError(UNSUPPORTED, "Unsupported: this server cannot keep streams open; poll.", told)
+        if self._streams >= MAX_STREAMS:
             raise MCPError(RESOURCE_EXHAUSTED, "Too many streams are open.", {"limit": "streams", "max": MAX_STREAMS})
         meta = {SUBSCRIPTION_ID_META_KEY: context.request_id}
-        await self._tell(context, event, caller, params, meta)
-        return {"resultType": "complete", "_meta": {**self._tools.stamp, **meta}}
-
-    async def _tell(
-        self,
-        context: Context,
-        event: Event,
-        caller: Principal | None,
-        params: SubscriptionParams,
-        meta: Mapping[str, object],
-    ) -> None:
-        """Send the notifications of a stream until it ends."""
+        first = await self._begin(context, event, caller, params, DEFAULT_EVENTS)
 
         async def send(kind: str, **told: object) -> None:
             notice = Notice(f"notifications/events/{kind}", {**told, "_meta": meta})
             await context.session.send_notification(cast(Any, notice), related_request_id=context.request_id)
 
-        logs = frozenset(logs_for(event, caller))
-        async with self._woken_by(logs) as woken:
-            batch = await self._begin(context, event, caller, params, DEFAULT_EVENTS)
-            await send("active", cursor=write_cursor(batch.before), truncated=batch.truncated)
-            began = told = verified = time.monotonic()
-            is_away = False
-            while True:
-                for one, after in batch.steps():
-                    await send("event", **one.facts, cursor=write_cursor(after))
-                    told = time.monotonic()
-                if batch.has_more:
-                    batch = await self._read(event, logs, params, batch.positions)
-                    continue
-                if self._is_closing or time.monotonic() - began > STREAM_SECONDS:
-                    return
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(LOOK_SECONDS):
-                        await woken.wait()
-                woken.clear()
-                now = time.monotonic()
-                if now - verified >= VERIFY_SECONDS:
-                    verified = now
-                    if not await self._is_still(context, event, caller):
-                        error = {"code": FORBIDDEN, "message": "Forbidden", "data": {"reason": "Access revoked"}}
-                        await send("terminated", error=error)
-                        return
-                positions = batch.positions
-                try:
-                    batch = await self._read(event, logs, params, positions)
-                    is_away = False
-                except StoreUnavailable as problem:
-                    if not is_away:
-                        error = {"code": types.INTERNAL_ERROR, "message": problem.detail}
-                        await send("error", error=error)
-                    is_away = True
-                    batch = Batch((), positions, positions)
-                if batch.truncated:
-                    await send("active", cursor=write_cursor(batch.before), truncated=True)
-                if now - told >= HEARTBEAT_SECONDS:
-                    await send("heartbeat", cursor=write_cursor(positions))
-                    told = now
-
-    async def _is_still(self, context: Context, event: Event, caller: Principal | None) -> bool:
-        """Say whether the caller of a stream is who it was, and may know of its event."""
-        with suppress(MCPError):
-            now = await admit_caller(context, self._identify)
-            return now == caller and self._events.find(event.id, now) is not None
-        return False
-
-    @asynccontextmanager
-    async def _woken_by(self, logs: frozenset[str]) -> AsyncIterator[asyncio.Event]:
-        """Give what is set whenever this process emits into one of these logs, or the door closes."""
-        loop, woken = asyncio.get_running_loop(), asyncio.Event()
-
-        def wake(log: str) -> None:
-            if log in logs:
-                with suppress(RuntimeError):  # the loop has ended, and the stream with it
-                    loop.call_soon_threadsafe(woken.set)
-
-        forget: Callable[[], None] = self._events.listen(wake)
-        self._open[woken] = loop
+        await send("active", cursor=write_cursor(first.before), truncated=first.truncated)
+        for one, after in first.steps():
+            await send("event", **one.facts, cursor=write_cursor(after))
+        began = spoke = verified = time.monotonic()
+        since, logs = _floor(params), logs_for(event, caller)
+        batches = self._events.follow(event, logs, first.positions, params.arguments, LOOK_SECONDS, since)
+        self._streams += 1
         try:
-            yield woken
+            async with aclosing(batches):
+                async for batch in batches:
+                    if batch.truncated and since is None:  # else they were told so at the beginning
+                        await send("active", cursor=write_cursor(batch.before), truncated=True)
+                    for one, after in batch.steps():
+                        await send("event", **one.facts, cursor=write_cursor(after))
+                        spoke = time.monotonic()
+                    now = time.monotonic()
+                    if self._is_closing or now - began > STREAM_SECONDS:
+                        break
+                    if now - verified >= VERIFY_SECONDS:
+                        verified, known = now, None
+                        with suppress(MCPError):
+                            known = await admit_caller(context, self._identify)
+                        if known != caller or self._events.find(event.id, known) is None:
+                            error = {"code": FORBIDDEN, "message": "Forbidden", "data": {"reason": "Access revoked"}}
+                            await send("terminated", error=error)
+                            break
+                    if now - spoke >= HEARTBEAT_SECONDS:
+                        await send("heartbeat", cursor=write_cursor(batch.positions))
+                        spoke = now
         finally:
-            del self._open[woken]
-            forget()
+            self._streams -= 1
+        return {"resultType": "complete", "_meta": {**self._tools.stamp, **meta}}
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -316,9 +271,6 @@ class EventExtension:
             yield
         finally:
             self._is_closing = True
-            for woken, loop in tuple(self._open.items()):
-                with suppress(RuntimeError):
-                    loop.call_soon_threadsafe(woken.set)
 
     # --- Webhooks ---
 
@@ -476,26 +428,26 @@ class EventExtension:
         positions = read_cursor(event, params.cursor) if params.cursor is not None else None
         exchange = exchange_of(context)
         try:
-            batch = await self._read(event, logs_for(event, caller), params, positions, most)
+            logs, since = logs_for(event, caller), _floor(params)
+            batch = await self._events.read(event, logs, positions, most=most, since=since, arguments=params.arguments)
         except Problem as problem:
             self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
             raise MCPError(types.INTERNAL_ERROR, problem.detail) from problem
         # A cursor that means nothing here has lost its place: a gap, never an error (Cursor Lifecycle).
         return batch._replace(truncated=True) if params.cursor is not None and positions is None else batch
 
-    async def _read(
-        self,
-        event: Event,
-        logs: "frozenset[str] | tuple[str, ...]",
-        params: SubscriptionParams,
-        positions: Positions | None,
-        most: int = DEFAULT_EVENTS,
-    ) -> Batch:
-        since = None
-        if params.max_age_ms is not None and params.cursor is not None:
-            with suppress(OverflowError):
-                since = datetime.now(UTC) - timedelta(milliseconds=params.max_age_ms)
-        return await self._events.read(event, logs, positions, most=most, since=since, arguments=params.arguments)
+
+def _floor(params: SubscriptionParams) -> datetime | None:
+    """Return when the oldest event may have happened that is told (Bounding replay)."""
+    if params.max_age_ms is not None and params.cursor is not None:
+        with suppress(OverflowError):
+            return datetime.now(UTC) - timedelta(milliseconds=params.max_age_ms)
+    return None
+
+
+def _holds_thread(context: Context) -> bool:
+    """Say whether a stream would take a thread of the server away, of which there are few."""
+    return HOLDS_THREAD in exchange_of(context).scope
 
 
 def id_of(caller: Principal, url: str, event_id: str, arguments: Mapping[str, object]) -> str:

@@ -17,7 +17,8 @@ import mcp_types as types
 
 from awp_publish.problems import StoreUnavailable
 from awp_publish.serve.doors import DoorContext, identify_caller
-from awp_publish.serve.mcp.calls import Context, Tools, WireResult, admit_caller
+from awp_publish.serve.http import HOLDS_THREAD
+from awp_publish.serve.mcp.calls import Context, Tools, WireResult, admit_caller, exchange_of
 from awp_publish.stores.store import Add, Look, Store, Swap
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
@@ -38,7 +39,7 @@ LISTEN: Final = "subscriptions/listen"
 LOOK_SECONDS: Final = 2.0
 """Seconds between two looks at what other workers have published."""
 
-VERIFY_SECONDS: Final = 15.0
+VERIFY_SECONDS: Final = 5.0
 """Seconds after which it is asked again who listens, and what they may call."""
 
 MAX_LISTENING: Final = 1_000
@@ -87,6 +88,8 @@ class Subscriptions:
     async def listen(self, context: Context, params: types.SubscriptionsListenRequestParams) -> WireResult:
         """Answer `subscriptions/listen` with a stream, until its client hangs up. Raises MCPError."""
         await admit_caller(context, self._identify)
+        if HOLDS_THREAD in exchange_of(context).scope:  # of which the server has few
+            raise MCPError(types.METHOD_NOT_FOUND, "Method not found: this server cannot keep streams open.")
         if len(self._listening) >= MAX_LISTENING:
             raise MCPError(types.INTERNAL_ERROR, "Too many clients listen.")
         meta, honored = {SUBSCRIPTION_ID_META_KEY: context.request_id}, self._honor(params.notifications)

@@ -53,3 +53,6 @@ def count_books() -> int:
     from tests.django.shop.models import Book
 
     return Book.objects.count()
+
+
+site.event("order_shipped")

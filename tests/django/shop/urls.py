@@ -28,6 +28,7 @@ urlpatterns = [
     path("books/new/", views.NewBook.as_view()),
     path("books/<int:pk>/", views.Books.as_view()),
     re_path(r"^archive/(?P<year>[0-9]{4})/$", views.archive),
+    path("ship", views.ship),
     path("page", lambda request: HttpResponse("<p>a page</p>")),
     path("admin/", admin.site.urls),
     *i18n_patterns(path("greet/<slug:name>", views.greet)),

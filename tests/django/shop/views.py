@@ -1,5 +1,6 @@
 import asyncio
 
+from asgiref.sync import async_to_sync
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -188,3 +189,8 @@ def greet(request: HttpRequest, name: str) -> HttpResponse:
 def archive(request: HttpRequest, year: str) -> HttpResponse:
     """The books of a year."""
     return JsonResponse({"year": year})
+
+
+def ship(request: HttpRequest) -> HttpResponse:
+    told = async_to_sync(site.emit)("order_shipped", {"order": request.GET["order"]}, audience="public")
+    return HttpResponse(told)

@@ -1,6 +1,7 @@
 """`manage.py agents VERB`: the verbs of `awp-publish`, about this project, and `list`. No server is needed."""
 
 import json
+import logging
 from argparse import ArgumentParser, Namespace
 from contextlib import nullcontext, redirect_stderr, redirect_stdout, suppress
 from io import StringIO
@@ -9,11 +10,11 @@ from urllib.parse import urlsplit
 
 from django.contrib.auth import get_user_model
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.test import Client
 
 from awp_publish import DeclarationError
-from awp_publish.cli import FAILURES, add_commands, describe_failure, run
+from awp_publish.cli import FAILURES, add_commands, describe_failure, run, take_rest
 from awp_publish.commands.calling import read_inputs
 from awp_publish.commands.console import Console, is_asking
 from awp_publish.model import LeftOut
@@ -22,11 +23,28 @@ from awp_publish_django.publication import Publication, get_publication
 PROJECT: Final = "awp_publish_django.asgi:publisher"
 
 
+class Parser(CommandParser):
+    """Takes inputs behind options, as `awp-publish` does."""
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Namespace:  # type: ignore[override]
+        """Read a command line, or end the process."""
+        options: Namespace
+        options, rest = self.parse_known_args(args, namespace)
+        if unknown := take_rest(options, rest):
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return options
+
+
 class Command(BaseCommand):
     """What `awp-publish` does with an application, with this process's publication."""
 
     help = "List, call, check, show or export what the site publishes to agents; run its background jobs."
     requires_system_checks = ("agents",)
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        parser = super().create_parser(prog_name, subcommand, **kwargs)
+        parser.__class__ = Parser  # Django makes one of its own, and asks nobody which
+        return parser
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(dest="command", metavar="VERB", required=True)
@@ -55,6 +73,9 @@ class Command(BaseCommand):
         if options.command == "call" and options.user is not None:
             options.header.append(f"Cookie: {self._client(publication, options).cookies.output(header='', sep=';')}")
         told, self.stdout.ending = StringIO(), ""
+        log = logging.getLogger("django.request")  # which warns of documents that there may be, and are not
+        level = log.level
+        log.setLevel(logging.ERROR)
         try:
             with (
                 redirect_stdout(cast(TextIO, self.stdout)),
@@ -64,6 +85,8 @@ class Command(BaseCommand):
                 code = run(console, options)
         except FAILURES as error:
             raise CommandError(describe_failure(error), returncode=2) from error
+        finally:
+            log.setLevel(level)
         if code:
             raise CommandError(told.getvalue().strip() or "Something was found.", returncode=code)
 
