@@ -268,13 +268,22 @@ def _trail(catalog: Catalog, page: Page) -> list[Page]:
 
 
 def _search_of(catalog: Catalog) -> dict[str, object] | None:
-    """The first action that searches by a query parameter, as consumers of SearchAction want it: one text."""
+    """The first action that searches by a text in the query, as consumers of SearchAction want it: where it leads.
+
+    That is the action's own route, where a declared page stands there or any client may go there.
+    """
+    pages = {page.path for page in catalog.pages}
     for action in catalog.public.exposed_at("plain").actions:
-        route = catalog.own_route(action)
-        if action.type == "search" and route is not None and route.method == "GET" and route.parameters:
-            first = route.parameters[0]
-            if first.location == "query":
-                template = f"{catalog.absolute(route.path)}?{first.wire_name}={{search_term}}"
+        route = action.target if action.target is not None and action.target.path in pages else None
+        route = route or catalog.own_route(action)
+        is_search = action.type == "search" or re.match(r"(search|find)(_|$)", action.id)
+        if not is_search or route is None or route.method != "GET" or "{" in route.path:
+            continue
+        inputs = members(object_facts(action.inputs, action.inputs))
+        for parameter in route.parameters:
+            facts = resolved(inputs.get(parameter.name), action.inputs)
+            if parameter.location == "query" and facts.get("type") == "string" and "enum" not in facts:
+                template = f"{catalog.absolute(route.path)}?{parameter.wire_name}={{search_term}}"
                 target = {"@type": "EntryPoint", "urlTemplate": template}
                 return {"@type": "SearchAction", "target": target, "query-input": "required name=search_term"}
     return None

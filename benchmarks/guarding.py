@@ -7,6 +7,7 @@ one INSERT, are as durable as each other: both wait for the disk once a call.
 import asyncio
 import base64
 import sqlite3
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from itertools import count
@@ -157,7 +158,7 @@ async def _measure(
 
 
 def _case(name: str, app: AsgiApp, headers: RawHeaders, fresh: Callable[[], RawHeaders] | None = None) -> Case:
-    return Case(name, app, FUNCTION_INVOKE, "POST", headers, INVOCATION, fresh)
+    return Case(name, app, FUNCTION_INVOKE, "POST", headers, INVOCATION, fresh, clock=time.thread_time)
 
 
 def _fresh_key() -> RawHeaders:

@@ -1,5 +1,6 @@
 """Calls through the WoA and the plain door, in process, beside a direct POST to the same FastAPI route."""
 
+import time
 from dataclasses import replace
 from types import ModuleType
 
@@ -67,7 +68,7 @@ async def _measure(seconds: float, before: ModuleType | None) -> dict[str, Serie
         cases.append(_call("before", _shop_of(before), ORDER_INVOKE))
     for case in cases:
         await _assert_validated(await same(case, wanted))
-    return await interleave([direct, *cases], seconds)
+    return await interleave([replace(case, clock=time.thread_time) for case in (direct, *cases)], seconds)
 
 
 def _shop_of(package: ModuleType) -> AsgiApp:

@@ -4,7 +4,7 @@ import json
 import re
 from datetime import date
 from html.parser import HTMLParser
-from typing import Any, Optional
+from typing import Any, Literal, Optional
 
 import pytest
 from fastapi import FastAPI
@@ -146,6 +146,23 @@ def test_structured_data_tells_the_search_and_where_a_page_stands():
     assert graph["WebSite"]["potentialAction"]["target"]["urlTemplate"] == "https://shop.example/search?q={search_term}"
     trail = [one["item"] for one in graph["BreadcrumbList"]["itemListElement"]]
     assert trail == [f"https://shop.example{path}" for path in ("/", "/help", "/help/orders")]
+
+
+def test_the_search_of_a_site_is_a_page_for_people_even_where_programs_call_it_elsewhere():
+    site, app = Site("Shop", "Sells.", url="https://shop.example"), FastAPI()
+
+    @app.get("/find", response_model=list[str])
+    @site.page(title="Find")
+    @site.action("find_books", rate_limit="30/minute")
+    async def find(page: int = 1, sort: Literal["a", "b"] = "a", words: str = "") -> list[str]:
+        """Find books."""
+        return [words]
+
+    site.freeze(app)
+    text = structured_data(site.catalog, "/find")
+    graph = {one["@type"]: one for one in json.loads(text.partition(">")[2].removesuffix("</script>"))["@graph"]}
+    target = graph["WebSite"]["potentialAction"]["target"]
+    assert target["urlTemplate"] == "https://shop.example/find?words={search_term}"
 
 
 def test_page_meta_names_what_is_declared_and_nothing_else():

@@ -1,8 +1,20 @@
 """From HTML to what an agent reads: a tree, the Semantic Object Model of the page, and Markdown. Pure: no I/O.
 
-Needs the extra `pages`.
+Needs the extra `pages`. The compiler of the model is imported when it is first used, which a start does not wait for.
 """
 
+from typing import TYPE_CHECKING
+
 from awp_publish.pages.selectolax import parse as parse
-from awp_publish.pages.som import Budget as Budget, Som as Som, compile_som as compile_som
 from awp_publish.pages.tree import Tree as Tree
+
+if TYPE_CHECKING:
+    from awp_publish.pages.som import Budget as Budget, Som as Som, compile_som as compile_som
+
+
+def __getattr__(name: str) -> object:
+    if name not in ("Budget", "Som", "compile_som"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from awp_publish.pages import som
+
+    return getattr(som, name)

@@ -84,20 +84,6 @@ MIN_SHARED: Final = 120
 
 # --- Parameters: 1.0's `parameters` and 1.1's `inputs`, picked from the same facts ---
 
-PARAMETER_MEMBERS: Final = (
-    "name",
-    "type",
-    "format",
-    "required",
-    "description",
-    "selector",
-    "validation",
-    "default",
-    "example",
-    "enum",
-)
-"""The members of a parameter in 1.0 (Parameter Object Structure)."""
-
 INPUT_MEMBERS: Final = ("name", "type", "required", "default", "selector", "validation")
 """The members of an input in 1.1 (definitions/input) but for its words and examples, which stand in `parameters`."""
 
@@ -265,11 +251,11 @@ def _action(
     for field in fields:
         fact = _parameter(action, field)
         inputs.append({name: fact[name] for name in INPUT_MEMBERS if name in fact} | dict(field.marks))
-        kind, rules = str(fact["type"]), fact.pop("validation", None)
+        kind, rules = str(fact["type"]), fact.get("validation")
         fact["type"] = TYPES_OF_1_0.get(kind, kind)
-        if isinstance(rules, dict) and (said_of_1_0 := {name: rules[name] for name in rules if name != "enum"}):
-            fact["validation"] = said_of_1_0
-        parameters.append({name: fact[name] for name in PARAMETER_MEMBERS if name in fact} | dict(field.marks))
+        if isinstance(rules, dict) and "enum" in rules:
+            fact["validation"] = {name: rule for name, rule in rules.items() if name != "enum"} or None
+        parameters.append(present(fact) | dict(field.marks))
     route = catalog.own_route(action)
     encoding = route.content_type if route is not None else None
     has_selectors = bool(action.selector or action.selectors or action.result)
@@ -343,10 +329,10 @@ def render_schemas(catalog: Catalog) -> dict[str, object]:
 
     One with references into itself is a resource of its own there (JSON Schema core 2020-12, section 8.2.1).
     """
-    definitions = {
-        name: {"$id": f"{SCHEMAS[1:]}?{name}", **schema} if any(references(schema)) and "$id" not in schema else schema
-        for name, schema in _schemas(catalog).items()
-    }
+    definitions = dict[str, object]()
+    for name, schema in _schemas(catalog).items():
+        is_resource = b'"$ref"' in orjson.dumps(schema) and any(references(schema)) and "$id" not in schema
+        definitions[name] = {"$id": f"{SCHEMAS[1:]}?{name}", **schema} if is_resource else schema
     return {"$schema": DIALECT, "$id": catalog.absolute(schemas_address(catalog)), "$defs": definitions}
 
 
@@ -359,7 +345,7 @@ def _schemas(catalog: Catalog) -> dict[str, JsonObject]:
 
 
 def _parameter(action: Action, field: Field) -> dict[str, object]:
-    """All that either version says about a parameter."""
+    """All that either version says about a parameter, with the members and their order of 1.0 (Parameter Object)."""
     facts = resolved(field.schema, action.inputs)
     values = options(facts, action.inputs)
     kind = next(iter(kinds(facts, action.inputs)), FALLBACK_TYPE)

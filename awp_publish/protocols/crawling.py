@@ -74,7 +74,8 @@ def render_sitemap(catalog: Catalog) -> bytes:
 def render_sitemap_md(catalog: Catalog) -> bytes:
     """Return sitemap.md: a link for each declared page, to its Markdown where there is one."""
     listed = llms_txt.page_links(catalog) or [
-        f"- [{llms_txt.one_line(page.title)}]({catalog.absolute(page.path)})" for page in llms_txt.listed_pages(catalog)
+        f"- [{llms_txt.link_text(page.title)}]({catalog.absolute(page.path)})"
+        for page in llms_txt.listed_pages(catalog)
     ]
     return "\n".join([f"# Sitemap of {llms_txt.one_line(catalog.site.name)}", "", *listed, ""]).encode()
 

@@ -51,7 +51,8 @@ _LIMITS: Final = (("minimum", ">="), ("exclusiveMinimum", ">"), ("maximum", "<="
 def render(catalog: Catalog) -> bytes:
     """Return llms.txt."""
     site = catalog.site
-    lines = [f"# {one_line(site.name)}", "", f"> {one_line(site.description)}", "", *usage(catalog)]
+    lines = [f"# {one_line(site.name)}", "", f"> {one_line(site.description)}"]
+    lines += ["", *called] if (called := usage(catalog)) else []
     if listed := page_links(catalog):
         lines += ["", "## Pages", "", *listed[:MOST_PAGES]]
         if len(listed) > MOST_PAGES and catalog.publishes("sitemap"):
@@ -201,7 +202,7 @@ def page_links(catalog: Catalog) -> list[str]:
     if not som.is_published(catalog):
         return []
     return [
-        f"- [{one_line(page.title)}]({markdown_address(catalog, page)})"
+        f"- [{link_text(page.title)}]({markdown_address(catalog, page)})"
         + (f": {re.split(r'[:;,]|[.!?](?= |$)', one_line(page.description))[0]}." if page.description else "")
         for page in listed_pages(catalog)
     ]
@@ -260,6 +261,11 @@ def skill_path(catalog: Catalog) -> str:
 
 def one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+def link_text(text: str) -> str:
+    """Return a text fit for the brackets of a Markdown link, also where links are found by a pattern."""
+    return one_line(text).replace("[", "(").replace("]", ")")
 
 
 def first_sentence(text: str) -> str:

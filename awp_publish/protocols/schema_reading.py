@@ -173,10 +173,13 @@ def references(schema: object) -> list[str]:
         if isinstance(node, OBJECT):
             reference = node.get("$ref")
             found += [reference] if isinstance(reference, str) else []
-            waiting += node.values()
+            waiting += [one for one in node.values() if not isinstance(one, _SCALAR)]
         elif isinstance(node, list):
             waiting += node
     return found
+
+
+_SCALAR: Final = (str, int, float, type(None))
 
 
 def follow(reference: str, root: JsonObject) -> object:

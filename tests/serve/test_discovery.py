@@ -323,6 +323,21 @@ def test_pages_whose_placeholders_have_few_values_are_listed_one_by_one(open_cli
     assert {client.get(address).headers["content-type"] for address in files} == {"text/markdown; charset=utf-8"}
 
 
+def test_a_title_with_brackets_is_one_link_and_a_site_without_actions_says_nothing_of_calls(open_client):
+    site, app = Site("Shop", "Sells.", url=SHOP), FastAPI()
+
+    @app.get("/", response_class=HTMLResponse)
+    @site.page(title="Teas [new](/x) \n# of May")
+    async def front() -> str:
+        return "<h1>Teas</h1>"
+
+    app.add_middleware(AgentPublisher, site=site)
+    client = open_client(app)
+    link = f"- [Teas (new)(/x) # of May]({SHOP}/index.md)\n"
+    assert client.get("/llms.txt").text == f"# Shop\n\n> Sells.\n\n## Pages\n\n{link}"
+    assert client.get("/sitemap.md").text == f"# Sitemap of Shop\n\n{link}"
+
+
 def test_llms_txt_names_some_pages_and_where_all_of_them_are(open_client):
     site, app = Site("Shop", "Sells.", url=SHOP), FastAPI()
     for number in range(60):
