@@ -612,7 +612,9 @@ def _refuse_unmatched(inclusion: Inclusion, routes: Sequence[Route]) -> None:
         *(
             ("mounts", one, mounts)
             for one in inclusion.mounts
-            if one.rstrip("/") not in {m.rstrip("/") for m in mounts}
+            # Routes that only stand together, as in Mount("/api", routes=[...]), are no application, and taken anyway.
+            if one.rstrip("/") not in mounts
+            and not any(route.template.startswith(f"{one.rstrip('/')}/") for route in listed if not route.mount)
         ),
     ]
     for option, wanted, there in unmatched:

@@ -36,7 +36,7 @@ class Published:
 
 
 def is_application(target: str) -> bool:
-    """Whether a target of the command line is meant as `module:app`."""
+    """Return True if a target of the command line is meant as `module:app`."""
     module, colon, attribute = target.partition(":")
     return bool(colon) and attribute.isidentifier() and not Path(target).exists() and "/" not in module
 

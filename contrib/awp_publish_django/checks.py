@@ -61,7 +61,7 @@ def _check_all() -> list[CheckMessage]:
 
 
 def _has_our_urls(publication: Publication) -> bool:
-    """Whether `awp_publish_django.urls` are included where the documents are."""
+    """Return True if `awp_publish_django.urls` are included where the documents are."""
     try:
         found = get_resolver().resolve(next(iter(publication.documents())))
     except Resolver404:

@@ -105,8 +105,10 @@ def _is_database(store: object) -> bool:
 
 
 def is_testing() -> bool:
-    """Whether Django's test runner has set up this process: a `TestCase` holds its database in a transaction that
-    nobody ends, for which the connection of a DjangoStore would wait."""
+    """Return True if Django's test runner has set up this process.
+
+    A `TestCase` holds its database in a transaction that nobody ends, for which a DjangoStore's connection would wait.
+    """
     return hasattr(mail, "outbox")
 
 
@@ -123,5 +125,5 @@ def _signing_keys(site: Site) -> Mapping[str, object]:
 
 
 def _is_about(error: ModuleNotFoundError, path: str) -> bool:
-    """Whether it is the named module that is missing, and not one that it imports."""
+    """Return True if it is the named module that is missing, and not one that it imports."""
     return error.name is not None and f"{path}.".startswith(f"{error.name}.")

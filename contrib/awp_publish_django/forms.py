@@ -363,7 +363,7 @@ def file_schema(*, image: bool = False) -> Schema:
 
 
 def is_file(schema: Schema | Mapping[str, object]) -> bool:
-    """Whether a schema is that of a file."""
+    """Return True if a schema is that of a file."""
     several = schema.get("anyOf")
     return isinstance(several, list) and bool(several) and "contentEncoding" in several[0]
 

@@ -72,7 +72,7 @@ def _placeholder(name: str, expression: str) -> str:
 
 
 def _spans_slashes(expression: str) -> bool:
-    """Whether an expression may match a slash: it names one, or takes whatever there is."""
+    """Return True if an expression may match a slash: it names one, or takes whatever there is."""
     return "/" in _NEGATED.sub("", expression) or any(re.fullmatch(expression, one) for one in ("a/b", "1/1", "/"))
 
 

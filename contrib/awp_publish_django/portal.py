@@ -65,7 +65,7 @@ _ERRAND: Final[ContextVar[Errand[Any] | None]] = ContextVar("awp_publish_errand"
 
 
 def is_wanted() -> bool:
-    """Whether anybody still waits for what this thread does: a thread cannot be cancelled, but may ask."""
+    """Return True if anybody still waits for what this thread does: a thread cannot be cancelled, but may ask."""
     errand = _ERRAND.get()
     return errand is None or not errand.answer.done()
 

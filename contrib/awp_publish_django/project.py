@@ -89,7 +89,7 @@ class DjangoProject:
 
     @property
     def awp_has_sessions(self) -> bool:
-        """Whether visitors have sessions, which Django keeps by a cookie."""
+        """Return True if visitors have sessions, which Django keeps by a cookie."""
         return SESSIONS in settings.MIDDLEWARE
 
     def awp_routes(self) -> list[Route]:

@@ -50,7 +50,7 @@ class Publication:
 
     @cached_property
     def is_enclosed(self) -> bool:
-        """Whether middleware stands above ours that may look at addresses: any but Django's own, which does not."""
+        """Return True if middleware stands above ours that may look at addresses: any but Django's own."""
         if self.site.settings.trust_outer_middleware:
             return False
         listed = list(settings.MIDDLEWARE)
@@ -64,7 +64,7 @@ class Publication:
 
     @cached_property
     def knows_callers(self) -> bool:
-        """Whether anybody asks who calls."""
+        """Return True if anybody asks who calls."""
         return bool(self.site.authenticators)
 
     @cached_property
@@ -95,7 +95,7 @@ def get_publication() -> Publication:
 
 
 def is_publishing() -> bool:
-    """Whether the site is just being frozen, in this or another thread."""
+    """Return True if the site is just being frozen, in this or another thread."""
     return bool(_publishing)
 
 

@@ -51,7 +51,7 @@ _JSON: Final = (b"content-type", b"application/json")
 
 
 IsWanted: TypeAlias = Callable[[], bool]
-"""Whether anybody still waits for an answer."""
+"""Tells whether anybody still waits for an answer."""
 
 
 class Unwanted(Exception):
@@ -232,7 +232,7 @@ def text_of(message: Message) -> str:
 
 
 def _asks_to_log_in(request: HttpRequest, location: str, is_done: bool) -> bool:
-    """Whether a redirect sends the visitor to a sign-in page, and not on to it after something was done.
+    """Return True if a redirect sends the visitor to a sign-in page, and not on to it after something was done.
 
     Django's own redirects say where to come back to (`next`), which is the page that was asked for.
     """
@@ -242,7 +242,7 @@ def _asks_to_log_in(request: HttpRequest, location: str, is_done: bool) -> bool:
 
 
 def is_sign_in(path: str) -> bool:
-    """Whether people sign in at this path: LOGIN_URL, a LoginView, or what is called so."""
+    """Return True if people sign in at this path: LOGIN_URL, a LoginView, or what is called so."""
     try:
         if path == urlsplit(resolve_url(settings.LOGIN_URL)).path:
             return True
@@ -262,7 +262,7 @@ def _is_form(request: HttpRequest) -> bool:
 
 
 def _is_of_call(form: Cleaned, request: HttpRequest) -> bool:
-    """Whether a form is about what the caller sent; a page may have others, as a search of all its pages."""
+    """Return True if a form is about what the caller sent; a page may have others, as a search of all its pages."""
     if request.method in READING:
         return form.data is request.GET or not request.GET.keys().isdisjoint(form.data or ())
     if form.data is request.GET:
@@ -271,7 +271,7 @@ def _is_of_call(form: Cleaned, request: HttpRequest) -> bool:
 
 
 def _is_valid(form: Cleaned) -> bool:
-    """Whether it has no errors; it has been cleaned, so nothing is asked again."""
+    """Return True if it has no errors; it has been cleaned, so nothing is asked again."""
     return not any(True for _ in _places_of(form))
 
 

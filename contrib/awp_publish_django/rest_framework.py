@@ -116,7 +116,7 @@ def _serializer_of(view: "View", made: Any) -> type[Any] | None:
 
 
 def _refuses_strangers(made: Any) -> bool:
-    """Whether the permissions of a view refuse a caller whom nobody knows."""
+    """Return True if the permissions of a view refuse a caller whom nobody knows."""
     for permission in made.get_permissions():
         try:
             if not permission.has_permission(made.request, made):
@@ -173,7 +173,7 @@ def _is_of_framework(handler: object) -> bool:
 
 
 def _is_list(view: "View", method: str) -> bool:
-    """Whether a view answers with many."""
+    """Return True if a view answers with many."""
     if method != "GET":
         return False
     return view.action == _LISTS if view.action else hasattr(view.cls, _LISTS)

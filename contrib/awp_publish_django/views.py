@@ -42,7 +42,7 @@ class View:
 
     @property
     def reads(self) -> bool:
-        """Whether its GET is known to change nothing: it is for GET alone, or somebody wrote what GET does.
+        """Return True if its GET is known to change nothing: it is for GET alone, or somebody wrote what GET does.
 
         A function without a restriction may do anything on GET, and a view with a form is there for what follows.
         """
@@ -57,7 +57,7 @@ class View:
 
     @property
     def is_page(self) -> bool:
-        """Whether its GET answers with HTML, as far as its class, its annotation or its code tell."""
+        """Return True if its GET answers with HTML, as far as its class, its annotation or its code tell."""
         if self.operation is not None:
             return False
         if self.cls is not None and hasattr(self.cls, "renderer_classes"):
@@ -72,7 +72,7 @@ class View:
 
     @property
     def asks_who(self) -> bool:
-        """Whether it answers only callers whom the site knows: by decorators, mixins or LoginRequiredMiddleware."""
+        """Return True if only known callers are answered: by decorators, mixins or LoginRequiredMiddleware."""
         layers = [*layers_of(self.callback), *(layer for handler in self.handlers for layer in layers_of(handler))]
         if self.cls is not None:
             layers += layers_of(getattr(self.cls, "dispatch", None))
@@ -101,7 +101,7 @@ LOGIN_REQUIRED: Final = "django.contrib.auth.middleware.LoginRequiredMiddleware"
 
 
 def _refuses_strangers(layer: object) -> bool:
-    """Whether this layer is `user_passes_test`, which all of Django's own decorators are made of, and refuses them.
+    """Return True if this layer is `user_passes_test`, of which Django's own decorators are made, and refuses them.
 
     `method_decorator` keeps its decorators to itself until a request comes.
     """
@@ -199,7 +199,7 @@ def _names_in(handler: object) -> set[str]:
 
 
 def _answers_html(*handlers: object, makes_page: bool = False) -> bool:
-    """Whether functions make pages: by their annotations, else by their code, else by the code of what they call.
+    """Return True if functions make pages: by their annotations, else by their code, else by that of what they call.
 
     A plain HttpResponse is HTML unless its content type is given (Django's DEFAULT_CONTENT_TYPE).
     """

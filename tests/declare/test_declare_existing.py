@@ -496,3 +496,14 @@ def test_a_page_that_is_named_as_an_operation_is_an_action(site, start):
     front = start(app)
     assert front.outputs("page") == {"type": "string", "contentMediaType": "text/html"}
     assert front.call("page", {"q": "a"}) == "<p>a</p>"
+
+
+@pytest.mark.parametrize("mounts", [[], ["/api"], ["/api/"]])
+def test_routes_that_stand_together_may_be_named_as_a_mount_though_they_are_taken_anyway(site, start, mounts):
+    async def stock(request: Request) -> Response:
+        """Say what is there."""
+        return JSONResponse({})
+
+    site.include(mounts=mounts)
+    start(Starlette(routes=[Mount("/api", routes=[Route("/stock", stock)])]))
+    assert [one.id for one in site.catalog.actions] == ["stock"]
