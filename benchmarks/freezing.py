@@ -1,7 +1,8 @@
 """Start-up: what awp_publish adds to a FastAPI application with many actions, beside FastAPI's own `app.openapi()`.
 
 Every route has two pydantic models of its own. Each run has a new process: it makes the application and starts it as a
-server does (the lifespan), upon which awp_publish reads the routes and prepares everything that it serves. The time
+server does (the lifespan), upon which awp_publish reads the routes and renders all that it serves; what a document is
+compressed to, and the validators of plain schemas, are made when they are first needed. The time
 inside `app.openapi()`, which FastAPI keeps, is taken apart from the rest, which is ours. The checks that read what is
 about to be served are turned off (`check=False`) but for one row, which tells what they add.
 

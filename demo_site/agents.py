@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias, get_args
 from awp_publish import About, Robots, SessionUser, Site, Workflow
 from demo_site import books
 from demo_site.database import Database
-from demo_site.models import Book, Summary
+from demo_site.models import Book, Sort, Summary
 from demo_site.summarize import summarize
 from demo_site.visits import ACCOUNT
 
@@ -94,6 +94,7 @@ def create_site(url: str | None, database: Database, secret: str, doors: Sequenc
         doors=doors,
     )
     declare_summarizer(site)
+    declare_prompt(site, database)
     declare_probe(site, database)
     return site
 
@@ -125,6 +126,20 @@ def declare_summarizer(site: Site) -> None:
         examples=[{"text": "The IETF is an open community of designers.", "max_words": 40}],
         metadata={"operations": {"default": "Default summarization operation."}},
     )(summarize_text)
+
+
+def declare_prompt(site: Site, database: Database) -> None:
+    """Add what a person may ask their own model; a title is completed from the shelves while it is typed."""
+
+    def titles(typed: str) -> list[str]:
+        with database.reading() as connection:
+            found = books.search(connection, typed, Sort.relevance, 1, 20)
+        return [book.title for book in found.books]
+
+    @site.prompt("discuss_book", title="Discuss a book", complete={"title": titles})
+    def discuss_book(title: str) -> str:
+        """Talk about a book on the shelves."""
+        return f"Let us discuss {title}. Look it up with search_books, and begin with its first sentence."
 
 
 NEEDS_THE_SHELVES = (

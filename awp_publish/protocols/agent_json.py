@@ -222,11 +222,16 @@ def _inputs(catalog: Catalog, action: Action, entities: "Entities") -> dict[str,
         values = options(facts, action.inputs)
         kind = "enum" if values else spelled(field.schema, action.inputs, names)
         entry: dict[str, object] = {"type": kind, "required": field.required}
-        told = {"default": facts.get("default"), "options": values or None, "description": facts.get("description")}
-        entry |= present(told)
+        told = (
+            ("default", facts.get("default")),
+            ("options", values or None),
+            ("description", facts.get("description")),
+        )
+        entry.update([one for one in told if one[1] is not None])
         if not _LIMITING.isdisjoint(facts):
             entry |= {word: whole(facts[word]) for word in LIMITS if isinstance(facts.get(word), (str, int, float))}
-        described[field.name] = entry | dict(field.marks)
+        entry.update(field.marks)
+        described[field.name] = entry
     return described
 
 

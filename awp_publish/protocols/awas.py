@@ -247,15 +247,18 @@ def _action(
     preconditions = [*action.preconditions, *(f"{one} has been called successfully." for one in action.depends_on)]
     limit = _rate_limit(action.rate_limit)
     fields = request_fields(catalog, action)
-    inputs, parameters = [], []
+    inputs, parameters = list[dict[str, object]](), list[dict[str, object]]()
     for field in fields:
         fact = _parameter(action, field)
-        inputs.append({name: fact[name] for name in INPUT_MEMBERS if name in fact} | dict(field.marks))
+        inputs.append({name: fact[name] for name in INPUT_MEMBERS if name in fact})
         kind, rules = str(fact["type"]), fact.get("validation")
         fact["type"] = TYPES_OF_1_0.get(kind, kind)
         if isinstance(rules, dict) and "enum" in rules:
-            fact["validation"] = {name: rule for name, rule in rules.items() if name != "enum"} or None
-        parameters.append(present(fact) | dict(field.marks))
+            rules = {name: rule for name, rule in rules.items() if name != "enum"}
+            fact = present(fact | {"validation": rules or None})
+        parameters.append(fact)
+        for one in (inputs[-1], fact) if field.marks else ():
+            one.update(field.marks)
     route = catalog.own_route(action)
     encoding = route.content_type if route is not None else None
     has_selectors = bool(action.selector or action.selectors or action.result)

@@ -39,10 +39,12 @@ def request_fields(catalog: Catalog, action: Action) -> list[Field]:
     """The fields to send to `catalog.endpoint_of(action)`, in order."""
     facts = object_facts(action.inputs, action.inputs)
     schemas, required = members(facts), required_members(facts)
-    examples = {name: tuple(one[name] for one in action.examples if one.get(name) is not None) for name in schemas}
+    examples: dict[str, tuple[object, ...]] = {}
+    for name in schemas if action.examples else ():
+        examples[name] = tuple(one[name] for one in action.examples if one.get(name) is not None)
     route = catalog.own_route(action)
     if route is None:
-        return [Field(name, schema, name in required, examples[name], name) for name, schema in schemas.items()]
+        return [Field(name, schema, name in required, examples.get(name, ()), name) for name, schema in schemas.items()]
     names = published_names(route)
     # A reader assumes the query for methods without a body, and else a member of the body.
     assumed = ("query",) if route.method in QUERY_METHODS else ("json", "form")

@@ -84,6 +84,8 @@ def object_facts(schema: JsonObject, root: JsonObject, seen: set[str] | None = N
     """
     followed = set() if seen is None else seen
     facts = resolved(schema, root, followed)
+    if "anyOf" not in facts and "oneOf" not in facts:
+        return facts
     alternatives = [object_facts(one, root, followed) for one in branches(facts) if isinstance(one, OBJECT)]
     if not any(members(one) for one in alternatives):
         return facts
@@ -107,7 +109,10 @@ def members(facts: JsonObject) -> Mapping[str, object]:
 def required_members(facts: JsonObject) -> frozenset[str]:
     """The names a resolved object schema requires."""
     required = facts.get("required")
-    return frozenset(name for name in required if isinstance(name, str)) if isinstance(required, list) else frozenset()
+    return frozenset([name for name in required if isinstance(name, str)]) if isinstance(required, list) else _NONE
+
+
+_NONE: Final = frozenset[str]()
 
 
 def options(facts: JsonObject, root: JsonObject, seen: set[str] | None = None) -> list[object]:
@@ -200,8 +205,9 @@ def _merge(into: dict[str, object], part: JsonObject) -> None:
 
 
 def _branches(schema: JsonObject, keyword: str) -> list[object]:
-    found = []
-    for branch in _sequence(schema.get(keyword)):
+    found: list[object] = []
+    listed = schema.get(keyword)
+    for branch in listed if isinstance(listed, list) else ():
         is_null = isinstance(branch, OBJECT) and (
             branch.get("type") == "null" or ("const" in branch and branch["const"] is None)
         )

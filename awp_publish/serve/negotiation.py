@@ -175,13 +175,16 @@ _WINDOWS: Final[dict[bytes, tuple[int, ...]]] = {
 class Guide(NamedTuple):
     """Where a reader of one page finds the others: the addresses of llms.txt and sitemap.md, as far as they are.
 
-    `version` is the site's, and `updated` the day when it last changed.
+    `version` is the site's, and `updated` the day when it last changed; `title` and `description` are those that the
+    page was declared with, for what it does not say itself.
     """
 
     llms_txt: str | None
     sitemap: str | None
     version: str
     updated: str | None
+    title: str = ""
+    description: str = ""
 
 
 class RenderKey(NamedTuple):
@@ -295,8 +298,8 @@ def _as_file(text: str, tree: "Tree", canonical: str, guide: Guide | None) -> st
     metas = {node.attributes.get("name", "").lower(): node for node in tree.tagged("meta")}
     described = metas["description"].attributes.get("content", "") if "description" in metas else ""
     facts = {
-        "title": " ".join(read_title(tree).split()),
-        "description": " ".join(described.split()),
+        "title": " ".join((read_title(tree) or (guide.title if guide else "")).split()),
+        "description": " ".join((described or (guide.description if guide else "")).split()),
         "canonical": canonical,
         "doc_version": guide.version if guide else None,
         "last_updated": guide.updated if guide else None,
@@ -570,6 +573,7 @@ class NegotiatedPages:
     ) -> None:
         self._link = link
         self._guide = guide
+        self._declared = {page.path: page for page in catalog.pages}
         self.in_query = formats.in_query
         self._in_shared_cache = formats.shared_cache
         self._renderer = renderer
@@ -636,6 +640,9 @@ class NegotiatedPages:
             "headers": [*kept, (b"accept", _ACCEPT[requested.format])],
             "extensions": {},  # the server's shortcuts for sending files would go round us
         }
+        guide, page = self._guide, self._declared.get(_path_of(scope))
+        if guide is not None and page is not None:
+            guide = guide._replace(title=page.title, description=page.description or "")
         return NegotiatedRequest(
             requested,
             url,
@@ -646,7 +653,7 @@ class NegotiatedPages:
             location=location,
             in_shared_cache=self._in_shared_cache,
             link=self.links(scope),
-            guide=self._guide if requested.is_file else None,
+            guide=guide if requested.is_file else None,
         )
 
 

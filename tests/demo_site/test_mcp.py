@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from mcp.types import ElicitResult
+from mcp.types import ElicitResult, PromptReference
 
 from demo_site.app import create_app
 from tests.serve.mcp_messages import MODERN, MODES, connect
@@ -22,6 +22,17 @@ async def test_the_main_pages_are_listed_and_every_page_can_be_read(mode):
     assert "Jane Austen" in read.text
     assert f"{ORIGIN}/.well-known/actions.json" in listed
     assert f"{ORIGIN}/actions.json" not in listed, "a document that has two addresses is listed once"
+
+
+async def test_a_prompt_is_completed_from_the_shelves_and_answers_have_cards():
+    async with connect(create_app(ORIGIN, doors=["mcp"]), MODERN) as client:
+        [prompt] = (await client.list_prompts()).prompts
+        told = await client.complete(PromptReference(name=prompt.name), {"name": "title", "value": "moby"})
+        written = (await client.get_prompt("discuss_book", {"title": "Emma"})).messages[0]
+        card = (await client.read_resource("ui://agents/check_out.html")).contents[0]
+    assert told.completion.values == ["Moby-Dick"]
+    assert written.content.text.startswith("Let us discuss Emma.")
+    assert card.mime_type == "text/html;profile=mcp-app"
 
 
 async def agree(_context: object, params: Any) -> ElicitResult:

@@ -372,6 +372,20 @@ def test_llms_txt_tells_the_doors_below_the_sites_path(open_client):
     assert "- AWP: wss://shop.example/tea/awp\n" in full
 
 
+def test_a_page_that_does_not_say_what_it_is_has_the_words_of_its_declaration(open_client):
+    site, app = Site("Shop", "Sells.", url=SHOP), FastAPI()
+
+    @app.get("/teas", response_class=HTMLResponse)
+    @site.page(title="All teas")
+    async def teas() -> str:
+        """Find a tea among all of ours."""
+        return "<h1>Ours</h1>"
+
+    app.add_middleware(AgentPublisher, site=site)
+    text = open_client(app).get("/teas.md").text
+    assert text.startswith('---\ntitle: "All teas"\ndescription: "Find a tea among all of ours."\ncanonical: ')
+
+
 def test_head_is_answered_where_the_framework_only_knows_get(open_client):
     client = open_client(make_app())
     page = client.get("/teas/assam")
