@@ -491,9 +491,14 @@ def check_kind(value: object) -> object:
         return plain_json(value)
     if value is None or isinstance(value, type) or type(value).__module__ in _TYPE_MODULES:
         return value
-    if isinstance(value, (list, tuple)) and value and all(isinstance(one, type) for one in value):
-        return tuple(value)  # forms and formsets of one view, which Django reads
     raise ValueError(f"{_shortened(value)} is neither a type nor a JSON Schema")
+
+
+def check_inputs(value: object) -> object:
+    """What inputs may be, and a list of forms and formsets of one view, which Django reads together."""
+    if isinstance(value, (list, tuple)) and value and all(isinstance(one, type) for one in value):
+        return tuple(value)
+    return check_kind(value)
 
 
 def read_entity(value: object) -> object:
@@ -1264,7 +1269,7 @@ class ActionSettings:
     path: Annotated[Path | None, Option("which route of the handler is meant", "the only one there is")] = None
     inputs: Annotated[
         object,
-        AfterValidator(check_kind),
+        AfterValidator(check_inputs),
         Option(
             "what it takes: a model, a dataclass, a `TypedDict` or a JSON Schema of type object",
             "what the route or signature says",

@@ -119,8 +119,6 @@ WRONG: dict[str, dict[str, Any]] = {
     "without a time": {"leave_out": ["iat"]},
     "with a time that is none": {"iat": "now"},
     "with a time beyond all numbers": {"iat": 10**400},
-    "too old": {"iat": int(time.time()) - 303},
-    "of the future": {"iat": int(time.time()) + 330},
     "symmetric": {"signed_with": SYMMETRIC, "algorithm": "HS256"},
     "unsigned": {"algorithm": "none"},
 }
@@ -128,7 +126,8 @@ WRONG: dict[str, dict[str, Any]] = {
 
 def test_no_other_proof_is(open_client):
     client, bound = make_client(open_client), token()
-    for case, changes in WRONG.items():
+    now = int(time.time())
+    for case, changes in (WRONG | {"too old": {"iat": now - 303}, "of the future": {"iat": now + 330}}).items():
         answer = ask(client, f"DPoP {bound}", proof(bound, **changes))
         [bearer, dpop] = challenges(answer)
         assert answer.status_code == 401, case

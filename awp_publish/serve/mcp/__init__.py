@@ -180,7 +180,7 @@ class McpDoor(Endpoint):
         method = message.get("method")
         if type(token) in (str, int) and method == CALL:
             exchange.is_streamed = check_accept_headers(Request(inner)) == (True, True)
-        is_stream = method in STREAMS
+        is_stream = isinstance(method, str) and method in STREAMS
 
         left = [body]
 
