@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
@@ -54,7 +55,12 @@ class PostgresServer:
 
     def kill(self) -> None:
         """End it as a machine that fails does, with the processes of its connections."""
-        os.kill(self._process.pid, signal.SIGKILL)
+        own = self._process.pid
+        children = Path(f"/proc/{own}/task/{own}/children")
+        others = children.read_text().split() if children.exists() else []
+        for process in (own, *map(int, others)):  # the others would notice only after a moment
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
         self._process.wait(20)
 
     def stop(self) -> None:
