@@ -9,6 +9,7 @@ stop all of them. So what has to be a thread of its own, and what lies between i
 
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -61,10 +62,15 @@ def make_queue() -> "SimpleQueue[Any]":
     return queue
 
 
+def pause(seconds: float) -> None:
+    """Let a real thread wait, whatever gevent has made of `time.sleep`."""
+    _original("time", "sleep")(seconds)
+
+
 def _original(module: str, name: str) -> Any:
     if is_gevent():
         return sys.modules["gevent.monkey"].get_original(module, name)
-    return {"allocate_lock": threading.Lock, "SimpleQueue": SimpleQueue}[name]
+    return {"allocate_lock": threading.Lock, "SimpleQueue": SimpleQueue, "sleep": time.sleep}[name]
 
 
 class Thread:

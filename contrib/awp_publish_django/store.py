@@ -13,12 +13,14 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Final
 
-from django.db import Error, connections, transaction
+from django.db import Error, OperationalError, connections, transaction
 from django.db.models import F, QuerySet
 from django.utils.connection import ConnectionDoesNotExist
 
 from awp_publish.stores.batches import Answer, BatchedStore, BatchThread, Order, RunSteps, StoreRequest, TakeDue
+from awp_publish.stores.sqlite import BUSY
 from awp_publish.stores.store import JOB, Add, Look, Swap, carry_out, unavailable
+from awp_publish.threads import pause
 from awp_publish_django.models import Entry, Lock, Member
 
 ENDLESS: Final = 1e15
@@ -29,6 +31,11 @@ TOLERANCE: Final = 3600.0
 
 MOST_AT_ONCE: Final = 500
 """Keys in one question; SQLite takes no more than a thousand, of old."""
+
+POLITE_SECONDS: Final = 1.0
+POLITE_INTERVAL: Final = 0.01
+PATIENCE_MS: Final = 3000
+"""How long SQLite's readers are waited for without a lock, how often it is tried again, and how long with one."""
 
 PURGE_EVERY: Final = 64
 """Changes after which what has expired is forgotten."""
@@ -68,7 +75,10 @@ class _DjangoBackend:
         """All in one transaction; each in its own if one of them spoils that. Raises StoreUnavailable."""
         try:
             connections[self._using].close_if_unusable_or_obsolete()
-            self._transact(requests)
+            if connections[self._using].vendor == "sqlite":
+                self._transact_politely(requests)
+            else:
+                self._transact(requests)
         except Exception as error:
             if len(requests) == 1:
                 requests[0].answer = _problem_of(error)
@@ -82,6 +92,25 @@ class _DjangoBackend:
     def close(self) -> None:
         with suppress(ConnectionDoesNotExist):
             connections[self._using].close()
+
+    def _transact_politely(self, requests: Sequence[StoreRequest]) -> None:
+        """Wait for SQLite's readers with no lock in hand, for a while.
+
+        A transaction of the site's own that has read and then writes fails at once where another one waits for it
+        (SQLITE_BUSY): with ATOMIC_REQUESTS that would be a page.
+        """
+        patient_from = time.monotonic() + POLITE_SECONDS
+        while True:
+            is_patient = time.monotonic() >= patient_from
+            with connections[self._using].cursor() as cursor:
+                cursor.execute(f"PRAGMA busy_timeout = {PATIENCE_MS if is_patient else 0}")
+            try:
+                self._transact(requests)
+                return
+            except OperationalError as error:
+                if is_patient or getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF not in BUSY:
+                    raise
+            pause(POLITE_INTERVAL)
 
     def _transact(self, requests: Sequence[StoreRequest]) -> None:
         writes = any(_writes(request.order) for request in requests)

@@ -1,13 +1,16 @@
 """The project's database keeps the contract of every store, be it SQLite or PostgreSQL."""
 
+import asyncio
 import threading
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable
+from contextlib import closing
 
 import pytest
-from awp_publish_django.models import Entry
+from awp_publish_django.models import Entry, Lock
 from awp_publish_django.store import PURGE_EVERY, DjangoStore
+from django.db import connections, transaction
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
@@ -97,4 +100,29 @@ async def test_a_database_that_is_not_configured_is_an_unavailable_store():
     store = DjangoStore("site", using="nowhere")
     with pytest.raises(StoreUnavailable):
         await store.run([Add("key", b"", 1)])
+    await store.close()
+
+
+async def test_a_transaction_of_the_sites_own_can_write_after_it_has_read_while_the_store_waits_for_it():
+    """As with ATOMIC_REQUESTS on SQLite: a lock that is held while one waits would have it fail at once."""
+    store = DjangoStore(uuid.uuid4().hex, using="store")
+    await store.run((Add("first", b"", 60.0),))
+    has_read, outcome = threading.Event(), list[str]()
+
+    def serve() -> None:
+        with closing(connections["store"]), transaction.atomic(using="store"):
+            Entry.objects.using("store").count()
+            has_read.set()
+            time.sleep(0.3)
+            Entry.objects.using("store").filter(key="nobody's").delete()
+            Lock.objects.using("store").filter(name="nobody's").update(turn=1)
+        outcome.append("written")
+
+    request = threading.Thread(target=serve)
+    request.start()
+    await asyncio.to_thread(has_read.wait, 10)
+    assert (await store.run((Add("second", b"kept", 60.0),))).failed is None
+    await asyncio.to_thread(request.join)
+    assert outcome == ["written"]
+    assert (await store.run((Look("second"),))).seen == (b"kept",)
     await store.close()
