@@ -6,6 +6,8 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import count
+from typing import Final
 from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
@@ -496,11 +498,15 @@ async def _fall_back(go_on: Answer, prepared: Prepared, scope: Scope, receive: R
     await ask_first(go_on, scope, receive, send, (404,), answer)
 
 
+_starts: Final = count()
+
+
 @contextmanager
 def _collector_paused() -> Iterator[None]:
     """Keeps a start linear: all that is made is kept, and each collection would look at all of it again.
 
-    What was made counts as old afterwards, without a look at it, unless somebody has set objects aside for good.
+    What the first start of a process has made counts as old afterwards, without a look at it, unless somebody has set
+    objects aside for good. Not what later ones make, as in tests: much of that is garbage by then.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -508,7 +514,7 @@ def _collector_paused() -> Iterator[None]:
         yield
     finally:
         if was_enabled:
-            if not gc.get_freeze_count():
+            if next(_starts) == 0 and not gc.get_freeze_count():  # which counts them one by one
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()
