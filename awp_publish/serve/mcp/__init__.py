@@ -148,9 +148,9 @@ class McpDoor(Endpoint):
                 refused = {"jsonrpc": "2.0", "id": given if type(given) in (str, int) else None, "error": told}
                 await exchange.answer(orjson.dumps(refused), problem.status)
                 return
-        passes = "*" in self._admission.allow_origins or is_local_page(fields)
+        passes = b"origin" not in fields or "*" in self._admission.allow_origins or is_local_page(fields)
         is_plain = self.takes_plain_calls and isinstance(message, dict) and message.get("method") == CALL
-        is_plain = is_plain and (passes or b"origin" not in fields) and not tracing.is_on()
+        is_plain = is_plain and passes and not tracing.is_on()
         if is_plain and await self._tools.call_directly(exchange, cast(dict[str, Any], message), fields):
             return
         # The SDK reads one line of each header and compares it with the body as it is, so lines are joined, and blanks
