@@ -1,5 +1,6 @@
 """A visitor's tab at the bridge: the site's own script in Chromium, under a strict Content-Security-Policy."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from typing import Any
