@@ -430,7 +430,7 @@ def _members(value: object) -> Mapping[str, Any]:
 
 
 def _seconds(told: str | None) -> float | None:
-    """What Retry-After asks for, if it is a moment."""
+    """Return what Retry-After asks for, if it is a moment."""
     return float(told) if told is not None and told.isdecimal() and float(told) <= LONGEST_RETRY else None
 
 
@@ -483,7 +483,7 @@ class _Network:
         raise _network_failed(path, "REDIRECTED", "Too many redirects.")
 
     def _is_ours(self, address: str) -> bool:
-        """Whether an address has the target's authority; a step up from http to https is none away."""
+        """Return True if an address has the target's authority; a step up from http to https is none away."""
         try:
             parts = urlsplit(address)
             ports = [one.port or {"http": 80, "https": 443}.get(one.scheme) for one in (self._parts, parts)]

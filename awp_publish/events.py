@@ -27,7 +27,7 @@ import orjson
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from awp_publish.discover.routes import docstring_of
-from awp_publish.model import KNOWN, PUBLIC, Event, JsonObject
+from awp_publish.model import KNOWN, PUBLIC, Event, JsonObject, utc_text
 from awp_publish.policy.call import Principal
 from awp_publish.problems import DeclarationError, InvalidOutput, StoreUnavailable, Violation, did_you_mean
 from awp_publish.protocols.schema_reading import resolved
@@ -390,7 +390,7 @@ class Events:
             return Batch((), ends, ends)
         truncated, has_more, found = False, False, list[list[Occurrence]]()
         before, after = dict(positions), dict(positions)
-        floor = since.isoformat(timespec="microseconds").replace("+00:00", "Z") if since is not None else ""
+        floor = utc_text(since, "microseconds") if since is not None else ""
         for log, (epoch, last) in ends.items():
             at = after.get(log)
             if at is None:
@@ -559,7 +559,7 @@ def is_match(arguments: Mapping[str, object], data: Mapping[str, object]) -> boo
 
 def now_text() -> str:
     """Return the time of day, RFC 3339 in UTC, as fine as events have to be told apart."""
-    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return utc_text(datetime.now(UTC), "microseconds")
 
 
 def _digest(text: str) -> str:

@@ -405,7 +405,7 @@ class Invoker:
         return action
 
     def unknown(self, door: str, agent_id: str, operation: str | None) -> Problem:
-        """What a caller is told for whom there is no such agent or operation: of others, what everybody may know."""
+        """Return the refusal of an agent or operation that there is not: of others it says what everybody may know."""
         agents = self._shown.get(door)
         if agents is None:
             agents = self._shown[door] = {one.id: one for one in self._catalog.exposed_at(door).public.agents}

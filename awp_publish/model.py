@@ -7,7 +7,7 @@ value is made. JSON Schemas are JSON Schema 2020-12 with their own `$defs`, so t
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Final, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
@@ -15,6 +15,11 @@ from urllib.parse import urlsplit
 
 UNIT_NAMES: Final = {"s": "second", "m": "minute", "h": "hour", "d": "day"}
 UNIT_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def utc_text(moment: datetime, precision: str = "auto") -> str:
+    """Return a moment in UTC as RFC 3339 writes it, to the `precision` that `isoformat` calls timespec."""
+    return moment.astimezone(UTC).isoformat(timespec=precision).replace("+00:00", "Z")
 
 
 def seconds_of(duration: str) -> int:

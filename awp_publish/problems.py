@@ -130,7 +130,7 @@ class Problem(Exception):
 
     @property
     def advice(self) -> str:
-        """What to do by what is known of the class, the status, and when to come back (RFC 9110, section 10.2.3)."""
+        """Return what to do, by the class, the status, and when to come back (RFC 9110, section 10.2.3)."""
         words = self.recoveries.get(self.status, self.default_recovery)
         after = next((value[:40] for name, value in self.headers if name.lower() == "retry-after"), None)
         if after is None:
@@ -616,7 +616,7 @@ def _code_in(source: object) -> str | None:
 
 
 def _words(document: object) -> str:
-    """What the route says in its own words, "" for nothing."""
+    """Return what the route says in its own words, "" for nothing."""
     if isinstance(document, str) and document.strip():
         return shorten(document.strip())
     if isinstance(document, Mapping):
@@ -630,7 +630,7 @@ def _words(document: object) -> str:
 
 
 def phrase_of(status: int) -> str:
-    """What a status says by itself."""
+    """Return what a status says by itself."""
     try:
         return f"{http.HTTPStatus(status).phrase}."
     except ValueError:

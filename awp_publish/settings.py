@@ -122,7 +122,7 @@ def check_path(value: str) -> str:
 
 
 def check_paths(paths: Paths) -> Paths:
-    """Where things of ours live: plain paths; `invoke` may hold {agent_id} once, in its path or in a query."""
+    """Return paths that are plain; `invoke` may hold {agent_id} once, in its path or in a query."""
     path, _, query = paths.invoke.partition("?")
     if not _PATH.fullmatch(path) or path == "/" or not re.fullmatch(r"[!-~]*", query) or "#" in query:
         raise ValueError(f'invoke {paths.invoke!r} must be a path such as "/agents/{{agent_id}}/invoke"')
@@ -285,7 +285,7 @@ def read_rate(text: object) -> RateLimit:
 
 
 def check_rate(value: object) -> str:
-    """What reads as a rate limit."""
+    """Return a text that reads as a rate limit."""
     read_rate(value)
     return cast(str, value)
 
@@ -299,7 +299,7 @@ def check_agent(value: str) -> str:
 
 
 def read_traffic(value: object) -> object:
-    """What is kept of traffic: False keeps nothing."""
+    """Return the settings of traffic; False keeps nothing."""
     if isinstance(value, bool):
         return Traffic() if value else None
     if value is not None and not isinstance(value, Traffic):
@@ -485,7 +485,7 @@ def check_result(result: JsonObject) -> JsonObject:
 
 
 def check_kind(value: object) -> object:
-    """What inputs and outputs may be: a type, or a JSON Schema, which is copied."""
+    """Return a type, or a JSON Schema, which is copied: inputs and outputs are nothing else."""
     if isinstance(value, Mapping):
         check_dialect(value)
         return plain_json(value)
@@ -495,7 +495,7 @@ def check_kind(value: object) -> object:
 
 
 def check_inputs(value: object) -> object:
-    """What inputs may be, and a list of forms and formsets of one view, which Django reads together."""
+    """Return inputs: also a list of forms and formsets of one view, which Django reads together."""
     if isinstance(value, (list, tuple)) and value and all(isinstance(one, type) for one in value):
         return tuple(value)
     return check_kind(value)
@@ -550,7 +550,7 @@ def plain_json(value: object) -> object:
 
 
 def _is_writable(value: str | int | float) -> bool:
-    """Whether UTF-8 has a text's characters, and JSON a number."""
+    """Return True if UTF-8 has a text's characters, and JSON a number."""
     if isinstance(value, str):
         return re.search("[\ud800-\udfff]", value) is None
     return value in _INTEGERS if isinstance(value, int) else math.isfinite(value)
@@ -1204,12 +1204,12 @@ class SiteSettings:
 
     @property
     def page_formats(self) -> Pages | None:
-        """How other formats of HTML pages may be asked for; None where pages are HTML only."""
+        """Return the settings of other formats of HTML pages; None where pages are HTML only."""
         return self.pages if isinstance(self.pages, Pages) else None
 
     @property
     def has_overview(self) -> bool:
-        """Whether the overview is there: as the site says, else as the environment does."""
+        """Return True if the overview is there: as the site says, else as the environment does."""
         if self.overview is None:
             return _SWITCH.get(os.environ.get(OVERVIEW_VARIABLE, "").strip().lower(), False)
         return self.overview is not False
@@ -1591,7 +1591,7 @@ def _by_name(signature: inspect.Signature, args: tuple[object, ...], options: Ma
 
 
 def _signed(call: T, method: Callable[..., object], own: int, options: inspect.Signature) -> T:
-    """What `help()` and editors that look at run time read: the method's own parameters, then the options."""
+    """Return what `help()` and editors that look at run time read: the method's own parameters, then the options."""
     parameters = list(inspect.signature(method).parameters.values())[:own]
     kept = [one.replace(kind=inspect.Parameter.POSITIONAL_ONLY) for one in parameters]
     call.__signature__ = inspect.Signature([*kept, *options.parameters.values()])  # type: ignore[attr-defined]

@@ -540,7 +540,7 @@ class Prompts:
 
 
 def _is_fillable(schema: Mapping[str, Any], inputs: JsonObject) -> bool:
-    """Whether values of a schema can be read from a text, which is all that MCP sends."""
+    """Return True if values of a schema can be read from a text, which is all that MCP sends."""
     if "$ref" in schema:
         definitions: Any = inputs.get("$defs", {})
         return _is_fillable(definitions[schema["$ref"].rpartition("/")[2]], inputs)
@@ -568,7 +568,7 @@ def _open_store(settings: SiteSettings) -> Store:
 
 
 def _facts_of(settings: SiteSettings, known: Sequence[Authenticator]) -> SiteFacts:
-    """What the documents say of a site. Raises DeclarationError for an entity that has no fields."""
+    """Return what the documents say of a site. Raises DeclarationError for an entity that has no fields."""
     about, oauth = settings.about, settings.oauth
     schemas: dict[str, JsonObject] = {}
     for name, model in about.entities.items():
@@ -1044,7 +1044,7 @@ class Site:
         return known
 
     def approvals(self) -> tuple[Approval, ...]:
-        """How each action stands to the owner's approval, by the file as it is now: approved, new, changed or gone.
+        """Return each action's state of approval, by the file as it is now: approved, new, changed or gone.
 
         Raises DeclarationError for a site without `approval`, before it is frozen, and for a file that is damaged.
         """
@@ -1088,7 +1088,7 @@ class Site:
 
     @property
     def is_frozen(self) -> bool:
-        """Whether the site has been published: nothing is declared any more."""
+        """Return True if the site has been published: nothing is declared any more."""
         return bool(self._catalogs)
 
     @property

@@ -20,6 +20,7 @@ RANKS = {
     "redaction": 1,
     "media": 1,
     "selectors": 1,
+    "networks": 1,
     "stores": 1,
     "pages": 1,
     "threads": 1,

@@ -12,7 +12,7 @@ import orjson
 
 from awp_publish.browsing.live_page import LivePage, PrimitiveError
 from awp_publish.checks.engine import depth_exceeds
-from awp_publish.model import JsonObject
+from awp_publish.model import JsonObject, utc_text
 from awp_publish.schema import Validator, compile_schema, translate
 from awp_publish.workflows import rules
 from awp_publish.workflows.expressions import (
@@ -147,7 +147,7 @@ async def read(page: LivePage, projection: JsonObject, validator: Validator | No
         "ok": True,
         "projection": name,
         "state_hash": f"sha256:{hashlib.sha256(encoded).hexdigest()[:32]}",
-        "observed_at": now.isoformat().replace("+00:00", "Z"),
+        "observed_at": utc_text(now),
     }
     markers = projection.get("markers")
     if markers is not None:

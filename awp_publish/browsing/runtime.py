@@ -46,7 +46,7 @@ from awp_publish.browsing.workflow_runner import (
 from awp_publish.checks import Finding, check_document
 from awp_publish.checks.actions_json import import_finding
 from awp_publish.checks.text import read as read_document
-from awp_publish.model import JsonObject
+from awp_publish.model import JsonObject, utc_text
 from awp_publish.problems import did_you_mean
 from awp_publish.schema import UnusableSchema, Validator
 from awp_publish.workflows import rules
@@ -298,7 +298,7 @@ class Runtime:
             raise RuntimeFailure("runtime_not_ready", message, {"findings": told}, recoverable=False)
 
     def _observed(self) -> str:
-        return self._now().isoformat().replace("+00:00", "Z")
+        return utc_text(self._now())
 
     # --- What is here and now ---
 

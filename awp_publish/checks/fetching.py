@@ -10,11 +10,11 @@ import socket
 import ssl
 import time
 from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import Final
 from urllib.parse import SplitResult, urljoin
 
 from awp_publish.checks.urls import is_private, split
+from awp_publish.networks import is_public_address
 
 SECONDS: Final = 10.0
 MAX_REDIRECTS: Final = 3
@@ -114,8 +114,7 @@ def _connect(parts: SplitResult, allow_private: bool, deadline: float) -> http.c
     except (OSError, UnicodeError) as error:
         raise FetchRefused(f"{host} is not known: {error}.") from error
     addresses = [str(entry[4][0]) for entry in found]
-    outer = [one for one in addresses if ip_address(one.partition("%")[0]).is_global and not is_private(one)]
-    if not allow_private and (len(outer) < len(addresses) or is_private(host)):
+    if not allow_private and (is_private(host) or not all(is_public_address(one) for one in addresses)):
         raise FetchRefused(f"{host} is on this machine or in its own network, and is not fetched.")
     left = deadline - time.monotonic()
     if left <= 0:

@@ -61,7 +61,7 @@ class Application:
 
     @cached_property
     def documents(self) -> Mapping[str, Published]:
-        """What it serves to whoever discovers it, by path: what every site may have, and what only this one has."""
+        """Return the documents that it serves, by path: what every site may have, and what only this one has."""
         paths = [document.path for protocol in ALL for document in protocol.documents]
         if site_of(self.app) is not None:
             paths += [document.path_in(self.site.catalog) for document in published(ALL, self.site.catalog)]

@@ -79,7 +79,7 @@ class Console:
 
 
 def is_asking() -> bool:
-    """Whether a person is there to be asked: input and output are a terminal."""
+    """Return True if a person is there to be asked: input and output are a terminal."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 

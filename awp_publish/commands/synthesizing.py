@@ -34,6 +34,7 @@ from awp_publish.model import (
     Parameter,
     SiteFacts,
     Target,
+    utc_text,
 )
 from awp_publish.problems import DeclarationError
 from awp_publish.protocols import agent_json, awas
@@ -577,7 +578,7 @@ def _render(site: _Site) -> dict[str, dict[str, object]]:
         Agent(id=one.id, name=one.name, description=one.description, operations={"default": one.id}) for one in actions
     )
     catalog = Catalog(url=f"{parts.scheme}://{parts.netloc}", site=facts, actions=actions, agents=agents)
-    now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    now = utc_text(datetime.now(UTC), "seconds")
     marks: dict[str, object] = {
         "source": "synthetic",
         "generated_by": AGENT,

@@ -692,7 +692,7 @@ class Elements:
 
     @property
     def items(self) -> ItemNames:
-        """What the items of the page are called."""
+        """Return what the items of the page are called."""
         if self._items is None:
             self._items = ItemNames(self._survey, self._visibility)
         return self._items

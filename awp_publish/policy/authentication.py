@@ -64,7 +64,7 @@ CALLER: Final[ContextVar[Principal | None]] = ContextVar("awp_publish_caller", d
 
 
 def current_caller() -> Principal | None:
-    """Who makes the call that is being handled; None for nobody known, and outside of calls."""
+    """Return the caller of the call that is being handled; None for nobody known, and outside of calls."""
     return CALLER.get()
 
 
@@ -451,7 +451,7 @@ def sign(secret: bytes, name: str, challenge: str) -> str:
 
 
 def signed_text(name: str, challenge: str) -> bytes:
-    """What is signed: the method, the caller's name and the challenge, each on a line of its own."""
+    """Return the text that is signed: the method, the caller's name and the challenge, each on a line of its own."""
     return f"awp.hello\n{name}\n{challenge}".encode("utf-8", "surrogatepass")
 
 
@@ -574,13 +574,13 @@ class AuthenticationGate:
         object.__setattr__(self, "_challenges", challenges)
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
-        """Who calls, None for nobody known. Raises what `identify` and `require` raise."""
+        """Return the caller, None for nobody known. Raises what `identify` and `require` raise."""
         principal = await self.identify(credentials)
         self.require(principal)
         return principal
 
     async def identify(self, credentials: Credentials) -> Principal | None:
-        """Who calls, whether that is enough or not; None for nobody known.
+        """Return the caller, whether that is enough or not; None for nobody known.
 
         Raises InvalidCredentials and AuthExpired with WWW-Authenticate, RateLimited for too many wrong credentials,
         TemporarilyUnavailable if the checks take too long, HandlerFailed if one of them fails.
@@ -676,7 +676,7 @@ ADAPTERS: Final[list[Callable[[object], Authenticator | None]]] = []
 
 
 def read_authenticators(given: object) -> tuple[Authenticator, ...]:
-    """What a site gave as its way, or ways, to know callers. Raises DeclarationError."""
+    """Return the authenticators that a site gave, one or several. Raises DeclarationError."""
     if given is None:
         return ()
     known: list[Authenticator] = []
@@ -695,7 +695,7 @@ def read_authenticators(given: object) -> tuple[Authenticator, ...]:
 
 
 def published_facts(authenticators: Sequence[Authenticator]) -> tuple[Scheme | None, tuple[str, ...]]:
-    """What manifests say: agent.json's auth.type (the first there is), and AWAS's methods, in order."""
+    """Return agent.json's auth.type (the first there is), and AWAS's methods, in order."""
     scheme = next((one.scheme for one in authenticators if one.scheme is not None), None)
     return scheme, tuple(dict.fromkeys(one.method for one in authenticators))
 

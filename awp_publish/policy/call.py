@@ -168,7 +168,7 @@ class Call:
 
     @property
     def elsewhere(self) -> Mapping[str, str]:
-        """Where what is no input belongs; an idempotency key by the name that the action has for it."""
+        """Return the places of what is no input; an idempotency key by the name that the action has for it."""
         declared = self.action.idempotency
         if declared is None or KEY not in self.places:
             return self.places
@@ -181,7 +181,7 @@ class Call:
 
     @property
     def known_as(self) -> str:
-        """How the store tells this caller from others: by principal, else by session; "" for nobody known."""
+        """Return the caller's name in the store: by principal, else by session; "" for nobody known."""
         if self.principal is not None:
             return f"user:{self.principal.id}"
         return f"session:{self.session_id}" if self.session_id else ""

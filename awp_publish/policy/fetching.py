@@ -14,13 +14,13 @@ from asyncio import wrap_future
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from functools import partial
-from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any, Final, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 
 import orjson
 
+from awp_publish.networks import is_public_address
 from awp_publish.problems import TemporarilyUnavailable
 
 logger: Final = logging.getLogger("awp_publish.calls")
@@ -36,9 +36,6 @@ USABLE_FOR: Final = 3600.0
 
 PAUSE: Final = 10.0
 """Seconds between two fetches for keys that are not known, and after a fetch that failed."""
-
-_TRANSLATED: Final = tuple(ip_network(one) for one in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32"))
-"""IPv6 addresses that mean an IPv4 address, which may be a private one (RFC 6052, RFC 3056, RFC 4380)."""
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -175,20 +172,6 @@ def connect_public(
     if not found or not all(is_public_address(str(entry[4][0])) for entry in found):
         raise OSError(f"{host} is in a network of its own")
     return socket.create_connection((str(found[0][4][0]), port), timeout, source_address)
-
-
-def is_public_address(text: str) -> bool:
-    """Say whether an IP address is one that everybody reaches."""
-    try:
-        address = ip_address(text.partition("%")[0])
-    except ValueError:
-        return False
-    if isinstance(address, IPv6Address):
-        if address.ipv4_mapped is not None:
-            return is_public_address(str(address.ipv4_mapped))
-        if any(address in network for network in _TRANSLATED):
-            return False
-    return address.is_global and not address.is_multicast and not address.is_reserved
 
 
 # --- Keys that are kept, and fetched anew ---

@@ -45,7 +45,7 @@ import orjson
 from starlette.exceptions import HTTPException
 
 from awp_publish import media
-from awp_publish.model import Action, JsonObject, RateLimit, RouteCredential
+from awp_publish.model import Action, JsonObject, RateLimit, RouteCredential, utc_text
 from awp_publish.policy.authentication import CALLER, AuthenticationGate, Authenticator
 from awp_publish.policy.botauth import ACCEPT_SIGNATURE, WebBotAuth
 from awp_publish.policy.call import Call, Claim, Content, Credentials, Outcome, RawHeaders, Result, never_disconnected
@@ -302,7 +302,7 @@ class Guard:
 
     @property
     def is_needed(self) -> bool:
-        """Whether anything is declared that it could enforce."""
+        """Return True if anything is declared that it could enforce."""
         action, guards = self._action, self._guards
         return bool(
             self._limits
@@ -626,7 +626,7 @@ class Guard:
         return _Consent(None, spend, facts.get("summary"))
 
     def _shown(self, call: Call) -> str:
-        """What a caller shows whom only the route knows, or a session of ours."""
+        """Return what a caller shows whom only the route knows, or a session of ours."""
         if call.principal is not None:
             return ""
         words = f"session {call.session_id}" if call.session_id else ""
@@ -673,7 +673,7 @@ class Guard:
             "summary": tokens.digests(summary)[0],
         }
         token, expires = tokens.write(facts)
-        expires_at = datetime.fromtimestamp(expires, UTC).isoformat().replace("+00:00", "Z")
+        expires_at = utc_text(datetime.fromtimestamp(expires, UTC))
         question = {"token": token, "summary": summary, "expires_at": expires_at}
         return kind(detail, members={"confirmation": question})
 
@@ -722,7 +722,7 @@ class _Consent(NamedTuple):
 
 
 def takes_call(summary: Callable[..., object]) -> bool:
-    """Whether a function of the site's makes its summary of the input and the call, not of the input alone."""
+    """Return True if a function of the site's makes its summary of the input and the call, not of the input alone."""
     try:
         parameters = inspect.signature(summary).parameters.values()
     except (TypeError, ValueError):
@@ -745,7 +745,7 @@ def _too_many(detail: str, seen: Counted) -> RateLimited:
 
 
 def _canonical(given: JsonObject) -> bytes:
-    """What tells one input from another, whatever the order of its members."""
+    """Return an input as one text, the same whatever the order of its members."""
     return orjson.dumps(given, option=orjson.OPT_SORT_KEYS)
 
 
@@ -803,7 +803,7 @@ def shown_by(
 
 
 def _holds(cookie: str, session: Mapping[str, object] | None) -> bool:
-    """Whether a cookie is the session itself, as Starlette's SessionMiddleware writes it: Base64 before a dot."""
+    """Return True if a cookie is the session itself, as Starlette's SessionMiddleware writes it: Base64, then a dot."""
     if not session:
         return False
     try:

@@ -22,7 +22,7 @@ from typing import Final
 
 import orjson
 
-from awp_publish.model import Action, Catalog, JsonObject, RateLimit
+from awp_publish.model import Action, Catalog, JsonObject, RateLimit, utc_text
 from awp_publish.protocols.actions_json import SITE_ACTION
 from awp_publish.protocols.members import (
     SCHEMAS,
@@ -151,7 +151,7 @@ def render(catalog: Catalog) -> dict[str, object]:
         "version": VERSION_1_0,
         "x-version": site.version if site.version != VERSION_1_0 else None,
         # RFC 3339, as 1.1's format date-time wants it. A time without zone is UTC.
-        "lastUpdated": updated and updated.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "lastUpdated": updated and utc_text(updated, "seconds"),
         "name": site.name,
         "description": site.description,
         # Every path below starts at the origin, so that resolving it against baseUrl (1.0), appending it to baseUrl and

@@ -164,7 +164,7 @@ class AgentPublisher:
         return None if prepared is None else prepared.answer(scope["method"], scope["headers"])
 
     def file(self, scope: Scope) -> NegotiatedRequest | None:
-        """What a request asks for that names a page's Markdown file, which the application does not have: for adapters.
+        """Return the requested format where a page's Markdown file is named that the application has not: for adapters.
 
         As `asked`; the path of its scope is the page's.
         """
@@ -186,7 +186,7 @@ class AgentPublisher:
         return None if prepared is None else prepared.answer(scope["method"], scope["headers"])
 
     def owns(self, scope: Scope) -> bool:
-        """Whether a request is answered here and not by the application: for adapters that pass only these on.
+        """Return True if a request is answered here and not by the application: for adapters that pass only these on.
 
         Of the scope are read: `path`, `root_path`, `query_string` and the header Host.
         """
@@ -199,7 +199,7 @@ class AgentPublisher:
         )
 
     def guards(self, scope: Scope) -> bool:
-        """Whether a request that is the application's arrives at a route that is guarded: for adapters.
+        """Return True if a request that is the application's arrives at a route that is guarded: for adapters.
 
         They pass it on to us, for the gates, with a way to the route behind us; that it was found is in its scope then.
         """
@@ -210,7 +210,7 @@ class AgentPublisher:
         return action is not None
 
     def asked(self, scope: Scope) -> NegotiatedRequest | None:
-        """What a request that is the application's asks for besides HTML, None for nothing: for adapters.
+        """Return the format that a request of the application's asks for besides HTML, None for nothing: for adapters.
 
         They pass `asked.scope` on to the application, and what it answers to `asked.render()`.
         """
@@ -240,7 +240,7 @@ class AgentPublisher:
 
     @asynccontextmanager
     async def _running(self, scope: Scope) -> AsyncIterator[None]:
-        """What runs while the application does: the worker of background jobs, and the probes."""
+        """Run the worker of background jobs and the probes while the application runs."""
         self._state = scope.get("state", {})
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self.site.store.close)
@@ -314,14 +314,14 @@ class AgentPublisher:
         return next((one for one in published if one.host == host), published[0])
 
     def _application(self, scope: Scope) -> object:
-        """Where the routes are. Inside Starlette we are given a bare router; the application itself is in the scope."""
+        """Return the application with the routes. Inside Starlette we are given a bare router; it is in the scope."""
         wrapped = routed(self.app)
         if isinstance(wrapped, Starlette):
             return wrapped
         return scope.get("app") or wrapped
 
     def _is_enclosed(self, scope: Scope) -> bool:
-        """Whether middleware of the site stands outside of us in the same application, which is to see calls' routes.
+        """Return True if middleware of the site that is to see calls' routes stands outside of us in the application.
 
         All of an application's does, where it does not show where among it we stand. Raises DeclarationError where we
         are mounted in an application, whose middleware cannot be told of them.
@@ -339,7 +339,7 @@ class AgentPublisher:
         return bool(listed) and self._has_outer_middleware(scope)
 
     def _has_outer_middleware(self, scope: Scope) -> bool:
-        """Whether middleware of the site, trusted or not, stands outside of us in the same application."""
+        """Return True if middleware of the site, trusted or not, stands outside of us in the same application."""
         app = scope.get("app")
         listed = getattr(app, "user_middleware", ())
         ours = (index for index, one in enumerate(listed) if getattr(one, "kwargs", {}).get("site") is self.site)
@@ -462,7 +462,7 @@ class AgentPublisher:
         return guarded if guarded.is_needed else None
 
     def _guards(self, catalog: Catalog, metadata: str | None) -> Guards:
-        """What the guards of a catalog share. `metadata` is where RFC 9728 metadata is served, if it is."""
+        """Return what the guards of a catalog share. `metadata` is where RFC 9728 metadata is served, if it is."""
         site, settings, actions = self.site, self.site.settings, catalog.actions
         receipted = frozenset(needed for action in actions for needed in action.requires)
         confirm_within, receipts_within = seconds_of(settings.confirm_within), seconds_of(settings.receipts_within)

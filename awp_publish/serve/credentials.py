@@ -53,7 +53,7 @@ class TrustedProxies:
     forwarded: str | None = None
 
     def trust(self, address: Address | None) -> bool:
-        """Whether an address is one of them; None is a peer without an address."""
+        """Return True if an address is one of them; None is a peer without an address."""
         if address is None:
             return self.unix
         return bool(self.networks) and any(address in network for network in self.networks)
@@ -71,7 +71,7 @@ def read_trusted_proxies(given: Sequence[str], forwarded: str | None = None) -> 
 
 
 def read_credentials(scope: Scope, fields: Fields, trusted_proxies: TrustedProxies) -> Credentials:
-    """What an ASGI request shows of its caller. `fields` are its headers, as `read_fields` gives them."""
+    """Return the credentials of an ASGI request. `fields` are its headers, as `read_fields` gives them."""
     granted, scopes = scope.get("auth"), _NO_SCOPES
     if granted is not None and isinstance(given := getattr(granted, "scopes", ()), (list, tuple, set, frozenset)):
         scopes = frozenset(given)  # of Starlette's AuthCredentials
@@ -225,7 +225,7 @@ def refuse_foreign_host(fields: Fields, own_hosts: frozenset[str]) -> None:
 
 
 def is_cross_site(fields: Fields, own_hosts: frozenset[str]) -> bool:
-    """Whether a page of another origin sent a request, as its browser tells; programs say nothing of the kind.
+    """Return True if a page of another origin sent a request, as its browser tells; programs say nothing of the kind.
 
     Sec-Fetch-Site (W3C Fetch Metadata section 2.2) is what page scripts cannot set; older browsers send Origin.
     """
@@ -240,14 +240,14 @@ def is_cross_site(fields: Fields, own_hosts: frozenset[str]) -> bool:
 
 
 def is_local_page(fields: Fields) -> bool:
-    """Whether a page that was opened at a loopback name or an IP address asks where it came from, as in development."""
+    """Return True if a page asks its own origin, a loopback name or an IP address, as in development."""
     host = fields.get(b"host", b"").decode("latin-1").lower()
     return _is_own_host(host, frozenset()) and _is_origin_of(fields.get(b"origin", b""), (host,))
 
 
 @lru_cache(maxsize=1024)
 def _is_own_host(host: str, own_hosts: frozenset[str]) -> bool:
-    """Whether a Host field has the name of one of the site's hosts, at any port, or one that cannot be rebound."""
+    """Return True if a Host field names one of the site's hosts, at any port, or one that cannot be rebound."""
     matched = _HOST.fullmatch(host)
     if matched is None:
         return False

@@ -85,7 +85,7 @@ _CHARSET: Final = re.compile(r"charset\s*=\s*\"?([\w.:-]+)", re.IGNORECASE)
 def read_answer(
     call: Call, status: int, headers: Iterable[tuple[bytes, bytes]], body: bytes, codes: Mapping[str, str]
 ) -> Result:
-    """What a route answered to a call. `codes` are the site's declared error codes, which a route's refusal may use.
+    """Return a route's answer to a call. `codes` are the site's declared error codes, which a route's refusal may use.
 
     A success has a 2xx status and a JSON body (WoA section 5.2), so an empty answer is null, text a string, and all
     else base64. What it is, its media type says, or else what the action declares; of neither, it has to be text.
@@ -190,7 +190,7 @@ def _read_refusal(call: Call, status: int, fields: Fields, body: bytes, codes: M
 
 
 def _shows_credentials(call: Call) -> bool:
-    """Whether a caller shows what the route's own schemes look for; `Authorization` always counts."""
+    """Return True if a caller shows what the route's own schemes look for; `Authorization` always counts."""
     if call.credentials is not None:
         shown = call.credentials()
     elif isinstance(call.context, Mapping) and "headers" in call.context:
@@ -713,7 +713,7 @@ class RouteCall:
 
     @property
     def request_id(self) -> str:
-        """What problems call the request by."""
+        """Return the id by which problems name the request."""
         return self._call.request_id
 
     @property
@@ -733,7 +733,7 @@ class RouteCall:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether the route is to be reached from outside, where else a part of the way would be left out."""
+        """Return True if the route is to be reached from outside, where else a part of the way would be left out."""
         return self._call.is_fresh
 
     async def arrive(self, app: AsgiApp, scope: Scope, receive: Receive, send: Send) -> None:

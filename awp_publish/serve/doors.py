@@ -102,7 +102,7 @@ class DoorModule(Protocol):
     """The file of a live door."""
 
     def describe_door(self, paths: Paths) -> Door:
-        """What the documents may say about this door."""
+        """Return what the documents may say about this door."""
 
     def open_door(self, context: DoorContext) -> LiveDoor:
         """Make the door."""

@@ -265,7 +265,7 @@ def largest_body(settings: SiteSettings, actions: Iterable[Action]) -> int:
 
 
 def read_admission_of(settings: SiteSettings, actions: Iterable[Action] = ()) -> Admission:
-    """What the site declares."""
+    """Return what is admitted: the largest body, the origins and the hosts that the site declares."""
     return Admission(
         largest_body(settings, actions),
         tuple(settings.allow_origins),

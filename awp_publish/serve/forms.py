@@ -158,7 +158,7 @@ class _Member:
         self._is_base64 = any(part.get("contentEncoding") == "base64" for part in (*parts, *inner))
 
     def readings(self, values: list[str | bytes]) -> list[object]:
-        """What the values may mean, the likeliest first."""
+        """Return what the values may mean, the likeliest first."""
         if self._is_base64:
             values = [base64.b64encode(one).decode() if isinstance(one, bytes) else one for one in values]
         texts = [_text_of(value) for value in values]

@@ -79,7 +79,7 @@ class GuardedRoutes:
 
     @property
     def is_needed(self) -> bool:
-        """Whether any of the routes has a gate before it."""
+        """Return True if any of the routes has a gate before it."""
         return bool(self._guarded)
 
     def set_status(self, status: Status) -> None:
@@ -134,7 +134,7 @@ class _GuardedRoute:
         self._is_open = facts.get("additionalProperties", True) is not False
 
     def is_reached(self, arrival: Arrival) -> bool:
-        """Whether that is the place where requests of the route arrive; None is a place that nobody shows."""
+        """Return True if that is the place where requests of the route arrive; None is a place that nobody shows."""
         own = self._target.arrival
         if own is None or arrival.endpoint is None:
             return own is None or own.endpoint is None
@@ -213,7 +213,7 @@ class _Exchange:
                 self.call.answer = self.result = self._read(self.call)
 
     def _read(self, call: Call) -> Result:
-        """What the answer means for the record of the call: a redirect is one, as people get it after a form."""
+        """Return what the answer means for the record of the call: a redirect is one, as people get it after a form."""
         status, headers = self.start["status"], [(name.lower(), value) for name, value in self.start.get("headers", ())]
         if 300 <= status < 400:
             return Outcome(b"null", None, status, tuple(pair for pair in headers if pair[0] == b"location"))

@@ -113,7 +113,7 @@ def read_fields(headers: Headers) -> Fields:
 
 @lru_cache(maxsize=256)
 def accepts(accept: bytes, media_type: str) -> bool:
-    """Whether an `Accept` header lets `media_type` through (RFC 9110 section 12.5.1). An empty one accepts all."""
+    """Return True if an `Accept` header takes `media_type` (RFC 9110 section 12.5.1). An empty one accepts all."""
     text = accept.decode("latin-1")
     return not text.strip() or quality(text, (media_type, media_type.split("/")[0] + "/*", "*/*")) > 0
 
@@ -432,7 +432,7 @@ class Cors:
         self.is_closed = not self._origins
 
     def headers(self, fields: Fields) -> RawHeaders:
-        """What an answer to this request carries."""
+        """Return the headers of an answer to this request."""
         if not self._origins:
             return ()
         if "*" in self._origins:
@@ -458,7 +458,7 @@ class PublicCors(Cors):
         super().__init__("*")
 
     def headers(self, fields: Fields) -> RawHeaders:
-        """What an answer carries."""
+        """Return the headers of an answer."""
         return (ANY_ORIGIN,)
 
     def preflight(self, fields: Fields, methods: str) -> Reply:

@@ -8,7 +8,6 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 from urllib.parse import urlsplit
@@ -20,7 +19,7 @@ from awp_publish.events import JOB_ENDED, JOBS_ENDED
 from awp_publish.invoke import Accept, Invoker, Observer
 from awp_publish.jobs import Job, JobResult, JobStore, Runner, Worker, wait_for_signal
 from awp_publish.jobs.jobs import UnreadableJob
-from awp_publish.model import Action, Catalog, Status, seconds_of
+from awp_publish.model import Action, Catalog, Status, seconds_of, utc_text
 from awp_publish.policy.authentication import CALLER
 from awp_publish.policy.call import Call, Outcome, Principal, Result, never_disconnected
 from awp_publish.policy.guard import Guards
@@ -64,7 +63,7 @@ Identify: TypeAlias = Callable[[Scope, Fields], Awaitable[Principal | None]]
 
 
 def accepted_reply(job: Job, address: str) -> Reply:
-    """What a caller is told whose call has become a job (RFC 9110 section 15.3.3). `address` is that of all jobs."""
+    """Return the reply to a call that has become a job (RFC 9110 section 15.3.3). `address` is that of all jobs."""
     endpoint = f"{address}/{job.id}"
     body = orjson.dumps(describe_job(job, endpoint))
     return Reply(202, ((b"location", endpoint.encode()), (b"retry-after", b"1")), body)
@@ -135,21 +134,17 @@ def check_visible(actions: Mapping[str, Action], action_id: str, caller: Princip
 
 
 def describe_job(job: Job, endpoint: str) -> dict[str, object]:
-    """What is told of a job, but for a problem, whose words depend on who tells it."""
+    """Return what is told of a job, but for a problem, whose words depend on who tells it."""
     described: dict[str, object] = {"job_id": job.id, "action": job.action, "status": job.status}
     if job.progress is not None:
         described["progress"] = {"fraction": job.progress.fraction, "message": job.progress.message}
     if job.cancel_requested:
         described["cancel_requested"] = True
-    described |= {"poll_endpoint": endpoint, "created": _as_text(job.created), "updated": _as_text(job.updated)}
+    described |= {"poll_endpoint": endpoint, "created": utc_text(job.created, "milliseconds")}
+    described["updated"] = utc_text(job.updated, "milliseconds")
     if job.result is not None:
         described["result"] = orjson.Fragment(job.result.body)
     return described
-
-
-def _as_text(moment: datetime) -> str:
-    """RFC 3339, in UTC, to the millisecond."""
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 # --- Background actions: calls become jobs, and jobs become calls again, in this process or in another ---
@@ -204,7 +199,7 @@ class Background:
         webhooks.on_queue[JOBS_ENDED] = announce
 
     def accepting(self, catalog: Catalog) -> Accept:
-        """How calls are taken in that come to one address of the site."""
+        """Return the function that takes calls in at one address of the site."""
         return partial(self._accept, catalog.absolute(catalog.paths.jobs))
 
     async def _accept(self, address: str, call: Call) -> Outcome:
@@ -311,7 +306,7 @@ class Background:
         await serve_worker(queue, self._runner(), concurrency=self._settings.concurrency)
 
     def _work_anyway(self) -> None:
-        """Where a server tells of no lifespan, the first job starts the worker; it ends with the event loop."""
+        """Start the worker with the first job where a server tells of no lifespan; it ends with the event loop."""
         if self._has_lifespan or self._settings.queue is not None:
             return
         if self._worker is None or not self._worker.is_working:

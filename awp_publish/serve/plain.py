@@ -194,7 +194,7 @@ class UnknownActionDoor(Endpoint):
         raise self.describe(named or "")
 
     def describe(self, named: str) -> Problem:
-        """What is said of an action that there is not."""
+        """Return what is said of an action that there is not."""
         shown = named[:100]
         near = get_close_matches(shown, self._known, n=3)
         meant = f" Did you mean {' or '.join(near)}?" if near else ""

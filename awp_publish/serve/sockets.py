@@ -141,11 +141,11 @@ class SocketConnection(ABC):
     @property
     @abstractmethod
     def is_greeted(self) -> bool:
-        """Whether the client has completed the handshake of its protocol."""
+        """Return True if the client has completed the handshake of its protocol."""
 
     @property
     def is_waited_for(self) -> bool:
-        """Whether the client has a reason to be silent."""
+        """Return True if the client has a reason to be silent."""
         return bool(self._pending)
 
     @abstractmethod

@@ -28,7 +28,9 @@ from urllib.parse import urlsplit
 
 import orjson
 
+from awp_publish.checks.urls import is_private
 from awp_publish.events import APPENDED, Events
+from awp_publish.networks import is_public_address
 from awp_publish.policy import fetching
 from awp_publish.policy.fetching import Failure, Posted
 from awp_publish.problems import StoreUnavailable
@@ -206,9 +208,9 @@ class Webhooks:
             raise RefusedCallback("The url has to begin with https://.")
         if parts.username is not None or parts.fragment:
             raise RefusedCallback("The url must have no user, no password and no fragment.")
-        is_local = host == "localhost" or host.endswith((".localhost", ".local", ".internal"))
+        is_local = is_private(host)
         with suppress(ValueError):
-            is_local |= not fetching.is_public_address(str(ip_address(host)))
+            is_local |= not is_public_address(str(ip_address(host)))
         if is_local:
             raise RefusedCallback("The url leads into a private network.")
 

@@ -139,7 +139,7 @@ class InvokeAddress:
         return {self._template.replace("{agent_id}", agent.id): agent.id for agent in catalog.agents}
 
     def match(self, path: str, query_string: bytes) -> re.Match[str] | None:
-        """Whether a request is an invocation.
+        """Return True if a request is an invocation.
 
         A path with a placeholder is shared with the application's own, so its query has to be there too.
         """
@@ -171,7 +171,7 @@ _JSON_TYPE: Final = re.compile(rb'application/json\s*(;\s*charset\s*=\s*"?utf-?8
 
 
 def door_of(invoke_path: str) -> Door:
-    """What the documents may say about this door."""
+    """Return what the documents may say about this door."""
     return Door(PROTOCOL, VERSION, invoke_path)
 
 
@@ -252,7 +252,7 @@ class WoaDoor(Endpoint):
 
 
 def is_json(content_type: bytes) -> bool:
-    """Whether a body is said to be application/json, in UTF-8 as JSON is (RFC 8259 section 8.1)."""
+    """Return True if a body is said to be application/json, in UTF-8 as JSON is (RFC 8259 section 8.1)."""
     return content_type == b"application/json" or _JSON_TYPE.fullmatch(content_type.strip()) is not None
 
 

@@ -65,7 +65,7 @@ class RecentCallAdmin(ReadOnlyAdmin):
 
 
 def _facts_of_site() -> dict[str, object]:
-    """What the template of recent calls shows above them. What cannot be read costs the list nothing."""
+    """Return what the template of recent calls shows above them. What cannot be read costs the list nothing."""
     problems: list[str] = []
     facts: dict[str, object] = {"awp_problems": problems, "awp_waiting": None}
     try:

@@ -46,7 +46,7 @@ def check_agents(databases: object = None, **_: object) -> list[CheckMessage]:
 
 
 def _check_all() -> list[CheckMessage]:
-    """What cannot be published is told alone."""
+    """Return all findings; what cannot be published is told alone."""
     try:
         publication = get_publication()
     except ImproperlyConfigured as error:

@@ -31,7 +31,7 @@ MOST_LABELS: Final = 20
 
 
 def read_form(declared: object, method: str) -> Operation | None:
-    """What a form takes, None for anything else. Raises UnusableSchema for a field that has no JSON Schema.
+    """Return what a form takes, None for anything else. Raises UnusableSchema for a field that has no JSON Schema.
 
     A class is asked through an instance, since its fields or their choices may be made in `__init__`; one that cannot
     be made without arguments is read as far as the class tells, and noted in UNREAD if that is not all. Several that
@@ -71,7 +71,7 @@ def read_form(declared: object, method: str) -> Operation | None:
 
 
 def _read_several(kinds: tuple[type, ...], method: str) -> Operation:
-    """What forms and formsets take together. Raises UnusableSchema for what is none, and for two of one name."""
+    """Return what forms and formsets take together. Raises UnusableSchema for what is none, and for two of one name."""
     properties: Schema = {}
     required: list[object] = []
     parameters: list[Parameter] = []
@@ -94,7 +94,7 @@ def _read_several(kinds: tuple[type, ...], method: str) -> Operation:
 
 
 def _read_formset(made: "forms.BaseFormSet[Any]", method: str) -> Operation:
-    """What a formset takes: a list of rows, named by its prefix. Raises UnusableSchema for files in it."""
+    """Return what a formset takes: a list of rows, named by its prefix. Raises UnusableSchema for files in it."""
     if method in NO_BODY_METHODS:
         raise UnusableSchema(f"its formset {type(made).__name__} is sent in a body, and {method} has none")
     row = made.empty_form
@@ -247,7 +247,7 @@ def _plain(value: object) -> object:
 
 
 def _bounds(name: str, field: forms.Field, schema: Schema, model: type[Model] | None) -> Schema:
-    """What validators refuse, in words of JSON Schema, the model's too; what has none stays with the form."""
+    """Return what validators refuse, in words of JSON Schema, the model's too; what has none stays with the form."""
     bounds: Schema = {}
     words = _LIMITS_OF.get(str(schema.get("type")), {})
     listed: list[Any] = list(field.validators)

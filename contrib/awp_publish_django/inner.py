@@ -110,7 +110,7 @@ def exempt_from_csrf(request: HttpRequest) -> None:
 
 
 def _carry_meta(outer: HttpRequest, inner: HttpRequest) -> None:
-    """What middleware put into META, the client's address behind a proxy for instance."""
+    """Return what middleware put into META, the client's address behind a proxy for instance."""
     for name, value in outer.META.items():
         if _is_kept(name):
             inner.META[name] = value

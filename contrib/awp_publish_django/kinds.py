@@ -17,7 +17,7 @@ REST = "rest_framework.serializers"
 
 
 def understand(declared: object, method: str, mode: Mode) -> Operation | None:
-    """What declared inputs or outputs mean, None for kinds that are not Django's. Raises UnusableSchema."""
+    """Return what declared inputs or outputs mean, None for kinds that are not Django's. Raises UnusableSchema."""
     form = read_form(declared, method) if mode == "validation" else None
     if form is not None or REST not in sys.modules:
         return form
@@ -27,7 +27,7 @@ def understand(declared: object, method: str, mode: Mode) -> Operation | None:
 
 
 def describe_view(view: "View", method: str, path: str, operation: Operation) -> Operation:
-    """What is known of a view beyond its path. Raises UnusableSchema."""
+    """Return what is known of a view beyond its path. Raises UnusableSchema."""
     if view.operation is not None:
         from awp_publish_django.ninja import describe_operation
 

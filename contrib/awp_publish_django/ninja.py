@@ -25,7 +25,7 @@ def operations_of(callback: object) -> Iterator[tuple[tuple[str, ...], Any]]:
 
 
 def describe_operation(operation: Any, method: str, path: str) -> Operation | None:
-    """What the document says of an operation, None if it is not in there."""
+    """Return what the document says of an operation, None if it is not in there."""
     document, components = _document_of(operation.api)
     wanted = operation.operation_id or operation.api.get_openapi_operation_id(operation)
     for of_path in as_object(document.get("paths")).values():

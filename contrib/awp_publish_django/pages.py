@@ -92,7 +92,7 @@ def _asked(publication: Publication, request: HttpRequest, reading: Accept) -> N
 
 
 def _file(publication: Publication, request: HttpRequest, response: HttpResponseBase) -> NegotiatedRequest | None:
-    """What a request asks for that names a page's Markdown file, where the project has no such file itself."""
+    """Return what a request asks for that names a page's Markdown file, where the project has no such file itself."""
     if response.status_code not in (400, 404) or not request.path.endswith(FILE_SUFFIX):
         return None
     file = publication.publisher.file(scope_of(request))
@@ -204,7 +204,7 @@ async def _chain(parts: list[bytes], pieces: AsyncIterator[bytes]) -> AsyncItera
 
 
 def _made_over(asked: NegotiatedRequest, response: HttpResponseBase, reply: Reply | None) -> HttpResponseBase:
-    """What was asked for; the response of the view where there is no such reply."""
+    """Return what was asked for; the response of the view where there is no such reply."""
     if reply is None:
         _set_vary(response, asked.pass_headers(headers_of(response)))
         return response

@@ -97,7 +97,7 @@ class DjangoProject:
         return find_django_routes(self._urlconf)
 
     def awp_arrival(self, path: str) -> Arrival | None:
-        """Where a path arrives, None for nowhere."""
+        """Return where a path arrives, None for nowhere."""
         try:
             found = get_resolver(self._urlconf).resolve(path)  # type: ignore[arg-type]
         except Resolver404:
@@ -122,7 +122,7 @@ class DjangoProject:
         return handler
 
     def answer(self, request: HttpRequest) -> HttpResponseBase:
-        """What the whole project answers, with all its middleware."""
+        """Return what the whole project answers, with all its middleware."""
         return self._whole_sync.get_response(request)
 
     async def answer_async(self, request: HttpRequest) -> HttpResponseBase:
@@ -172,7 +172,7 @@ class _InProcessHandler(ASGIHandler):
         return made
 
     async def answer(self, request: HttpRequest) -> HttpResponseBase:
-        """What the project answers to a request that is made already."""
+        """Return what the project answers to a request that is made already."""
         return await super().get_response_async(request)
 
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:

@@ -38,11 +38,11 @@ class Publication:
 
     @cached_property
     def portal(self) -> Portal:
-        """Where the doors run under WSGI."""
+        """Return where the doors run under WSGI."""
         return Portal(self.publisher)
 
     def documents(self) -> dict[str, bytes]:
-        """What is published at the canonical address, by path."""
+        """Return what is published at the canonical address, by path."""
         catalog = self.site.catalog
         asked = {"method": "GET", "root_path": "", "headers": [(b"host", catalog.url.split("/")[2].encode())]}
         found = {path: self.publisher.document({**asked, "path": path}) for path in sorted(PATHS)}

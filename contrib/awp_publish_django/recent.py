@@ -61,7 +61,7 @@ class Recorder:
             self._is_failing = False
 
     def _take(self) -> Iterator[RecentCall]:
-        """What was noted; several threads may take."""
+        """Take what was noted; several threads may do so."""
         with suppress(IndexError):
             while True:
                 yield self._pending.popleft()

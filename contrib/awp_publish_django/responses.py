@@ -209,13 +209,13 @@ def tell(request: HttpRequest, response: HttpResponseBase, body: bytes) -> Reply
 
 
 def _detail_of(response: HttpResponseBase) -> object:
-    """What REST framework says, which answers 403 in place of 401 where its first authenticator has no challenge."""
+    """Return REST framework's detail; it answers 403 in place of 401 where its first authenticator has no challenge."""
     data = getattr(response, "data", None)
     return data.get("detail") if isinstance(data, Mapping) else None
 
 
 def _result_of(request: HttpRequest, location: str, forms: list[Cleaned]) -> tuple[int, dict[str, object]]:
-    """What a form came to whose page leads on: a refusal where people are told of an error, or no form is valid."""
+    """Return the result of a form whose page leads on: a refusal where an error is told, or no form is valid."""
     queued = getattr(get_messages(request), "_queued_messages", ())
     errors = [text_of(message) for message in queued if message.level >= ERROR]
     if errors:
@@ -276,7 +276,7 @@ def _is_valid(form: Cleaned) -> bool:
 
 
 def _places_of(form: Cleaned) -> Iterator[tuple[list[str | int], str, str]]:
-    """Where a form or a formset has errors: the place in the input, the field's name in the request, the words."""
+    """Yield the errors of a form or a formset: the place in the input, the field's name in the request, the words."""
     if isinstance(form, BaseForm):
         for name, errors in form.errors.items():
             wire = "" if name == NON_FIELD_ERRORS else form.add_prefix(name)

@@ -31,7 +31,7 @@ _LISTS: Final = "list"
 
 
 def read_serializer(declared: object, method: str, mode: Mode) -> Operation | None:
-    """What a serializer takes or gives, None for anything else. Raises UnusableSchema."""
+    """Return what a serializer takes or gives, None for anything else. Raises UnusableSchema."""
     if not isinstance(declared, type) or not issubclass(declared, serializers.BaseSerializer):
         return None
     schema = _schema_of(declared, mode)
@@ -54,7 +54,7 @@ def _without_default(schema: object) -> object:
 
 
 def describe_rest_view(view: "View", method: str) -> Operation | None:
-    """What a view of REST framework takes and gives: what its serializer, its lists and its permissions say."""
+    """Return what a view of REST framework takes and gives: what its serializer, its lists and its permissions say."""
     if view.cls is None or not issubclass(view.cls, APIView):
         return None
     made = _make_view(view, method)
@@ -139,7 +139,7 @@ WORDS: Final[Mapping[str, str]] = {
 
 
 def _words_of(view: "View", made: Any, method: str) -> str | None:
-    """What an action says of itself: the function's own words, else the class's for this action, else what it does."""
+    """Return an action's description: the function's own words, else the class's for this action, else what it does."""
     written = view.cls.__doc__ if view.cls is not None else None
     own = docstring_of(view.handlers[0]) if not _is_of_framework(view.handlers[0]) else None
     inner = wrapped_function(view.handlers[0])
@@ -234,7 +234,7 @@ def _queries(made: Any) -> dict[str, Any]:
 
 
 def _filters(source: Any, made: Any) -> dict[str, object]:
-    """What django-filter takes, by the fields of its filters; one of several parts has a name for each."""
+    """Return what django-filter takes, by the fields of its filters; one of several parts has a name for each."""
     filterset = source.get_filterset_class(made, getattr(made, "queryset", None))
     members: dict[str, object] = {}
     for name, one in (filterset.get_filters() if filterset is not None else {}).items():
@@ -279,7 +279,7 @@ def _schema_of(declared: type[Any], mode: Mode) -> dict[str, object]:
 
 
 def _own_words(field: Any) -> dict[str, object]:
-    """What REST framework's document does not say of an input: a file, a password, what is never shown again."""
+    """Return what REST framework's document does not say of an input: a file, a password, what is never shown again."""
     words: dict[str, object] = {}
     if isinstance(field, serializers.FileField):
         words |= {"type": None, "format": None} | file_schema(image=isinstance(field, serializers.ImageField))

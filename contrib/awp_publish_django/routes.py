@@ -120,7 +120,7 @@ def _read(pattern: URLPattern, place: _Place) -> Iterator[Route]:
 
 
 def _describe(view: View, place: _Place, method: str) -> Operation:
-    """What the view itself says of its inputs, or else those of its path."""
+    """Return what the view itself says of its inputs, or else those of its path."""
     operation = describe_by_path(place.path, view.description)
     known = operation.inputs["properties"]
     properties = {**known, **place.schemas} if isinstance(known, Mapping) else {}

@@ -32,9 +32,9 @@ TOLERANCE: Final = 3600.0
 MOST_AT_ONCE: Final = 500
 """Keys in one question; SQLite takes no more than a thousand, of old."""
 
-POLITE_SECONDS: Final = 1.0
+POLITE_SECONDS: Final = 3.0
 POLITE_INTERVAL: Final = 0.01
-PATIENCE_MS: Final = 3000
+PATIENCE_MS: Final = 1500
 """How long SQLite's readers are waited for without a lock, how often it is tried again, and how long with one."""
 
 PURGE_EVERY: Final = 64
@@ -96,13 +96,17 @@ class _DjangoBackend:
     def _transact_politely(self, requests: Sequence[StoreRequest]) -> None:
         """Wait for SQLite's readers with no lock in hand, for a while.
 
-        A transaction of the site's own that has read and then writes fails at once where another one waits for it
-        (SQLITE_BUSY): with ATOMIC_REQUESTS that would be a page.
+        A transaction of the site's own that has read and then writes fails at once where another one waits for it, or
+        may write before it (SQLITE_BUSY): with ATOMIC_REQUESTS that would be a page. So the whole file is locked with
+        the first statement or not at all; Django has an option for that since 5.1 only.
         """
         patient_from = time.monotonic() + POLITE_SECONDS
+        connection = connections[self._using]
+        begin = "BEGIN EXCLUSIVE" if any(_writes(request.order) for request in requests) else "BEGIN"
+        setattr(connection, "_start_transaction_under_autocommit", lambda: connection.cursor().execute(begin))  # noqa: B010
         while True:
             is_patient = time.monotonic() >= patient_from
-            with connections[self._using].cursor() as cursor:
+            with connection.cursor() as cursor:
                 cursor.execute(f"PRAGMA busy_timeout = {PATIENCE_MS if is_patient else 0}")
             try:
                 self._transact(requests)

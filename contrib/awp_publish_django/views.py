@@ -298,7 +298,7 @@ def _class_methods(callback: object, cls: type) -> Iterator[tuple[str, str]]:
 
 
 def _options(callback: object) -> Mapping[str, object]:
-    """What was given to `as_view(...)`."""
+    """Return what was given to `as_view(...)`."""
     for layer in layers_of(callback):
         for name in ("view_initkwargs", "initkwargs"):
             found = getattr(layer, name, None)

@@ -4,6 +4,7 @@ import pytest
 
 from awp_publish.checks import schemas
 from awp_publish.checks.engine import child, depth_exceeds, exists, position, select
+from awp_publish.checks.fetching import FetchRefused, fetch_document
 from awp_publish.checks.text import is_pattern, is_timestamp, matches
 from awp_publish.checks.urls import is_host_name, is_private, url_fault
 
@@ -84,6 +85,12 @@ def test_a_malformed_url_is_told(url: str) -> None:
 )
 def test_a_private_host_is_recognised_in_every_spelling(host: str) -> None:
     assert is_private(host)
+
+
+@pytest.mark.parametrize("host", ["[64:ff9b::a00:1]", "[2002:a00:1::]", "224.0.0.1", "[::ffff:10.0.0.1]", "2130706433"])
+def test_no_spelling_of_an_address_is_fetched_that_not_everybody_reaches(host: str) -> None:
+    with pytest.raises(FetchRefused, match="in its own network"):
+        fetch_document(f"http://{host}/", max_bytes=1)
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,9 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, ApiKey, DeclarationError, Site, WebBotAuth, current_caller
+from awp_publish.networks import is_public_address
 from awp_publish.policy.botauth import MEDIA_TYPE, WELL_KNOWN, directory_of
-from awp_publish.policy.fetching import connect_public, is_public_address
+from awp_publish.policy.fetching import connect_public
 
 SIGNER = "https://signer.example"
 SHOP = "https://shop.example"

@@ -47,9 +47,9 @@ def proof(of: str, *, key=KEY, signed_with=None, algorithm="ES256", header=None,
     return jwt.encode(kept, signer, algorithm, {one: facts[one] for one in facts if one not in leave_out})
 
 
-def make_client(open_client, audience="known", **options) -> TestClient:
+def make_client(open_client, audience="known", takes=(SHOP, MCP), **options) -> TestClient:
     app = FastAPI()
-    known = JwtBearer(issuer=ISSUER, audience=[SHOP, MCP], jwks=KEYS, **options)
+    known = JwtBearer(issuer=ISSUER, audience=takes, jwks=KEYS, **options)
     site = Site(
         "Shop",
         url=SHOP,
@@ -216,23 +216,6 @@ def test_the_client_that_a_token_names_is_known(open_client):
 
 
 def test_an_audience_that_the_metadata_does_not_name_is_told_at_the_start(open_client, caplog):
-    app = FastAPI()
-    known = JwtBearer(issuer=ISSUER, audience=SHOP, jwks=KEYS)
-    site = Site(
-        "Shop",
-        url=SHOP,
-        description="Books.",
-        doors=["mcp"],
-        authenticate=known,
-        oauth=OAuth(authorization_servers=(ISSUER,)),
-    )
-
-    @site.agent("greet", effect="read")
-    async def greet() -> str:
-        """Greet the caller."""
-        return "hello"
-
-    app.add_middleware(AgentPublisher, site=site)
-    open_client(app)
+    make_client(open_client, takes=(SHOP,))
     assert "start-audience" in caplog.text
     assert f"{MCP}, and JwtBearer takes tokens for {SHOP} alone" in caplog.text

@@ -282,7 +282,7 @@ class SkillSelector:
         return "", {}
 
     def unknown(self, skill: str | None) -> Problem:
-        """What a caller is told for whom there is no such skill; None for none that is named."""
+        """Return what a caller is told for whom there is no such skill; None for none that is named."""
         detail = "The message names no skill." if skill is None else f'There is no skill "{skill[:100]}".'
         listed = [one for one in self._actions.values() if one.is_public]
         if skill is not None and (near := did_you_mean(skill, [one.id for one in listed])):

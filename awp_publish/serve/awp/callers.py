@@ -56,7 +56,7 @@ class Identity:
 
     @property
     def scopes(self) -> frozenset[str]:
-        """What they may do at this door."""
+        """Return their permissions at this door."""
         named = self.principal.scopes.intersection(SCOPES) if self.principal is not None else None
         return named or DEFAULT_SCOPES
 

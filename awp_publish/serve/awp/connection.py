@@ -412,7 +412,7 @@ class Connection(SocketConnection):
 
     @property
     def is_greeted(self) -> bool:
-        """Whether there was a handshake."""
+        """Return True if there was a handshake."""
         return self._client.identity is not None
 
     def leave(self) -> None:

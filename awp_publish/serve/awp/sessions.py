@@ -50,12 +50,12 @@ class Turns:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a request is carried out, or waits."""
+        """Return True while a request is carried out or waits."""
         return bool(self._ahead)
 
     @property
     def has_whole(self) -> bool:
-        """Whether one of them is about the whole session."""
+        """Return True while one of them is about the whole session."""
         return any(page is None for page, _ in self._ahead)
 
     @asynccontextmanager

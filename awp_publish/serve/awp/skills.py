@@ -123,7 +123,7 @@ class AwpSkills:
         return inner
 
     def unknown(self, skill: str, operation: str | None) -> Problem:
-        """What a caller is told for whom there is no such skill."""
+        """Return what a caller is told for whom there is no such skill."""
         problem = self._invoker.unknown(PROTOCOL, skill, operation)
         if not isinstance(problem, UnknownAgent):
             return problem

@@ -127,15 +127,12 @@ class McpDoor(Endpoint):
         body = await read_body(scope, fields, request.receive, self._admission.max_body_bytes)
         exchange.size = len(body)
         message: object = None
-        error = {
-            "code": types.INVALID_REQUEST,
-            "message": "The body is not one message, an object. Batches are not taken.",
-        }
+        unread: NotJson | None = None
         try:
             message = parse_json(body)
         except NotJson as problem:
             self.note_refusal(request, problem)
-            error = {"code": types.PARSE_ERROR, "message": problem.detail}
+            unread = problem
         if self._identify is not None:
             try:
                 await self._identify(read_credentials(scope, fields, self._admission.trusted_proxies))
@@ -170,6 +167,9 @@ class McpDoor(Endpoint):
             if refusal is not None:
                 await refusal(inner, request.receive, exchange.send)
             else:
+                code = types.INVALID_REQUEST if unread is None else types.PARSE_ERROR
+                wrong = "The body is not one message, an object. Batches are not taken."
+                error = {"code": code, "message": wrong if unread is None else unread.detail}
                 answer = orjson.dumps({"jsonrpc": "2.0", "id": None, "error": error})
                 await send_reply(Reply(400, STATIC_HEADERS[:2], answer), exchange.send)
             return

@@ -263,7 +263,7 @@ class PlainContext:
 
     @property
     def client_capabilities(self) -> types.ClientCapabilities:
-        """What the client of this call can do."""
+        """Return what the client of this call can do."""
         return types.ClientCapabilities.model_validate(self.meta[types.CLIENT_CAPABILITIES_META_KEY], by_name=False)
 
 
@@ -702,7 +702,7 @@ class Tools:
 
 
 def _unknown_tool(tools: Mapping[str, Tool], name: str) -> Problem:
-    """What a caller is told for whom there is no such tool."""
+    """Return what a caller is told for whom there is no such tool."""
     meant = did_you_mean(name, [known for known, tool in tools.items() if tool.action.is_public])
     return UnknownAgent(f'This site has no tool "{name[:100]}". {meant}'.rstrip())
 

@@ -30,7 +30,7 @@ from awp_publish.events import (
     read_cursor,
     write_cursor,
 )
-from awp_publish.model import Event
+from awp_publish.model import Event, utc_text
 from awp_publish.policy.call import Principal
 from awp_publish.policy.fetching import Failure, Posted
 from awp_publish.problems import Problem, StoreUnavailable, did_you_mean
@@ -493,7 +493,7 @@ def _message(hook: Webhook, one: Occurrence, key: list[Any], after: Positions | 
 def _moment(seconds: float | None) -> str | None:
     if seconds is None:
         return None
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return utc_text(datetime.fromtimestamp(seconds, UTC), "milliseconds")
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from awp_publish.invoke import Invoker
 from awp_publish.jobs import Job
-from awp_publish.model import seconds_of
+from awp_publish.model import seconds_of, utc_text
 from awp_publish.policy.call import Call, Outcome, Principal, Result, never_disconnected
 from awp_publish.problems import (
     ConfirmationRequired,
@@ -420,7 +420,7 @@ class TaskExtension:
         return described
 
     def _times(self, age: float, ran: float = 0.0) -> WireResult:
-        """How long a task is there, from its creation, and how often to look at it, in milliseconds."""
+        """Return the life of a task from its creation, and the pause between two looks at it, in milliseconds."""
         pause = min(MAX_POLL_MS, 1_000 * (1 + max(0, int(age // YOUNG_SECONDS))))
         return {"ttlMs": int((self._seconds + ran) * 1000), "pollIntervalMs": pause}
 
@@ -433,7 +433,7 @@ class TaskExtension:
         return MCPError(types.INTERNAL_ERROR, problem.detail, orjson.loads(exchange.render(problem)))
 
     def _now(self) -> str:
-        return self._jobs.clock().isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return utc_text(self._jobs.clock(), "milliseconds")
 
 
 def _key(task_id: str) -> str:
