@@ -206,7 +206,7 @@ async def _chain(parts: list[bytes], pieces: AsyncIterator[bytes]) -> AsyncItera
 def _made_over(asked: NegotiatedRequest, response: HttpResponseBase, reply: Reply | None) -> HttpResponseBase:
     """Return what was asked for; the response of the view where there is no such reply."""
     if reply is None:
-        _set_vary(response, asked.pass_headers(headers_of(response)))
+        _set_vary(response, asked.pass_headers(headers_of(response), response.status_code))
         return response
     made = HttpResponse(reply.body, status=reply.status)
     with_headers(made, [pair for pair in reply.headers if pair[0] != b"set-cookie"])
