@@ -696,20 +696,32 @@ class RouteCall:
     `parts` are those of a body in several messages.
     """
 
-    # Defaults of the class: most calls need no more than what `__init__` sets.
-    parts: list[bytes] | None = None
-    status: int = 0
-    headers: Iterable[tuple[bytes, bytes]] = ()
-    body: bytes = b""
-    outer_session: object = None
-    session_cookies: frozenset[bytes] = frozenset()
-    is_astray: bool = False
-    _session: object = None
+    __slots__ = (
+        "_call",
+        "_codes",
+        "_request",
+        "_session",
+        "body",
+        "headers",
+        "is_astray",
+        "outer_session",
+        "parts",
+        "session_cookies",
+        "status",
+    )
+    session_cookies: frozenset[bytes]
 
     def __init__(self, call: Call, request: bytes, codes: Mapping[str, str]) -> None:
         self._call = call
         self._request: bytes | None = request
         self._codes = codes
+        self.parts: list[bytes] | None = None
+        self.status = 0
+        self.headers: Iterable[tuple[bytes, bytes]] = ()
+        self.body = b""
+        self.outer_session: object = None
+        self.is_astray = False
+        self._session: object = None
 
     @property
     def request_id(self) -> str:
@@ -790,6 +802,8 @@ class RouteCall:
 
 class Rehearsal(RouteCall):
     """A call of which only the route's security is asked: nothing of what is answered is the call's own answer."""
+
+    __slots__ = ()
 
     @property
     def hidden(self) -> object:

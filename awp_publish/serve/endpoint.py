@@ -165,9 +165,7 @@ class ProblemRenderer:
 class DoorRequest:
     """One request to a door of ours and its answer. `call` is set as soon as the request is known to be one."""
 
-    call: Call | None = None
-    is_of_browser: bool = False
-    _cors: RawHeaders = ()
+    __slots__ = ("_cors", "_send", "call", "fields", "is_of_browser", "receive", "renderer", "request_id", "scope")
 
     def __init__(
         self,
@@ -186,6 +184,9 @@ class DoorRequest:
         if len(fields) != len(headers):
             fields = read_fields(headers)
         self.fields = fields
+        self.call: Call | None = None
+        self.is_of_browser = False
+        self._cors: RawHeaders = ()
         if _TELLING.isdisjoint(fields):
             self.request_id = f"{_PROCESS}{next(_numbers):016x}"
         else:
