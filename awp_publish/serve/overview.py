@@ -1118,6 +1118,8 @@ class Overview(Endpoint):
     async def answer_file(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve the style or the script."""
         request = DoorRequest(self._renderer, self._cors, scope, receive, send)
+        if scope["method"] == "HEAD":
+            request.drop_content()
         name = route_path(scope).rpartition("/")[2]
         body = self._files[name]
         etag = b'"%s"' % hashlib.sha256(body).hexdigest()[:32].encode()
