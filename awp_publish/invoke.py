@@ -439,6 +439,10 @@ class Invoker:
             for name, one in self._actions.items()
         }
 
+    def is_traced(self) -> bool:
+        """Say whether spans go anywhere, as far as was looked for in the last second."""
+        return perf_counter() >= self._look_again and is_on()
+
     def note_refusal(self, door: str, request_id: str, problem: Problem) -> None:
         """Note a request that never became a call."""
         self._observer.note_refusal(door, request_id, problem)
