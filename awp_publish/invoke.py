@@ -497,7 +497,7 @@ class Invoker:
             elif not inputs.is_valid(call.input):
                 raise InvalidInput.of(*inputs.describe(call.input, call.elsewhere))
         except Problem as problem:
-            result = problem
+            result = problem.with_traceback(None)
         if result is not None:
             self._count(call, result)
             await deliver(result)
@@ -508,7 +508,7 @@ class Invoker:
             try:
                 result = await accept(call)
             except Problem as problem:
-                result = problem
+                result = problem.with_traceback(None)
             if guard is not None:
                 result = await guard.conclude(call, result)
             self._count(call, result)
@@ -535,7 +535,7 @@ class Invoker:
                 if isinstance(problem, InvalidOutput):
                     told = (action.id, problem, call.request_id)
                     logger.error("action %s: %s (request_id=%s)", *told, exc_info=problem)
-                result = problem
+                result = problem.with_traceback(None)
             except HTTPException as error:
                 result = raised(error, self._codes) if call.answer is None else call.answer
             except Exception:
