@@ -818,12 +818,29 @@ class Catalog:
         )
         degraded = replace(self.status, degraded_actions=self.status.degraded_actions & ids)
         workflows = tuple(flow for flow in self.site.workflows if ids.issuperset(flow.steps))
+        pages = (
+            replace(
+                page,
+                actions=tuple(one for one in page.actions if one in ids),
+                transitions={
+                    name: one for name, one in page.transitions.items() if one.action is None or one.action in ids
+                },
+                projections={
+                    name: replace(one, after={action: said for action, said in one.after.items() if action in ids})
+                    for name, one in page.projections.items()
+                },
+                attachments={
+                    name: one for name, one in page.attachments.items() if one.opens is None or one.opens in ids
+                },
+            )
+            for page in self.pages
+        )
         return replace(
             self,
             site=replace(self.site, workflows=workflows),
             actions=shown,
             agents=tuple(agent for agent in agents if agent.operations),
-            pages=tuple(_page_with(page, ids) for page in self.pages),
+            pages=tuple(pages),
             status=degraded,
         )
 
@@ -870,20 +887,6 @@ class Catalog:
     def poll_endpoint_of(self, action: Action) -> str | None:
         """The path template below the site's url at which a background action's jobs are polled."""
         return f"{self.paths.jobs}/{{job_id}}" if action.is_background else None
-
-
-def _page_with(page: Page, ids: frozenset[str]) -> Page:
-    """A page without what it says of actions that are not among `ids`."""
-    return replace(
-        page,
-        actions=tuple(one for one in page.actions if one in ids),
-        transitions={name: one for name, one in page.transitions.items() if one.action is None or one.action in ids},
-        projections={
-            name: replace(one, after={action: said for action, said in one.after.items() if action in ids})
-            for name, one in page.projections.items()
-        },
-        attachments={name: one for name, one in page.attachments.items() if one.opens is None or one.opens in ids},
-    )
 
 
 def next_by_id(actions: tuple[Action, ...], action_id: str) -> Action:

@@ -1419,10 +1419,6 @@ def _read_places(value: object) -> tuple[Place, ...]:
     return tuple(map(_read_place, several))
 
 
-def _read_value(value: object) -> object:
-    return {"css": value} if isinstance(value, str) else unpack(value)
-
-
 def check_expression(value: str) -> str:
     """Refuse a JSONata expression in braces, which are put around it when it is published, and one that is none."""
     if "{%" in value or "%}" in value:
@@ -1440,18 +1436,19 @@ def _of_state(value: object) -> object:
     return {**given, "where": _read_places(given.get("where"))} if isinstance(given, Mapping) else given
 
 
-def _of_records(value: object) -> object:
-    given = unpack(value)
-    if not isinstance(given, Mapping) or not isinstance(given.get("fields", {}), Mapping):
-        return given
-    return {**given, "fields": {name: _read_value(one) for name, one in given.get("fields", {}).items()}}
-
-
 def _of_projection(value: object) -> object:
     given = unpack(value)
     if not isinstance(given, Mapping) or not isinstance(given.get("records"), Mapping):
         return given
-    return {**given, "records": {name: _of_records(one) for name, one in given["records"].items()}}
+    records = {}
+    for name, one in given["records"].items():
+        record = unpack(one)
+        if isinstance(record, Mapping) and isinstance(record.get("fields", {}), Mapping):
+            fields = record.get("fields", {}).items()
+            values = {field: {"css": said} if isinstance(said, str) else unpack(said) for field, said in fields}
+            record = {**record, "fields": values}
+        records[name] = record
+    return {**given, "records": records}
 
 
 def _of_place(member: str) -> Callable[[object], object]:

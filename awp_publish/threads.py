@@ -81,16 +81,17 @@ class Thread:
         if is_gevent():
             self._is_running = make_lock()
             self._is_running.acquire()
-            _original("_thread", "start_new_thread")(self._run, (target,))
+
+            def run() -> None:
+                try:
+                    target()
+                finally:
+                    self._is_running.release()
+
+            _original("_thread", "start_new_thread")(run, ())
         else:
             self._thread = threading.Thread(target=target, name=name, daemon=True)
             self._thread.start()
-
-    def _run(self, target: Callable[[], object]) -> None:
-        try:
-            target()
-        finally:
-            self._is_running.release()
 
     def join(self, timeout: float = -1) -> None:
         """Wait for its end, or for some seconds."""
@@ -173,16 +174,18 @@ class ThreadsOfTheirOwn(ThreadPoolExecutor):
             else:
                 future.set_result(result)
 
-        if self._orders is None:
+        orders = self._orders
+        if orders is None:
             Thread(run, "awp_publish function")
             return future
-        self._orders.put(run)
+
+        def work() -> None:
+            while True:
+                orders.get()()
+
+        orders.put(run)
         with self._starting:
             started, self._is_started = self._is_started, True
         if not started:
-            Thread(self._work, "awp_publish functions")
+            Thread(work, "awp_publish functions")
         return future
-
-    def _work(self) -> None:
-        while self._orders is not None:
-            self._orders.get()()
