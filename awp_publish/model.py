@@ -889,6 +889,11 @@ class Catalog:
         return f"{self.paths.jobs}/{{job_id}}" if action.is_background else None
 
 
+def title_of(identifier: str) -> str:
+    """A readable name of an id: `search_books` is "Search books"."""
+    return identifier.replace("_", " ").strip().capitalize()
+
+
 def next_by_id(actions: tuple[Action, ...], action_id: str) -> Action:
     for action in actions:
         if action.id == action_id:

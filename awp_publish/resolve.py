@@ -43,6 +43,7 @@ from awp_publish.model import (
     Idempotency,
     LeftOut,
     Target,
+    title_of,
 )
 from awp_publish.problems import DeclarationError, end_sentence
 from awp_publish.redaction import answer_redactor
@@ -143,11 +144,6 @@ _EFFECTS: Final[Mapping[str, Effect]] = {
 
 _STYLES: Final = {"data-awas": ("data-awas-action", "data-awas-param"), "data-ai": ("data-ai-action", "data-ai-param")}
 _REMEDY: Final = "Declare inputs=... and outputs=... (a model or a JSON Schema)."
-
-
-def title_of(identifier: str) -> str:
-    """A readable name of an id: `search_books` is "Search books"."""
-    return identifier.replace("_", " ").strip().capitalize()
 
 
 # --- What stands behind an action ---

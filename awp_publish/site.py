@@ -48,6 +48,7 @@ from awp_publish.model import (
     PromptArgument,
     SiteFacts,
     seconds_of,
+    title_of,
 )
 from awp_publish.policy.approval import (
     Approval,
@@ -80,7 +81,6 @@ from awp_publish.resolve import (
     listing,
     name_of,
     resolve,
-    title_of,
 )
 from awp_publish.schema import UnusableSchema, compile_schema, inline_definitions, write_schema
 from awp_publish.settings import (

@@ -19,7 +19,7 @@ from awp_publish.commands.console import Console, ask, is_asking
 from awp_publish.model import Action
 from awp_publish.problems import DeclarationError, StoreUnavailable
 from awp_publish.protocols import ALL, agent_card, mcp_server_card, som, woa
-from awp_publish.protocols.catalogues import ARD_PATH
+from awp_publish.protocols.members import ARD_PATH
 from awp_publish.protocols.protocol import published
 from awp_publish.schema import compile_schema, is_secret
 from awp_publish.serve.asgi import AgentPublisher

@@ -11,7 +11,7 @@ from typing import Final
 
 from awp_publish.model import Action, Catalog
 from awp_publish.protocols import agent_card, llms_txt, mcp_server_card, woa
-from awp_publish.protocols.members import AGENT_JSON_PATH, absolute_if, present
+from awp_publish.protocols.members import AGENT_JSON_PATH, AI_CATALOG_PATH, ARD_PATH, absolute_if, present
 from awp_publish.protocols.protocol import Document, Protocol, to_json
 
 # --- RFC 9727: api-catalog, a linkset (RFC 9264) ---
@@ -41,8 +41,6 @@ def render_api_catalog(catalog: Catalog) -> dict[str, object]:
 
 # --- ARD 0.91 and AI Catalog ---
 
-ARD_PATH: Final = "/.well-known/ard.json"
-AI_CATALOG_PATH: Final = "/.well-known/ai-catalog.json"
 AI_CATALOG_TYPE: Final = "application/ai-catalog+json"
 SPEC_VERSION: Final = "1.0"
 MOST_QUERIES: Final = 5

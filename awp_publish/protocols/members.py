@@ -13,6 +13,8 @@ from awp_publish.model import EXTENDED_DOCUMENTS, Action, Catalog, JsonObject
 EXTENSION_PREFIX: Final = "x-"
 
 AGENT_JSON_PATH: Final = "/agent.json"
+AI_CATALOG_PATH: Final = "/.well-known/ai-catalog.json"
+ARD_PATH: Final = "/.well-known/ard.json"
 WOA_PATH: Final = "/.well-known/woa.json"
 """Documents that others name."""
 
