@@ -15,7 +15,7 @@ from awp_publish.serve.in_process import TalkFailed
 from awp_publish.serve.lifespan import StartFailed
 
 FAILURES: Final = (OSError, DeclarationError, ImportError, AttributeError, StartFailed, TalkFailed)
-"""What keeps a command from looking at what it is about."""
+"""Errors that keep a command from looking at what it is about."""
 
 PATHS: Final = tuple(document.path for protocol in ALL for document in protocol.documents)
 

@@ -60,7 +60,7 @@ class CallFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of a call: its output, and the headers that an HTTP answer has or a door's envelope repeats."""
+    """The answer to a call: its output, and the headers that an HTTP answer has or a door's envelope repeats."""
 
     output: Any
     headers: Mapping[str, str] = field(default_factory=dict)

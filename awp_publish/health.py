@@ -1,4 +1,4 @@
-"""What works at the moment (agent.json section 13): said by the site, and found out by its probes."""
+"""The present status of a site (agent.json section 13): said by the site, and found out by its probes."""
 
 import asyncio
 import inspect
@@ -60,14 +60,14 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class _Findings:
-    """What the probes found."""
+    """The answers of the probes together."""
 
     operational: bool = True
     degraded_actions: frozenset[str] = frozenset()
 
 
 class Liveness:
-    """What the site says of itself, and what its probes found. Either is enough for something not to work.
+    """The site's own word on its status, and its probes' findings. Either is enough for something not to work.
 
     `endpoint` is where a monitor reads all this.
     """

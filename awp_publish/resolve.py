@@ -140,7 +140,7 @@ _EFFECTS: Final[Mapping[str, Effect]] = {
     "PATCH": "write",
     "DELETE": "delete",
 }
-"""What a method promises (RFC 9110 section 9.2)."""
+"""Promises of the methods (RFC 9110 section 9.2)."""
 
 _STYLES: Final = {"data-awas": ("data-awas-action", "data-awas-param"), "data-ai": ("data-ai-action", "data-ai-param")}
 _REMEDY: Final = "Declare inputs=... and outputs=... (a model or a JSON Schema)."
@@ -159,7 +159,7 @@ class Behind:
     entry: Target | None = None
     rehearse: Callable[[], object] | None = None
     is_site_s: bool = False
-    """Whether the credentials that the route looks for are all those that the site itself checks."""
+    """True if the credentials that the route looks for are all those that the site itself checks."""
     is_deprecated: bool = False
 
 
@@ -522,7 +522,7 @@ _FORMAT: Final = re.compile(r"(?:\.(?:\w+|\{\w+\})|\{format\})/?$")
 
 
 def _why_left_out(route: Route, method: str, inclusion: Inclusion, paths: Collection[str]) -> str:
-    """Why a route is not taken, "" if it is. What is named is taken, whatever it is."""
+    """Return why a route is not taken, "" if it is. One that is named is taken, whatever it is."""
     names = _names_of(route)
     if not names.isdisjoint(inclusion.exclude) or _is_on_path(route, inclusion.exclude):
         return "exclude names it"

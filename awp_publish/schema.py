@@ -294,11 +294,11 @@ _REASONS: Final = (
     (re.compile(r"[`'](\w+)[`'] is not fully defined"), "{} is not fully defined; define its types at module level"),
     (re.compile(r"name '(\w+)' is not defined"), "the type {} is not defined; define it at module level"),
 )
-"""What pydantic says to its own users, in words for ours."""
+"""Pydantic's words for its own users, in words for ours."""
 
 
 def reason_of(error: Exception) -> str:
-    """Why a type has no JSON Schema, in one line."""
+    """Return why a type has no JSON Schema, in one line."""
     if isinstance(error, ValidationError):  # FastAPI checks with pydantic what it writes
         first = error.errors(include_url=False)[0]
         return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
@@ -745,7 +745,7 @@ def _branches_recursively(root: JsonObject) -> bool:
 
 
 class _Readings:
-    """How often somebody looks at the objects and lists of an instance who follows every alternative of a schema."""
+    """Counts the looks at the objects and lists of an instance that following every alternative of a schema takes."""
 
     def __init__(self, schema: JsonObject) -> None:
         self._schema = schema
@@ -1197,7 +1197,7 @@ _WORDS: Final[Mapping[str, Callable[[object, object], str]]] = {
     "minProperties": _at_least("member"),
     "maxProperties": _at_most("member"),
 }
-"""What a value must be that does not conform to a keyword, by what the keyword demands and the value."""
+"""Demands on a value that does not conform to a keyword, by the keyword's own value and that one."""
 
 _ECHOING: Final = frozenset({"type", "enum", "const", "format", "pattern"})
 """Keywords of which it helps to be told the value again."""

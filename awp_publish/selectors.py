@@ -1,4 +1,4 @@
-"""Whether a text is a CSS selector, by the rules of Selectors Level 4.
+"""The judgement of CSS selectors, by the rules of Selectors Level 4.
 
 Only what is certainly not a selector is reported: unknown names of pseudo-classes and pseudo-elements pass, and so does
 what stands in the brackets of those that take no selectors.

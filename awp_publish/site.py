@@ -118,13 +118,13 @@ MODEL_KINDS: Final[
 
 _ACTION_OPTIONS: Final = frozenset(one.name for one in fields(ActionSettings))
 _NAMING: Final = ("name", "description")
-"""What an agent's decorator gives to its one operation, and to none of several."""
+"""Options that an agent's decorator gives to its one operation, and to none of several."""
 
 F = TypeVar("F", bound=Callable[..., Any] | type)
 
 
 class Declaring(Protocol):
-    """How a site declares an action: a decorator that returns what it is given."""
+    """A site's way to declare an action: a decorator that returns what it is given."""
 
     def __call__(
         self,
@@ -632,7 +632,7 @@ class Site:
         self.facts: SiteFacts = _facts_of(self.settings, self.authenticators)
         kept = self.settings.traffic
         self.traffic = TrafficRecord(lambda: self.store, kept.days) if kept is not None else None
-        """What is kept of calls: who makes which, how they end. None for a site that keeps nothing."""
+        """The record of who makes which calls, and how they end. None for a site that keeps nothing."""
         self.liveness = Liveness(self.settings.paths.status)
         self._declarations: dict[str, Declaration] = {}
         self._agents: dict[str, AgentSettings] = {}
@@ -640,19 +640,19 @@ class Site:
         self._prompts = Prompts()
         self._skills: dict[str, tuple[str, object, str | None, Callable[..., object] | None]] = {}
         self.events = Events(lambda: self.store)
-        """What happens on the site, as it is declared, and what has happened."""
+        """Events of the site, as they are declared, and those that have happened."""
         self._pages = DeclaredPages(self._refuse_when_frozen)
         self._catalogs: tuple[Catalog, ...] = ()
         self.included: tuple[str, ...] = ()
         """Ids of the actions and paths of the pages that `include` has taken; once the site is frozen."""
         self.left_out: tuple[LeftOut, ...] = ()
-        """What `include` saw and did not take, and why; once the site is frozen."""
+        """Routes that `include` saw and did not take, and why; once the site is frozen."""
         self.tells_jobs = False
-        """Whether callers are told of the end of their background jobs; once the site is frozen."""
+        """True if callers are told of the end of their background jobs; once the site is frozen."""
         self._listeners: list[Listener] = []
         self.call_listeners: list[CallListener] = []
         self.change_listeners: list[Callable[[], None]] = []
-        """What tells agents that what they have read may have changed."""
+        """Functions that tell agents that what they have read may have changed."""
 
     def override(self, given: Given) -> None:
         """Take options in place of the site's own, as a framework's settings say them; before it is published.

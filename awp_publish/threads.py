@@ -1,4 +1,4 @@
-"""Where synchronous functions of a site are called, so that the event loop goes on: in a pool of threads, or elsewhere.
+"""Threads for the synchronous functions of a site, so that the event loop goes on: of a pool, or elsewhere.
 
 A framework may have a better place: Django keeps a database connection, and a test's transaction, for each thread.
 
@@ -25,7 +25,7 @@ Runner: TypeAlias = Callable[[Callable[[], Any]], Awaitable[Any]]
 """Calls a function where it may block, and gives its answer. Raises what it raises."""
 
 RUNNER: Final[ContextVar[Runner | None]] = ContextVar("awp_publish_runner", default=None)
-"""Where functions are called in the present context; None is a pool of threads."""
+"""The runner of functions in the present context; None is a pool of threads."""
 
 
 async def run_in_thread(function: Callable[[], T], otherwise: Runner = run_in_threadpool) -> T:

@@ -109,7 +109,7 @@ class _Cell:
 
 
 Entry: TypeAlias = tuple[float, str, str, str, str, str, float | None]
-"""When it ended (perf_counter); door, action, caller, label and outcome; seconds that it took."""
+"""Time at which it ended (perf_counter); door, action, caller, label and outcome; seconds that it took."""
 
 _Cells: TypeAlias = dict[tuple[str, str], _Cell]
 """Cells by door and action."""
@@ -117,7 +117,7 @@ _Cells: TypeAlias = dict[tuple[str, str], _Cell]
 
 @dataclass(frozen=True, slots=True)
 class TrafficReport:
-    """What the store knows of some days, the oldest first. `latencies` are buckets by day, door and action."""
+    """The store's record of some days, the oldest first. `latencies` are buckets by day, door and action."""
 
     days: tuple[str, ...]
     rows: tuple[TrafficRow, ...]
@@ -177,13 +177,13 @@ class TrafficRecord:
         self._clock = clock
         self.days = days
         self.pending: list[Entry] = []
-        """What was counted last. Whoever adds to it has it summed up from MAX_PENDING on."""
+        """Calls that were counted last. Whoever adds to it has it summed up from MAX_PENDING on."""
         self._sums: dict[str, _Cells] = {}
         self._lock = make_lock()
         self._is_kept = False
         self._is_well = True
         self.due = time.perf_counter() + FLUSH_SECONDS
-        """When a call has to write what has gathered (perf_counter), because no server keeps the record running."""
+        """Time (perf_counter) at which a call has to write what has gathered: no server keeps the record running."""
 
     # --- Counting: on the path of every call ---
 

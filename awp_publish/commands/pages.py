@@ -54,7 +54,7 @@ OF_OPENAPI: Final = 0.9
 OF_FORM: Final = 0.7
 OF_LINK: Final = 0.6
 OF_BOUND_FORM: Final = 0.4
-"""How sure an action is: it was described, seen on a page, followed, or needs a token that only its page has."""
+"""The confidence in an action: it was described, seen on a page, followed, or needs a token that only its page has."""
 
 OPENAPI_PATHS: Final = ("/openapi.json", "/api/openapi.json", "/swagger.json")
 AGENT: Final = "awp-publish"

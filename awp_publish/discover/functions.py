@@ -225,7 +225,7 @@ class Described:
 
 
 class Injector(Protocol):
-    """How an application's framework fills in parameters of functions that have no route."""
+    """A framework's way to fill in parameters of functions that have no route."""
 
     @property
     def is_general(self) -> bool:

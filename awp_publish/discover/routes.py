@@ -1,4 +1,4 @@
-"""What a handler is made of, from the outside in: by these layers a declaration recognises its route.
+"""The layers of a handler, from the outside in: by them a declaration recognises its route.
 
 `@site.action` may stand below the route decorator (it marks something inside of the endpoint), above it (it marks
 something around the endpoint), and decorators with functools.wraps, partials and methods may lie in between.

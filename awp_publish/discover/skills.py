@@ -20,7 +20,7 @@ MANIFEST: Final = "SKILL.md"
 
 MAX_FILES: Final = 512
 MAX_BYTES: Final = 16 * 1024 * 1024
-"""What every host takes (SEP-2640, Limits)."""
+"""Limits that every host takes (SEP-2640, Limits)."""
 
 LONGEST_NAME: Final = 64
 LONGEST_DESCRIPTION: Final = 1024

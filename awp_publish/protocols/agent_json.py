@@ -163,7 +163,7 @@ def _protocols(catalog: Catalog) -> dict[str, object]:
 
 
 _TYPES: Final = {"oauth": "oauth2", "api_key": "api_key", "bearer": "bearer"}
-"""How section 7 calls the kinds of authentication, in the order in which one of several is named."""
+"""Section 7's names of the kinds of authentication, in the order in which one of several is named."""
 
 
 def _action(catalog: Catalog, action: Action, entities: "Entities") -> dict[str, object]:

@@ -36,7 +36,7 @@ class Parser(CommandParser):
 
 
 class Command(BaseCommand):
-    """What `awp-publish` does with an application, with this process's publication."""
+    """The verbs of `awp-publish`, with this process's publication."""
 
     help = "List, call, check, show or export what the site publishes to agents; run its background jobs."
     requires_system_checks = ("agents",)
