@@ -274,11 +274,12 @@ def make_action(
     options: ActionSettings,
     behind: Behind,
     timeout: float,
-    operation_name: str | None = None,
+    operation_name: str = DEFAULT_OPERATION,
+    agent_id: str | None = None,
 ) -> Action:
     """Return the frozen action. What is not declared is derived from the route; `timeout` is the site's, in seconds.
 
-    `operation_name` is what it is called as an operation of its agent, None for its id.
+    `operation_name` is what it is called as an operation of its agent, which is one by itself without `agent_id`.
 
     Raises DeclarationError.
     """
@@ -334,8 +335,8 @@ def make_action(
         description=description,
         inputs=operation.inputs,
         outputs=operation.outputs,
-        agent_id=options.agent or action_id,
-        operation=operation_name or (action_id if options.agent is not None else DEFAULT_OPERATION),
+        agent_id=agent_id or action_id,
+        operation=operation_name,
         target=target,
         function=behind.function,
         entry=behind.entry,
@@ -602,7 +603,7 @@ def _refuse_unmatched(inclusion: Inclusion, routes: Sequence[Route]) -> None:
 class Declaration:
     """One decorator's or one `declare()`'s words. `kind`: must have a route, may have one, or names its path itself.
 
-    `operation` is its name as an operation of its agent, None for its id.
+    `operation` is its name as an operation of `agent`; without them it is an agent by itself.
     """
 
     subject: str
@@ -611,6 +612,7 @@ class Declaration:
     function: Callable[..., object] | None
     options: ActionSettings
     operation: str | None = None
+    agent: str | None = None
 
 
 def resolve(
@@ -637,11 +639,12 @@ def resolve(
         # A class endpoint's docstring is about all of its methods, so the method's own comes first.
         said = (docstring_of(declaration.function), behind.operation.description)
         first, second = reversed(said) if isinstance(declaration.function, type) else said
-        of_agent = agents[options.agent].description if options.agent is not None else None
+        of_agent = agents[declaration.agent].description if declaration.agent is not None else None
         description = options.description or first or second or of_agent
         if not description:
             raise DeclarationError(subject, "description: is missing.", "Write a docstring or give description=...")
-        action = make_action(subject, declaration.id, description, options, behind, timeout, declaration.operation)
+        named = (declaration.operation or DEFAULT_OPERATION, declaration.agent)
+        action = make_action(subject, declaration.id, description, options, behind, timeout, *named)
         actions.append(action)
     for inclusion in inclusions:
         found = include_routes(inclusion, routes, actions, timeout, included, credential_headers)
@@ -698,16 +701,9 @@ def _find_behind(
     credential_headers: Collection[str],
 ) -> Behind:
     subject, options = declaration.subject, declaration.options
-    if options.agent is None and declaration.id in agents:
-        raise DeclarationError(
-            subject, f'has the id of agent "{declaration.id}".', "Make it an operation with agent=..., or rename it."
-        )
-    if options.agent is not None and options.agent not in agents:
-        raise DeclarationError(
-            subject,
-            f'agent: "{options.agent}" is not declared.',
-            f'Add site.agent("{options.agent}", description="...").',
-        )
+    if declaration.agent is None and declaration.id in agents:
+        wrong = f'has the id of agent "{declaration.id}".'
+        raise DeclarationError(subject, wrong, "Make it an operation, @agent.operation(...), or rename it.")
     if declaration.kind == "path":
         method, path = cast(str, options.method), cast(str, options.path)
         route = index.of_path(subject, method, path)
@@ -736,15 +732,7 @@ def name_of(function: object) -> str:
 def _group(actions: Sequence[Action], agents: Mapping[str, AgentSettings]) -> Iterable[Agent]:
     grouped: dict[str, dict[str, Action]] = {}
     for action in actions:
-        operations = grouped.setdefault(action.agent_id, {})
-        if action.operation in operations:
-            raise DeclarationError(
-                f'action "{action.id}"',
-                f'operation: "{action.operation}" of agent "{action.agent_id}" is action '
-                f'"{operations[action.operation].id}" already.',
-                "Give it another name: @agent.operation(...).",
-            )
-        operations[action.operation] = action
+        grouped.setdefault(action.agent_id, {})[action.operation] = action
     for unused in sorted(set(agents) - set(grouped)):
         raise DeclarationError(f'agent "{unused}"', "has no operation.", "Decorate a function with it.")
     for agent_id, operations in grouped.items():

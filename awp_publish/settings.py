@@ -915,7 +915,7 @@ class Proxies:
 @_strict
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    """Background jobs: `concurrency` run at a time in a process, their `results` kept for a duration.
+    """Background jobs: `concurrency` run at a time in a process.
 
     `queue` is the address of the Redis through which taskiq carries them to worker processes; without it they run in
     the processes of the site itself.
@@ -923,7 +923,6 @@ class Jobs:
 
     queue: Annotated[str, AfterValidator(check_queue)] | None = field(default=None, repr=False)
     concurrency: Count = 4
-    results: Duration = "24h"
 
 
 @_strict
@@ -945,13 +944,16 @@ class Browsing:
     """Limits for agents that browse the site through the AWP door (`doors=["awp"]`).
 
     `auth_required` asks each connection who it is. `sessions` are kept at once in one process, a fifth of them for one
-    address; a connection sends at most `messages_per_second`. A session ends after `idle` without a message.
+    address; a connection sends at most `messages_per_second`.
     """
 
     auth_required: Flag = False
     sessions: Count = 500
     messages_per_second: Count = 50
-    idle: Duration = "15m"
+
+
+IDLE_SECONDS: Final = 900.0
+"""Seconds without a message after which a session, and a connection, ends."""
 
 
 @_strict
@@ -1060,9 +1062,9 @@ class SiteSettings:
         Browsing,
         BeforeValidator(unpack),
         Option(
-            '`Browsing(auth_required=False, sessions=500, messages_per_second=50, idle="15m")`: whether agents that '
-            "browse have to say who they are, how many sessions a process keeps, how fast one connection may send, "
-            "when an idle session ends, see [AWP](awp.md)",
+            "`Browsing(auth_required=False, sessions=500, messages_per_second=50)`: whether agents that browse have "
+            "to say who they are, how many sessions a process keeps, how fast one connection may send, see "
+            "[AWP](awp.md)",
             "not published",
         ),
     ] = Browsing()
@@ -1133,14 +1135,12 @@ class SiteSettings:
     confirm_within: Annotated[Duration, Option('how long a confirmation is good, `"10m"`', "`expires_at` of each")] = (
         "10m"
     )
-    receipts_within: Annotated[Duration, Option('how long a receipt is good, `"1h"`', "not published")] = "1h"
     jobs: Annotated[
         Jobs,
         BeforeValidator(unpack),
         Option(
-            '`Jobs(queue, concurrency=4, results="24h")`: the Redis through which taskiq carries '
-            "background jobs to worker processes, how many of them a process runs at a time, how long"
-            " a result can be polled, see [jobs](jobs.md)",
+            "`Jobs(queue, concurrency=4)`: the Redis through which taskiq carries background jobs to worker "
+            "processes, and how many of them a process runs at a time, see [jobs](jobs.md)",
             "not published",
         ),
     ] = Jobs()
@@ -1288,7 +1288,6 @@ class ActionSettings:
             "what the route says, else JSON",
         ),
     ] = None
-    agent: Annotated[str | None, Option("the agent whose operation it is", "an agent of its own")] = None
     tags: Annotated[Sequence[Text], Option("categories: words to group it and to find it by", "none")] = ()
     audience: Annotated[
         Audience,

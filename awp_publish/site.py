@@ -133,6 +133,7 @@ class Declaring(Protocol):
         given: Given,
         kind: Literal["route", "either"],
         operation: str | None = None,
+        agent: str | None = None,
         /,
     ) -> Callable[[F], F]: ...
 
@@ -166,8 +167,9 @@ class AgentHandle:
             raise DeclarationError(f'agent "{self._id}"', 'an operation has a name: @agent.operation("find").')
         suffix = "" if operation_name == DEFAULT_OPERATION else "_" + operation_name.lower().replace("-", "_")
         check(subject, TOKEN, operation_name, "operation")
-        merged = {**self._shared, **given, "agent": self._id}
-        return self._declaring(subject, self._id + suffix, merged, "either", operation_name)
+        return self._declaring(
+            subject, self._id + suffix, {**self._shared, **given}, "either", operation_name, self._id
+        )
 
 
 # --- `site.page(...)` ---
@@ -681,8 +683,6 @@ class Site:
         _check_id("agent", subject, agent_id)
         if agent_id in self._agents:
             raise DeclarationError(subject, "is declared twice.", "Give one of the two another id.")
-        if "agent" in given:
-            raise DeclarationError(subject, "agent: is an option of actions, not of agents.")
         self._agents[agent_id] = check(subject, AGENT, given, known=AGENT_OPTIONS)
         return AgentHandle(self._declaring, agent_id, given)
 
@@ -839,9 +839,10 @@ class Site:
         given: Given,
         kind: Literal["route", "either"],
         operation: str | None = None,
+        agent: str | None = None,
         /,
     ) -> Callable[[F], F]:
-        declaration = replace(self._read(subject, action_id, given, kind), operation=operation)
+        declaration = replace(self._read(subject, action_id, given, kind), operation=operation, agent=agent)
 
         def declare(function: F) -> F:
             if action_id not in self._declarations or not is_bound_for_a_call(function):
