@@ -63,6 +63,9 @@ from awp_publish.serve.woa import door_of
 from awp_publish.site import Site
 from awp_publish.templating import link_header
 
+RECEIPT_SECONDS: Final = 3600.0
+"""Time for which a receipt is good."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Published:
@@ -465,9 +468,9 @@ class AgentPublisher:
         """Return what the guards of a catalog share. `metadata` is where RFC 9728 metadata is served, if it is."""
         site, settings, actions = self.site, self.site.settings, catalog.actions
         receipted = frozenset(needed for action in actions for needed in action.requires)
-        confirm_within, receipts_within = seconds_of(settings.confirm_within), seconds_of(settings.receipts_within)
-        confirmations = Tokens(site.keys, f"confirmation:{settings.namespace}", float(confirm_within))
-        receipts = Tokens(site.keys, f"receipt:{settings.namespace}", float(receipts_within))
+        confirm_within = float(seconds_of(settings.confirm_within))
+        confirmations = Tokens(site.keys, f"confirmation:{settings.namespace}", confirm_within)
+        receipts = Tokens(site.keys, f"receipt:{settings.namespace}", RECEIPT_SECONDS)
         # Processes that share a store without a key of the site's have none in common.
         has_keys = bool(settings.secret_keys) or not site.store.is_shared
         fingerprints = Tokens(site.keys, f"fingerprint:{settings.namespace}", 0.0) if has_keys else None
