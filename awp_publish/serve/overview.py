@@ -29,7 +29,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import orjson
 
-from awp_publish.checks import Finding, check_documents
+from awp_publish.checks import Finding
 from awp_publish.checks.urls import is_loopback
 from awp_publish.invoke import Carry, Handle
 from awp_publish.media import BINARY
@@ -97,7 +97,7 @@ from awp_publish.serve.http import (
 )
 from awp_publish.serve.negotiation import NegotiatedPages, negotiate
 from awp_publish.serve.pages import FORWARDED, PageExchange, PageRequest
-from awp_publish.serve.startup import DEVELOPMENT_CHECKS, check_addresses
+from awp_publish.serve.startup import check_published
 from awp_publish.threads import run_in_thread
 from awp_publish.traffic import TrafficReport, traffic_breakdowns, traffic_svg, traffic_table
 
@@ -1090,7 +1090,7 @@ def scopes_of(caller: Principal | None) -> frozenset[str] | None:
     return caller.scopes if caller is not None else None
 
 
-def open_overview(door: DoorContext) -> LiveDoor:
+def open_door(door: DoorContext) -> LiveDoor:
     """Make the overview of one public address of a site. Raises DeclarationError for a scope that nobody can have."""
     if isinstance(door.settings.overview, str) and not door.guards.authenticators:
         wrong = f'overview: asks for the scope "{door.settings.overview}", and nothing here tells who calls.'
@@ -1265,15 +1265,7 @@ class Overview(Endpoint):
         door, (documents, _) = self.door, self.door.documents()
         if self._found[0] is documents:
             return
-        catalog, routes, is_local = door.catalog, door.routes(), is_loopback(door.catalog.domain)
-
-        def check() -> tuple[Finding, ...]:
-            bodies = {
-                catalog.prefix + path: one.body for path, one in documents.items() if one.media_type.endswith("json")
-            }
-            found = [*check_addresses(catalog, documents, routes, ""), *check_documents(bodies)]
-            return tuple(one for one in found if not (is_local and one.check in DEVELOPMENT_CHECKS))
-
+        check = partial(check_published, door.catalog, documents, door.routes(), "")
         self._found = (documents, await run_in_thread(check, asyncio.to_thread))
 
     # --- What is published ---
