@@ -126,15 +126,12 @@ class Doors:
         """The door that a path with one of the heads means, None if it is the application's."""
         for head, answer in self.below.items():
             if path.startswith(head):
-                return partial(_pass_rest, answer, path.removeprefix(head))
+                rest = path.removeprefix(head)
+                return lambda scope, receive, send: answer(scope, receive, send, rest)
         matched = self.address.match(path, scope["query_string"])
         if matched is None:
             return None
         return partial(self.woa, named=self.address.agent_of(matched, scope["query_string"]))
-
-
-async def _pass_rest(answer: AnswerRest, rest: str, scope: Scope, receive: Receive, send: Send) -> None:
-    await answer(scope, receive, send, rest)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ import re
 import secrets
 import shlex
 import time
+import tomllib
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
@@ -79,7 +80,7 @@ from awp_publish.serve.credentials import is_cross_site, read_credentials, refus
 from awp_publish.serve.documents import Encodings, Prepared
 from awp_publish.serve.doors import Answer, DoorContext, LiveDoor
 from awp_publish.serve.endpoint import DoorRequest, Endpoint, ProblemRenderer
-from awp_publish.serve.forms import FORM, MULTIPART, FieldReader, read_form, read_query
+from awp_publish.serve.forms import FieldReader, is_form, read_form, read_query
 from awp_publish.serve.http import (
     NO_SNIFFING,
     AsgiApp,
@@ -150,6 +151,7 @@ def read_pieces(text: str) -> dict[str, list[list[str]]]:
 
 
 _PIECES: Final = read_pieces((STATIC / "overview.html").read_text("utf-8"))
+_CLIENTS: Final[list[dict[str, str]]] = tomllib.loads((STATIC / "clients.toml").read_text("utf-8"))["clients"]
 
 
 def fill(piece: str, /, **values: object) -> Html:
@@ -776,83 +778,14 @@ def differing(answer: WireAnswer, first: WireAnswer) -> tuple[Html, int]:
 # --- How to connect ---
 
 
-class Client(NamedTuple):
-    """A client of a door: a line or a file to copy, and a link that sets it up."""
-
-    door: str
-    title: str
-    text: str
-    label: str = ""
-    link: str = ""
-
-
-CLIENTS: Final = (
-    Client("mcp", "Claude Code", "claude mcp add --transport http $name $mcp"),
-    Client(
-        "mcp",
-        "Claude (web, desktop, phone)",
-        "Settings, Connectors, Add custom connector; its address is\n$mcp",
-        "Open the connectors of Claude",
-        "https://claude.ai/settings/connectors",
-    ),
-    Client(
-        "mcp",
-        "ChatGPT",
-        "Settings, Apps & Connectors, Advanced settings, Developer mode; then Create, with the address\n$mcp",
-        "Open the connectors of ChatGPT",
-        "https://chatgpt.com/#settings/Connectors",
-    ),
-    Client("mcp", "VS Code", "code --add-mcp $vscode_word", "Install in VS Code", "vscode:mcp/install?$vscode_query"),
-    Client(
-        "mcp",
-        "Cursor (.cursor/mcp.json)",
-        "$cursor_file",
-        "Install in Cursor",
-        "cursor://anysphere.cursor-deeplink/mcp/install?name=$name&config=$cursor_query",
-    ),
-    Client(
-        "mcp",
-        "MCP Inspector",
-        "npx @modelcontextprotocol/inspector --cli $mcp --transport http --method tools/list",
-    ),
-    Client(
-        "mcp",
-        "Official MCP client for Python",
-        'from mcp import Client\n\nasync with Client("$mcp") as client:\n    print(await client.list_tools())',
-    ),
-    Client(
-        "mcp",
-        "Official MCP client for TypeScript",
-        'import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";\n\n'
-        'const client = new Client({ name: "$name-client", version: "1" });\n'
-        'await client.connect(new StreamableHTTPClientTransport(new URL("$mcp")));\n'
-        "console.log(await client.listTools());",
-    ),
-    Client(
-        "a2a",
-        "Official A2A client for TypeScript",
-        'import { ClientFactory } from "@a2a-js/sdk/client";\n\n'
-        'const client = await new ClientFactory().createFromUrl("$origin");',
-    ),
-    Client(
-        "a2a",
-        "Official A2A client for Python",
-        "import httpx\nfrom a2a.client import A2ACardResolver\n\nasync with httpx.AsyncClient() as http:\n"
-        '    card = await A2ACardResolver(http, "$origin").get_agent_card()',
-    ),
-    Client(
-        "",
-        "awp-publish for Python",
-        'from awp_publish.client import AgentClient\n\nclient = AgentClient("$origin")',
-    ),
-)
-
-
 def connections(catalog: Catalog) -> Iterable[Html]:
-    """Yield for each client how it is connected to the site."""
+    """Yield for each client of `clients.toml` how it is connected to the site."""
     name = re.sub(r"[^a-z0-9]+", "-", catalog.site.name.lower()).strip("-") or "site"
-    address = catalog.url + catalog.paths.mcp
+    address, request = catalog.url + catalog.paths.mcp, ""
     in_code = json.dumps({"name": name, "type": "http", "url": address})
+    for action in catalog.actions[:1]:
+        filled = Filled(action.examples[0] if action.examples else {})
+        request = write_request(WIRES[0], catalog, action, filled).curl(catalog.url)
     facts = {
         "name": name,
         "origin": catalog.url,
@@ -861,16 +794,13 @@ def connections(catalog: Catalog) -> Iterable[Html]:
         "vscode_query": quote(in_code, safe=""),
         "cursor_file": pretty({"mcpServers": {name: {"url": address}}}),
         "cursor_query": quote(base64.b64encode(orjson.dumps({"url": address})), safe=""),
+        "request": request,
     }
-    for one in CLIENTS:
-        if not one.door or catalog.door(one.door) is not None:
-            shown = block(Template(one.text).substitute(facts), f"For {one.title}")
-            link = Template(one.link).substitute(facts) or None
-            yield fill("client", title=one.title, text=shown, label=one.label, link=link)
-    for action in catalog.actions[:1]:
-        filled = Filled(action.examples[0] if action.examples else {})
-        line = write_request(WIRES[0], catalog, action, filled).curl(catalog.url)
-        yield fill("client", title="Any HTTP client", text=block(line, "For Any HTTP client"))
+    for one in _CLIENTS:
+        text, link = (Template(one.get(key, "")).substitute(facts) for key in ("text", "link"))
+        if text and ("door" not in one or catalog.door(one["door"]) is not None):
+            label, shown = one.get("label"), block(text, f"For {one['title']}")
+            yield fill("client", title=one["title"], text=shown, label=label, link=link)
 
 
 # --- The form ---
@@ -1219,7 +1149,7 @@ class Overview(Endpoint):
     async def _read_form(self, request: DoorRequest) -> list[tuple[str, str | bytes]]:
         body = await read_body(request.scope, request.fields, request.receive, MAX_FORM_BYTES)
         content_type = request.fields.get(b"content-type", b"")
-        if content_type.split(b";", 1)[0].strip().lower() not in (FORM, MULTIPART):
+        if not is_form(content_type):
             raise UnsupportedMediaType("Send the form as application/x-www-form-urlencoded.")
         return read_form(content_type, body)
 
