@@ -86,7 +86,6 @@ from awp_publish.serve.http import (
     AsgiApp,
     Cors,
     Fields,
-    Message,
     RawHeaders,
     Receive,
     Reply,
@@ -96,6 +95,7 @@ from awp_publish.serve.http import (
     route_path,
     send_reply,
 )
+from awp_publish.serve.in_process import TalkFailed, talk
 from awp_publish.serve.negotiation import NegotiatedPages, negotiate
 from awp_publish.serve.pages import FORWARDED, PageExchange, PageRequest
 from awp_publish.serve.startup import check_published
@@ -128,6 +128,9 @@ TRAFFIC_DAYS: Final = 30
 MAX_FORM_BYTES: Final = 4_194_304
 MAX_ANSWER_BYTES: Final = 1_048_576
 MAX_COMPARED_LINES: Final = 400
+DENIAL: Final[JsonObject] = {"websocket.http.response": {}}
+"""The extension of a WebSocket's scope with which a refusal has a body (ASGI, WebSocket Denial Response)."""
+
 MAX_EXPECTED: Final = 2000
 """Characters of an answer that a test compares with."""
 TOKEN_BYTES: Final = 4
@@ -679,11 +682,17 @@ async def send_request(
     try:
         async with asyncio.timeout(seconds):
             if request.frames:
-                status, body = await _talk(app, scope, request.frames)
+                scheme = "wss" if scope["scheme"] == "https" else "ws"
+                socket = {**scope, "type": "websocket", "scheme": scheme, "subprotocols": [], "extensions": DENIAL}
+                del socket["method"]
+                answers = await talk(app, socket, request.frames)
+                status, body = 101, orjson.dumps(answers[-1])
             else:
                 await app(scope, exchange.receive, exchange.send)
     except TimeoutError:
         failed = f"There was no answer within {seconds:g} seconds."
+    except TalkFailed as refused:
+        status, body, failed = refused.status, refused.body, "" if refused.status else str(refused)
     except Exception as error:
         logger.exception("a call of %s from the overview failed at %s", action.id, request.wire.title)
         failed = f"The application failed with {type(error).__name__}; its log says more."
@@ -713,40 +722,6 @@ async def send_request(
     return WireAnswer(
         request, status, told, body.decode("utf-8", "replace"), passed, steps.words(passed), output, problem
     )
-
-
-async def _talk(app: AsgiApp, scope: Scope, frames: Sequence[JsonObject]) -> tuple[int, bytes]:
-    """Open a WebSocket, send each frame after the answer to the one before, and return the last answer."""
-    to_app, from_app = asyncio.Queue[Message](), asyncio.Queue[Message]()
-    scheme = "wss" if scope["scheme"] == "https" else "ws"
-    extensions: JsonObject = {"websocket.http.response": {}}
-    scope = {**scope, "type": "websocket", "scheme": scheme, "subprotocols": [], "extensions": extensions}
-    scope.pop("method")
-    task = asyncio.ensure_future(app(scope, to_app.get, from_app.put))
-    task.add_done_callback(lambda _: from_app.put_nowait({"type": "websocket.close"}))
-    status, answer = 0, b""
-    try:
-        to_app.put_nowait({"type": "websocket.connect"})
-        opened = await from_app.get()
-        if opened["type"] == "websocket.http.response.start":
-            return opened["status"], (await from_app.get()).get("body", b"")
-        for frame in frames if opened["type"] == "websocket.accept" else ():
-            to_app.put_nowait({"type": "websocket.receive", "text": orjson.dumps(frame).decode()})
-            while True:
-                message = await from_app.get()
-                if message["type"] != "websocket.send":
-                    return status, answer
-                status, answer = 101, (message.get("text") or "").encode() or message.get("bytes") or b""
-                if orjson.loads(answer).get("id") == frame["id"]:
-                    break
-            if b'"error"' in answer and "error" in orjson.loads(answer):
-                break
-        return status, answer
-    finally:
-        to_app.put_nowait({"type": "websocket.disconnect", "code": 1000})
-        await asyncio.wait({task}, timeout=1.0)
-        task.cancel()
-        await asyncio.wait({task})
 
 
 def aligned(value: object, like: object) -> object:
