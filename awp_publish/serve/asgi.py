@@ -463,6 +463,7 @@ class AgentPublisher:
 
     def _open_doors(self, catalog: Catalog, pages: NegotiatedPages | None) -> Doors:
         site, settings, background, reader = self.site, self.site.settings, self._background, None
+        host = _host_of(catalog)
         if self._renderer is not None:
             links = pages.links if pages is not None else lambda scope: None
             reader = PageReader(settings, catalog, self._whole, self._renderer, self.owns, lambda: self._state, links)
@@ -485,7 +486,7 @@ class AgentPublisher:
             entrance=self._entrance,
             pages=reader,
             site=site,
-            documents=partial(self._documents_of, _host_of(catalog)),
+            documents=lambda: next((one.documents, one.fallbacks) for one in self._published if one.host == host),
             routes=partial(find_routes, self._called.routes),
             sessions=sessions,
             carry=carry,
@@ -530,11 +531,6 @@ class AgentPublisher:
         heads = (paths.invoke.partition("{")[0].partition("?")[0], *below)
         sockets = {path: answer for door in live for path, answer in door.sockets.items()}
         return Doors(invoker, exact, below, heads, woa, address, tuple(live), sockets)
-
-    def _documents_of(self, host: str) -> tuple[Mapping[str, Prepared], Mapping[str, Prepared]]:
-        """The documents of one address as they were published last, and those that stand where the application's do."""
-        published = next(one for one in self._published if one.host == host)
-        return published.documents, published.fallbacks
 
     def _count_reading(self, url: str, requested: str, status: int, fields: Fields) -> None:
         """Count a reading of a page; of what is no page of the site without its address, which anybody may invent."""
