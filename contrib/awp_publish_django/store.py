@@ -81,7 +81,12 @@ class _DjangoBackend:
                 self._transact(requests)
         except Exception as error:
             if len(requests) == 1:
-                requests[0].answer = _problem_of(error)
+                if isinstance(error, (Error, ConnectionDoesNotExist)):
+                    problem = unavailable("The site's database cannot be used.")
+                    problem.__cause__ = error
+                    requests[0].answer = problem
+                else:
+                    requests[0].answer = error
                 return
             for request in requests:
                 self.carry_out([request])
@@ -124,46 +129,31 @@ class _DjangoBackend:
                 if writes:
                     self._shelf.lock()
                 now = self._clock()
-                self._shelf.foresee(_keys_of(request.order for request in wanted))
-                answers = [(request, self._answer(request.order, now)) for request in wanted]
+                orders = [request.order for request in wanted]
+                steps = [step for order in orders if isinstance(order, RunSteps) for step in order.steps]
+                self._shelf.foresee({step.key for step in steps if isinstance(step, (Look, Add, Swap))})
+                answers: list[Answer] = []
+                for order in orders:
+                    if isinstance(order, RunSteps):
+                        answers.append(carry_out(order.steps, self._shelf, now))
+                    else:
+                        answers.append(self._shelf.take(order.queue, order.lease, order.most, now))
                 if writes:
-                    self._purge(now, len(requests))
+                    self._changes += len(requests)
+                    if self._changes >= PURGE_EVERY:
+                        self._changes = 0
+                        self._shelf.purge(now)
                 if not all(request.commit() for request in wanted):
                     raise _GivenUp
         except _GivenUp:
             self._transact(requests)
             return
-        for request, answer in answers:
+        for request, answer in zip(wanted, answers, strict=True):
             request.answer = answer
-
-    def _answer(self, order: Order, now: float) -> Answer:
-        if isinstance(order, RunSteps):
-            return carry_out(order.steps, self._shelf, now)
-        return self._shelf.take(order.queue, order.lease, order.most, now)
-
-    def _purge(self, now: float, changes: int) -> None:
-        self._changes += changes
-        if self._changes >= PURGE_EVERY:
-            self._changes = 0
-            self._shelf.purge(now)
 
 
 def _writes(order: Order) -> bool:
     return isinstance(order, TakeDue) or any(type(step) is not Look for step in order.steps)
-
-
-def _keys_of(orders: Iterable[Order]) -> set[str]:
-    """The keys of values that will be looked at."""
-    steps = (step for order in orders if isinstance(order, RunSteps) for step in order.steps)
-    return {step.key for step in steps if isinstance(step, (Look, Add, Swap))}
-
-
-def _problem_of(error: Exception) -> Exception:
-    if not isinstance(error, (Error, ConnectionDoesNotExist)):
-        return error
-    problem = unavailable("The site's database cannot be used.")
-    problem.__cause__ = error
-    return problem
 
 
 class DjangoShelf:
@@ -229,7 +219,7 @@ class DjangoShelf:
         in_queue.filter(since__gt=now + TOLERANCE).update(due=now, since=now)
         found = list(in_queue.filter(due__lte=now).order_by("due", "name")[: max(most, 0)])
         self._members.filter(key__in=[one.key for one in found]).update(due=min(now + lease, ENDLESS), since=now)
-        return tuple(_names(found))
+        return tuple(bytes(one.name).decode("utf-8", "surrogatepass") for one in found)
 
     def purge(self, now: float) -> None:
         """Forget what has expired. At the end of a transaction."""
@@ -250,10 +240,6 @@ class DjangoShelf:
 
     def _name(self, kind: str, name: str) -> str:
         return _hash(f"{self._namespace}:{kind}:{name}")
-
-
-def _names(members: Iterable[Member]) -> Iterable[str]:
-    return (bytes(member.name).decode("utf-8", "surrogatepass") for member in members)
 
 
 def _hash(text: str) -> str:
