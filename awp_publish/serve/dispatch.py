@@ -613,7 +613,9 @@ class RouteCaller:
         self._app = app
         arrivals = _compared(app.routes, catalog, among or catalog)
         self._ways = {
-            action.id: (Encoder(action, action.way), arrivals.get(action.id)) for action in catalog.actions if action.way
+            action.id: (Encoder(action, action.way), arrivals.get(action.id))
+            for action in catalog.actions
+            if action.way
         }
         self.codes = catalog.site.errors
 
