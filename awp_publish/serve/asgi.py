@@ -69,6 +69,8 @@ from awp_publish.serve.woa import PROTOCOL as WOA, InvokeAddress, WoaDoor, door_
 from awp_publish.site import Site
 from awp_publish.templating import link_header
 
+RECEIPT_SECONDS: Final = 3600.0
+"""Time for which a receipt is good."""
 # --- The doors that a site has to ask for: each in its own file with its extra, imported only then ---
 
 MODULES: Final = {
@@ -571,9 +573,9 @@ class AgentPublisher:
         """Return what the guards of a catalog share. `metadata` is where RFC 9728 metadata is served, if it is."""
         site, settings, actions = self.site, self.site.settings, catalog.actions
         receipted = frozenset(needed for action in actions for needed in action.requires)
-        confirm_within, receipts_within = seconds_of(settings.confirm_within), seconds_of(settings.receipts_within)
-        confirmations = Tokens(site.keys, f"confirmation:{settings.namespace}", float(confirm_within))
-        receipts = Tokens(site.keys, f"receipt:{settings.namespace}", float(receipts_within))
+        confirm_within = float(seconds_of(settings.confirm_within))
+        confirmations = Tokens(site.keys, f"confirmation:{settings.namespace}", confirm_within)
+        receipts = Tokens(site.keys, f"receipt:{settings.namespace}", RECEIPT_SECONDS)
         # Processes that share a store without a key of the site's have none in common.
         has_keys = bool(settings.secret_keys) or not site.store.is_shared
         fingerprints = Tokens(site.keys, f"fingerprint:{settings.namespace}", 0.0) if has_keys else None

@@ -19,7 +19,7 @@ from awp_publish.events import JOB_ENDED, JOBS_ENDED
 from awp_publish.invoke import Accept, Invoker, Observer
 from awp_publish.jobs import Job, JobResult, JobStore, Runner, Worker, wait_for_signal
 from awp_publish.jobs.jobs import UnreadableJob
-from awp_publish.model import Action, Catalog, Status, seconds_of, utc_text
+from awp_publish.model import Action, Catalog, Status, utc_text
 from awp_publish.policy.authentication import CALLER
 from awp_publish.policy.call import Call, Outcome, Principal, Result, never_disconnected
 from awp_publish.policy.guard import Guards
@@ -170,7 +170,7 @@ class Background:
     ) -> None:
         self._sessions = sessions
         self._catalog = catalog
-        self.jobs = JobStore(guards.store, result_seconds=float(seconds_of(settings.jobs.results)))
+        self.jobs = JobStore(guards.store)
         self._settings = settings.jobs
         self._queue_name = f"awp_publish:{settings.namespace}"
         self._actions: Mapping[str, Action] = {one.id: one for one in catalog.actions if one.is_background}

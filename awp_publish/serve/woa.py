@@ -190,8 +190,7 @@ class WoaDoor(Endpoint):
         self._invoker = invoker
         self._offered = invoker.offered(PROTOCOL)
         self._admission = admission
-        # No action refuses a body up to this size.
-        self._small = min([admission.usual_body_bytes, *filter(None, (one.max_body_bytes for one in catalog.actions))])
+        self._small = admission.smallest_limit(catalog.actions)
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Carry out one invocation: POST, a body of application/json, an answer that is JSON (WoA section 4.3.1)."""

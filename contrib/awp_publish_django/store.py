@@ -29,7 +29,7 @@ MOST_AT_ONCE: Final = 500
 POLITE_SECONDS: Final = 3.0
 POLITE_INTERVAL: Final = 0.01
 PATIENCE_MS: Final = 1500
-"""How long SQLite's readers are waited for without a lock, how often it is tried again, and how long with one."""
+"""Seconds for which SQLite's readers are waited for without a lock, further tries, and seconds with one."""
 
 PURGE_EVERY: Final = 64
 """Changes after which what has expired is forgotten."""
