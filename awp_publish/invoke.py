@@ -551,9 +551,12 @@ class Invoker:
             ended, call.started = perf_counter(), 0.0
             caller = "" if call.principal is None else call.principal.id
             outcome = "ok" if isinstance(result, Outcome) else UNANSWERED if result is None else result.code
-            pending = traffic.pending
-            pending.append((ended, call.door, call.action.id, caller, call.label, outcome, ended - started))
-            if len(pending) >= MAX_PENDING:
+            kind = call.door, call.action.id, caller, call.label, outcome
+            times = traffic.pending.get(kind) if ended < traffic.midnight else None
+            if times is None:
+                times = traffic.times_of(kind, ended)
+            times.append(ended - started)
+            if len(times) >= MAX_PENDING:
                 traffic.sum_up()
 
     # --- Deadlines ---

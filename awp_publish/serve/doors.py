@@ -218,7 +218,7 @@ def open_doors(context: DoorContext, status: StatusKeeper) -> Doors:
         raise DeclarationError(
             f'agent "{calls[path]}"', f"is called at {path}, which is another address of ours.", remedy
         )
-    exact |= {path: partial(woa.__call__, named=agent_id) for path, agent_id in calls.items()}
+    exact |= {path: partial(woa.answer, agent_id) for path, agent_id in calls.items()}
     for one in live:
         exact |= one.exact
         below |= one.below
