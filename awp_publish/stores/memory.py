@@ -62,17 +62,17 @@ class MemoryStore:
                 found = None if entry is None or entry[1] <= now else entry[0]
                 if found != old:
                     return Ran(0, (found,))
-                if new is not None and seconds > 0:
+                if new is None or seconds <= 0:
+                    shelf.drop(key)
+                else:
                     if len(new) > self._plenty:
                         self._make_room(steps, now)
                     shelf.put(key, new, now + seconds)
-                else:
-                    shelf.drop(key)
                 return _new(Ran, (None, (found,)))
 
             # Count and look, until a step does not hold
             seen: list[Seen] = []
-            changes: list[tuple[str, bytes | None, float]] = []
+            changes: list[Any] = []
             size, has_queues = 0, False
             for step in steps:
                 kind = type(step)
@@ -107,19 +107,18 @@ class MemoryStore:
                         continue
                     if found != (step.old if kind is Swap else None):
                         return Ran(len(seen) - 1, tuple(seen))
-                    new = step[-2]
-                    changes.append((key, new, step[-1]))
-                    if new is not None:
+                    changes.append(step)
+                    if (new := step[-2]) is not None:
                         size += len(new)
 
             # All of them hold: change
             if size > self._plenty:
                 self._make_room(steps, now)
-            for key, new, seconds in changes:
-                if new is None or seconds <= 0:
-                    shelf.drop(key)
+            for step in changes:
+                if (new := step[-2]) is None or step[-1] <= 0:
+                    shelf.drop(step[0])
                 else:
-                    shelf.put(key, new, now + seconds)
+                    shelf.put(step[0], new, now + step[-1])
             if has_queues:
                 for step in steps:
                     if type(step) is Schedule:
@@ -166,13 +165,14 @@ class _Agenda:
 
     def set(self, name: str, entry: Sequence[Any]) -> Any:
         """Return the pair that was there before, None for none."""
-        before = self.entries.get(name)
-        self.entries[name] = entry
-        if before is None or entry[1] < before[1]:
-            heappush(self.heap, (entry[1], name))
-            if len(self.heap) > 2 * len(self.entries) + MAX_OUTDATED:
-                self.heap = [(entry[1], name) for name, entry in self.entries.items()]
-                heapify(self.heap)
+        entries, heap, when = self.entries, self.heap, entry[1]
+        before = entries.get(name)
+        entries[name] = entry
+        if before is None or when < before[1]:
+            heappush(heap, (when, name))
+            if len(heap) > 2 * len(entries) + MAX_OUTDATED:
+                heap[:] = [(entry[1], name) for name, entry in entries.items()]
+                heapify(heap)
         return before
 
     def pop_due(self, now: float, most: int, looks: float = math.inf) -> list[tuple[str, Any]]:
@@ -209,11 +209,13 @@ class _Shelf:
         return window
 
     def put(self, key: str, value: bytes, expires: float) -> None:
-        before = self.values.set(key, (value, expires))
-        if before is not None:
+        entries = self.values.entries
+        if (before := entries.get(key)) is not None and before[1] <= expires:  # it is put off when its time comes
+            entries[key] = (value, expires)
             self.bytes += len(value) - len(before[0])
-        else:
-            self.bytes += ENTRY_BYTES + len(key) + len(value)
+            return
+        self.values.set(key, (value, expires))
+        self.bytes += len(value) - len(before[0]) if before is not None else ENTRY_BYTES + len(key) + len(value)
         if expires < self.due:
             self.due = expires
 
