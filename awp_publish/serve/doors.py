@@ -10,7 +10,7 @@ from typing import Final, Protocol, TypeAlias, cast
 
 from awp_publish.discover import Route
 from awp_publish.invoke import Invoker
-from awp_publish.model import Catalog, Door, Paths
+from awp_publish.model import Action, Catalog, Door, Paths
 from awp_publish.policy.authentication import AuthenticationGate
 from awp_publish.policy.call import Principal
 from awp_publish.policy.guard import Guards
@@ -166,9 +166,14 @@ class Doors:
         return partial(self.woa, named=self.address.agent_of(matched, scope["query_string"]))
 
 
-def identify_caller(context: DoorContext) -> Identify:
-    """Return what tells who makes a request, with the cookies of the session that it shows."""
-    gate, carry, proxies = context.guards.identify(), context.carry, context.admission.trusted_proxies
+def identify_caller(context: DoorContext, action: Action | None = None) -> Identify:
+    """Return what tells who makes a request, with the cookies of the session that it shows.
+
+    Of an `action` it is told what the action asks its callers for.
+    """
+    carry, proxies = context.carry, context.admission.trusted_proxies
+    needed, scopes = (False, ()) if action is None else (action.auth_required, action.scopes)
+    gate = context.guards.identify(required=needed, scopes=scopes)
 
     async def identify(scope: Scope, fields: Fields) -> Principal | None:
         if carry is not None:
