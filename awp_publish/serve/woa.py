@@ -194,7 +194,7 @@ class WoaDoor(Endpoint):
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Carry out one invocation: POST, a body of application/json, an answer that is JSON (WoA section 4.3.1)."""
-        fields, scope, receive, invoker = request.fields, request.scope, request.receive, self._invoker
+        fields, scope = request.fields, request.scope
         if (fields.get(b"accept"), fields.get(b"content-type")) not in _USUAL or b"content-encoding" in fields:
             accept, content_type = fields.get(b"accept", b"*/*"), fields.get(b"content-type", b"")
             if not accepts(accept, "application/json"):
@@ -206,7 +206,7 @@ class WoaDoor(Endpoint):
                 raise UnsupportedMediaType("The body must not be content-encoded.")
 
         # The envelope (section 5.1)
-        body = await read_body(scope, fields, receive, self._admission.max_body_bytes)
+        body = await read_body(scope, fields, request.receive, self._admission.max_body_bytes)
         envelope = parse_json(body)
         if type(envelope) is not dict:
             raise EnvelopeNotAnObject(f"The body is {_kind(envelope)}, not an object.")
@@ -228,6 +228,7 @@ class WoaDoor(Endpoint):
             detail = f"must be an object, not {_kind(given)}"
             raise InvalidInput(f"The input {detail}.", errors=[Violation("", detail)])
 
+        invoker = self._invoker
         action = self._offered.get((agent, operation))
         if action is None:
             raise invoker.unknown(PROTOCOL, agent, operation)
