@@ -21,7 +21,6 @@ from awp_publish.browsing.live_page import (
 )
 from awp_publish.browsing.site_page import roles_of
 from awp_publish.model import JsonObject
-from awp_publish.pages.tree import Element
 
 Ask: TypeAlias = Callable[[str, JsonObject], Awaitable[JsonObject]]
 """Has the script carry out a method, by name. Returns its answer, `{ok, value, url, title}` or `{ok, error, url}`."""
@@ -165,14 +164,12 @@ class ScriptPage:
 def read_element(told: Mapping[str, object]) -> ScriptElement:
     """Read an element as the script describes it; what it does not say is nothing."""
     attributes = {str(name): str(value) for name, value in _object(told.get("attributes")).items()}
-    node = Element()
-    node.tag, node.attributes, node.children = str(told.get("tag", "")), attributes, ()
     box = told.get("box")
     sides = [float(side) if isinstance(side, (int, float)) else 0.0 for side in box] if isinstance(box, list) else []
     return ScriptElement(
         ref=str(told.get("ref", "")),
         tag=str(told.get("tag", "")),
-        roles=roles_of(node),
+        roles=roles_of(str(told.get("tag", "")), attributes),
         name=" ".join(str(told.get("name", "")).split()),
         text=" ".join(str(told.get("text", "")).split()),
         is_visible=told.get("visible") is True,

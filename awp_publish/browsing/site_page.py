@@ -24,7 +24,7 @@ from awp_publish.browsing.live_page import (
     PageEvent,
     PrimitiveError,
 )
-from awp_publish.browsing.markup import Control, Place, kind_of, parent_of
+from awp_publish.browsing.markup import INPUT_KINDS, Control, Place, kind_of, parent_of
 from awp_publish.browsing.page import Compiled, LoadedPage, Steps
 from awp_publish.browsing.session import Session
 from awp_publish.browsing.state import Overlay, is_checked, selected_options, value_of
@@ -117,11 +117,11 @@ _ALSO: Final[Mapping[str, str]] = {"banner": "header", "contentinfo": "footer", 
 """Other names of a role: by a SOM, and by those who know a search box for a text box."""
 
 
-def roles_of(node: Node) -> frozenset[str]:
+def roles_of(tag: str, attributes: Mapping[str, str]) -> frozenset[str]:
     """Return the ARIA role of an element, explicit or implicit (HTML-AAM 1.0), and the names that a SOM has for it."""
-    tag, attributes = node.tag, node.attributes
     if tag == "input":
-        kind = kind_of(node)
+        kind = attributes.get("type", "").lower()
+        kind = kind if kind in INPUT_KINDS else "text"
         aria = None if kind == "hidden" else _INPUT_ROLES.get(kind, "combobox" if "list" in attributes else "textbox")
     elif tag == "select":
         aria = (
@@ -134,7 +134,7 @@ def roles_of(node: Node) -> frozenset[str]:
     explicit = attributes.get("role", "").lower().split()
     if explicit and tag != "form":  # a form that is a landmark for searching is a form all the same
         aria = explicit[0]
-    found = {aria, *explicit[:1], role_of(node)}
+    found = {aria, *explicit[:1], role_of(tag, attributes)}
     return frozenset(role for one in found if one for role in (one, _ALSO.get(one)) if role)
 
 
@@ -148,7 +148,7 @@ class _Look:
         self.compiled = compiled
         self.tree = compiled.tree
         self.visibility = Visibility(self.tree)
-        self.names = AccessibleNames(self.tree, self.visibility)
+        self.names = AccessibleNames(self.visibility)
         self.nodes: list[Node] = []
         self.places: list[Place] = []
         self.ends: list[int] = []
@@ -213,11 +213,8 @@ class _Look:
             hidden = hidden or (node.tag == "input" and kind_of(node) == "hidden")
             hidden = hidden or (node.tag == "dialog" and "open" not in attributes)
             if not hidden and "aria-hidden" in attributes:
-                plain = Element()
-                plain.tag, plain.parent, plain.children = node.tag, node.parent, ()
-                plain.attributes = {name: value for name, value in attributes.items() if name != "aria-hidden"}
-                node = plain
-            self._withdrawn[number] = hidden or self.visibility.withdraws(node)
+                attributes = {name: value for name, value in attributes.items() if name != "aria-hidden"}
+            self._withdrawn[number] = hidden or self.visibility.withdraws(node.tag, attributes)
         return self._withdrawn[number]
 
 
@@ -241,13 +238,13 @@ class _SiteElement:
     @cached_property
     def roles(self) -> frozenset[str]:
         """Its roles."""
-        return roles_of(self.node)
+        return roles_of(self.tag, self.node.attributes)
 
     @cached_property
     def name(self) -> str:
         """Its accessible name: a label, else its text."""
         text = "" if self.control is not None and self.tag != "button" else self.text
-        return self._look.names.label(self.node, text) or text[:200]
+        return self._look.names.label(self.node.at, text) or text[:200]
 
     @cached_property
     def text(self) -> str:
@@ -435,7 +432,7 @@ class SitePage:
         if css is not None:
             numbers = self._below(css, max(first - 1, 0)) if _SCOPE in css else self._select(css)
             for number in numbers[bisect_left(numbers, first) : bisect_left(numbers, last)]:
-                if roles is not None and not roles & roles_of(look.nodes[number]):
+                if roles is not None and not roles & roles_of(look.nodes[number].tag, look.nodes[number].attributes):
                     continue
                 element = _SiteElement(self, look, number)
                 if text_contains is None or text_contains in element.text:
@@ -534,7 +531,8 @@ class SitePage:
         """Do something to an element, and say whether another page has come. Raises PrimitiveError."""
         look = self._look()
         node = look.nodes[look.number_at[ref]]
-        element: JsonObject = {"id": ref, "role": role_of(node) or node.tag, "text": None, "actions": []}
+        role = role_of(node.tag, node.attributes) or node.tag
+        element: JsonObject = {"id": ref, "role": role, "text": None, "actions": []}
         target = ResolvedTarget(element, ref, CERTAIN)
 
         def steps() -> Steps:

@@ -231,7 +231,12 @@ class Background:
         async def keep(result: Result) -> None:
             results.append(result)
 
-        call, taken = self._call_of(job), list[str]()
+        request, scopes, taken = job.context.get("request"), job.context.get("scopes"), list[str]()
+        context = unpack_request(request if isinstance(request, dict) else {}, self._state)
+        call = Call(self._actions[job.action], job.input, job.request_id, "job", context, never_disconnected)
+        if job.principal:
+            call.principal = Principal(job.principal, frozenset(scopes if isinstance(scopes, list) else ()))
+        call.credentials = partial(read_credentials, context, read_fields(context["headers"]), TrustedProxies())
         if "session" in job.context:
             call.on_cookies = lambda set_cookies: taken.extend(one.decode("latin-1") for one in set_cookies)
         CALLER.set(call.principal)
@@ -261,15 +266,6 @@ class Background:
             logger.exception(
                 "the cookies of a job of action %s are not kept (request_id=%s)", job.action, job.request_id
             )
-
-    def _call_of(self, job: Job) -> Call:
-        request, scopes = job.context.get("request"), job.context.get("scopes")
-        context = unpack_request(request if isinstance(request, dict) else {}, self._state)
-        principal = Principal(job.principal, frozenset(scopes if isinstance(scopes, list) else ()))
-        call = Call(self._actions[job.action], job.input, job.request_id, "job", context, never_disconnected)
-        call.principal = principal if job.principal else None
-        call.credentials = partial(read_credentials, context, read_fields(context["headers"]), TrustedProxies())
-        return call
 
     # --- Working ---
 

@@ -17,17 +17,11 @@ from django.db import Error, OperationalError, connections, transaction
 from django.db.models import F, QuerySet
 from django.utils.connection import ConnectionDoesNotExist
 
-from awp_publish.stores.batches import Answer, BatchedStore, BatchThread, Order, RunSteps, StoreRequest, TakeDue
+from awp_publish.stores.batches import BatchedStore, BatchThread, RunSteps, StoreRequest
 from awp_publish.stores.sqlite import BUSY
-from awp_publish.stores.store import JOB, Add, Look, Swap, carry_out, unavailable
+from awp_publish.stores.store import ENDLESS, JOB, TOLERANCE, Add, Look, Swap, decode, encode, unavailable
 from awp_publish.threads import pause
 from awp_publish_django.models import Entry, Lock, Member
-
-ENDLESS: Final = 1e15
-"""Seconds since 1970 of what never expires; not every database knows infinity."""
-
-TOLERANCE: Final = 3600.0
-"""Seconds by which a member may have been scheduled in the future, before the clock counts as set back."""
 
 MOST_AT_ONCE: Final = 500
 """Keys in one question; SQLite takes no more than a thousand, of old."""
@@ -81,12 +75,7 @@ class _DjangoBackend:
                 self._transact(requests)
         except Exception as error:
             if len(requests) == 1:
-                if isinstance(error, (Error, ConnectionDoesNotExist)):
-                    problem = unavailable("The site's database cannot be used.")
-                    problem.__cause__ = error
-                    requests[0].answer = problem
-                else:
-                    requests[0].answer = error
+                requests[0].answer = _problem_of(error)
                 return
             for request in requests:
                 self.carry_out([request])
@@ -107,7 +96,7 @@ class _DjangoBackend:
         """
         patient_from = time.monotonic() + POLITE_SECONDS
         connection = connections[self._using]
-        begin = "BEGIN EXCLUSIVE" if any(_writes(request.order) for request in requests) else "BEGIN"
+        begin = "BEGIN EXCLUSIVE" if any(request.writes for request in requests) else "BEGIN"
         setattr(connection, "_start_transaction_under_autocommit", lambda: connection.cursor().execute(begin))  # noqa: B010
         while True:
             is_patient = time.monotonic() >= patient_from
@@ -122,38 +111,37 @@ class _DjangoBackend:
             pause(POLITE_INTERVAL)
 
     def _transact(self, requests: Sequence[StoreRequest]) -> None:
-        writes = any(_writes(request.order) for request in requests)
+        writes = any(request.writes for request in requests)
         wanted = [request for request in requests if request.is_wanted]
         try:
             with transaction.atomic(using=self._using):
                 if writes:
                     self._shelf.lock()
                 now = self._clock()
-                orders = [request.order for request in wanted]
+                orders = (request.order for request in wanted)
                 steps = [step for order in orders if isinstance(order, RunSteps) for step in order.steps]
                 self._shelf.foresee({step.key for step in steps if isinstance(step, (Look, Add, Swap))})
-                answers: list[Answer] = []
-                for order in orders:
-                    if isinstance(order, RunSteps):
-                        answers.append(carry_out(order.steps, self._shelf, now))
-                    else:
-                        answers.append(self._shelf.take(order.queue, order.lease, order.most, now))
+                answers = [(request, request.carry_out(self._shelf, now)) for request in wanted]
                 if writes:
                     self._changes += len(requests)
-                    if self._changes >= PURGE_EVERY:
-                        self._changes = 0
-                        self._shelf.purge(now)
+                if self._changes >= PURGE_EVERY:
+                    self._changes = 0
+                    self._shelf.purge(now)
                 if not all(request.commit() for request in wanted):
                     raise _GivenUp
         except _GivenUp:
             self._transact(requests)
             return
-        for request, answer in zip(wanted, answers, strict=True):
+        for request, answer in answers:
             request.answer = answer
 
 
-def _writes(order: Order) -> bool:
-    return isinstance(order, TakeDue) or any(type(step) is not Look for step in order.steps)
+def _problem_of(error: Exception) -> Exception:
+    if not isinstance(error, (Error, ConnectionDoesNotExist)):
+        return error
+    problem = unavailable("The site's database cannot be used.")
+    problem.__cause__ = error
+    return problem
 
 
 class DjangoShelf:
@@ -201,10 +189,9 @@ class DjangoShelf:
         self._put(Entry(key=self._name("c", key), value=b"", events=events, expires=min(closes, ENDLESS)))
 
     def schedule(self, queue: str, member: str, due: float, now: float) -> None:
-        name = member.encode("utf-8", "surrogatepass")
         key, times = self._name("m", f"{_hash(queue)}{member}"), {"due": min(due, ENDLESS), "since": now}
         if not self._members.filter(key=key).update(**times):
-            self._members.create(key=key, queue=self._name("q", queue), name=name, **times)
+            self._members.create(key=key, queue=self._name("q", queue), name=encode(member), **times)
 
     def unschedule(self, queue: str, member: str) -> None:
         self._members.filter(key=self._name("m", f"{_hash(queue)}{member}")).delete()
@@ -219,7 +206,7 @@ class DjangoShelf:
         in_queue.filter(since__gt=now + TOLERANCE).update(due=now, since=now)
         found = list(in_queue.filter(due__lte=now).order_by("due", "name")[: max(most, 0)])
         self._members.filter(key__in=[one.key for one in found]).update(due=min(now + lease, ENDLESS), since=now)
-        return tuple(bytes(one.name).decode("utf-8", "surrogatepass") for one in found)
+        return tuple(decode(bytes(one.name)) for one in found)
 
     def purge(self, now: float) -> None:
         """Forget what has expired. At the end of a transaction."""
@@ -243,4 +230,4 @@ class DjangoShelf:
 
 
 def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256(encode(text)).hexdigest()
