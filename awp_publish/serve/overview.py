@@ -94,9 +94,8 @@ from awp_publish.serve.http import (
     route_path,
     send_reply,
 )
-from awp_publish.serve.in_process import TalkFailed, talk
+from awp_publish.serve.in_process import FORWARDED, PageExchange, PageRequest, TalkFailed, talk
 from awp_publish.serve.negotiation import NegotiatedPages, negotiate
-from awp_publish.serve.pages import FORWARDED, PageExchange, PageRequest
 from awp_publish.serve.startup import check_published
 from awp_publish.threads import run_in_thread
 from awp_publish.traffic import TrafficReport, traffic_breakdowns, traffic_svg, traffic_table
@@ -126,9 +125,6 @@ TRAFFIC_DAYS: Final = 30
 MAX_FORM_BYTES: Final = 4_194_304
 MAX_ANSWER_BYTES: Final = 1_048_576
 MAX_COMPARED_LINES: Final = 400
-DENIAL: Final[JsonObject] = {"websocket.http.response": {}}
-"""The extension of a WebSocket's scope with which a refusal has a body (ASGI, WebSocket Denial Response)."""
-
 MAX_EXPECTED: Final = 2000
 """Characters of an answer that a test compares with."""
 TOKEN_BYTES: Final = 4
@@ -634,10 +630,7 @@ async def send_request(
     try:
         async with asyncio.timeout(seconds):
             if request.frames:
-                scheme = "wss" if scope["scheme"] == "https" else "ws"
-                socket = {**scope, "type": "websocket", "scheme": scheme, "subprotocols": [], "extensions": DENIAL}
-                del socket["method"]
-                answers = await talk(app, socket, request.frames)
+                answers = await talk(app, inside.websocket(outer), request.frames)
                 status, body = 101, orjson.dumps(answers[-1])
             else:
                 await app(scope, exchange.receive, exchange.send)
