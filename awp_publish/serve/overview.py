@@ -1053,7 +1053,10 @@ class Overview(Endpoint):
         asked = dict(read_query(scope["query_string"])).get("sees", "")
         sees = asked if isinstance(asked, str) else ""
         notice = await self._approve(request, caller) if scope["method"] == "POST" else None
-        await self._find()
+        documents, _ = self.door.documents()
+        if self._found[0] is not documents:  # the checks look at them once for each time that they are published
+            check = partial(check_published, catalog, documents, self.door.routes(), "")
+            self._found = (documents, await run_in_thread(check, asyncio.to_thread))
         traffic: TrafficReport | str | None = None
         if (record := self.door.site.traffic) is not None:
             try:
@@ -1109,14 +1112,6 @@ class Overview(Endpoint):
             logger.info("%s approved %s", caller_id(caller), ", ".join(same))
             told.append(f"Approved: {', '.join(same)}. Keep {path.name} in version control, and start the site again.")
         return tag("div", told, role="status")
-
-    async def _find(self) -> None:
-        """Let the checks look at the documents, once for each time that they are published."""
-        door, (documents, _) = self.door, self.door.documents()
-        if self._found[0] is documents:
-            return
-        check = partial(check_published, door.catalog, documents, door.routes(), "")
-        self._found = (documents, await run_in_thread(check, asyncio.to_thread))
 
     # --- What is published ---
 
