@@ -27,9 +27,9 @@ from awp_publish.checks.engine import ERROR, WARNING, Level
 from awp_publish.model import Action, Catalog, JsonObject, Page
 from awp_publish.protocols import actions_json
 from awp_publish.serve.http import AsgiApp, Scope
+from awp_publish.serve.in_process import PageExchange, PageRequest
 from awp_publish.serve.lifespan import running
 from awp_publish.serve.negotiation import MAX_PAGE_BYTES
-from awp_publish.serve.pages import PageExchange, PageRequest
 from awp_publish.serve.site_client import OwnedTasks, SiteClient, drive
 from awp_publish.workflows import rules
 from awp_publish.workflows.expressions import has_slots

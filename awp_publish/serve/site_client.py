@@ -25,7 +25,7 @@ from awp_publish.problems import HandlerFailed, InvalidEnvelope, Problem
 from awp_publish.serve.credentials import read_credentials
 from awp_publish.serve.doors import DoorContext
 from awp_publish.serve.http import AsgiApp, Pair, Receive, Scope, Send, read_fields, wait_for_disconnect, with_header
-from awp_publish.serve.pages import FORWARDED, PageExchange, PageRequest
+from awp_publish.serve.in_process import FORWARDED, PageExchange, PageRequest
 from awp_publish.serve.woa import read_admission
 
 logger: Final = logging.getLogger("awp_publish.calls")
@@ -278,6 +278,7 @@ class InnerCalls:
         if session is not None:
             session.browser.jar.store_from(fetched.headers, goal, session.browser.clock())
         result, added = inner_call.result, inner_call.call.headers if inner_call.call is not None else ()
+        inner_call.call = None  # its request holds the two of them
         if result is None and fetched.status >= 500:  # something around us has answered, and the call was never made
             result = HandlerFailed("The site failed before the action was called.")
         elif result is None:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-from awp_publish.model import Door, Paths, seconds_of
+from awp_publish.model import Door, Paths
 from awp_publish.policy.tokens import Tokens
 from awp_publish.serve.awp.callers import VERSION, AwpCallers
 from awp_publish.serve.awp.connection import AwpClient, AwpService, Connection
@@ -68,8 +68,7 @@ class AwpDoor:
         address = client_address(scope, fields, door.admission.trusted_proxies)
         app, prefix, max_page = door.entrance(scope), service.catalog.prefix, service.sessions.max_page
         client = AwpClient(service, SiteClient(app, scope, prefix, max_page, self._tasks, address))
-        idle = float(seconds_of(service.sessions.browsing.idle))
-        connection = Connection(client, receive, send, door.admission.max_body_bytes, idle)
+        connection = Connection(client, receive, send, door.admission.max_body_bytes, service.sessions.idle)
         self._connections.add(connection)
         try:
             await connection.serve()

@@ -18,9 +18,9 @@ from awp_publish.browsing.browser import SessionLimits
 from awp_publish.browsing.errors import AwpError, refuse
 from awp_publish.browsing.page import PageCache
 from awp_publish.browsing.session import Session
-from awp_publish.model import JsonObject, seconds_of
+from awp_publish.model import JsonObject
 from awp_publish.serve.awp.messages import AnswerCache
-from awp_publish.settings import Browsing
+from awp_publish.settings import IDLE_SECONDS, Browsing
 
 # --- Sessions ---
 
@@ -127,7 +127,7 @@ class Sessions:
         self.browsing = browsing
         share = max(browsing.sessions // ADDRESS_SHARE, SESSIONS_PER_CONNECTION)
         self.per_address = min(browsing.sessions, share)
-        self.idle = float(seconds_of(browsing.idle))
+        self.idle = IDLE_SECONDS
         self._limits = SessionLimits(pages=PAGES_PER_SESSION, page_bytes=PAGE_BYTES)
         self._origins = Origins.of(*urls)
         self._cache = PageCache()
