@@ -517,9 +517,12 @@ class Inline:
         return [_link(escape_text(collapse(title).strip(), True), address)] if address else []
 
     def _inside(self, node: int, depth: int, linked: bool) -> list[Piece]:
-        pieces: list[Piece] = []
+        tree, pieces = self._visible.tree, list[Piece]()
         for child in self._visible.children(node):
-            pieces += self.pieces(child, depth + 1, linked)
+            if tree.tags[child]:
+                pieces += self.pieces(child, depth + 1, linked)
+            else:
+                pieces.append(escape_text(collapse(tree.texts[child]), linked))
         return pieces
 
     def read_form(self, form: int) -> FormFields:
@@ -884,7 +887,7 @@ class _Page:
         The link that skips them is left out: here the content comes first anyway.
         """
         navigation, forms, tree = list[int](), list[int](), self._tree
-        first = next(iter(tree.find("a")), None)
+        first = next((at for at in range(tree.size) if tree.tags[at] == "a"), None)
         if first is not None and tree.attributes[first].get("href", "").startswith("#"):
             self._inline.later.update([first] if _SKIPS.match(self._visible.plain_text(first)) else [])
         for tag, found in (("nav", navigation), ("form", forms)):
