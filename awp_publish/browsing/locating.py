@@ -1,6 +1,6 @@
 """The elements that a target of an actions.json means: all of its predicates together (V1, target).
 
-The AWP door has another rule (`browsing.targets`): there text, role and CSS are tried one after the other.
+The AWP door has another rule (`browsing.acting`): there text, role and CSS are tried one after the other.
 """
 
 from __future__ import annotations

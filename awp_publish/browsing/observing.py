@@ -7,11 +7,10 @@ from typing import Any, Final, TypeAlias, TypeGuard
 
 import orjson
 
-from awp_publish.browsing.browser import History, SessionLimits
 from awp_publish.browsing.errors import AwpError, read_flag, read_number, read_text, refuse
 from awp_publish.browsing.forms import compile_pattern, find_match
-from awp_publish.browsing.page import Compiled, PageCache, elements_of
-from awp_publish.browsing.state import Overlay, options_of
+from awp_publish.browsing.markup import Overlay, options_of
+from awp_publish.browsing.page import Compiled, History, PageCache, SessionLimits, elements_of
 from awp_publish.model import JsonObject
 from awp_publish.pages.som import Budget, Som
 

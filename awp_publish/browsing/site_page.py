@@ -13,6 +13,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import Final, TypeAlias
 
+from awp_publish.browsing.acting import CERTAIN, ResolvedTarget
 from awp_publish.browsing.errors import AwpError
 from awp_publish.browsing.live_page import (
     MAX_FOUND,
@@ -24,11 +25,18 @@ from awp_publish.browsing.live_page import (
     PageEvent,
     PrimitiveError,
 )
-from awp_publish.browsing.markup import Control, Place, kind_of, parent_of
+from awp_publish.browsing.markup import (
+    Control,
+    Overlay,
+    Place,
+    is_checked,
+    kind_of,
+    parent_of,
+    selected_options,
+    value_of,
+)
 from awp_publish.browsing.page import Compiled, LoadedPage, Steps
 from awp_publish.browsing.session import Session
-from awp_publish.browsing.state import Overlay, is_checked, selected_options, value_of
-from awp_publish.browsing.targets import CERTAIN, ResolvedTarget
 from awp_publish.model import JsonObject
 from awp_publish.pages.elements import AccessibleNames
 from awp_publish.pages.regions import role_of

@@ -21,10 +21,9 @@ from typing import Final, cast, get_args
 import orjson
 
 from awp_publish.browsing.addresses import Origins, parse_address
-from awp_publish.browsing.browser import SessionLimits
 from awp_publish.browsing.cookies import write_set_cookie
 from awp_publish.browsing.live_page import PrimitiveError
-from awp_publish.browsing.page import PageCache
+from awp_publish.browsing.page import PageCache, SessionLimits
 from awp_publish.browsing.runtime import ActionMap, Code, HandlerCall, Runtime, RuntimeFailure, ToolResult
 from awp_publish.browsing.script_page import ScriptPage
 from awp_publish.browsing.session import Session

@@ -15,9 +15,8 @@ from hypothesis import given, settings, strategies as st
 
 from awp_publish.browsing.acting import VERBS
 from awp_publish.browsing.addresses import Origins
-from awp_publish.browsing.browser import SessionLimits
 from awp_publish.browsing.errors import CODES, AwpError
-from awp_publish.browsing.page import PageCache
+from awp_publish.browsing.page import PageCache, SessionLimits
 from awp_publish.browsing.session import METHODS, Session
 from tests.browsing.driving import HOME, Agent, page, redirect
 

@@ -14,9 +14,8 @@ from dataclasses import replace
 from typing import Final, NoReturn
 
 from awp_publish.browsing.addresses import Origins
-from awp_publish.browsing.browser import SessionLimits
 from awp_publish.browsing.errors import AwpError, refuse
-from awp_publish.browsing.page import PageCache
+from awp_publish.browsing.page import PageCache, SessionLimits
 from awp_publish.browsing.session import Session
 from awp_publish.model import JsonObject, seconds_of
 from awp_publish.serve.awp.messages import AnswerCache
