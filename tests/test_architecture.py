@@ -29,6 +29,7 @@ RANKS = {
     "discover": 2,
     "checks": 2,
     "browsing": 2,
+    "running": 3,
     "settings": 3,
     "site": 3,
     "resolve": 3,

@@ -22,12 +22,8 @@ import orjson
 
 from awp_publish.browsing.addresses import Origins, parse_address
 from awp_publish.browsing.cookies import write_set_cookie
-from awp_publish.browsing.live_page import PrimitiveError
 from awp_publish.browsing.page import PageCache, SessionLimits
-from awp_publish.browsing.runtime import ActionMap, Code, HandlerCall, Runtime, RuntimeFailure, ToolResult
-from awp_publish.browsing.script_page import ScriptPage
 from awp_publish.browsing.session import Session
-from awp_publish.browsing.site_page import SitePage
 from awp_publish.health import count_workers
 from awp_publish.invoke import Invoker
 from awp_publish.model import Door, JsonObject, Paths, seconds_of
@@ -47,6 +43,10 @@ from awp_publish.problems import (
 )
 from awp_publish.protocols import actions_json
 from awp_publish.protocols.actions_json import HANDLER, SITE_ACTION, SITE_TOOL
+from awp_publish.running.live_page import PrimitiveError
+from awp_publish.running.runtime import ActionMap, Code, HandlerCall, Runtime, RuntimeFailure, ToolResult
+from awp_publish.running.script_page import ScriptPage
+from awp_publish.running.site_page import SitePage
 from awp_publish.schema import Validator, compile_schema
 from awp_publish.serve.credentials import client_address, read_credentials
 from awp_publish.serve.doors import DoorContext, LiveDoor

@@ -15,17 +15,17 @@ from typing import Final, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
 from awp_publish.browsing.addresses import Origins
-from awp_publish.browsing.chromium_page import open_chromium
 from awp_publish.browsing.errors import AwpError
-from awp_publish.browsing.live_page import LivePage, PrimitiveError
-from awp_publish.browsing.locating import locate
 from awp_publish.browsing.page import Fetch, Fetched, Steps
-from awp_publish.browsing.runtime import ActionMap, Runtime, RuntimeFailure
 from awp_publish.browsing.session import Session
-from awp_publish.browsing.site_page import SitePage
 from awp_publish.checks.engine import ERROR, WARNING, Level
 from awp_publish.model import Action, Catalog, JsonObject, Page
 from awp_publish.protocols import actions_json
+from awp_publish.running.live_page import LivePage, PrimitiveError
+from awp_publish.running.runtime import ActionMap, Runtime, RuntimeFailure
+from awp_publish.running.script_page import open_chromium
+from awp_publish.running.site_page import SitePage
+from awp_publish.running.steps import locate
 from awp_publish.serve.http import AsgiApp, Scope
 from awp_publish.serve.lifespan import running
 from awp_publish.serve.negotiation import MAX_PAGE_BYTES

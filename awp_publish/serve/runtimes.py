@@ -15,13 +15,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, Protocol, get_args
 
-from awp_publish.browsing.live_page import PrimitiveError
 from awp_publish.browsing.page import Steps
-from awp_publish.browsing.primitives import HARMLESS, run_primitive
-from awp_publish.browsing.runtime import Code, Runtime, RuntimeFailure, ToolResult
 from awp_publish.browsing.session import Session
 from awp_publish.model import JsonObject
 from awp_publish.protocols.actions_json import SITE_TOOL
+from awp_publish.running.live_page import PrimitiveError
+from awp_publish.running.runtime import Code, Runtime, RuntimeFailure, ToolResult
+from awp_publish.running.steps import HARMLESS, run_primitive
 from awp_publish.serve.guarded_routes import PASSED
 from awp_publish.serve.site_client import SiteClient, drive, has_large_page
 from awp_publish.workflows.primitives import PRIMITIVES

@@ -10,6 +10,7 @@ A call ends with a `ToolResult` or raises `RuntimeFailure`, which has the codes 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -18,41 +19,338 @@ from datetime import UTC, datetime
 from typing import Final, Literal, TypeAlias, get_args
 from urllib.parse import urljoin
 
-from awp_publish.browsing.live_page import LivePage, PrimitiveError
-from awp_publish.browsing.locating import another_address, describe, locate
-from awp_publish.browsing.primitives import can_run, run_primitive
-from awp_publish.browsing.projecting import (
-    ProjectionError,
-    Snapshot,
-    diff_answer,
-    fits,
-    full_answer,
-    postconditions_of,
-    read,
-    summaries_of,
-    summary_answer,
-    validator_of,
-    verify,
-)
-from awp_publish.browsing.workflow_runner import (
+import orjson
+
+from awp_publish.checks.actions_json import check_map, import_finding
+from awp_publish.checks.engine import Finding, depth_exceeds
+from awp_publish.checks.text import read as read_document
+from awp_publish.model import JsonObject, utc_text
+from awp_publish.problems import did_you_mean
+from awp_publish.running.live_page import LivePage, PrimitiveError
+from awp_publish.running.steps import (
     RECOVERY,
     Progress,
     Trace,
     WorkflowFailure,
+    another_address,
+    can_run,
+    describe,
     inspect,
+    locate,
+    run_primitive,
     run_steps,
     run_workflow,
 )
-from awp_publish.checks import Finding, check_document
-from awp_publish.checks.actions_json import import_finding
-from awp_publish.checks.text import read as read_document
-from awp_publish.model import JsonObject, utc_text
-from awp_publish.problems import did_you_mean
-from awp_publish.schema import UnusableSchema, Validator
+from awp_publish.schema import UnusableSchema, Validator, compile_schema, translate
 from awp_publish.workflows import rules
 from awp_publish.workflows.composition import Load, compose
-from awp_publish.workflows.expressions import ExpressionError, evaluate, expression_of
+from awp_publish.workflows.expressions import (
+    MAX_DOCUMENT_BYTES,
+    UNDEFINED,
+    ExpressionError,
+    evaluate,
+    expression_of,
+)
 from awp_publish.workflows.primitives import PRIMITIVES
+
+PROJECTION_CODES: Final[Mapping[str, str]] = {
+    "state_projection_not_found": "no projection of the name fits this address",
+    "invalid_state_projection": "the snapshot is not one of version 1",
+    "state_document_unavailable": "no page is loaded",
+    "state_projection_failed": "the page could not be read, or the expression failed",
+    "state_schema_validation_failed": "the state does not fit `output_schema`: `errors`",
+    "state_payload_too_large": "the state or the summary is larger than allowed: `available_summaries`",
+    "state_summary_not_found": "the projection has no summary of the name",
+    "state_summary_failed": "the expression of the summary failed",
+    "invalid_state_markers": "the markers are not what they have to be",
+    "state_markers_failed": "the expression of the markers failed",
+    "invalid_state_postcondition": "the postcondition has no expression",
+    "state_postcondition_failed": "the postcondition does not hold after the tool",
+    "expression_output_too_large": "markers have more than 32,000 bytes",
+}
+"""Codes of projections, in the evidence of a failure."""
+
+MAX_PATCHES: Final = 500
+"""Operations of one patch; of a state that changed more, the state itself is told."""
+
+
+class ProjectionError(Exception):
+    """A projection that failed. `code` is that of the published runtime: `state_projection_failed` and so on."""
+
+    def __init__(self, code: str, message: str, **evidence: object) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code, self.message = code, message
+        self.evidence: JsonObject = evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One reading: the state, the records that it was made of, and what is told of them."""
+
+    projection: JsonObject
+    state: object
+    records: JsonObject
+    url: str
+    encoded: bytes
+    answer: dict[str, object]
+
+    @property
+    def state_hash(self) -> str:
+        """A hash that equal states share."""
+        return str(self.answer["state_hash"])
+
+
+def summaries_of(projection: JsonObject) -> list[str]:
+    """Return the names of a projection's summaries."""
+    listed = projection.get("summaries")
+    named = [one.get("name") for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
+    return [name for name in named if isinstance(name, str)]
+
+
+def projection_fits(projection: JsonObject, url: str) -> bool:
+    """Say whether an address is in the scope of a projection."""
+    scope = projection.get("scope")
+    if not isinstance(scope, Mapping) or not scope.get("url_matches"):
+        return True
+    return rules.url_fits({"url_matches": scope["url_matches"]}, url)
+
+
+def _evaluated(text: object, document: Mapping[str, object], max_bytes: int, code: str) -> object:
+    """Return the value of an expression, a slot or bare; an undefined one is None. Raises ProjectionError."""
+    try:
+        expression = expression_of(str(text))
+        value = evaluate(str(text) if expression is None else expression, document, max_bytes)
+    except ExpressionError as error:
+        kept = error.code in ("expression_output_too_large", "disallowed_expression_function", "invalid_expression")
+        raise ProjectionError(error.code if kept else code, error.message, expression=str(text)[:500]) from error
+    return None if value is UNDEFINED else value
+
+
+async def read_projection(
+    page: LivePage, projection: JsonObject, validator: Validator | None, now: datetime
+) -> Snapshot:
+    """Read the state of a projection. Raises ProjectionError."""
+    name, snapshot = projection.get("name"), projection.get("snapshot")
+    snapshot = snapshot if isinstance(snapshot, Mapping) else {}
+    extracts, how = snapshot.get("extract"), snapshot.get("projection")
+    is_sound = (
+        snapshot.get("version") == 1
+        and not isinstance(snapshot.get("version"), bool)
+        and snapshot.get("source") == "dom"
+        and isinstance(extracts, list)
+        and isinstance(how, Mapping)
+        and how.get("language") == "jsonata"
+        and isinstance(how.get("expression"), str)
+    )
+    if not is_sound:
+        raise ProjectionError("invalid_state_projection", f"The snapshot of {name} is not one of version 1.")
+    assert isinstance(extracts, list)
+    assert isinstance(how, Mapping)
+    try:
+        found = await page.extract([one for one in extracts if isinstance(one, Mapping)])
+        title = await page.title()
+    except PrimitiveError as error:
+        code = "state_projection_failed" if error.code != "state_document_unavailable" else error.code
+        cause = {"code": error.code, "message": error.message, **error.evidence}
+        raise ProjectionError(code, error.message, cause=cause) from error
+    url = page.url
+    document = {"records": found.records, "url": url, "title": title, "projection": {"name": name}}
+    state = _evaluated(how["expression"], document, MAX_DOCUMENT_BYTES, "state_projection_failed")
+    if depth_exceeds(state, rules.MAX_DEPTH):
+        raise ProjectionError("state_projection_failed", f"The state is nested more than {rules.MAX_DEPTH} deep.")
+    diagnostics = {
+        "selector_counts": dict(found.selector_counts),
+        "missing_required_fields": list(found.missing),
+        "schema_valid": True,
+        "truncated": False,
+    }
+    wrong = () if validator is None else validator(state)
+    if wrong:
+        errors = [{"path": one.pointer, "message": one.detail} for one in wrong]
+        message = f"The state of {name} does not fit its schema: {errors[0]['path']} {errors[0]['message']}"
+        raise ProjectionError(
+            "state_schema_validation_failed",
+            message,
+            errors=errors,
+            diagnostics=diagnostics | {"schema_valid": False},
+        )
+    encoded = orjson.dumps(state)
+    answer: dict[str, object] = {
+        "ok": True,
+        "projection": name,
+        "state_hash": f"sha256:{hashlib.sha256(encoded).hexdigest()[:32]}",
+        "observed_at": utc_text(now),
+    }
+    markers = projection.get("markers")
+    if markers is not None:
+        if isinstance(markers, str):
+            given = {"records": found.records, "state": state, "url": url, "projection": {"name": name}}
+            limit = rules.MAX_PROJECTION_EXPRESSION_BYTES
+            markers = _evaluated(markers, given, limit, "state_markers_failed")
+        if (fault := marker_fault(markers)) is not None:
+            raise ProjectionError("invalid_state_markers", fault)
+        answer["markers"] = markers
+    answer["diagnostics"] = diagnostics
+    return Snapshot(projection, state, found.records, url, encoded, answer)
+
+
+def marker_fault(markers: object) -> str | None:
+    """Say why markers are not what they have to be, None where they are."""
+    if not isinstance(markers, list):
+        return "Markers are an array."
+    known: set[str] = set()
+    for marker in markers:
+        name = marker.get("id") if isinstance(marker, Mapping) else None
+        if not isinstance(marker, Mapping) or not isinstance(name, str) or not name:
+            return "A marker is an object with an id."
+        if name in known:
+            return f"The id {name!r} is that of two markers."
+        known.add(name)
+        if marker.get("type") not in ("cursor", "pointer"):
+            return f"The type of the marker {name!r} is cursor or pointer."
+        recipe = marker.get("recipe")
+        if not isinstance(recipe, list) or not recipe:
+            return f"The marker {name!r} has no recipe."
+        for step in recipe:
+            if not isinstance(step, Mapping) or step.get("primitive") not in rules.RECIPE:
+                return f"A step in the recipe of {name!r} has a primitive that is not allowed there."
+            if not isinstance(step.get("args", {}), Mapping):
+                return f"The args of a step in the recipe of {name!r} are an object."
+    return None
+
+
+def full_answer(taken: Snapshot, max_bytes: int | None) -> JsonObject:
+    """Return a whole state. Raises ProjectionError `state_payload_too_large`."""
+    limit = rules.MAX_STATE_BYTES if max_bytes is None else min(max_bytes, rules.MAX_STATE_BYTES)
+    _refuse_large(len(taken.encoded), limit, taken)
+    return taken.answer | {"state": taken.state}
+
+
+def summary_answer(taken: Snapshot, name: str | None, max_bytes: int | None) -> JsonObject:
+    """Return a summary of a state, the first without a name. Raises ProjectionError."""
+    listed = taken.projection.get("summaries")
+    declared = [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
+    summary = next((one for one in declared if name in (None, one.get("name"))), None)
+    if summary is None:
+        message = f"There is no summary {name!r}." if name else "The projection has no summaries."
+        raise ProjectionError("state_summary_not_found", message, available_summaries=summaries_of(taken.projection))
+    given = summary.get("max_bytes")
+    limit = given if isinstance(given, (int, float)) and not isinstance(given, bool) else rules.MAX_SUMMARY_BYTES
+    limit = min(int(limit), rules.MAX_PROJECTION_EXPRESSION_BYTES, *([] if max_bytes is None else [max_bytes]))
+    document = {
+        "state": taken.state,
+        "records": taken.records,
+        "url": taken.url,
+        "projection": {"name": taken.projection.get("name")},
+    }
+    value = _evaluated(summary.get("expression"), document, MAX_DOCUMENT_BYTES, "state_summary_failed")
+    _refuse_large(len(orjson.dumps(value)), limit, taken)
+    return taken.answer | {"summary_name": summary.get("name"), "summary": value}
+
+
+def _refuse_large(size: int, limit: int, taken: Snapshot) -> None:
+    if size > limit:
+        message = f"The answer has {size} bytes of JSON; {limit} are allowed. Read a summary, or narrow the selectors."
+        available = summaries_of(taken.projection)
+        raise ProjectionError(
+            "state_payload_too_large", message, bytes=size, max_bytes=limit, available_summaries=available
+        )
+
+
+def diff_answer(before: Snapshot | None, after: Snapshot) -> JsonObject:
+    """Return what changed between two states. Raises ProjectionError for a first state that is too large."""
+    if before is None:
+        return {**full_answer(after, None), "reason": "no_previous_state"}
+    patches = diff(before.state, after.state)
+    if len(patches) > MAX_PATCHES:
+        return {**full_answer(after, None), "reason": "too_many_changes"}
+    answer = after.answer | {
+        "patch_format": "json_patch",
+        "patches": patches,
+        "deltas": [_delta(patch) for patch in patches],
+        "previous_state_hash": before.state_hash,
+    }
+    size = len(orjson.dumps(answer))
+    _refuse_large(size, rules.MAX_STATE_BYTES * 2, after)
+    return answer
+
+
+def diff(before: object, after: object, path: str = "") -> list[dict[str, object]]:
+    """Return the JSON Patch (RFC 6902) between two values: arrays index by index, removals from the end."""
+    if before == after and orjson.dumps(before) == orjson.dumps(after):  # as JSON: true is not 1
+        return []
+    if isinstance(before, list) and isinstance(after, list):
+        common = min(len(before), len(after))
+        patches = [one for at in range(common) for one in diff(before[at], after[at], f"{path}/{at}")]
+        patches += [{"op": "add", "path": f"{path}/{at}", "value": after[at]} for at in range(common, len(after))]
+        return patches + [{"op": "remove", "path": f"{path}/{at}"} for at in range(len(before) - 1, common - 1, -1)]
+    if isinstance(before, dict) and isinstance(after, dict):
+        patches = []
+        for name in {**before, **after}:
+            place = f"{path}/{name.replace('~', '~0').replace('/', '~1')}"
+            if name not in before:
+                patches.append({"op": "add", "path": place, "value": after[name]})
+            elif name not in after:
+                patches.append({"op": "remove", "path": place})
+            else:
+                patches += diff(before[name], after[name], place)
+        return patches
+    return [{"op": "replace", "path": path, "value": after}]
+
+
+def _delta(patch: Mapping[str, object]) -> JsonObject:
+    """Say what a change means: something came, something went, or a field has another value."""
+    path = str(patch["path"])
+    names = [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
+    if patch["op"] == "replace":
+        return {"type": "field_replaced", "path": path, "field": names[-1] if names else "", "value": patch["value"]}
+    numbered = next((at for at in range(len(names) - 1, -1, -1) if names[at].isdecimal()), len(names))
+    kind = names[numbered - 1] if numbered else "item"
+    entity: dict[str, object] = {"kind": kind[:-1] if kind.endswith("s") and len(kind) > 1 else kind}
+    if patch["op"] == "remove":
+        return {"type": "entity_removed", "path": path, "entity": entity}
+    value = patch["value"]
+    if isinstance(value, Mapping):
+        title = next((value[name] for name in ("title", "name", "id") if value.get(name)), None)
+        entity |= {} if title is None else {"title": title}
+    return {"type": "entity_added", "path": path, "entity": entity}
+
+
+def verify(postcondition: JsonObject, state: object, arguments: object) -> str | None:
+    """Return why a postcondition does not hold on a state, None where it does. Raises ProjectionError."""
+    given = postcondition.get("verify")
+    if (
+        not isinstance(given, Mapping)
+        or given.get("language") != "jsonata"
+        or not isinstance(given.get("expression"), str)
+    ):
+        raise ProjectionError("invalid_state_postcondition", "A postcondition has a JSONata expression to verify.")
+    limit = rules.MAX_PROJECTION_EXPRESSION_BYTES
+    document = {"state": state, "input": arguments}
+    value = _evaluated(given["expression"], document, limit, "state_postcondition_failed")
+    if value:
+        return None
+    message = postcondition.get("failure_message")
+    return message if isinstance(message, str) else "The state of the page is not the one that the action leads to."
+
+
+def validator_of(schema: object) -> Validator | None:
+    """Return the validator of a schema of a map, None where there is none. Raises UnusableSchema."""
+    if not isinstance(schema, Mapping) or not schema:
+        return None
+    return compile_schema({name: value for name, value in translate(schema).items() if name != "$schema"})
+
+
+def postconditions_of(projections: Sequence[JsonObject], tool: str) -> list[tuple[str, JsonObject]]:
+    """Return the postconditions that projections have for a tool, each with the name of the projection to read."""
+    found = []
+    for projection in projections:
+        given = projection.get("postconditions")
+        condition = given.get(tool) if isinstance(given, Mapping) else None
+        if isinstance(condition, Mapping):
+            found.append((str(condition.get("projection") or projection.get("name")), condition))
+    return found
+
 
 Code: TypeAlias = Literal[
     "unknown_action",
@@ -178,9 +476,10 @@ class ActionMap:
     @classmethod
     def read(cls, document: bytes | str | Mapping[str, object], *, path: str = "", lenient: bool = False) -> ActionMap:
         """Return a map that is checked. Imports are left out; `composed` puts them in."""
-        findings = check_document(document, "actions-json", path, lenient=lenient)
+        reading = read_document(document)
+        findings = check_map(reading, path, lenient=lenient)
         is_valid = not any(finding.level == "error" for finding in findings)
-        return cls((read_document(document).document or {}) if is_valid else {}, findings)
+        return cls((reading.document or {}) if is_valid else {}, findings)
 
     def composed(self, load: Load, address: str = "") -> ActionMap:
         """Return the map with what it imports, each import reported that could not be put in."""
@@ -356,7 +655,7 @@ class Runtime:
         """Return the projections whose scope fits the address; the first of a name counts."""
         found: dict[object, JsonObject] = {}
         for projection in self.map.objects("state_projections"):
-            if projection.get("name") not in self._hidden and fits(projection, self.page.url):
+            if projection.get("name") not in self._hidden and projection_fits(projection, self.page.url):
                 found.setdefault(projection.get("name"), projection)
         return list(found.values())
 
@@ -835,7 +1134,7 @@ class Runtime:
         schema = _part(projection, "snapshot").get("output_schema")
         place = next(at for at, one in enumerate(self.map.objects("state_projections")) if one is projection)
         validator = self.map.validator(f"state_projections/{place}", schema)
-        return await read(self.page, projection, validator, self._now())
+        return await read_projection(self.page, projection, validator, self._now())
 
     async def _verify(self, tool: str, arguments: JsonObject, trace: Trace) -> None:
         """Hold the state after a tool to the postconditions that projections have for it. Raises RuntimeFailure."""
