@@ -40,7 +40,7 @@ from awp_publish.problems import (
 )
 from awp_publish.protocols.actions_json import SITE_INPUTS
 from awp_publish.running import live_page, runtime, steps
-from awp_publish.serve import bridge, drift, runtimes, sockets
+from awp_publish.serve import bridge, drift, sockets
 from awp_publish.settings import (
     About,
     ActionSettings,
@@ -160,13 +160,13 @@ def _bound(number: float) -> str:
 BRIDGE_LIMITS: Final = (
     ("characters of an id or a code, at most", bridge.MAX_ID),
     ("characters of an address, at most", bridge.MAX_URL),
-    ("characters of a visitor's code, at least", runtimes.CODE_LENGTH),
+    ("characters of a visitor's code, at least", bridge.CODE_LENGTH),
     ("runtimes of one caller", bridge.MAX_RUNTIMES),
     ("calls of one connection under way", sockets.MAX_PENDING),
-    ("calls that wait for one runtime", runtimes.MAX_QUEUED),
-    ("answers of a caller that are remembered", runtimes.MAX_ANSWERS),
-    ("bytes of these answers together", runtimes.MAX_ANSWER_BYTES),
-    ("seconds in which a tab comes back", runtimes.GRACE),
+    ("calls that wait for one runtime", bridge.MAX_QUEUED),
+    ("answers of a caller that are remembered", bridge.MAX_ANSWERS),
+    ("bytes of these answers together", bridge.MAX_ANSWER_BYTES),
+    ("seconds in which a tab comes back", bridge.GRACE),
 )
 
 

@@ -69,11 +69,6 @@ def observe(history: History, cache: PageCache, params: Mapping[str, object]) ->
     return {"mode": mode, "cursor": history.cursor, "changed": bool(patch), "patch": patch}
 
 
-def write_cursor(cursor: int) -> str:
-    """Return a cursor as the paper and the draft write it, `c:12346`."""
-    return f"c:{cursor}"
-
-
 # --- The SOM of a page as it is now: its HTML, and what was done to its controls since ---
 # Element ids are made of the HTML alone, so they stay as they are whatever is typed. What is untouched is shared with
 # every session that looks at the same page: documents are not to be changed.

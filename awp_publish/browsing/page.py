@@ -555,3 +555,8 @@ class History:
                     self._moments.popleft()
                 return
             holder.page, holder.overlay = None, PRISTINE
+
+
+def write_cursor(cursor: int) -> str:
+    """Return a cursor as the paper and the draft write it, `c:12346`."""
+    return f"c:{cursor}"

@@ -33,7 +33,7 @@ from awp_publish.browsing.errors import (
     refuse,
     require_text,
 )
-from awp_publish.browsing.observing import extract, observe, render_som, write_cursor
+from awp_publish.browsing.observing import extract, observe, render_som
 from awp_publish.browsing.page import (
     LOCALE,
     USER_AGENT,
@@ -52,6 +52,7 @@ from awp_publish.browsing.page import (
     header_of,
     load,
     request_only,
+    write_cursor,
 )
 from awp_publish.model import JsonObject
 from awp_publish.pages.som import Budget

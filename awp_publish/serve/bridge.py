@@ -4,25 +4,29 @@ Whoever connects is a runtime as soon as it says `runtime_ready`, and an agent w
 goes to exactly one runtime that its caller may reach: a visitor's tab with our script (`static/actions.js`), any other
 runtime that speaks the protocol, or a page in this process where that is named or no other matches. `actions.site`, the
 one tool for all of this, is also an action of the other doors. What is known here of runtimes is known in this process.
+
+A runtime belongs to whoever opened its connection; a caller reaches it as the same principal, or by the
+`authorization_id` that a visitor has shown them. To all others it does not exist.
 """
 
 import asyncio
 import hashlib
 import logging
 import secrets
+import time
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
-from functools import cached_property
-from pathlib import Path
-from typing import Final, cast, get_args
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Final, Protocol, cast, get_args
 
 import orjson
 
 from awp_publish.browsing.addresses import Origins, parse_address
 from awp_publish.browsing.cookies import write_set_cookie
-from awp_publish.browsing.page import PageCache, SessionLimits
+from awp_publish.browsing.page import PageCache, SessionLimits, Steps
 from awp_publish.browsing.session import Session
 from awp_publish.health import count_workers
 from awp_publish.invoke import Invoker
@@ -45,12 +49,14 @@ from awp_publish.protocols import actions_json
 from awp_publish.protocols.actions_json import HANDLER, SITE_ACTION, SITE_TOOL
 from awp_publish.running.live_page import PrimitiveError
 from awp_publish.running.runtime import ActionMap, Code, HandlerCall, Runtime, RuntimeFailure, ToolResult
-from awp_publish.running.script_page import ScriptPage
+from awp_publish.running.script_page import SCRIPT, ScriptPage
 from awp_publish.running.site_page import SitePage
+from awp_publish.running.steps import HARMLESS, run_primitive
 from awp_publish.schema import Validator, compile_schema
 from awp_publish.serve.credentials import client_address, read_credentials
 from awp_publish.serve.doors import DoorContext, LiveDoor
 from awp_publish.serve.endpoint import ProblemRenderer, read_request_id
+from awp_publish.serve.guarded_routes import PASSED
 from awp_publish.serve.http import (
     NO_SNIFFING,
     Receive,
@@ -61,26 +67,408 @@ from awp_publish.serve.http import (
     read_fields,
     send_reply,
 )
-from awp_publish.serve.runtimes import (
-    CODE_LENGTH,
-    GRACE,
-    KEY_LENGTH,
-    MAX_OWNERS,
-    BridgeCall,
-    Owner,
-    PairedRuntime,
-    ReachableRuntime,
-    SiteRuntime,
-)
+from awp_publish.serve.lifespan import OwnedTasks
 from awp_publish.serve.sessions import CHALLENGE, key_of
-from awp_publish.serve.site_client import INNER_CALL, InnerCall, InnerCalls, OwnedTasks, SiteClient
+from awp_publish.serve.site_client import INNER_CALL, InnerCall, InnerCalls, SiteClient, drive, has_large_page
 from awp_publish.serve.sockets import GOING_AWAY, MAX_PENDING, PLAIN, Frame, SocketConnection, SocketGate, own_urls
 from awp_publish.workflows.primitives import PRIMITIVES
 
-logger: Final = logging.getLogger("awp_publish.calls")
-
 PROTOCOL: Final = "bridge"
 VERSION: Final = "1"
+
+logger: Final = logging.getLogger("awp_publish.calls")
+
+# --- Runtimes, their owners, and calls on their way there and back ---
+
+KEY_LENGTH: Final = 16
+"""Characters that a runtime_key has at least, for a runtime of nobody known to come back by it alone."""
+CODE_LENGTH: Final = 8
+"""Characters that an authorization_id has at least, for an agent to reach a page by it. Ours have 32."""
+
+GRACE: Final = 30.0
+"""Seconds for which a call waits for a runtime whose page is loaded anew."""
+
+PAGE_SECONDS: Final = 30.0
+"""Seconds in which a page of the site has to come."""
+
+MAX_QUEUED: Final = 64
+"""Calls that wait for one runtime."""
+
+MAX_LOADS: Final = 5
+"""Page loads over which one look at a page is repeated."""
+
+CHANGING: Final = frozenset({"insert", "perform", "invoke", "attach", "detach"})
+"""Methods of a script of ours that are never asked for twice."""
+
+MAX_ANSWERS: Final = 64
+MAX_ANSWER_BYTES: Final = 1_000_000
+"""Of one owner, all together; the last one is remembered whatever its size."""
+MAX_OWNERS: Final = 1_000
+MAX_USED: Final = 1_000
+
+
+FAILURES: Final[Mapping[str, Code]] = {
+    **{code: code for code in get_args(Code)},
+    **dict.fromkeys(("multiple_targets", "target_not_visible", "point_out_of_viewport"), "target_not_found"),
+    "timeout": "handler_timeout",
+}
+"""Codes of the bridge for primitives that fail outside of a workflow; `handler_failed` for what is not here."""
+
+
+class Peer(Protocol):
+    """A connection, as runtimes and their owners see it."""
+
+    def post(self, item: JsonObject) -> None:
+        """Send an item after those before it. Whether it arrives, nobody knows."""
+
+
+class Owner:
+    """Whoever opened connections: a principal, a session, or a single connection of nobody known.
+
+    `answers` are those to calls that have ended, by call_id, `running` the calls that have not. `scopes` are those of
+    the principal, None for nobody known.
+    """
+
+    def __init__(self, key: str = "") -> None:
+        self.key = key
+        self.scopes: frozenset[str] | None = None
+        self.agents: set[Peer] = set()
+        self.runtimes: dict[str, PairedRuntime] = {}
+        self.visit: SiteRuntime | None = None
+        self.running: set[str] = set()
+        self.answers: OrderedDict[str, tuple[bytes, str | None]] = OrderedDict()
+        self._bytes = 0
+
+    def remember(self, call_id: str, fingerprint: bytes, answer: str | None) -> None:
+        """Keep the answer to a call, as it was written, for one who asks again; None for what is given only once."""
+        self.answers[call_id] = fingerprint, answer
+        self._bytes += len(answer or "")
+        while len(self.answers) > 1 and (len(self.answers) > MAX_ANSWERS or self._bytes > MAX_ANSWER_BYTES):
+            self._bytes -= len(self.answers.popitem(last=False)[1][1] or "")
+
+
+@dataclass(slots=True, eq=False)
+class BridgeCall:
+    """One call on its way to a runtime.
+
+    `members` stand beside its arguments, as in the envelopes of other doors, `headers` beside its answer. `step_id` is
+    the last step that is known to have begun, `has_changed` whether one may have changed something: None where nobody
+    knows. `session_key` is the key of the session that the caller has shown, whose cookies a page in this process has.
+    """
+
+    call_id: str
+    name: str
+    arguments: JsonObject
+    seconds: float
+    members: Mapping[str, object] = field(default_factory=dict)
+    peer: Peer | None = None
+    session_key: str = ""
+    step_id: str | None = None
+    has_changed: bool | None = False
+    headers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def meant(self) -> "BridgeCall":
+        """The call that `actions.site` makes in mode call; any other is meant itself."""
+        if self.name != SITE_TOOL or self.arguments.get("mode") != "call":
+            return self
+        given = self.arguments.get("arguments")
+        return replace(self, name=str(self.arguments.get("action")), arguments=given if isinstance(given, dict) else {})
+
+    def note_step(self, step_id: str, changes: bool) -> None:
+        """Take note of a step that begins."""
+        self.step_id = step_id
+        self.has_changed = bool(self.has_changed) or changes
+
+    def describe_progress(self) -> JsonObject:
+        """Return what is known of its steps, as evidence."""
+        return {"call_id": self.call_id, "step_id": self.step_id}
+
+
+class ReachableRuntime(ABC):
+    """A page that can be called. Its calls run one after the other, in the order in which they came."""
+
+    host: str = ""
+
+    def __init__(self, runtime_id: str, owner: Owner | None) -> None:
+        self.id = runtime_id
+        self.owner = owner
+        self.title = ""
+        self.current: BridgeCall | None = None
+        self.runtime: Runtime | None = None
+        self._turn = asyncio.Lock()
+        self._queued = 0
+
+    @property
+    @abstractmethod
+    def url(self) -> str:
+        """The address that it shows."""
+
+    async def carry_out(self, call: BridgeCall) -> ToolResult:
+        """Carry out a call whose turn it is. Raises RuntimeFailure."""
+        assert self.runtime is not None
+        if call.name in PRIMITIVES and self.runtime.map.find("tools", call.name) is None:
+            call.note_step(call.name, call.name not in HARMLESS)
+            try:
+                return ToolResult(await run_primitive(self.runtime.page, call.name, call.arguments, []))
+            except PrimitiveError as error:
+                code: Code = FAILURES.get(error.code, "handler_failed")
+                raise RuntimeFailure(code, error.message, {"code": error.code, **error.evidence}) from error
+        if call.name != SITE_TOOL:
+            return await self.runtime.call(call.name, call.arguments, seconds=call.seconds, on_step=call.note_step)
+        runtime, given = self.runtime, call.arguments
+        named, summary = given.get("projection_name"), given.get("summary_name")
+        projection = named if isinstance(named, str) else None
+        match given["mode"]:
+            case "list":
+                told = await runtime.list()
+            case "state_read":
+                told = await runtime.state_read(projection)
+            case "state_summary":
+                limit = given.get("max_bytes")
+                told = await runtime.state_summary(
+                    projection,
+                    summary if isinstance(summary, str) else None,
+                    limit if isinstance(limit, int) else None,
+                )
+            case _:
+                told = await runtime.state_diff(projection)
+        return ToolResult(told)
+
+    def describe(self) -> JsonObject:
+        """Return what a caller who may reach it is told of it."""
+        return {"runtime_id": self.id, "url": self.url, **({"title": self.title} if self.title else {})}
+
+    async def run(
+        self, call: BridgeCall, work: Callable[[BridgeCall], Awaitable[ToolResult]] | None = None
+    ) -> ToolResult:
+        """Run a call when its turn has come, within its time. Raises RuntimeFailure."""
+        if self._queued >= MAX_QUEUED:
+            busy = {"limit": MAX_QUEUED, "retry_after_ms": 1_000}
+            raise RuntimeFailure("permission_denied", "Too many calls wait for this runtime.", busy)
+        began, self._queued = time.monotonic(), self._queued + 1
+        try:
+            async with asyncio.timeout(call.seconds):
+                async with self._turn:
+                    self.current = call
+                    try:
+                        return await (work or self.carry_out)(call)
+                    finally:
+                        self.current = None
+        except TimeoutError:
+            elapsed = round((time.monotonic() - began) * 1000)
+            details: dict[str, object] = {"elapsed_ms": elapsed, "timeout_ms": round(call.seconds * 1000)}
+            details |= call.describe_progress()
+            words = f"The call took longer than {call.seconds:g} seconds."
+            raise RuntimeFailure("handler_timeout", words, details, recoverable=call.has_changed is False) from None
+        finally:
+            self._queued -= 1
+
+
+class PairedRuntime(ReachableRuntime):
+    """A runtime at the other end of a connection: a visitor's tab, an extension, anything that speaks the protocol.
+
+    While `peer` is None its page is loaded anew: then calls wait. `dropped` counts answers to no call of its own and
+    events that nobody declared.
+    """
+
+    host = "relay"
+
+    def __init__(self, runtime_id: str, owner: Owner, peer: Peer, url: str) -> None:
+        super().__init__(runtime_id, owner)
+        self.key: str | None = None
+        self.authorization_id: str | None = None
+        self.peer: Peer | None = peer
+        self.capabilities: tuple[str, ...] = ()
+        self.is_ready = True
+        self.states: object = None
+        self.attachments: object = None
+        self.announced: frozenset[str] = frozenset()
+        self.listeners: set[Peer] = set()
+        self.last: tuple[str, Peer | None] | None = None
+        self.dropped = {"answers": 0, "events": 0}
+        self.leaving: asyncio.TimerHandle | None = None
+        self._url = url
+        self._asked: dict[str, asyncio.Future[JsonObject]] = {}
+        self._interrupted: set[str] = set()
+        self._back = asyncio.Event()
+        self._back.set()
+        self._has_ended = False
+        self._used: OrderedDict[str, None] = OrderedDict()
+
+    @property
+    def url(self) -> str:
+        return self._url
+
+    @url.setter
+    def url(self, url: str) -> None:
+        self._url = url
+
+    @property
+    def is_away(self) -> bool:
+        """True while its page is loaded anew."""
+        return self.peer is None
+
+    @property
+    def can_return(self) -> bool:
+        """True for one that has shown a key by which it is known when it comes back."""
+        return self.key is not None and (len(self.key) >= KEY_LENGTH or bool(self.owner and self.owner.key))
+
+    async def carry_out(self, call: BridgeCall) -> ToolResult:
+        """Pass a call on; what a script of ours has to do for it is asked step by step. Raises RuntimeFailure."""
+        if self.runtime is not None:
+            return await super().carry_out(call)
+        item: dict[str, object] = {"type": "action_call", "call_id": call.call_id, "name": call.name}
+        item |= {"arguments": call.arguments, "timeout_ms": round(call.seconds * 1000)}
+        answer = await self.ask(item | dict(call.members))
+        steps = answer.get("steps")
+        return ToolResult(answer.get("output"), steps if isinstance(steps, list) else ())
+
+    async def ask_script(self, method: str, arguments: JsonObject) -> JsonObject:
+        """Have a script of ours carry out one step. What went away with its page is done: a new page has come."""
+        item: JsonObject = {"type": "action_call", "call_id": f"step.{secrets.token_hex(8)}", "name": f"page.{method}"}
+        for _ in range(MAX_LOADS):
+            answer = await self.ask({**item, "arguments": arguments, "timeout_ms": round(GRACE * 1000)})
+            if not answer.get("interrupted"):
+                output = answer.get("output")
+                return output if isinstance(output, dict) else {}
+            if method in CHANGING:
+                if method == "invoke":
+                    raise self._gone("The page went away while one of its functions ran.")
+                return {"ok": True, "value": {"navigated": True}}
+        raise RuntimeFailure("transport_failed", "The page is loaded again and again.", {"runtime_id": self.id})
+
+    # --- Its connection ---
+
+    def depart(self) -> None:
+        """Take note that its connection is gone, and that it may come back."""
+        self.peer = None
+        self._back.clear()
+        self._interrupted = set(self._asked)
+
+    def come_back(self, peer: Peer) -> None:
+        """Take note that it is there again, maybe at another connection."""
+        if self.leaving is not None:
+            self.leaving.cancel()
+            self.leaving = None
+        self.peer = peer
+        self._back.set()
+
+    def end(self, words: str = "The runtime has hung up.") -> None:
+        """Fail what waits for it."""
+        self._has_ended = True
+        self.peer = None
+        for future in self._asked.values():
+            if not future.done():
+                future.set_exception(self._gone(words))
+                future.exception()  # its reader may be gone too
+        self._back.set()
+
+    def fail(self, failure: RuntimeFailure) -> None:
+        """Fail the call that runs."""
+        for future in self._asked.values():
+            if not future.done():
+                future.set_exception(failure)
+                future.exception()
+
+    def _gone(self, words: str = "The runtime has hung up.") -> RuntimeFailure:
+        call = self.current
+        changed = call.has_changed if call is not None else False
+        details: dict[str, object] = {"runtime_id": self.id}
+        if call is not None:
+            details |= call.describe_progress()
+        if changed is None:
+            details["reason"] = "The runtime does not tell its steps, and may have begun one that changes something."
+        return RuntimeFailure("transport_failed", words, details, recoverable=changed is False)
+
+    # --- What is sent there, and what comes back ---
+
+    async def ask(self, item: JsonObject) -> JsonObject:
+        """Send an action_call and return its output. It is sent once, whatever happens. Raises RuntimeFailure."""
+        while self.peer is None and not self._has_ended:
+            await self._back.wait()
+        peer, call = self.peer, self.current
+        if peer is None:
+            raise self._gone()
+        if call is not None and self.runtime is None:
+            call.has_changed = None  # from now on only the runtime knows
+        wire_id = str(item["call_id"])
+        if wire_id in self._used:  # another caller has thought of the same id
+            wire_id = f"{wire_id}.{secrets.token_hex(4)}"
+        self._used[wire_id] = None
+        while len(self._used) > MAX_USED:
+            self._used.popitem(last=False)
+        future: asyncio.Future[JsonObject] = asyncio.get_running_loop().create_future()
+        self._asked[wire_id] = future
+        try:
+            peer.post({**item, "call_id": wire_id, "runtime_id": self.id})
+            return await future
+        except asyncio.CancelledError:
+            # Steps that have not begun are not to begin.
+            if self.peer is not None:
+                words = "The call is over: its time is up, or its caller has hung up."
+                error = {"code": "handler_timeout", "message": words, "severity": "minor", "recoverable": False}
+                logger.debug("a runtime is told to stop call %s", wire_id)
+                stop = {"type": "action_error", "call_id": wire_id, "runtime_id": self.id, "error": error}
+                self.peer.post(stop)
+            raise
+        finally:
+            del self._asked[wire_id]
+            self._interrupted.discard(wire_id)
+
+    def waits_for(self, call_id: object) -> bool:
+        """Tell if an answer to a call is still wanted."""
+        return call_id in self._asked
+
+    def take_answer(self, call_id: str, output: JsonObject | None, failure: RuntimeFailure | None) -> None:
+        """Take the answer to a call; one to no call that waits here is dropped and counted."""
+        future = self._asked.get(call_id)
+        if future is None or future.done():
+            self.dropped["answers"] += 1
+            return
+        if failure is not None:
+            future.set_exception(failure)
+            future.exception()
+        else:
+            future.set_result(output or {})
+
+    def take_interrupted(self) -> None:
+        """Count as done the step that was under way when its page went away: the new page has come.
+
+        Other runtimes than our script know by themselves where they were, and answer.
+        """
+        for call_id in tuple(self._interrupted) if self.runtime is not None else ():
+            future = self._asked.get(call_id)
+            if future is not None and not future.done():
+                future.set_result({"output": None, "interrupted": True})
+        self._interrupted.clear()
+
+
+class SiteRuntime(ReachableRuntime):
+    """A page of this site in process, for one caller. `site` makes the requests of the call that runs."""
+
+    host = "in_process"
+
+    def __init__(self, runtime_id: str, owner: Owner | None, session: Session, address: str) -> None:
+        super().__init__(runtime_id, owner)
+        self.address = address
+        self.session = session
+        self.site: SiteClient | None = None
+        self.receipts: dict[str, str] = {}
+        self.last_used = time.monotonic()
+
+    @property
+    def url(self) -> str:
+        """The address that it shows."""
+        return self.session.url or ""
+
+    async def drive(self, steps: Steps) -> JsonObject:
+        """Carry out a method of the session. Raises AwpError."""
+        assert self.site is not None
+        members = {PASSED: self.current.name} if self.current is not None else {}
+        fetch = partial(self.site.fetch, members=members)
+        return await drive(steps, fetch, "page", PAGE_SECONDS, in_thread=has_large_page(self.session))
+
 
 CODES: Final[tuple[str, ...]] = get_args(Code)
 SEVERITIES: Final = ("info", "minor", "major", "critical")
@@ -131,7 +519,6 @@ IN_PROCESS: Final = "in_process"
 MEMBERS: Final = ("confirmation", "receipts", "idempotency_key", "session")
 """Members that may stand beside the arguments of a call, as in the envelopes of other doors."""
 
-SCRIPT: Final = Path(__file__).parents[1] / "static" / "actions.js"
 _CONFIGURATION: Final = b"/*SITE*/{}/*SITE*/"
 _UPGRADE: Final = Reply(426, (PLAIN, (b"upgrade", b"websocket")), b"The bridge is spoken to over WebSocket.\n")
 
