@@ -9,7 +9,6 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, chdir
 from pathlib import Path
 from subprocess import CompletedProcess
-from typing import cast
 
 import pytest
 from starlette.testclient import TestClient

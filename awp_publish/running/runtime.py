@@ -16,7 +16,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias
 from urllib.parse import urljoin
 
 import orjson
@@ -102,17 +102,14 @@ class Snapshot:
 
 def summaries_of(projection: JsonObject) -> list[str]:
     """Return the names of a projection's summaries."""
-    listed = projection.get("summaries")
-    named = [one.get("name") for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
+    named = (one.get("name") for one in rules.objects(projection, "summaries"))
     return [name for name in named if isinstance(name, str)]
 
 
 def projection_fits(projection: JsonObject, url: str) -> bool:
     """Say whether an address is in the scope of a projection."""
-    scope = projection.get("scope")
-    if not isinstance(scope, Mapping) or not scope.get("url_matches"):
-        return True
-    return rules.url_fits({"url_matches": scope["url_matches"]}, url)
+    wanted = rules.part(projection, "scope").get("url_matches")
+    return not wanted or rules.url_fits({"url_matches": wanted}, url)
 
 
 def _evaluated(text: object, document: Mapping[str, object], max_bytes: int, code: str) -> object:
@@ -130,24 +127,19 @@ async def read_projection(
     page: LivePage, projection: JsonObject, validator: Validator | None, now: datetime
 ) -> Snapshot:
     """Read the state of a projection. Raises ProjectionError."""
-    name, snapshot = projection.get("name"), projection.get("snapshot")
-    snapshot = snapshot if isinstance(snapshot, Mapping) else {}
-    extracts, how = snapshot.get("extract"), snapshot.get("projection")
-    is_sound = (
-        snapshot.get("version") == 1
-        and not isinstance(snapshot.get("version"), bool)
+    name, snapshot = projection.get("name"), rules.part(projection, "snapshot")
+    how, version = rules.part(snapshot, "projection"), snapshot.get("version")
+    if not (
+        version == 1
+        and not isinstance(version, bool)
         and snapshot.get("source") == "dom"
-        and isinstance(extracts, list)
-        and isinstance(how, Mapping)
+        and isinstance(snapshot.get("extract"), list)
         and how.get("language") == "jsonata"
         and isinstance(how.get("expression"), str)
-    )
-    if not is_sound:
+    ):
         raise ProjectionError("invalid_state_projection", f"The snapshot of {name} is not one of version 1.")
-    assert isinstance(extracts, list)
-    assert isinstance(how, Mapping)
     try:
-        found = await page.extract([one for one in extracts if isinstance(one, Mapping)])
+        found = await page.extract(rules.objects(snapshot, "extract"))
         title = await page.title()
     except PrimitiveError as error:
         code = "state_projection_failed" if error.code != "state_document_unavailable" else error.code
@@ -228,8 +220,7 @@ def full_answer(taken: Snapshot, max_bytes: int | None) -> JsonObject:
 
 def summary_answer(taken: Snapshot, name: str | None, max_bytes: int | None) -> JsonObject:
     """Return a summary of a state, the first without a name. Raises ProjectionError."""
-    listed = taken.projection.get("summaries")
-    declared = [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
+    declared = rules.objects(taken.projection, "summaries")
     summary = next((one for one in declared if name in (None, one.get("name"))), None)
     if summary is None:
         message = f"There is no summary {name!r}." if name else "The projection has no summaries."
@@ -270,8 +261,7 @@ def diff_answer(before: Snapshot | None, after: Snapshot) -> JsonObject:
         "deltas": [_delta(patch) for patch in patches],
         "previous_state_hash": before.state_hash,
     }
-    size = len(orjson.dumps(answer))
-    _refuse_large(size, rules.MAX_STATE_BYTES * 2, after)
+    _refuse_large(len(orjson.dumps(answer)), rules.MAX_STATE_BYTES * 2, after)
     return answer
 
 
@@ -318,12 +308,8 @@ def _delta(patch: Mapping[str, object]) -> JsonObject:
 
 def verify(postcondition: JsonObject, state: object, arguments: object) -> str | None:
     """Return why a postcondition does not hold on a state, None where it does. Raises ProjectionError."""
-    given = postcondition.get("verify")
-    if (
-        not isinstance(given, Mapping)
-        or given.get("language") != "jsonata"
-        or not isinstance(given.get("expression"), str)
-    ):
+    given = rules.part(postcondition, "verify")
+    if given.get("language") != "jsonata" or not isinstance(given.get("expression"), str):
         raise ProjectionError("invalid_state_postcondition", "A postcondition has a JSONata expression to verify.")
     limit = rules.MAX_PROJECTION_EXPRESSION_BYTES
     document = {"state": state, "input": arguments}
@@ -334,19 +320,11 @@ def verify(postcondition: JsonObject, state: object, arguments: object) -> str |
     return message if isinstance(message, str) else "The state of the page is not the one that the action leads to."
 
 
-def validator_of(schema: object) -> Validator | None:
-    """Return the validator of a schema of a map, None where there is none. Raises UnusableSchema."""
-    if not isinstance(schema, Mapping) or not schema:
-        return None
-    return compile_schema({name: value for name, value in translate(schema).items() if name != "$schema"})
-
-
 def postconditions_of(projections: Sequence[JsonObject], tool: str) -> list[tuple[str, JsonObject]]:
     """Return the postconditions that projections have for a tool, each with the name of the projection to read."""
     found = []
     for projection in projections:
-        given = projection.get("postconditions")
-        condition = given.get(tool) if isinstance(given, Mapping) else None
+        condition = rules.part(projection, "postconditions").get(tool)
         if isinstance(condition, Mapping):
             found.append((str(condition.get("projection") or projection.get("name")), condition))
     return found
@@ -489,12 +467,9 @@ class ActionMap:
         findings = [*self.findings, *map(import_finding, whole.problems)]
         return ActionMap(whole.document, findings, frozenset(whole.private), frozenset(whole.foreign))
 
-    def objects(self, section: str) -> Iterator[JsonObject]:
-        """Iterate over the objects of a section of the root: `tools`, `states`."""
-        listed = self.document.get(section)
-        for one in listed if isinstance(listed, list) else ():
-            if isinstance(one, Mapping):
-                yield one
+    def objects(self, section: str) -> Sequence[JsonObject]:
+        """Return the objects of a section of the root: `tools`, `states`."""
+        return rules.objects(self.document, section)
 
     def find(self, section: str, name: str, member: str = "name") -> JsonObject | None:
         """Return the first object of a section that has a name."""
@@ -506,8 +481,11 @@ class ActionMap:
         Raises RuntimeFailure for a schema that cannot be used: it refers outside of itself.
         """
         if key not in self._validators:
+            if not isinstance(schema, Mapping) or not schema:
+                return None
+            plain = {name: value for name, value in translate(schema).items() if name != "$schema"}
             try:
-                self._validators[key] = validator_of(schema)
+                self._validators[key] = compile_schema(plain)
             except UnusableSchema as error:
                 message = f"The schema of {key} cannot be used here: {error}."
                 raise RuntimeFailure("runtime_not_ready", message, recoverable=False) from error
@@ -518,22 +496,9 @@ CALL_SECONDS: Final = 30.0
 MAX_EVIDENCE: Final = 20_000
 """Characters of a document that are stored as the evidence of a check."""
 _Drift: TypeAlias = list[str]
-_BRIDGE_CODES: Final = frozenset(get_args(Code))
 
 
-def _part(owner: JsonObject, name: str) -> JsonObject:
-    """Return a member that is an object, an empty one for anything else."""
-    found = owner.get(name)
-    return found if isinstance(found, Mapping) else {}
-
-
-def _texts(owner: JsonObject, name: str) -> list[str]:
-    """Return the texts of a member: those of an array, or the one that it is."""
-    found = owner.get(name)
-    return [one for one in (found if isinstance(found, list) else [found]) if isinstance(one, str)]
-
-
-def _named(error: PrimitiveError) -> Code:
+def code_of_primitive(error: PrimitiveError) -> Code:
     """Return the code of the bridge for a primitive that failed outside of a workflow."""
     others: Mapping[str, Code] = {
         "multiple_targets": "target_not_found",
@@ -545,7 +510,7 @@ def _named(error: PrimitiveError) -> Code:
         "target_not_ready": "state_mismatch",
         "state_document_unavailable": "runtime_not_ready",
     }
-    return error.code if error.code in _BRIDGE_CODES else others.get(error.code, "handler_failed")  # type: ignore[return-value]
+    return error.code if error.code in CODES else others.get(error.code, "handler_failed")  # type: ignore[return-value]
 
 
 class Runtime:
@@ -575,7 +540,7 @@ class Runtime:
         self._moved: dict[str, float] = {}
         self._repeated: dict[str, tuple[object, int]] = {}
         self._snapshots: dict[str, Snapshot] = {}
-        self._installed: dict[str, str] = {}
+        self._installed: set[str] = set()
         self._listening: frozenset[str] = frozenset()
         self._dropped = 0
 
@@ -609,13 +574,11 @@ class Runtime:
         known = {} if known is None else known
         if name in known:
             return known[name]
-        state = self.map.find("states", name)
-        diagnostics = [one for one in (state or {}).get("diagnostics") or () if isinstance(one, Mapping)]  # type: ignore[attr-defined]
         known[name] = {"holds": None, "diagnostics": []}
         told = []
-        for one in diagnostics:
+        for one in rules.objects(self.map.find("states", name) or {}, "diagnostics"):
             try:
-                match = await locate(self.page, _part(one, "target"))
+                match = await locate(self.page, rules.part(one, "target"))
                 result = {"name": one.get("name"), "holds": bool(match.elements), **match.evidence}
                 result.pop("candidates", None)
             except PrimitiveError as error:
@@ -648,7 +611,10 @@ class Runtime:
 
     def _tools(self) -> Iterator[JsonObject]:
         for tool in self.map.objects("tools"):
-            if _part(tool, "x_actions").get("direction") != "html_to_agent" and tool.get("name") not in self._hidden:
+            if (
+                rules.part(tool, "x_actions").get("direction") != "html_to_agent"
+                and tool.get("name") not in self._hidden
+            ):
                 yield tool
 
     def _projections(self) -> Sequence[JsonObject]:
@@ -668,14 +634,16 @@ class Runtime:
         known: dict[str, JsonObject] = {}
         actions = []
         for tool in self._tools():
-            bound = _part(_part(tool, "x_actions"), "binding").get("target_url_contains")
-            target = _part(tool, "target")
+            bound = rules.part(rules.part(tool, "x_actions"), "binding").get("target_url_contains")
+            target = rules.part(tool, "target")
             if isinstance(bound, str) and bound not in self.page.url:
                 continue
-            is_bound = _part(tool, "x_actions").get("scope") != "persistent"
+            is_bound = rules.part(tool, "x_actions").get("scope") != "persistent"
             if is_bound and await self._here(target, known) is not None:
                 continue
-            if any(not can_run(self.page, name) for name in _texts(tool, "requires")) or not self._is_executable(tool):
+            if any(not can_run(self.page, name) for name in rules.texts(tool, "requires")) or not self._is_executable(
+                tool
+            ):
                 continue
             action = {
                 "name": tool.get("name"),
@@ -692,8 +660,8 @@ class Runtime:
 
     def _is_executable(self, tool: JsonObject) -> bool:
         """Say whether something here carries a tool out; a page with scripts may have its handler."""
-        x_actions, name = _part(tool, "x_actions"), tool.get("name")
-        has_steps = bool(_part(x_actions, "execution").get("steps")) or isinstance(tool.get("workflow"), Mapping)
+        x_actions, name = rules.part(tool, "x_actions"), tool.get("name")
+        has_steps = bool(rules.part(x_actions, "execution").get("steps")) or isinstance(tool.get("workflow"), Mapping)
         if has_steps or "static_output" in x_actions or name in PRIMITIVES or self.page.has_scripts:
             return True
         handler = x_actions.get("handler")
@@ -708,12 +676,12 @@ class Runtime:
         self._require_ready()
         known: dict[str, JsonObject] = {}
         blocks = [
-            one for one in self.map.objects("context") if await self._applies(_part(one, "load_when"), task, known)
+            one for one in self.map.objects("context") if await self._applies(rules.part(one, "load_when"), task, known)
         ]
         words = {word for word in task.casefold().split() if len(word) > 2}
 
         def rank(block: JsonObject) -> int:
-            told = f"{block.get('title', '')} {block.get('body', '')} {' '.join(_texts(block, 'available_tools'))}"
+            told = f"{block.get('title', '')} {block.get('body', '')} {' '.join(rules.texts(block, 'available_tools'))}"
             text = told.casefold()
             return -sum(word in text for word in words)
 
@@ -722,10 +690,10 @@ class Runtime:
     async def _applies(self, when: JsonObject, task: str, known: dict[str, JsonObject]) -> bool:
         if not rules.url_fits(when, self.page.url):
             return False
-        held = [(await self._state_holds(name, known))["holds"] for name in _texts(when, "states")]
+        held = [(await self._state_holds(name, known))["holds"] for name in rules.texts(when, "states")]
         if "states" in when and not any(held):
             return False
-        if "tasks" in when and not any(part.casefold() in task.casefold() for part in _texts(when, "tasks")):
+        if "tasks" in when and not any(part.casefold() in task.casefold() for part in rules.texts(when, "tasks")):
             return False
         targets = when.get("targets")
         if targets is None:
@@ -762,8 +730,8 @@ class Runtime:
 
     async def _attach(self, attachment: JsonObject) -> str:
         """Install, remove or attach again one attachment, and return its state now."""
-        name, target = str(attachment.get("id")), _part(attachment, "target")
-        lifecycle, affordance = _part(attachment, "lifecycle"), _part(attachment, "affordance")
+        name, target = str(attachment.get("id")), rules.part(attachment, "target")
+        lifecycle, affordance = rules.part(attachment, "lifecycle"), rules.part(attachment, "affordance")
         is_there = name in await self.page.attached()
         if lifecycle.get("install") != "when_target_matches":
             return "attached" if is_there else "unsupported"
@@ -779,14 +747,12 @@ class Runtime:
             anchor = match.elements[0]
             if is_there:
                 return "attached"
-            was_installed = name in self._installed
-            if was_installed and lifecycle.get("reattach") != "on_url_or_dom_change":
-                return "detached"
             most = affordance.get("max_instances", 1)
-            if isinstance(most, (int, float)) and most < 1:
+            stays_away = name in self._installed and lifecycle.get("reattach") != "on_url_or_dom_change"
+            if stays_away or (isinstance(most, (int, float)) and most < 1):
                 return "detached"
             await self.page.attach(name, anchor.ref, affordance)
-            self._installed[name] = self.page.url
+            self._installed.add(name)
             return "attached"
         except PrimitiveError as error:
             return "unsupported" if error.code == "capability_unavailable" else "drifted"
@@ -823,7 +789,7 @@ class Runtime:
             for signal in self._enabled_signals():
                 if signal.get("event") != event.event:
                     continue
-                target = _part(signal, "target")
+                target = rules.part(signal, "target")
                 if target and not await self._is_source(target, event.refs, event.url):
                     continue
                 name, schema = str(signal.get("name")), signal.get("payload")
@@ -894,7 +860,7 @@ class Runtime:
             known = [str(one.get("name")) for one in self._tools()]
             message = f"Unknown action {name[:100]!r}. {did_you_mean(name, known)}".strip()
             raise RuntimeFailure("unknown_action", message, {"actions": known[:50]})
-        x_actions = _part(tool, "x_actions")
+        x_actions = rules.part(tool, "x_actions")
         given = arguments if isinstance(arguments, Mapping) else None
         schema = tool.get("input_schema", {"type": "object", "additionalProperties": False})
         validator = self.map.validator(f"tools/{name}/input", schema)
@@ -906,19 +872,19 @@ class Runtime:
             raise RuntimeFailure("invalid_input", message, {"errors": errors})
         result_schema = x_actions.get("result_schema", tool.get("result_schema"))
         result_validator = self.map.validator(f"tools/{name}/result", result_schema)
-        binding = _part(x_actions, "binding")
-        bound = _part(binding, "arguments")
+        binding = rules.part(x_actions, "binding")
+        bound = rules.part(binding, "arguments")
         part = binding.get("target_url_contains")
         if isinstance(part, str) and part not in self.page.url:
             evidence = {"url": self.page.url, "target_url_contains": part}
             raise RuntimeFailure("target_not_found", f"{name} belongs to another page.", evidence)
-        missing = [one for one in _texts(tool, "requires") if not can_run(self.page, one)]
+        missing = [one for one in rules.texts(tool, "requires") if not can_run(self.page, one)]
         if missing:
             message = f"{name} requires {', '.join(missing)}, which this page cannot carry out."
             lacking: JsonObject = {"capability": missing[0], "capabilities": missing, "host": self.page.host}
             raise RuntimeFailure("capability_unavailable", message, lacking, recoverable=False)
         if x_actions.get("scope") != "persistent":
-            await self._require_target(name, _part(tool, "target"), trace)
+            await self._require_target(name, rules.part(tool, "target"), trace)
         moves = await self._transitions(tool, given, deadline)
         try:
             result, was_outside = await self._execute(tool, HandlerCall(name, given, bound), trace)
@@ -965,18 +931,18 @@ class Runtime:
         for transition in self.map.objects("transitions"):
             if transition.get("tool") != tool.get("name"):
                 continue
-            starts = [(await self._state_holds(name, known))["holds"] for name in _texts(transition, "from")]
+            starts = [(await self._state_holds(name, known))["holds"] for name in rules.texts(transition, "from")]
             if starts and not any(held is not False for held in starts):
                 continue
             moves.append(transition)
             name = str(transition.get("name"))
-            for condition in _texts(transition, "preconditions"):  # the others are documentation
+            for condition in rules.texts(transition, "preconditions"):  # the others are documentation
                 diagnosed = await self._state_holds(condition, known)
                 if diagnosed["holds"] is False:
                     evidence = {"state": condition, "transition": name, "diagnostics": diagnosed["diagnostics"]}
                     message = f"{tool.get('name')} needs the state {condition}, which does not hold."
                     raise RuntimeFailure("state_mismatch", message, evidence)
-            most = _part(transition, "convergence").get("max_attempts")
+            most = rules.part(transition, "convergence").get("max_attempts")
             if isinstance(most, (int, float)) and not isinstance(most, bool):
                 # Two calls in the same states and at the same address, with the same arguments, repeat each other.
                 key = ((await self.states())["current"], self.page.url, dict(arguments))
@@ -999,7 +965,7 @@ class Runtime:
 
     async def _converge(self, transition: JsonObject, arguments: JsonObject, result: object) -> None:
         """Forget the attempts of a transition that is complete: `complete_when` is a state, or an expression."""
-        done = _part(transition, "convergence").get("complete_when")
+        done = rules.part(transition, "convergence").get("complete_when")
         if not isinstance(done, str):
             return
         if self.map.find("states", done) is not None:
@@ -1017,8 +983,8 @@ class Runtime:
 
     async def _execute(self, tool: JsonObject, call: HandlerCall, trace: Trace) -> tuple[object, bool]:
         """Carry out a tool as its execution says; the second is true for a handler outside of the page."""
-        x_actions = _part(tool, "x_actions")
-        execution, handler = _part(x_actions, "execution"), x_actions.get("handler")
+        x_actions = rules.part(tool, "x_actions")
+        execution, handler = rules.part(x_actions, "execution"), x_actions.get("handler")
         steps, workflow = execution.get("steps"), tool.get("workflow")
         mode = execution.get("mode", "handler_first" if isinstance(handler, str) else "steps_first")
         if mode not in rules.EXECUTION_MODES:
@@ -1080,7 +1046,7 @@ class Runtime:
         return output, False
 
     def _failure(self, error: PrimitiveError, trace: Trace) -> RuntimeFailure:
-        code = _named(error)
+        code = code_of_primitive(error)
         evidence = {"code": error.code, **error.evidence, **_done(trace)}
         return RuntimeFailure(code, error.message, evidence, recoverable=code != "capability_unavailable")
 
@@ -1131,7 +1097,7 @@ class Runtime:
             message = f"No projection {name!r} fits this page." if name else "Say which projection is meant."
             message = message if here else "No projection fits this page."
             raise ProjectionError("state_projection_not_found", message, available_projections=here)
-        schema = _part(projection, "snapshot").get("output_schema")
+        schema = rules.part(projection, "snapshot").get("output_schema")
         place = next(at for at, one in enumerate(self.map.objects("state_projections")) if one is projection)
         validator = self.map.validator(f"state_projections/{place}", schema)
         return await read_projection(self.page, projection, validator, self._now())
@@ -1167,7 +1133,7 @@ class Runtime:
     async def _check(self, check: JsonObject) -> JsonObject:
         evidence: dict[str, object] = {}
         error: dict[str, object] | None = None
-        status, drift = "passed", list[str]()
+        status, drift = "passed", _Drift()
         try:
             if (reason := await self._unsuitable(check)) is not None:
                 status, evidence["reason"] = "skipped", reason
@@ -1177,14 +1143,14 @@ class Runtime:
             is_drift = failed.code in ("target_not_found", "assertion_failed", "multiple_targets", "timeout")
             status = "failed" if is_drift else "error"
             told = {name: value for name, value in failed.evidence.items() if name != "candidates"}
-            code = "drift_detected" if is_drift else _named(failed)
+            code = "drift_detected" if is_drift else code_of_primitive(failed)
             error = {"code": code, "message": failed.message, "evidence": {"code": failed.code, **told}}
         except RuntimeFailure as failed:
             status = "error" if failed.code in ("runtime_not_ready", "capability_unavailable") else "failed"
             error = dict(failed.describe())
         if drift:
             evidence["drift"] = drift
-        failing = _part(check, "on_fail")
+        failing = rules.part(check, "on_fail")
         if error is not None:
             error |= {"severity": check.get("severity", "major"), "recoverable": True}
             evidence |= await self._stored(failing)
@@ -1204,7 +1170,7 @@ class Runtime:
 
     async def _unsuitable(self, check: JsonObject) -> str | None:
         """Return why a check is not about the page as it is, None where it is."""
-        target, state, attachment = _part(check, "target"), check.get("state"), check.get("attachment")
+        target, state, attachment = rules.part(check, "target"), check.get("state"), check.get("attachment")
         if check.get("setup"):  # it goes where it belongs itself
             return None
         if not rules.url_fits(target, self.page.url):
@@ -1220,11 +1186,10 @@ class Runtime:
         told: list[JsonObject] = []
         output: object = None
         for section in ("setup", "steps"):
-            given = check.get(section)
-            for step in (one for one in given if isinstance(one, Mapping)) if isinstance(given, list) else ():
+            for step in rules.objects(check, section):
                 if step.get("type") == "navigate":
                     # Relative to the site, wherever the page is: its surface, else the root of the page's origin.
-                    origin = str(_part(self.map.document, "surface").get("origin"))
+                    origin = str(rules.part(self.map.document, "surface").get("origin"))
                     home = f"{origin.rstrip('/')}/" if origin.startswith(("http://", "https://")) else None
                     arguments = {"url": urljoin(home or urljoin(self.page.url, "/"), str(step.get("url", "")))}
                     told.append(await run_primitive(self.page, "browser.navigate", arguments, drift))
@@ -1236,43 +1201,36 @@ class Runtime:
                 else:
                     message = f"Steps of the type {str(step.get('type'))[:50]!r} are not known in checks."
                     raise PrimitiveError("capability_unavailable", message)
-        given = check.get("assertions")
-        assertions = [one for one in given if isinstance(one, Mapping)] if isinstance(given, list) else []
+        assertions = rules.objects(check, "assertions")
         if isinstance(check.get("target"), Mapping) and not assertions:
             assertions = [{"target": check["target"]}]
         for assertion in assertions:
-            target = _part(assertion, "target")
+            target = rules.part(assertion, "target")
             state = target.get("state")
             if isinstance(state, str) and (await self._state_holds(state))["holds"] is False:
                 message = f"The state {state} does not hold."
                 raise PrimitiveError("assertion_failed", message, assertion="state", state=state)
             evidence = await inspect(self.page, target, assertion, drift)
             told.append({name: value for name, value in evidence.items() if name != "candidates"})
-        expected = check.get("expected_result")
-        if isinstance(expected, Mapping):
-            self._compare(expected, output)
-        return told
-
-    def _compare(self, expected: JsonObject, output: object) -> None:
-        """Hold the last output of a check to what is expected: members, and with `..._contains` parts of texts."""
         given = output if isinstance(output, Mapping) else {}
-        for name, value in expected.items():
+        for name, value in rules.part(check, "expected_result").items():  # with `..._contains`, parts of texts
             actual = given.get(name.removesuffix("_contains")) if name not in given else given[name]
             is_part = name.endswith("_contains") and name not in given
             if not (str(value) in str(actual) if is_part else actual == value):
                 message = f"The result has {str(actual)[:100]!r} as {name}, and {str(value)[:100]!r} is expected."
                 raise PrimitiveError("assertion_failed", message, assertion="expected_result", member=name)
+        return told
 
     async def _stored(self, failing: JsonObject) -> dict[str, object]:
         """Return the evidence that a failed check stores, and which of its alternate selectors match."""
-        wanted, stored = _texts(failing, "store_evidence"), dict[str, object]()
+        wanted, stored = rules.texts(failing, "store_evidence"), dict[str, object]()
         if "url" in wanted:
             stored["url"] = self.page.url
         try:
             if "dom_snapshot" in wanted:
                 stored["dom_snapshot"] = (await self.page.html())[:MAX_EVIDENCE]
             alternates = {}
-            for css in _texts(failing, "alternate_selectors"):
+            for css in rules.texts(failing, "alternate_selectors"):
                 found = [one for one in await self.page.find(css) if one.is_visible]
                 alternates[css] = [describe(one) for one in found[:3]]
             if alternates:

@@ -653,9 +653,7 @@ async def run_workflow(page: LivePage, workflow: JsonObject, arguments: JsonObje
     run = _Run(page, arguments, trace)
     results = run.document["steps"]
     assert isinstance(results, dict)
-    given = workflow.get("steps")
-    steps: Sequence[JsonObject] = given if isinstance(given, list) else ()
-    for step in steps[: rules.MAX_STEPS]:
+    for step in rules.objects(workflow, "steps")[: rules.MAX_STEPS]:
         step_id, began = str(step.get("id")), time.monotonic()
         trace.begin(step_id, str(step.get("primitive")))
         try:

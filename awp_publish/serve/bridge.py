@@ -20,7 +20,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Final, Protocol, cast, get_args
+from typing import Final, Protocol, cast
 
 import orjson
 
@@ -48,7 +48,16 @@ from awp_publish.problems import (
 from awp_publish.protocols import actions_json
 from awp_publish.protocols.actions_json import HANDLER, SITE_ACTION, SITE_TOOL
 from awp_publish.running.live_page import PrimitiveError
-from awp_publish.running.runtime import ActionMap, Code, HandlerCall, Runtime, RuntimeFailure, ToolResult
+from awp_publish.running.runtime import (
+    CODES,
+    ActionMap,
+    Code,
+    HandlerCall,
+    Runtime,
+    RuntimeFailure,
+    ToolResult,
+    code_of_primitive,
+)
 from awp_publish.running.script_page import SCRIPT, ScriptPage
 from awp_publish.running.site_page import SitePage
 from awp_publish.running.steps import HARMLESS, run_primitive
@@ -105,14 +114,6 @@ MAX_ANSWER_BYTES: Final = 1_000_000
 """Of one owner, all together; the last one is remembered whatever its size."""
 MAX_OWNERS: Final = 1_000
 MAX_USED: Final = 1_000
-
-
-FAILURES: Final[Mapping[str, Code]] = {
-    **{code: code for code in get_args(Code)},
-    **dict.fromkeys(("multiple_targets", "target_not_visible", "point_out_of_viewport"), "target_not_found"),
-    "timeout": "handler_timeout",
-}
-"""Codes of the bridge for primitives that fail outside of a workflow; `handler_failed` for what is not here."""
 
 
 class Peer(Protocol):
@@ -188,8 +189,6 @@ class BridgeCall:
 class ReachableRuntime(ABC):
     """A page that can be called. Its calls run one after the other, in the order in which they came."""
 
-    host: str = ""
-
     def __init__(self, runtime_id: str, owner: Owner | None) -> None:
         self.id = runtime_id
         self.owner = owner
@@ -212,8 +211,8 @@ class ReachableRuntime(ABC):
             try:
                 return ToolResult(await run_primitive(self.runtime.page, call.name, call.arguments, []))
             except PrimitiveError as error:
-                code: Code = FAILURES.get(error.code, "handler_failed")
-                raise RuntimeFailure(code, error.message, {"code": error.code, **error.evidence}) from error
+                evidence = {"code": error.code, **error.evidence}
+                raise RuntimeFailure(code_of_primitive(error), error.message, evidence) from error
         if call.name != SITE_TOOL:
             return await self.runtime.call(call.name, call.arguments, seconds=call.seconds, on_step=call.note_step)
         runtime, given = self.runtime, call.arguments
@@ -272,37 +271,26 @@ class PairedRuntime(ReachableRuntime):
     events that nobody declared.
     """
 
-    host = "relay"
+    url = ""
 
     def __init__(self, runtime_id: str, owner: Owner, peer: Peer, url: str) -> None:
         super().__init__(runtime_id, owner)
         self.key: str | None = None
         self.authorization_id: str | None = None
         self.peer: Peer | None = peer
-        self.capabilities: tuple[str, ...] = ()
         self.is_ready = True
-        self.states: object = None
-        self.attachments: object = None
         self.announced: frozenset[str] = frozenset()
         self.listeners: set[Peer] = set()
         self.last: tuple[str, Peer | None] | None = None
         self.dropped = {"answers": 0, "events": 0}
         self.leaving: asyncio.TimerHandle | None = None
-        self._url = url
+        self.url = url
         self._asked: dict[str, asyncio.Future[JsonObject]] = {}
         self._interrupted: set[str] = set()
         self._back = asyncio.Event()
         self._back.set()
         self._has_ended = False
         self._used: OrderedDict[str, None] = OrderedDict()
-
-    @property
-    def url(self) -> str:
-        return self._url
-
-    @url.setter
-    def url(self, url: str) -> None:
-        self._url = url
 
     @property
     def is_away(self) -> bool:
@@ -358,10 +346,7 @@ class PairedRuntime(ReachableRuntime):
         """Fail what waits for it."""
         self._has_ended = True
         self.peer = None
-        for future in self._asked.values():
-            if not future.done():
-                future.set_exception(self._gone(words))
-                future.exception()  # its reader may be gone too
+        self.fail(self._gone(words))
         self._back.set()
 
     def fail(self, failure: RuntimeFailure) -> None:
@@ -369,7 +354,7 @@ class PairedRuntime(ReachableRuntime):
         for future in self._asked.values():
             if not future.done():
                 future.set_exception(failure)
-                future.exception()
+                future.exception()  # its reader may be gone too
 
     def _gone(self, words: str = "The runtime has hung up.") -> RuntimeFailure:
         call = self.current
@@ -447,8 +432,6 @@ class PairedRuntime(ReachableRuntime):
 class SiteRuntime(ReachableRuntime):
     """A page of this site in process, for one caller. `site` makes the requests of the call that runs."""
 
-    host = "in_process"
-
     def __init__(self, runtime_id: str, owner: Owner | None, session: Session, address: str) -> None:
         super().__init__(runtime_id, owner)
         self.address = address
@@ -470,7 +453,6 @@ class SiteRuntime(ReachableRuntime):
         return await drive(steps, fetch, "page", PAGE_SECONDS, in_thread=has_large_page(self.session))
 
 
-CODES: Final[tuple[str, ...]] = get_args(Code)
 SEVERITIES: Final = ("info", "minor", "major", "critical")
 MAX_MAPS: Final = 100
 """Maps that are kept ready for callers who may see different actions."""
@@ -704,10 +686,9 @@ class Selectors:
 
     def fit(self, runtime: ReachableRuntime) -> bool:
         """Tell if a runtime that the caller may reach is meant."""
-        key = runtime.key if isinstance(runtime, PairedRuntime) else None
-        names = {runtime.id, *([IN_PROCESS] if isinstance(runtime, SiteRuntime) else [])}
-        if isinstance(runtime, PairedRuntime) and runtime.authorization_id is not None:
-            names.add(runtime.authorization_id)
+        paired = runtime if isinstance(runtime, PairedRuntime) else None
+        key = None if paired is None else paired.key
+        names = {runtime.id, IN_PROCESS if paired is None else paired.authorization_id}
         return (
             (self.runtime_id is None or self.runtime_id in names)
             and (self.runtime_key is None or self.runtime_key == key)
@@ -719,22 +700,12 @@ class Selectors:
 # --- The bridge of one public address ---
 
 
-@dataclass(slots=True)
-class GatedRun:
-    """A workflow behind the gates of its action: what is to be done, and what came of it."""
-
-    work: Callable[[], Awaitable[ToolResult]]
-    result: ToolResult | None = None
-    failure: RuntimeFailure | None = None
-
-
 class Bridge:
     """Knows the runtimes and the agents of one public address of a site in this process."""
 
     def __init__(self, door: DoorContext) -> None:
         self.door, catalog = door, door.catalog
         self.renderer = ProblemRenderer(catalog, RECOVERIES)
-        self.dropped = 0
         self._gate = SocketGate(door, PROTOCOL, catalog.paths.bridge, self.renderer)
         self._identify = door.guards.identify()
         self._inner = InnerCalls(door, PROTOCOL, catalog.paths.bridge, {})
@@ -751,8 +722,13 @@ class Bridge:
         self._maps: dict[tuple[str, ...], ActionMap] = {}
         # A workflow runs where a handler would, behind the same gates. Its page's answer is not the action's.
         actions = tuple(replace(one, outputs={}, function=None, execution="sync") for one in catalog.actions)
-        self._gates = Invoker(replace(catalog, actions=actions), self._run_gated, door.guards, sessions=door.carry)
-        self._gated: dict[str, GatedRun] = {}
+        self._gated: dict[str, Callable[[], Awaitable[Result]]] = {}
+        self._gates = Invoker(
+            replace(catalog, actions=actions),
+            lambda call: self._gated[call.request_id](),
+            door.guards,
+            sessions=door.carry,
+        )
         guards_by_site = door.settings.guard_routes
         self._actions = {one.id: one for one in actions}
         self._guarded_routes = {
@@ -904,8 +880,9 @@ class Bridge:
         """Take a runtime_ready: a new runtime, one whose page was loaded anew, or news. Raises RuntimeFailure."""
         runtime_id, url = require_text(item, "runtime_id"), require_text(item, "url", MAX_URL)
         key, authorization = read_text(item, "runtime_key"), read_text(item, "authorization_id")
-        title, host = read_text(item, "title", MAX_URL), read_text(item, "host")
-        read_text(item, "extension_version")
+        title = read_text(item, "title", MAX_URL)
+        for name in ("host", "extension_version"):
+            read_text(item, name)
         manifest, capabilities = item.get("manifest"), item.get("capabilities", [])
         if manifest is not None and not isinstance(manifest, dict):
             raise invalid("manifest must be an object.", member="manifest")
@@ -938,8 +915,6 @@ class Bridge:
             runtime.listeners.clear()
         runtime.key, runtime.authorization_id = key, authorization
         runtime.url, runtime.title = url, title or ""
-        runtime.host = host or runtime.host
-        runtime.capabilities = tuple(one[:MAX_ID] for one in capabilities[:1_000])
         version = manifest.get("version") if manifest is not None else None
         runtime.is_ready = manifest is None or (  # V1, Root Object
             manifest.get("protocol") == "actions.json" and version == 1 and not isinstance(version, bool)
@@ -1067,7 +1042,7 @@ class Bridge:
             if not action.requires:
                 del members["receipts"]
             self.door.admission.check_size(action, len(orjson.dumps(handled.arguments)))
-            inner = InnerCall(action, handled.arguments, members, _new_trace())
+            inner = InnerCall(action, handled.arguments, members, secrets.token_hex(16))
             # A session that is shown has cookies of its own, and those of the page stay out.
             session = visit.session if "session" not in members else None
             result, added = await self._inner.send(inner, visit.site, None, session)
@@ -1222,12 +1197,11 @@ class Bridge:
         return bool(redact(output) != output)
 
     def _check_site_inputs(self, arguments: JsonObject) -> None:
-        if violations := self._site_inputs(arguments):
-            errors = [{"pointer": one.pointer, "detail": one.detail} for one in violations]
-            raise invalid(f"The arguments of {SITE_TOOL} do not fit: {_told(errors)}", errors=errors)
-        if arguments.get("mode") == "call" and "action" not in arguments:
-            errors = [{"pointer": "/action", "detail": "is required for mode call"}]
-            raise invalid(f"The arguments of {SITE_TOOL} do not fit: {_told(errors)}", errors=errors)
+        wrong = self._site_inputs(arguments)
+        if not wrong and arguments.get("mode") == "call" and "action" not in arguments:
+            wrong = (Violation("/action", "is required for mode call"),)
+        if wrong:
+            raise _misfit(f"The arguments of {SITE_TOOL} do not fit", wrong)
 
     def _check(self, owner: Owner, runtime: PairedRuntime, call: BridgeCall) -> None:
         """Check a call before it is passed on. Raises RuntimeFailure."""
@@ -1240,8 +1214,7 @@ class Bridge:
             raise RuntimeFailure("unknown_action", f"There is no action {shown!r}.", {"name": shown})
         validator = self._validator(call.name, cast(JsonObject, tool["input_schema"]), asserts_formats=True)
         if violations := validator(call.arguments):
-            errors = [{"pointer": one.pointer, "detail": one.detail} for one in violations]
-            raise invalid(f"The arguments of {call.name} do not fit: {_told(errors)}", errors=errors)
+            raise _misfit(f"The arguments of {call.name} do not fit", violations)
 
     def _check_result(self, meant: BridgeCall, result: ToolResult, *, is_wrapped: bool) -> None:
         """Check what another runtime says that a tool of ours has given. Raises RuntimeFailure `invalid_result`."""
@@ -1253,10 +1226,9 @@ class Bridge:
             return
         given = output["result"] if is_wrapped and isinstance(output, dict) else output
         if violations := self._validator(f"result {meant.name}", schema)(given):
-            errors = [{"pointer": one.pointer, "detail": one.detail} for one in violations]
-            message = f"What {meant.name} gives does not fit its result_schema: {_told(errors)}"
-            evidence = {"errors": errors, "steps": list(result.steps)}
-            raise RuntimeFailure("invalid_result", message, evidence, recoverable=False)
+            failure = _misfit(f"What {meant.name} gives does not fit its result_schema", violations)
+            evidence = {**failure.evidence, "steps": list(result.steps)}
+            raise RuntimeFailure("invalid_result", failure.message, evidence, recoverable=False)
 
     def _validator(self, name: str, schema: JsonObject, asserts_formats: bool = False) -> Validator:
         validator = self._validators.get(name)
@@ -1283,28 +1255,30 @@ class Bridge:
         ):
             return await runtime.carry_out(call)
         self._gates.set_status(self.door.published().status)
-        trace = _new_trace()
-        run = self._gated[trace] = GatedRun(lambda: runtime.carry_out(call))
+        done: ToolResult | RuntimeFailure | None = None
+
+        async def work() -> Result:
+            nonlocal done
+            try:
+                done = await runtime.carry_out(call)
+            except RuntimeFailure as failure:
+                done = failure
+                return HandlerFailed(failure.message)
+            return Outcome(b"{}", {})
+
+        trace = secrets.token_hex(16)
+        self._gated[trace] = work
         inner = InnerCall(action, meant.arguments, call.members, trace, invoker=self._gates)
         session = runtime.session if isinstance(runtime, SiteRuntime) else None
         try:
             result, _ = await self._inner.send(inner, site, None, session)
         finally:
             del self._gated[trace]
-        if run.failure is not None:
-            raise run.failure
+        if isinstance(done, RuntimeFailure):
+            raise done
         if isinstance(result, Problem):
             raise failure_of(result.status, self._describe(result)) from result
-        return run.result or ToolResult(result.output)
-
-    async def _run_gated(self, call: Call) -> Result:
-        run = self._gated[call.request_id]
-        try:
-            run.result = await run.work()
-        except RuntimeFailure as failure:
-            run.failure = failure
-            return HandlerFailed(failure.message)
-        return Outcome(b"{}", {})
+        return done or ToolResult(result.output)
 
     async def answer_tool(self, call: Call) -> Result:
         """Carry out `actions.site` for a caller of another door. Returns a Problem where it fails."""
@@ -1401,7 +1375,7 @@ class BridgeConnection(SocketConnection):
                 runtime = self._bridge.register(self, item)
                 self.owner.agents.discard(self)
                 if runtime.runtime is not None:
-                    self._pending.start(self._prepare(runtime), "awp_publish bridge page")
+                    self._pending.start(self._ask_page(runtime, has_events=False), "awp_publish bridge page")
             else:
                 self._take_from_runtime(kind, item)
         except RuntimeFailure as failure:
@@ -1414,8 +1388,7 @@ class BridgeConnection(SocketConnection):
             runtime_id = next(iter(self.runtimes), "") if len(self.runtimes) == 1 else ""
         elif kind == "action_error" and item.get("runtime_id") is None:
             read_error(item)
-            self._bridge.dropped += 1  # of no runtime and of no call: nobody to tell
-            return
+            return  # of no runtime and of no call: nobody to tell
         else:
             runtime_id = require_text(item, "runtime_id")
         runtime = self.runtimes.get(runtime_id)
@@ -1424,9 +1397,7 @@ class BridgeConnection(SocketConnection):
             failure = read_error(item) if kind == "action_error" else None
             if kind == "action_call_output" and "output" not in item:
                 raise invalid("Missing required member: output", member="output")
-            if runtime is None or call_id is None:
-                self._bridge.dropped += 1
-            else:
+            if runtime is not None and call_id is not None:
                 runtime.take_answer(call_id, item, failure)
             return
         if runtime is None:
@@ -1439,9 +1410,8 @@ class BridgeConnection(SocketConnection):
                     raise invalid(f"{name} must be a list.", member=name)
             read_text(item, "observed_at")
             runtime.url = url or runtime.url
-            runtime.states, runtime.attachments = item.get("states"), item.get("attachments")
             if runtime.runtime is not None and item.get("events"):
-                self._pending.start(self._forward_events(runtime), "awp_publish bridge events")
+                self._pending.start(self._ask_page(runtime, has_events=True), "awp_publish bridge events")
             progress, call = item.get("call"), runtime.current
             if isinstance(progress, dict) and call is not None and isinstance(step := progress.get("step_id"), str):
                 call.step_id = step[:MAX_ID]
@@ -1484,23 +1454,15 @@ class BridgeConnection(SocketConnection):
             mine = during is not None and during[1] is agent
             agent.post({**told, "previous_call_id": during[0]} if mine and during is not None else told)
 
-    async def _prepare(self, runtime: PairedRuntime) -> None:
-        """Have a page of our script listen to what the map declares, and put there what it attaches."""
+    async def _ask_page(self, runtime: PairedRuntime, *, has_events: bool) -> None:
+        """Have a page of our script listen and attach as the map says, or forward the events that it has."""
         assert runtime.runtime is not None
-        try:
-            status = await runtime.runtime.status()
-            runtime.states, runtime.attachments = status.get("states"), status.get("attachments")
-        except (RuntimeFailure, PrimitiveError):  # the page has gone again; its next one says when it is ready
-            return
-
-    async def _forward_events(self, runtime: PairedRuntime) -> None:
-        """Ask a page of our script for its events, and forward those that fit what the map declares."""
-        assert runtime.runtime is not None
-        try:
+        with suppress(RuntimeFailure, PrimitiveError):  # the page has gone again; its next one says when it is ready
+            if not has_events:
+                await runtime.runtime.status()
+                return
             for event in await runtime.runtime.signals():
                 self._tell_event(runtime, event)
-        except (RuntimeFailure, PrimitiveError):
-            return
 
     # --- As an agent ---
 
@@ -1537,8 +1499,18 @@ class BridgeConnection(SocketConnection):
         self._pending.start(self._answer(call, selectors, fingerprint), f"awp_publish bridge {name[:50]}")
 
     async def _answer(self, call: BridgeCall, selectors: Selectors, fingerprint: bytes) -> None:
+        runtime: ReachableRuntime | None = None
         try:
-            item = await self._carry_out(call, selectors)
+            try:
+                runtime, result = await self._bridge.dispatch(self.owner, call, selectors, self._site)
+            except RuntimeFailure as failure:
+                item = error_item(failure, call.call_id)
+            else:
+                if isinstance(runtime, PairedRuntime):
+                    runtime.last = call.call_id, self
+                told = {"type": "action_call_output", "call_id": call.call_id, "runtime_id": runtime.id}
+                item = {**told, "output": result.output, **({"headers": call.headers} if call.headers else {})}
+                item |= {"steps": list(result.steps)} if result.steps else {}
             answer = write_item(item)
             is_secret = self._bridge.gives_once(call, item)
             self.owner.remember(call.call_id, fingerprint, None if is_secret else answer)
@@ -1546,24 +1518,6 @@ class BridgeConnection(SocketConnection):
             self.owner.running.discard(call.call_id)
             self._calls -= 1
         await self._write_text(answer)
-
-    async def _carry_out(self, call: BridgeCall, selectors: Selectors) -> JsonObject:
-        runtime: ReachableRuntime | None = None
-        try:
-            runtime, result = await self._bridge.dispatch(self.owner, call, selectors, self._site)
-        except RuntimeFailure as failure:
-            return error_item(failure, call.call_id)
-        finally:
-            if isinstance(runtime, PairedRuntime):
-                runtime.last = call.call_id, self
-        answer: dict[str, object] = {
-            "type": "action_call_output",
-            "call_id": call.call_id,
-            "runtime_id": runtime.id,
-            "output": result.output,
-        }
-        answer |= {"headers": call.headers} if call.headers else {}
-        return answer | ({"steps": list(result.steps)} if result.steps else {})
 
 
 def _by_name(listed: object) -> dict[str, JsonObject]:
@@ -1583,9 +1537,8 @@ def _agent_of(handled: HandlerCall) -> JsonObject:
     return named | ({"operation": operation} if operation is not None else {})
 
 
-def _told(errors: Sequence[Mapping[str, str]]) -> str:
-    return "; ".join(f"{one['pointer'] or 'they'} {one['detail']}" for one in errors[:5])
-
-
-def _new_trace() -> str:
-    return secrets.token_hex(16)
+def _misfit(words: str, violations: Sequence[Violation]) -> RuntimeFailure:
+    """Return the refusal of what does not fit its schema."""
+    told = "; ".join(f"{one.pointer or 'they'} {one.detail}" for one in violations[:5])
+    errors = [{"pointer": one.pointer, "detail": one.detail} for one in violations]
+    return invalid(f"{words}: {told}", errors=errors)

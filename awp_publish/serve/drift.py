@@ -325,7 +325,7 @@ class _Inspection:
         runtime = Runtime(self.map, live)
         read = await live.extract(_ATTRIBUTES)
         records: Mapping[str, object] = read.records
-        self.links += [urljoin(live.url, str(one.get("href"))) for one in _records(records, "links")]
+        self.links += [urljoin(live.url, str(one.get("href"))) for one in rules.objects(records, "links")]
         current = await self.observe(page, runtime)
         for name, locator in page.locators.items():
             if name in ("done",) or name.endswith("_done"):  # what comes after the form is sent
@@ -430,7 +430,7 @@ class _Inspection:
 
     def compare_attributes(self, page: Page, records: Mapping[str, object]) -> None:
         known = {action.id: action for action in self.catalog.actions}
-        for one in _records(records, "actions"):
+        for one in rules.objects(records, "actions"):
             for style in ("awas", "ai"):
                 name = one.get(style)
                 if not isinstance(name, str):
@@ -452,7 +452,7 @@ class _Inspection:
                     self.note(
                         "drift-attribute", page.path, f"action {name}", message, {"page": given, "manifest": declared}
                     )
-        for one in _records(records, "params"):
+        for one in rules.objects(records, "params"):
             name, owner = one.get("awas") or one.get("ai"), one.get("of_awas") or one.get("of_ai")
             action = known.get(str(owner))
             properties = action.inputs.get("properties") if action is not None else None
@@ -467,13 +467,13 @@ class _Inspection:
             for action in self.catalog.actions
             if action.target is not None
         }
-        for form in _records(records, "forms"):
+        for form in rules.objects(records, "forms"):
             method = str(form.get("method") or "get").upper()
             path = urlsplit(urljoin(url, str(form.get("action") or url))).path
             action = by_route.get((method, path))
             if action is None:
                 continue
-            controls = {str(one["name"]): one for one in _records(form, "controls") if one.get("name")}
+            controls = {str(one["name"]): one for one in rules.objects(form, "controls") if one.get("name")}
             evidence: JsonObject = {"form": {"method": method, "path": path}, "controls": list(controls.values())}
             if action.id not in page.actions and action.id in self.declared:
                 continue  # a form that stands on every page is declared on one
@@ -547,11 +547,6 @@ class _Inspection:
 
 
 _UNSEEN: Final = frozenset(("drift-unvisited", "drift-page"))
-
-
-def _records(owner: Mapping[str, object], name: str) -> Sequence[Mapping[str, object]]:
-    found = owner.get(name)
-    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
 
 
 def _example(schema: JsonObject) -> dict[str, object]:
