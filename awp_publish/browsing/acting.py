@@ -182,7 +182,7 @@ def _nearest(place: Place, compiled: Compiled) -> ResolvedTarget | None:
         mapped = parent_of(mapped)
     if not mapped:
         mapped = place = compiled.last_inside.get(place, "")
-    element = compiled.element(compiled.elements.get(mapped))
+    element = compiled.by_id.get(compiled.elements.get(mapped, ""))
     return None if element is None else ResolvedTarget(element, place, _SELECTOR)
 
 

@@ -106,7 +106,7 @@ def _render_elements(
             attributes.update((name, value) for name, value in given.items() if value is not None)
             if state.selected is not None:
                 # Of a long list a small budget shows a part: what it showed stays, and what is chosen is shown.
-                whole: Mapping[str, Any] = compiled.element(element["id"]) or {}
+                whole: Mapping[str, Any] = compiled.by_id.get(element["id"], {})
                 shown = {_identity(option) for option in attributes.get("options", ())}
                 attributes["options"] = [
                     {**dict(_identity(option)), **({"selected": True} if number in state.selected else {})}

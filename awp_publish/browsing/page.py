@@ -7,6 +7,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from hashlib import blake2b
 from threading import Lock
 from typing import Final, TypeAlias
@@ -160,7 +161,7 @@ def header_of(headers: Sequence[tuple[str, str]], name: str) -> str:
 # Sessions share them: many look at the same few pages. The cache is bounded, so idle sessions cost their bytes only.
 
 
-@dataclass(slots=True)
+@dataclass
 class Compiled:
     """A parsed page: its tree, and on demand its SOM in each budget and the parts that a browser acts with."""
 
@@ -168,10 +169,6 @@ class Compiled:
     html: bytes = field(repr=False)
     tree: Tree
     soms: dict[Budget, Som] = field(default_factory=dict)
-    _markup: Markup | None = None
-    _elements: dict[Place, str] | None = None
-    _by_id: dict[str, JsonObject] | None = None
-    _last_inside: dict[Place, Place] | None = None
 
     def som(self, budget: Budget) -> Som:
         """Return the page as its HTML says it. Shared: not to be changed."""
@@ -179,43 +176,37 @@ class Compiled:
             self.soms[budget] = compile_som(self.tree, self.url, budget)
         return self.soms[budget]
 
-    @property
+    @cached_property
     def markup(self) -> Markup:
         """Controls, forms and labels."""
-        if self._markup is None:
-            self._markup = read_markup(self.tree)
-        return self._markup
+        return read_markup(self.tree)
 
-    @property
+    @cached_property
     def elements(self) -> dict[Place, str]:
         """The id of the SOM element that was made of what is at a place, in the full budget; the last place first."""
-        if self._elements is None:
-            places = self.som(Budget.FULL).places
-            self._elements = {places[element_id]: element_id for element_id in reversed(list(places))}
-        return self._elements
+        places = self.som(Budget.FULL).places
+        return {places[element_id]: element_id for element_id in reversed(list(places))}
 
-    @property
+    @cached_property
     def last_inside(self) -> dict[Place, Place]:
         """The place of the last element inside of a place, for every place that has one."""
-        if self._last_inside is None:
-            self._last_inside = {}
-            for place in self.elements:
-                outer = parent_of(place)
-                while outer and outer not in self._last_inside:
-                    self._last_inside[outer] = place
-                    outer = parent_of(outer)
-        return self._last_inside
+        found: dict[Place, Place] = {}
+        for place in self.elements:
+            outer = parent_of(place)
+            while outer and outer not in found:
+                found[outer] = place
+                outer = parent_of(outer)
+        return found
 
-    def element(self, element_id: str | None) -> JsonObject | None:
-        """Return the element of an id in the full budget."""
-        if self._by_id is None:
-            self._by_id = {str(element["id"]): element for element in elements_of(self.som(Budget.FULL).document)}
-        return None if element_id is None else self._by_id.get(element_id)
+    @cached_property
+    def by_id(self) -> dict[str, JsonObject]:
+        """The elements by id, in the full budget."""
+        return {str(element["id"]): element for element in elements_of(self.som(Budget.FULL).document)}
 
     def label_of(self, element_id: str | None) -> str | None:
         """Return the label that people see of an element, else its text."""
-        found = self.element(element_id)
-        label = None if found is None else found.get("label") or found.get("text")
+        found = self.by_id.get(element_id or "", {})
+        label = found.get("label") or found.get("text")
         return None if label is None else str(label)
 
 

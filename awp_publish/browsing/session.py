@@ -369,21 +369,14 @@ class Session:
             clock,
             PageCache() if cache is None else cache,
         )
-        for name, value, pattern in (("user_agent", self.user_agent, _USER_AGENT), ("locale", self.locale, _LOCALE)):
+        for name, value, pattern in (
+            ("user_agent", self.browser.user_agent, _USER_AGENT),
+            ("locale", self.browser.locale, _LOCALE),
+        ):
             if pattern.fullmatch(value) is None:
                 refuse(f"Invalid param: {name} cannot be sent in a header", param=name)
         self._tabs = {FIRST_PAGE: Tab(FIRST_PAGE, self.browser)}
         self._opened = 1
-
-    @property
-    def user_agent(self) -> str:
-        """The name that the session gives itself."""
-        return self.browser.user_agent
-
-    @property
-    def locale(self) -> str:
-        """The preferred language, as `en-US`."""
-        return self.browser.locale
 
     @property
     def url(self) -> str | None:
@@ -394,11 +387,6 @@ class Session:
     def tabs(self) -> Mapping[str, Tab]:
         """The open pages by id, oldest first."""
         return self._tabs
-
-    @property
-    def page_count(self) -> int:
-        """The number of open pages."""
-        return len(self._tabs)
 
     def tab(self, page_id: str | None = None) -> Tab:
         """Return a page by its id; without one the oldest that is open. NOT_FOUND where there is none."""
@@ -433,8 +421,8 @@ class Session:
             pages.append({"entries": entries, "index": tab.history.position})
         return {
             "format": FORMAT,
-            "user_agent": self.user_agent,
-            "locale": self.locale,
+            "user_agent": self.browser.user_agent,
+            "locale": self.browser.locale,
             "cookies": [_describe_cookie(cookie) for cookie in self.browser.jar],
             "pages": pages,
         }

@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -18,8 +18,8 @@ import orjson
 from awp_publish.browsing.acting import RESERVED
 from awp_publish.browsing.errors import AwpError, missing, refuse
 from awp_publish.browsing.session import METHODS, Session
-from awp_publish.events import Events, logs_for, read_cursor, write_cursor
-from awp_publish.model import DEFAULT_OPERATION, Catalog, Door, JsonObject, Paths, seconds_of
+from awp_publish.events import logs_for, read_cursor, write_cursor
+from awp_publish.model import DEFAULT_OPERATION, Door, JsonObject, Paths
 from awp_publish.policy.call import Principal, Signed
 from awp_publish.policy.guard import read_key
 from awp_publish.policy.tokens import Expired, NotOurs, Tokens
@@ -44,6 +44,7 @@ from awp_publish.serve.awp.messages import (
 )
 from awp_publish.serve.awp.sessions import (
     EXPORT_LIFETIME,
+    PAGE_BYTES,
     RESUME_WITHIN,
     SWEEP_INTERVAL,
     VERSION,
@@ -62,7 +63,6 @@ from awp_publish.serve.doors import DoorContext, LiveDoor
 from awp_publish.serve.endpoint import ProblemRenderer
 from awp_publish.serve.http import Receive, Reply, Scope, Send, read_fields, send_reply
 from awp_publish.serve.lifespan import OwnedTasks
-from awp_publish.serve.sessions import CookieSessions
 from awp_publish.serve.site_client import INNER_CALL, InnerCall, InnerCalls, SiteClient, drive, has_large_page
 from awp_publish.serve.sockets import GOING_AWAY, PLAIN, CloseReason, SocketConnection, SocketGate, own_urls
 
@@ -231,25 +231,11 @@ WAITS: Final = ("dom_content_loaded", "load", "network_idle", "som_stable")
 """Draft, Page Lifecycle. Without JavaScript a page that has come is all of these."""
 
 
-@dataclass(frozen=True, slots=True)
-class AwpService:
-    """What all connections share. `max_seconds` is the most that anything may take."""
-
-    catalog: Catalog
-    sessions: Sessions
-    callers: AwpCallers
-    skills: AwpSkills
-    exports: Tokens
-    events: Events
-    max_seconds: float
-    session_ids: CookieSessions | None
-
-
 class AwpClient:
     """One client: who it is since its handshake, and what it asks for. `events` follow the next response."""
 
-    def __init__(self, service: AwpService, site: SiteClient) -> None:
-        self.service = service
+    def __init__(self, door: "AwpDoor", site: SiteClient) -> None:
+        self.door = door
         self.identity: Identity | None = None
         self.events: list[JsonObject] = []
         self.followed: dict[str, str | None] = {}
@@ -262,7 +248,7 @@ class AwpClient:
         """By idempotency key, the method that it was used for."""
         self._challenge = new_challenge()
         # Calls of skills on one connection have one session, unless they name a session of pages.
-        self._conversation = service.session_ids.new_id() if service.session_ids is not None else None
+        self._conversation = door.session_ids.new_id() if door.session_ids is not None else None
 
     async def answer(self, request: AwpRequest) -> JsonObject:
         """Return the result of a request. Raises AwpError, Problem."""
@@ -308,7 +294,7 @@ class AwpClient:
         wanted = read_milliseconds(request.params, "timeout_ms", read_milliseconds(wait or {}, "timeout_ms", 0.0))
         opened = self._find(identity, request)
         page = self._page_of(opened, request) if self._is_concurrent else None
-        session, seconds = opened.session, min(self.service.max_seconds, wanted or opened.timeout)
+        session, seconds = opened.session, min(self.door.max_seconds, wanted or opened.timeout)
 
         async def run() -> JsonObject:
             cursors: Mapping[str, int] = {}
@@ -323,13 +309,13 @@ class AwpClient:
         async with opened.turns.take(page):
             self._check_open(opened)
             result = await opened.answers.answer_once(request, run, is_safe=name in SAFE)
-            self.service.sessions.touch(opened)
+            self.door.sessions.touch(opened)
             return result
 
     async def _greet(self, request: AwpRequest) -> JsonObject:
         """Answer the handshake. It may be sent again: by the same caller, or by one who was nobody before."""
-        service, before = self.service, self.identity
-        ids = frozenset(one.id for one in service.catalog.events)
+        door, before = self.door, self.identity
+        ids = frozenset(one.id for one in door.catalog.events)
         hello = read_hello(request.params, is_packed=request.is_packed, known=ids)
         auth, challenge = request.params.get("auth"), self._challenge
         if auth is None and before is not None:
@@ -337,18 +323,18 @@ class AwpClient:
         else:
             self._challenge = new_challenge()
             try:
-                identity = await service.callers.identify(self._site.scope, auth, challenge)
+                identity = await door.callers.identify(self._site.scope, auth, challenge)
             except Problem as problem:
-                error = service.skills.refusal(problem, request.trace)
+                error = door.skills.refusal(problem, request.trace)
                 raise AwpError(error.code, error.message, {**error.details, **self._to_sign()}) from problem
-            if service.sessions.browsing.auth_required and identity.principal is None:
-                details = {"methods": service.callers.methods, **self._to_sign()}
+            if door.sessions.browsing.auth_required and identity.principal is None:
+                details = {"methods": door.callers.methods, **self._to_sign()}
                 raise AwpError("PERMISSION_DENIED", "This site asks who is browsing.", details)
-            if before is not None and before.id != identity.id and (before.id or any(service.sessions.of(self))):
+            if before is not None and before.id != identity.id and (before.id or any(door.sessions.of(self))):
                 words = "This connection belongs to another caller, or has sessions."
                 raise AwpError("CONFLICT", words, {"method": HELLO})
             self.identity = identity
-        events = [one for one in ids if service.events.find(one, identity.principal) is not None]
+        events = [one for one in ids if door.events.find(one, identity.principal) is not None]
         hello = replace(hello, events=hello.events.intersection({MUTATION, *events}))
         self._wanted, self._is_concurrent = hello.events, hello.concurrency
         self.followed = {one: hello.cursors.get(one) for one in hello.events - {MUTATION}}
@@ -356,23 +342,23 @@ class AwpClient:
             "method": identity.method,
             "principal": identity.id or None,
             "scopes": sorted(identity.scopes),
-            "methods": service.callers.methods,
+            "methods": door.callers.methods,
             **self._to_sign(),
         }
-        return render_hello(service.catalog, service.sessions, hello, described, sorted(events))
+        return render_hello(door.catalog, door.sessions, hello, described, sorted(events))
 
     def _to_sign(self) -> JsonObject:
         """Return the challenge for the next attempt, which a refusal carries too."""
-        return {"challenge": self._challenge} if "auth.hmac" in self.service.callers.methods else {}
+        return {"challenge": self._challenge} if "auth.hmac" in self.door.callers.methods else {}
 
     def leave(self) -> None:
         """Have the sessions of a connection that is gone wait for another."""
-        self.service.sessions.release(self)
+        self.door.sessions.release(self)
 
     # --- Sessions ---
 
     def _find(self, caller: Identity, request: AwpRequest) -> OpenSession:
-        return self.service.sessions.find(self, caller.id, _read_session_id(request))
+        return self.door.sessions.find(self, caller.id, _read_session_id(request))
 
     def _page_of(self, opened: OpenSession, request: AwpRequest) -> str | None:
         """Return the page that a request is about alone. None for one about the session, or about any of its pages."""
@@ -390,7 +376,7 @@ class AwpClient:
             raise not_found(opened.id)
 
     def _describe(self, opened: OpenSession) -> JsonObject:
-        sessions = self.service.sessions
+        sessions = self.door.sessions
         times = {
             "ttl_ms": opened.ttl_ms,
             "timeout_ms": round(opened.timeout * 1000),
@@ -424,8 +410,8 @@ class AwpClient:
                 if isinstance(profile, dict) and profile.get(name) not in (None, "none"):
                     words = "No browser is impersonated: pages are asked for under the session's own user agent."
                     raise AwpError("UNSUPPORTED", words, {"param": f"profile.{name}"})
-            service, address = self.service, self._site.address
-            return self._describe(service.sessions.create(self, caller.id, params, service.max_seconds, address))
+            door, address = self.door, self._site.address
+            return self._describe(door.sessions.create(self, caller.id, params, door.max_seconds, address))
 
         return await self._answers.answer_once(request, run)
 
@@ -434,12 +420,12 @@ class AwpClient:
         opened = self._find(caller, request)
         async with opened.turns.take():
             self._check_open(opened)
-            self.service.sessions.close(opened)
+            self.door.sessions.close(opened)
         return {"closed": True}
 
     async def list_sessions(self, caller: Identity, request: AwpRequest) -> JsonObject:
         """Answer session.list: those of this connection."""
-        sessions = self.service.sessions
+        sessions = self.door.sessions
         listed = [sessions.summarise(opened) for opened in sessions.of(self)]
         return {"sessions": listed, "count": len(listed)}
 
@@ -448,36 +434,36 @@ class AwpClient:
         session_id, token = _read_session_id(request), request.params.get("resume_token")
         if not isinstance(token, str):
             raise missing("resume_token")
-        opened = self.service.sessions.resume(self, caller.id, session_id, token)
-        return {**self._describe(opened), **self.service.sessions.summarise(opened)}
+        opened = self.door.sessions.resume(self, caller.id, session_id, token)
+        return {**self._describe(opened), **self.door.sessions.summarise(opened)}
 
     async def export_session(self, caller: Identity, request: AwpRequest) -> JsonObject:
         """Answer session.export: all that is worth carrying, signed for this caller."""
         opened = self._find(caller, request)
         async with opened.turns.take():
             self._check_open(opened)
-            state, expires = self.service.exports.write({"p": caller.id, "s": opened.session.export()})
+            state, expires = self.door.exports.write({"p": caller.id, "s": opened.session.export()})
         return {"session_id": opened.id, "state": state, "expires_at": int(expires)}
 
     async def import_session(self, caller: Identity, request: AwpRequest) -> JsonObject:
         """Answer session.import: a new session like the one that was exported, in this process or another."""
-        service, params = self.service, request.params
+        door, params = self.door, request.params
 
         async def run() -> JsonObject:
             state = params.get("state")
             if not isinstance(state, str):
                 raise missing("state")
             try:
-                facts = service.exports.read(state)
+                facts = door.exports.read(state)
             except NotOurs:
                 refuse("The state is not an export of this site.", param="state")
             except Expired:
                 refuse("The state has expired.", param="state")
             if facts.get("p") != caller.id:
                 raise AwpError("PERMISSION_DENIED", "The state was exported for another caller.", {"param": "state"})
-            exported, limit, address = facts.get("s"), service.max_seconds, self._site.address
-            opened = service.sessions.restore(self, caller.id, exported, params, limit, address)
-            return {**self._describe(opened), **service.sessions.summarise(opened)}
+            exported, limit, address = facts.get("s"), door.max_seconds, self._site.address
+            opened = door.sessions.restore(self, caller.id, exported, params, limit, address)
+            return {**self._describe(opened), **door.sessions.summarise(opened)}
 
         return await self._answers.answer_once(request, run)
 
@@ -485,18 +471,18 @@ class AwpClient:
 
     async def list_skills(self, caller: Identity, request: AwpRequest) -> JsonObject:
         """Answer skills.list."""
-        return self.service.skills.list(caller.principal)
+        return self.door.skills.list(caller.principal)
 
     async def invoke_skill(self, caller: Identity, request: AwpRequest) -> JsonObject:
         """Answer skills.invoke: in a session, whose cookies the call has, or without one."""
         opened = self._find(caller, request) if request.params.get("session_id") is not None else None
-        call = self.service.skills.read(request, caller.signed)
+        call = self.door.skills.read(request, caller.signed)
         call.conversation = self._conversation
         if call.action.idempotency is not None:
             request = replace(request, key=None)  # the action's own gate knows what its keys mean
         session = opened.session if opened is not None else None
-        run = partial(self.service.skills.invoke, call, self._site, caller, session)
-        redact = self.service.skills.answer_redactors.get(call.action.id)
+        run = partial(self.door.skills.invoke, call, self._site, caller, session)
+        redact = self.door.skills.answer_redactors.get(call.action.id)
         if opened is None:
             return await self._answers.answer_once(request, run, redact)
         async with opened.turns.take():
@@ -557,7 +543,7 @@ class Connection(SocketConnection):
     no_handshake = _NO_HANDSHAKE
 
     def __init__(self, client: AwpClient, receive: Receive, send: Send, max_bytes: int, idle: float) -> None:
-        super().__init__(receive, send, max_bytes, idle, client.service.sessions.browsing.messages_per_second)
+        super().__init__(receive, send, max_bytes, idle, client.door.sessions.browsing.messages_per_second)
         self._client = client
         self._telling: list[asyncio.Task[None]] = []
 
@@ -604,7 +590,7 @@ class Connection(SocketConnection):
         except AwpError as error:
             message = make_error(request.id, error, trace)
         except Problem as problem:
-            message = make_error(request.id, error_of(problem, self._client.service.skills.renderer, trace), trace)
+            message = make_error(request.id, error_of(problem, self._client.door.skills.renderer, trace), trace)
         except Exception:
             logger.exception("the AWP door failed (request_id=%s)", trace)
             message = _failure(request.id, trace)
@@ -615,7 +601,7 @@ class Connection(SocketConnection):
 
     async def _tell(self, name: str, cursor: str | None, *, is_packed: bool) -> None:
         """Tell a client of an event of the site as it happens."""
-        identity, events = self._client.identity, self._client.service.events
+        identity, events = self._client.identity, self._client.door.events
         caller = identity.principal if identity is not None else None
         event = events.find(name, caller)
         if event is None:
@@ -666,22 +652,17 @@ def open_door(context: DoorContext) -> LiveDoor:
 
 
 class AwpDoor:
-    """Accepts WebSockets, and owns what outlives one of them."""
+    """Accepts WebSockets, and has what all connections share. `max_seconds` is the most that anything may take."""
 
-    def __init__(self, door: DoorContext) -> None:
-        settings, catalog, browsing = door.settings, door.catalog, door.settings.browsing
-        self._door = door
-        self._service = AwpService(
-            catalog,
-            Sessions(browsing, own_urls(door)),
-            AwpCallers(door),
-            AwpSkills(door),
-            Tokens(door.keys, f"awp_session:{settings.namespace}", EXPORT_LIFETIME),
-            door.site.events,
-            settings.timeout,
-            door.sessions,
-        )
-        self._gate = SocketGate(door, PROTOCOL, catalog.paths.awp, self._service.skills.renderer)
+    def __init__(self, context: DoorContext) -> None:
+        settings, self.catalog = context.settings, context.catalog
+        self.sessions = Sessions(settings.browsing, own_urls(context))
+        self.callers, self.skills = AwpCallers(context), AwpSkills(context)
+        self.exports = Tokens(context.keys, f"awp_session:{settings.namespace}", EXPORT_LIFETIME)
+        self.events, self.session_ids = context.site.events, context.sessions
+        self.max_seconds = settings.timeout
+        self._context = context
+        self._gate = SocketGate(context, PROTOCOL, self.catalog.paths.awp, self.skills.renderer)
         self._tasks = OwnedTasks()
         self._connections: set[Connection] = set()
 
@@ -689,12 +670,10 @@ class AwpDoor:
         """Serve one WebSocket, from its handshake (RFC 6455 section 4) to its end."""
         if not await self._gate.accept(scope, receive, send, SUBPROTOCOLS):
             return
-        door, service, fields = self._door, self._service, read_fields(scope["headers"])
-        address = client_address(scope, fields, door.admission.trusted_proxies)
-        app, prefix, max_page = door.entrance(scope), service.catalog.prefix, service.sessions.max_page
-        client = AwpClient(service, SiteClient(app, scope, prefix, max_page, self._tasks, address))
-        idle = float(seconds_of(service.sessions.browsing.idle))
-        connection = Connection(client, receive, send, door.admission.max_body_bytes, idle)
+        admission, app = self._context.admission, self._context.entrance(scope)
+        address = client_address(scope, read_fields(scope["headers"]), admission.trusted_proxies)
+        site = SiteClient(app, scope, self.catalog.prefix, PAGE_BYTES, self._tasks, address)
+        connection = Connection(AwpClient(self, site), receive, send, admission.max_body_bytes, self.sessions.idle)
         self._connections.add(connection)
         try:
             await connection.serve()
@@ -705,7 +684,7 @@ class AwpDoor:
         """Answer a request that carries a call of skills.invoke through the application; any other has to upgrade."""
         inner_call = scope.get(INNER_CALL)
         if isinstance(inner_call, InnerCall):
-            await self._service.skills.calls.answer(inner_call, scope, receive, send)
+            await self.skills.calls.answer(inner_call, scope, receive, send)
         else:
             await send_reply(_UPGRADE, send)
 
@@ -716,7 +695,7 @@ class AwpDoor:
         async def sweep() -> None:
             while True:
                 await asyncio.sleep(SWEEP_INTERVAL)
-                self._service.sessions.sweep()
+                self.sessions.sweep()
 
         sweeping = asyncio.create_task(sweep(), name="awp_publish sessions")
         try:
@@ -725,6 +704,6 @@ class AwpDoor:
             sweeping.cancel()
             for connection in tuple(self._connections):
                 connection.close(GOING_AWAY)
-            self._service.sessions.clear()
+            self.sessions.clear()
             await asyncio.wait({sweeping})
             await self._tasks.cancel()

@@ -233,7 +233,7 @@ def render_hello(
     features: object = [*FEATURES, *(["skills.invoke"] if has_skills else [])]
     if hello.is_draft:
         features = {
-            "som": {"snapshot": True, "mutation": True, "formats": list(FORMATS), "max_bytes": sessions.max_page},
+            "som": {"snapshot": True, "mutation": True, "formats": list(FORMATS), "max_bytes": PAGE_BYTES},
             "skills": {"invoke": has_skills, "registry": True},
             "network": {"proxy": False, "profiles": []},
             "limits": limits,
@@ -306,6 +306,7 @@ class Turns:
             mine[1].set()
 
 
+@dataclass(slots=True, eq=False)
 class OpenSession:
     """A session and what the door knows of it. `owner` is the connection that has it, None after that is gone.
 
@@ -314,43 +315,27 @@ class OpenSession:
     reads and changes what the pages share, under `stepping`.
     """
 
-    __slots__ = (
-        "address",
-        "answers",
-        "created",
-        "expires",
-        "is_open",
-        "last_used",
-        "owner",
-        "principal",
-        "session",
-        "stepping",
-        "timeout",
-        "token",
-        "ttl_ms",
-        "turns",
-    )
-
-    def __init__(
-        self, session: Session, owner: object, principal: str, address: str, timeout: float, now: float, expires: float
-    ) -> None:
-        self.session = session
-        self.owner: object | None = owner
-        self.principal = principal
-        self.address = address
-        self.timeout = timeout
-        self.created = self.last_used = now
-        self.expires = expires
-        self.ttl_ms = round((expires - now) * 1000)
-        self.token = secrets.token_urlsafe(24)
-        self.turns = Turns()
-        self.stepping = asyncio.Lock()
-        self.answers = AnswerCache()
-        self.is_open = True
+    session: Session
+    owner: object | None
+    principal: str
+    address: str
+    timeout: float
+    created: float
+    last_used: float
+    expires: float
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+    turns: Turns = field(default_factory=Turns)
+    stepping: asyncio.Lock = field(default_factory=asyncio.Lock)
+    answers: AnswerCache = field(default_factory=AnswerCache)
+    is_open: bool = True
 
     @property
     def id(self) -> str:
         return self.session.id
+
+    @property
+    def ttl_ms(self) -> int:
+        return round((self.expires - self.created) * 1000)
 
 
 class Sessions:
@@ -370,11 +355,6 @@ class Sessions:
 
     def __len__(self) -> int:
         return len(self._open)
-
-    @property
-    def max_page(self) -> int:
-        """The largest page, in bytes."""
-        return PAGE_BYTES
 
     def describe_limits(self) -> JsonObject:
         """Return what the handshake tells of the limits."""
@@ -422,7 +402,7 @@ class Sessions:
         now = self._clock()
         lifetime = min(LIFETIME, read_milliseconds(params, "ttl_ms", LIFETIME))
         timeout = min(max_seconds, read_milliseconds(params, "timeout_ms", max_seconds))
-        opened = OpenSession(session, owner, principal, address, timeout, now, now + lifetime)
+        opened = OpenSession(session, owner, principal, address, timeout, now, now, now + lifetime)
         self._open[opened.id] = opened
         return opened
 
@@ -494,7 +474,7 @@ class Sessions:
         return {
             "session_id": opened.id,
             "url": opened.session.url,
-            "page_count": opened.session.page_count,
+            "page_count": len(opened.session.tabs),
             "uptime_ms": round((self._clock() - opened.created) * 1000),
         }
 
