@@ -106,12 +106,6 @@ def summaries_of(projection: JsonObject) -> list[str]:
     return [name for name in named if isinstance(name, str)]
 
 
-def projection_fits(projection: JsonObject, url: str) -> bool:
-    """Say whether an address is in the scope of a projection."""
-    wanted = rules.part(projection, "scope").get("url_matches")
-    return not wanted or rules.url_fits({"url_matches": wanted}, url)
-
-
 def _evaluated(text: object, document: Mapping[str, object], max_bytes: int, code: str) -> object:
     """Return the value of an expression, a slot or bare; an undefined one is None. Raises ProjectionError."""
     try:
@@ -318,16 +312,6 @@ def verify(postcondition: JsonObject, state: object, arguments: object) -> str |
         return None
     message = postcondition.get("failure_message")
     return message if isinstance(message, str) else "The state of the page is not the one that the action leads to."
-
-
-def postconditions_of(projections: Sequence[JsonObject], tool: str) -> list[tuple[str, JsonObject]]:
-    """Return the postconditions that projections have for a tool, each with the name of the projection to read."""
-    found = []
-    for projection in projections:
-        condition = rules.part(projection, "postconditions").get(tool)
-        if isinstance(condition, Mapping):
-            found.append((str(condition.get("projection") or projection.get("name")), condition))
-    return found
 
 
 Code: TypeAlias = Literal[
@@ -542,20 +526,11 @@ class Runtime:
         self._snapshots: dict[str, Snapshot] = {}
         self._installed: set[str] = set()
         self._listening: frozenset[str] = frozenset()
-        self._dropped = 0
-
-    @property
-    def is_ready(self) -> bool:
-        """False while the map is not valid: everything raises `runtime_not_ready` with the findings."""
-        return self.map.is_valid
-
-    @property
-    def dropped_events(self) -> int:
-        """The number of events that were not forwarded, for their payload does not fit."""
-        return self._dropped
+        self.dropped_events = 0
+        """Events that were not forwarded, for their payload does not fit."""
 
     def _require_ready(self) -> None:
-        if not self.is_ready:
+        if not self.map.is_valid:
             errors = [finding for finding in self.map.findings if finding.level == "error"]
             told = [{"check": one.check, "pointer": one.pointer, "message": one.message} for one in errors[:20]]
             message = f"The map of this page is not valid: {errors[0].message}"
@@ -621,7 +596,9 @@ class Runtime:
         """Return the projections whose scope fits the address; the first of a name counts."""
         found: dict[object, JsonObject] = {}
         for projection in self.map.objects("state_projections"):
-            if projection.get("name") not in self._hidden and projection_fits(projection, self.page.url):
+            scope = rules.part(projection, "scope").get("url_matches")
+            is_here = not scope or rules.url_fits({"url_matches": scope}, self.page.url)
+            if is_here and projection.get("name") not in self._hidden:
                 found.setdefault(projection.get("name"), projection)
         return list(found.values())
 
@@ -801,7 +778,7 @@ class Runtime:
                     except RuntimeFailure:  # nothing can be said to fit it
                         payload = None
                     if not isinstance(payload, Mapping) or (validator is not None and not validator.is_valid(payload)):
-                        self._dropped += 1
+                        self.dropped_events += 1
                         continue
                 forwarded.append(
                     {
@@ -1104,8 +1081,11 @@ class Runtime:
 
     async def _verify(self, tool: str, arguments: JsonObject, trace: Trace) -> None:
         """Hold the state after a tool to the postconditions that projections have for it. Raises RuntimeFailure."""
-        everywhere = [one for one in self.map.objects("state_projections") if one.get("name") not in self._hidden]
-        for name, condition in postconditions_of(everywhere, tool):
+        for projection in self.map.objects("state_projections"):
+            condition = rules.part(projection, "postconditions").get(tool)
+            if projection.get("name") in self._hidden or not isinstance(condition, Mapping):
+                continue
+            name = str(condition.get("projection") or projection.get("name"))
             try:
                 taken = await self._snapshot(name)
                 fault, code, evidence = verify(condition, taken.state, arguments), "state_postcondition_failed", {}

@@ -107,7 +107,21 @@ class ScriptPage:
         return [self._read(one) for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
     def _read(self, told: Mapping[str, object]) -> ScriptElement:
-        element = read_element(told)
+        """Read an element as the script describes it; what it does not say is nothing."""
+        node, box = Element(), told.get("box")
+        node.tag, node.children = str(told.get("tag", "")), ()
+        node.attributes = {str(name): str(value) for name, value in _object(told.get("attributes")).items()}
+        sides = [float(one) if isinstance(one, (int, float)) else 0.0 for one in (box if isinstance(box, list) else ())]
+        element = ScriptElement(
+            ref=str(told.get("ref", "")),
+            tag=node.tag,
+            roles=roles_of(node),
+            name=" ".join(str(told.get("name", "")).split()),
+            text=" ".join(str(told.get("text", "")).split()),
+            is_visible=told.get("visible") is True,
+            is_enabled=told.get("enabled") is not False,
+            box=Box(*sides) if len(sides) == 4 else Box(0, 0, 0, 0),
+        )
         if len(self._told) >= 10 * MAX_FOUND:
             self._told.clear()
         self._told[tuple(element.box.describe_centre().values())] = self._document  # type: ignore[index]
@@ -176,25 +190,6 @@ class ScriptPage:
             for one in (found if isinstance(found, list) else [])
             if isinstance(one, dict)
         ]
-
-
-def read_element(told: Mapping[str, object]) -> ScriptElement:
-    """Read an element as the script describes it; what it does not say is nothing."""
-    attributes = {str(name): str(value) for name, value in _object(told.get("attributes")).items()}
-    node = Element()
-    node.tag, node.attributes, node.children = str(told.get("tag", "")), attributes, ()
-    box = told.get("box")
-    sides = [float(side) if isinstance(side, (int, float)) else 0.0 for side in box] if isinstance(box, list) else []
-    return ScriptElement(
-        ref=str(told.get("ref", "")),
-        tag=str(told.get("tag", "")),
-        roles=roles_of(node),
-        name=" ".join(str(told.get("name", "")).split()),
-        text=" ".join(str(told.get("text", "")).split()),
-        is_visible=told.get("visible") is True,
-        is_enabled=told.get("enabled") is not False,
-        box=Box(*sides) if len(sides) == 4 else Box(0, 0, 0, 0),
-    )
 
 
 def _object(value: object) -> dict[str, object]:

@@ -74,22 +74,8 @@ def describe(element: FoundElement) -> JsonObject:
 
 def another_address(target: JsonObject) -> str:
     """Say that a target is on other pages than this one, and how to get to one of them."""
-    given = [target.get(name) for name in ("url_contains", "url_matches")]
-    listed = [one for part in given for one in (part if isinstance(part, list) else [part]) if isinstance(one, str)]
-    return f"The address is another. browser.navigate leads to one that fits {' or '.join(listed)}."
-
-
-def predicate_fault(target: object) -> str | None:
-    """Say what of a target cannot be used here, None for nothing."""
-    if not isinstance(target, Mapping):
-        return "A target is an object."
-    unsupported = [name for name in _UNSUPPORTED if name in target]
-    if unsupported:
-        return f"Targets with {', '.join(unsupported)} cannot be resolved here."
-    for name in (*_PREDICATES, "state"):
-        if name in target and not isinstance(target[name], str):
-            return f"{name} of a target is a text."
-    return None
+    wanted = " or ".join((*rules.texts(target, "url_contains"), *rules.texts(target, "url_matches")))
+    return f"The address is another. browser.navigate leads to one that fits {wanted}."
 
 
 async def locate(page: LivePage, target: Locator, *, attached: bool = False) -> Match:
@@ -99,16 +85,17 @@ async def locate(page: LivePage, target: Locator, *, attached: bool = False) -> 
     A target that has only an address is the page itself. The state of a target is the runtime's to diagnose. Raises
     PrimitiveError `invalid_selector`, when none of the selectors is one, and `capability_unavailable`.
     """
-    if (fault := predicate_fault(target)) is not None:
-        code = "capability_unavailable" if any(name in target for name in _UNSUPPORTED) else "invalid_input"
-        raise PrimitiveError(code, fault)
+    if unsupported := [name for name in _UNSUPPORTED if name in target]:
+        message = f"Targets with {', '.join(unsupported)} cannot be resolved here."
+        raise PrimitiveError("capability_unavailable", message)
+    for name in (*_PREDICATES, "state"):
+        if name in target and not isinstance(target[name], str):
+            raise PrimitiveError("invalid_input", f"{name} of a target is a text.")
     if not rules.url_fits(target, page.url):
         return Match((), another_address(target), ({"url": page.url},))
     candidates: list[tuple[str | None, bool]] = []
     for member in rules.SELECTORS:
-        given = target.get(member)
-        texts = given if isinstance(given, list) else [] if given is None else [given]
-        candidates += [(css, member == "fallback_selectors") for css in texts if isinstance(css, str) and css]
+        candidates += [(css, member == "fallback_selectors") for css in rules.texts(target, member) if css]
     has_selector = bool(candidates)
     if not has_selector:
         if not any(name in target for name in _PREDICATES):
@@ -148,19 +135,17 @@ async def locate(page: LivePage, target: Locator, *, attached: bool = False) -> 
         hidden += len(fitting) - len(visible)
         attempted.append({"selector": css, "matches": len(found), "fitting": len(fitting), "visible": len(visible)})
         if visible:
-            match = Match(visible, attempted=attempted)
             drift = [f"{css!r} was found in place of {candidates[0][0]!r}."] if is_fallback else []
             if name and not same_name:
                 drift.append(f"No name is {target['name']!r}; it is {visible[0].name[:100]!r}.")
-            match = replace(match, drift=drift)
-            return await _retargeted(page, match, target)
+            return await _retargeted(page, Match(visible, "", attempted, drift), target)
     if fault_of_selector is not None and all("error" in one for one in attempted):
         raise fault_of_selector
     reason = "All that fits is hidden." if hidden else "Nothing on the page fits the target."
     return Match((), reason, attempted)
 
 
-async def locate_one(page: LivePage, target: Locator) -> tuple[FoundElement, Match]:
+async def locate_one(page: LivePage, target: Locator, drift: list[str]) -> FoundElement:
     """Return the one element that a target means. Raises PrimitiveError `target_not_found` and `multiple_targets`."""
     match = await locate(page, target)
     if not match.elements:
@@ -168,7 +153,8 @@ async def locate_one(page: LivePage, target: Locator) -> tuple[FoundElement, Mat
     if len(match.elements) > 1:
         message = f"{len(match.elements)} elements fit the target, and it is not clear which is meant."
         raise PrimitiveError("multiple_targets", message, target=dict(target), url=page.url, **match.evidence)
-    return match.elements[0], match
+    drift += match.drift
+    return match.elements[0]
 
 
 async def _retargeted(page: LivePage, match: Match, target: Locator) -> Match:
@@ -234,18 +220,13 @@ def can_run(page: LivePage, primitive: str) -> bool:
     return primitive in READING or primitive == "text.insert" or primitive in page.primitives
 
 
-def unavailable(page: LivePage, primitive: str) -> PrimitiveError:
-    """Return the failure of a primitive that a page has not."""
-    message = f"{primitive} cannot be carried out here."
-    return PrimitiveError("capability_unavailable", message, capability=primitive, host=page.host)
-
-
 async def run_primitive(page: LivePage, primitive: str, arguments: object, drift: list[str]) -> JsonObject:
     """Carry out a primitive and return its output; what a target told of drift is added. Raises PrimitiveError."""
     if primitive not in PRIMITIVES:
         raise PrimitiveError("capability_unavailable", f"The primitive {primitive[:100]!r} is not known.")
     if not can_run(page, primitive):
-        raise unavailable(page, primitive)
+        message = f"{primitive} cannot be carried out here."
+        raise PrimitiveError("capability_unavailable", message, capability=primitive, host=page.host)
     if not isinstance(arguments, dict):
         raise PrimitiveError("invalid_input", f"The arguments of {primitive} are an object.")
     wrong = _validator(primitive, is_located="locator" in arguments)(arguments)
@@ -256,7 +237,7 @@ async def run_primitive(page: LivePage, primitive: str, arguments: object, drift
     if primitive == "page.info":
         return {"url": page.url, "title": await page.title()}
     if primitive == "locator.element_info":
-        match = await locate(page, _locator(arguments))
+        match = await locate(page, rules.part(arguments, "locator"))
         drift += match.drift
         if not match.elements:
             raise PrimitiveError("target_not_found", match.reason, url=page.url, **match.evidence)
@@ -264,14 +245,12 @@ async def run_primitive(page: LivePage, primitive: str, arguments: object, drift
             return {"ambiguous": True, **match.evidence}
         return {"ambiguous": False, "candidate_count": 1, **describe(match.elements[0])}
     if primitive == "locator.text_content":
-        element, match = await locate_one(page, _locator(arguments))
-        drift += match.drift
-        return {"text": element.text}
+        return {"text": (await locate_one(page, rules.part(arguments, "locator"), drift)).text}
     if primitive == "locator.wait_for":
         attached = arguments.get("state") == "attached"
         given = arguments.get("timeout_ms")
         timeout = given if isinstance(given, int) else rules.SETTLE_TIMEOUT_MS
-        match, waited = await wait_for(page, _locator(arguments), timeout, attached=attached)
+        match, waited = await wait_for(page, rules.part(arguments, "locator"), timeout, attached=attached)
         drift += match.drift
         if not match.elements:
             message = f"It did not come within {timeout} ms: {match.reason}" if page.has_scripts else match.reason
@@ -299,9 +278,7 @@ async def run_primitive(page: LivePage, primitive: str, arguments: object, drift
     if primitive == "text.insert":
         ref = None
         if "target" in arguments:
-            element, match = await locate_one(page, _locator(arguments, "target"))
-            drift += match.drift
-            ref = element.ref
+            ref = (await locate_one(page, rules.part(arguments, "target"), drift)).ref
         return await page.insert(ref, str(arguments["text"]), str(arguments.get("mode", "append")))
     scope = arguments.get("scope")
     if primitive == "viewport.scroll" and isinstance(scope, Mapping) and scope:
@@ -310,8 +287,7 @@ async def run_primitive(page: LivePage, primitive: str, arguments: object, drift
             raise PrimitiveError("target_not_found", "Nothing on the page fits the scope.", url=page.url)
         arguments = {**arguments, "ref": match.elements[0].ref}
     if "locator" in arguments:
-        element, match = await locate_one(page, _locator(arguments))
-        drift += match.drift
+        element = await locate_one(page, rules.part(arguments, "locator"), drift)
         rest = {name: value for name, value in arguments.items() if name != "locator"}
         arguments = {**rest, **element.box.describe_centre()}
     return await page.perform(primitive, arguments)
@@ -322,7 +298,7 @@ async def _items(page: LivePage, arguments: JsonObject) -> JsonObject:
     given, scope = arguments["fields"], arguments.get("scope", {})
     assert isinstance(given, list)
     assert isinstance(scope, Mapping)
-    fields = [one for one in given if isinstance(one, Mapping) and isinstance(one.get("name"), str)]
+    fields = [one for one in rules.objects(arguments, "fields") if isinstance(one.get("name"), str)]
     if not fields or len(fields) < len(given):
         raise PrimitiveError("invalid_input", "The fields of browser.extract_elements are objects that have a name.")
     if unknown := sorted(scope.keys() - _SCOPE - {"root_strategy", "max_ancestor_depth"}):
@@ -363,12 +339,6 @@ async def _items(page: LivePage, arguments: JsonObject) -> JsonObject:
             item[str(asked["name"])] = next(values, None)
         items.append(item)
     return {"items": items, "item_count": len(items)}
-
-
-def _locator(arguments: JsonObject, name: str = "locator") -> JsonObject:
-    given = arguments[name]
-    assert isinstance(given, Mapping)
-    return given
 
 
 async def wait_for(
@@ -502,23 +472,17 @@ class _Skipped(Exception):
     """A step whose condition does not hold."""
 
 
-def failure_class(step: JsonObject, cause: JsonObject) -> str:
-    """Tell the class of a step's failure (`RECOVERY`)."""
-    code, message = str(cause.get("code", "")), str(cause.get("message", ""))
-    step_id, primitive = str(step.get("id", "")), str(step.get("primitive", ""))
-    if _COVERED.search(f"{code} {message}"):
-        return "overlay_interference"
-    if code == "postcondition_failed" or "postcondition" in step_id.lower():
-        return "postcondition_failed"
-    is_looking = primitive.startswith("locator.") or _CONTROL.search(step_id) is not None
-    if code.startswith("workflow_retry_") or code in ("timeout", "target_not_ready") or is_looking:
-        return "control_not_ready"
-    return "target_not_found"
-
-
 def _failed(step: JsonObject, cause: JsonObject) -> WorkflowFailure:
-    code = str(cause.get("code", ""))
-    named = failure_class(step, cause)
+    """Return the failure of a step, with its class (`RECOVERY`)."""
+    code, step_id = str(cause.get("code", "")), str(step.get("id", ""))
+    is_looking = str(step.get("primitive", "")).startswith("locator.") or _CONTROL.search(step_id) is not None
+    named = "target_not_found"
+    if _COVERED.search(f"{code} {cause.get('message', '')}"):
+        named = "overlay_interference"
+    elif code == "postcondition_failed" or "postcondition" in step_id.lower():
+        named = "postcondition_failed"
+    elif code.startswith("workflow_retry_") or code in ("timeout", "target_not_ready") or is_looking:
+        named = "control_not_ready"
     state, retryable, recovery = RECOVERY[named]
     return WorkflowFailure(
         code if code.startswith("workflow_") else "workflow_step_failed",
@@ -753,8 +717,7 @@ async def _execute(
         if not isinstance(value, (str, int, float)):
             raise PrimitiveError("invalid_input", f"{name} is no text that could be typed.")
         text = str(value).lower() if isinstance(value, bool) else str(value)
-    element, match = await locate_one(page, target)
-    trace.drift += match.drift
+    element = await locate_one(page, target, trace.drift)
     if kind == "type":
         await page.insert(element.ref, text, "append" if step.get("mode") == "append" else "replace")
     elif kind == "click":

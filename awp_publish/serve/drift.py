@@ -225,16 +225,12 @@ async def check_pages(app: AsgiApp, catalog: Callable[[], Catalog], *, browser: 
     """
     opening = in_chromium if browser else in_process
     async with running(app) as state:
-        await _ask(app, state)
+        # The map is asked for once: where an application knows no lifespan, the first request publishes the site.
+        request = PageRequest(urlsplit("http://localhost"), actions_json.PATH.encode(), b"", (), state=state)
+        exchange = PageExchange(b"", 0)
+        await app(request.scope({"type": "http", "path": "/", "headers": []}), exchange.receive, exchange.send)
         async with opening(app, catalog(), state) as open_page:
             return await _Inspection(catalog(), open_page).run()
-
-
-async def _ask(app: AsgiApp, state: Mapping[str, object]) -> None:
-    """Ask for the map once: where an application knows no lifespan, the first request publishes the site."""
-    request = PageRequest(urlsplit("http://localhost"), actions_json.PATH.encode(), b"", (), state=state)
-    exchange = PageExchange(b"", 0)
-    await app(request.scope({"type": "http", "path": "/", "headers": []}), exchange.receive, exchange.send)
 
 
 class _Inspection:
@@ -307,11 +303,9 @@ class _Inspection:
         status = answer.get("status")
         if isinstance(status, int) and status >= 400:
             told = {"url": live.url, "status": status}
-            if status in (401, 403):
-                message = f"It answers with the status {status} to somebody who has not signed in."
-                self.note("drift-page", page.path, "page", message, told, WARNING)
-            else:
-                self.note("drift-page", page.path, "page", f"It answers with the status {status}.", told)
+            is_closed = status in (401, 403)
+            message = f"It answers with the status {status}{' to somebody who has not signed in' if is_closed else ''}."
+            self.note("drift-page", page.path, "page", message, told, WARNING if is_closed else None)
             return False
         if urlsplit(live.url).path != urlsplit(address).path:
             message = "It leads to another address, perhaps for somebody who has not signed in."
@@ -323,12 +317,11 @@ class _Inspection:
 
     async def inspect(self, page: Page, live: LivePage) -> None:
         runtime = Runtime(self.map, live)
-        read = await live.extract(_ATTRIBUTES)
-        records: Mapping[str, object] = read.records
+        records = (await live.extract(_ATTRIBUTES)).records
         self.links += [urljoin(live.url, str(one.get("href"))) for one in rules.objects(records, "links")]
         current = await self.observe(page, runtime)
         for name, locator in page.locators.items():
-            if name in ("done",) or name.endswith("_done"):  # what comes after the form is sent
+            if name == "done" or name.endswith("_done"):  # what comes after the form is sent
                 continue
             predicates = ("role", "name", "text_equals", "text_contains")
             given = {one: value for one in predicates if (value := getattr(locator, one)) is not None}
@@ -367,14 +360,13 @@ class _Inspection:
         """Look for what a tool acts upon: its form, and in its workflow all up to where the page goes on."""
         tool = self.map.find("tools", action.id) or {}
         target, workflow = tool.get("target"), tool.get("workflow")
-        state = target.get("state") if isinstance(target, Mapping) else None
+        state = rules.part(tool, "target").get("state")
         if state is not None and state not in current:
             return
         if isinstance(target, Mapping):
             await self.find(page, live, f"tool {action.id}", target, one=True)
-        steps = workflow.get("steps") if isinstance(workflow, Mapping) else None
-        for step in steps if isinstance(steps, list) else ():
-            arguments = step.get("args", {})
+        for step in rules.objects(rules.part(tool, "workflow"), "steps"):
+            arguments = rules.part(step, "args")
             place = arguments.get("target", arguments.get("locator"))
             if isinstance(place, Mapping) and not has_slots(place):
                 await self.find(page, live, f"tool {action.id}, step {step.get('id')}", place, one=True)
@@ -393,16 +385,15 @@ class _Inspection:
             for name, one in told["diagnostics"].items():
                 if name.startswith(f"{page.id}."):
                     self.diagnosed[name] = {"url": runtime.page.url, "diagnostics": one}
-        listed = (await runtime.list())["projections"]
-        for one in listed if isinstance(listed, list) else ():
+        for one in rules.objects(await runtime.list(), "projections"):
             name = str(one["name"])
             if not name.startswith(f"{page.id}."):
                 continue
             try:
                 answer = await runtime.state_read(name)
             except RuntimeFailure as failure:
-                told_failure = failure.describe()
-                self.note("drift-projection", page.path, f"projection {name}", failure.message, {"error": told_failure})
+                error = {"error": failure.describe()}
+                self.note("drift-projection", page.path, f"projection {name}", failure.message, error)
                 continue
             diagnostics = answer["diagnostics"]
             assert isinstance(diagnostics, Mapping)
@@ -518,10 +509,8 @@ class _Inspection:
             except PrimitiveError:
                 return  # the page itself is told of already
             except RuntimeFailure as failure:
-                told = failure.describe()
-                self.note(
-                    "drift-workflow", page.path, f"tool {action.id}", failure.message, {"input": given, "error": told}
-                )
+                evidence = {"input": given, "error": failure.describe()}
+                self.note("drift-workflow", page.path, f"tool {action.id}", failure.message, evidence)
             await self.observe(page, runtime)
 
     # --- What was never seen ---
