@@ -1,4 +1,4 @@
-"""What works at the moment (agent.json section 13): said by the site, and found out by its probes."""
+"""The present status of a site (agent.json section 13): said by the site, and found out by its probes."""
 
 import asyncio
 import inspect
@@ -33,11 +33,21 @@ class Probe:
 
     async def works(self) -> bool:
         """False and an exception mean no; anything else means yes."""
+
+        def look() -> object:
+            # A thread cannot be stopped: while the last look hangs in one, others must not join it there.
+            if not self._busy.acquire(timeout=LONGEST_PROBE):
+                raise TimeoutError("The probe has not come back from the last time.")
+            try:
+                return self.check()
+            finally:
+                self._busy.release()
+
         try:
             async with asyncio.timeout(LONGEST_PROBE):
                 if inspect.iscoroutinefunction(self.check):
                     return await self.check() is not False
-                answer = await run_in_thread(self._look)
+                answer = await run_in_thread(look)
                 return (await answer if isinstance(answer, Awaitable) else answer) is not False
         except (Exception, asyncio.CancelledError) as error:
             # Either somebody wants this task to end, or what the probe waited for was cancelled: a failure.
@@ -47,26 +57,17 @@ class Probe:
             logger.warning("the status probe %s failed", getattr(self.check, "__qualname__", self.check), exc_info=True)
             return False
 
-    def _look(self) -> object:
-        """A thread cannot be stopped: while the last look hangs in one, others must not join it there."""
-        if not self._busy.acquire(timeout=LONGEST_PROBE):
-            raise TimeoutError("The probe has not come back from the last time.")
-        try:
-            return self.check()
-        finally:
-            self._busy.release()
-
 
 @dataclass(frozen=True, slots=True)
 class _Findings:
-    """What the probes found."""
+    """The answers of the probes together."""
 
     operational: bool = True
     degraded_actions: frozenset[str] = frozenset()
 
 
 class Liveness:
-    """What the site says of itself, and what its probes found. Either is enough for something not to work.
+    """The site's own word on its status, and its probes' findings. Either is enough for something not to work.
 
     `endpoint` is where a monitor reads all this.
     """

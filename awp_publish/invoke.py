@@ -7,16 +7,15 @@ validates among its other gates and records in the end how the call went.
 import asyncio
 import logging
 import re
-import threading
 from asyncio import current_task, get_running_loop
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import islice
 from time import perf_counter
 from types import ModuleType
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import orjson
 from starlette.exceptions import HTTPException
@@ -198,40 +197,10 @@ def _span(call: Call) -> Iterator[Callable[[dict[str, object]], None]]:
         yield span.note
 
 
-# --- Deadlines ---
+# --- The path ---
 
 DEADLINE_INTERVAL: Final = 0.1
-"""Seconds between two rounds."""
-
-
-class Deadlines(threading.local):
-    """The calls that are running in one event loop, and the one timer that looks after all of them.
-
-    A timer and a task for each would cost a quick call a tenth of its time, for something that quick calls never need;
-    so deadlines are kept to within one DEADLINE_INTERVAL. A process may run several event loops, in turn or in threads.
-    """
-
-    def __init__(self, inspect: Callable[[Call, float], None]) -> None:
-        self._inspect = inspect
-        self.loop: asyncio.AbstractEventLoop | None = None
-        self.calls: set[Call] = set()
-
-    def start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Have the calls looked after. No timer runs while there is none; those of a loop that ended are forgotten."""
-        self.loop, self.calls = loop, set()
-        loop.call_later(DEADLINE_INTERVAL, self._go_round, loop, self.calls)
-
-    def _go_round(self, loop: asyncio.AbstractEventLoop, calls: set[Call]) -> None:
-        now = perf_counter()
-        for call in tuple(calls):
-            self._inspect(call, now)
-        if calls:
-            loop.call_later(DEADLINE_INTERVAL, self._go_round, loop, calls)
-        elif self.calls is calls:
-            self.loop = None
-
-
-# --- The path ---
+"""Seconds between two looks at the calls that are running."""
 
 RETRY_UNAVAILABLE: Final = 60
 """Seconds after which a caller may look whether a degraded action works again."""
@@ -251,7 +220,8 @@ CarryWithSession: TypeAlias = Callable[[Carry, Call, Deliver], Awaitable[None]]
 """Carries a call on its way with the cookies of its session, if it has one."""
 
 
-class _Prepared(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Prepared:
     """Everything that depends on an action only. `accept` is there for background actions that are performed later.
 
     `content` is the header of an answer that is declared as base64 of something.
@@ -374,7 +344,7 @@ class Invoker:
         """Actions whose calls have to be known by more than their input: for gates, sessions, or as a job's caller."""
         self._traffic = self._observer.traffic
         self._look_again = 0.0
-        self._deadlines = Deadlines(self._inspect)
+        self._running: dict[asyncio.AbstractEventLoop, set[Call]] = {}
         self._unavailable: frozenset[str] = frozenset()
         self.set_status(catalog.status)
 
@@ -421,7 +391,7 @@ class Invoker:
     def attach(self, action_id: str, reach: Reach) -> None:
         """Have the calls of one action carried out by a door of ours, behind the gates of all."""
         prepared, others = self._actions[action_id], self._reach
-        own = prepared._replace(action=replace(prepared.action, function=None))
+        own = replace(prepared, action=replace(prepared.action, function=None))
         self._actions = {**self._actions, action_id: own}
 
         def choose(call: Call) -> Awaitable[Result]:
@@ -433,11 +403,15 @@ class Invoker:
         """Have something stand around all of a call (`carry`) and around each handler (`handle`), to time them."""
         self._carry, self._reach = carry(self._carry), handle(self._reach)
         self._actions = {
-            name: one._replace(action=replace(one.action, function=handle(one.action.function)))
+            name: replace(one, action=replace(one.action, function=handle(one.action.function)))
             if one.action.function is not None
             else one
             for name, one in self._actions.items()
         }
+
+    def is_traced(self) -> bool:
+        """Say whether spans go anywhere, as far as was looked for in the last second."""
+        return perf_counter() >= self._look_again and is_on()
 
     def note_refusal(self, door: str, request_id: str, problem: Problem) -> None:
         """Note a request that never became a call."""
@@ -448,8 +422,8 @@ class Invoker:
 
         Delivers before it returns when a handler works on after its answer, or ignores its deadline.
         """
-        call.started = perf_counter()
-        if call.started < self._look_again and not access_logger.isEnabledFor(logging.INFO):
+        call.started = started = perf_counter()
+        if started < self._look_again and not access_logger.isEnabledFor(logging.INFO):
             return self._carry(call, deliver)
         return self._run_watched(call, deliver)
 
@@ -478,10 +452,11 @@ class Invoker:
             await traffic.flush()
 
     async def _run(self, call: Call, deliver: Deliver) -> None:
-        action, inputs, _, guard, accept, _, headers = self._actions[call.action.id]
+        prepared = self._actions[call.action.id]
+        action, guard = prepared.action, prepared.guard
         result: Result | None = None
-        if headers:
-            _with_carried(call, headers)
+        if prepared.headers:
+            _with_carried(call, prepared.headers)
 
         # May it run?
         try:
@@ -490,32 +465,30 @@ class Invoker:
                 call.refuse(TemporarilyUnavailable(f"Action {action.id} does not work at the moment.", headers=retry))
             if guard is not None:
                 result = await guard.admit(call)
-            elif not inputs.is_valid(call.input):
-                raise InvalidInput.of(*inputs.describe(call.input, call.elsewhere))
+            elif not prepared.inputs.is_valid(call.input):
+                raise InvalidInput.of(*prepared.inputs.describe(call.input, call.elsewhere))
         except Problem as problem:
-            result = problem
+            result = problem.with_traceback(None)
         if result is not None:
             self._count(call, result)
             await deliver(result)
             return
 
         # Later?
-        if accept is not None:
+        if prepared.accept is not None:
             try:
-                result = await accept(call)
+                result = await prepared.accept(call)
             except Problem as problem:
-                result = problem
-            if guard is not None:
-                result = await guard.conclude(call, result)
-            self._count(call, result)
-            await deliver(result)
+                result = problem.with_traceback(None)
+            await self._conclude(guard, call, result, deliver)
             return
 
-        # Now, under its deadline.
+        # Now, under its deadline. A timer and a task for each call would cost a quick one a tenth of its time, for
+        # something that quick calls never need: so one timer looks after all that run in an event loop.
         loop = get_running_loop()
-        if self._deadlines.loop is not loop:
-            self._deadlines.start(loop)
-        calls = self._deadlines.calls
+        calls = self._running.get(loop)
+        if calls is None:
+            calls = self._look_after(loop)
         call.deliver = deliver
         call.deadline = perf_counter() + action.timeout
         call.task = current_task(loop)
@@ -531,13 +504,14 @@ class Invoker:
                 if isinstance(problem, InvalidOutput):
                     told = (action.id, problem, call.request_id)
                     logger.error("action %s: %s (request_id=%s)", *told, exc_info=problem)
-                result = problem
+                result = problem.with_traceback(None)
             except HTTPException as error:
                 result = raised(error, self._codes) if call.answer is None else call.answer
             except Exception:
                 failure = failed(call)
                 result = failure if call.answer is None else call.answer  # a failure after it takes nothing back
-            await self._deliver(call, result)
+            if not call.is_delivered:
+                await self._deliver(prepared, call, result)
         except asyncio.CancelledError:
             is_late = call.finisher is not None if call.interrupted else call.is_delivered  # then it is counted
             if not is_late:
@@ -550,27 +524,30 @@ class Invoker:
                 await _settle(call)
             del call.deliver  # which mostly leads back to the call
 
-    async def _deliver(self, call: Call, result: Result) -> None:
+    def _deliver(self, prepared: _Prepared, call: Call, result: Result) -> Awaitable[None]:
         """Validate what a handler answered (WoA section 5.2), record how the call ended, and deliver that."""
-        if call.is_delivered:
-            return
         call.is_delivered = True
-        action, _, outputs, guard, _, content, _ = self._actions[call.action.id]
-        if not isinstance(result, Problem):
-            if not outputs.is_valid(result.output):
-                first = outputs.describe(result.output)[0][0]
-                told = (action.id, first.pointer, first.detail, call.request_id)
+        if type(result) is Outcome:
+            if not prepared.outputs.is_valid(result.output):
+                first = prepared.outputs.describe(result.output)[0][0]
+                told = (call.action.id, first.pointer, first.detail, call.request_id)
                 logger.error("action %s answered against its schema: %s %s (request_id=%s)", *told)
-                result = InvalidOutput(f"The answer of action {action.id} does not match its outputs schema.")
-            elif content and type(result.output) is str:
+                result = InvalidOutput(f"The answer of action {call.action.id} does not match its outputs schema.")
+            elif prepared.content and type(result.output) is str:
                 is_said = any(name == media.HEADER for name, _ in result.headers)  # the route has, and of this answer
                 if not is_said:
-                    result.headers = (*result.headers, *content)
-                    result.content = Content(media.declared_type(action.outputs), "")
+                    result.headers = (*result.headers, *prepared.content)
+                    result.content = Content(media.declared_type(call.action.outputs), "")
+        if prepared.guard is not None:
+            return self._conclude(prepared.guard, call, result, call.deliver)
+        self._count(call, result)
+        return call.deliver(result)
+
+    async def _conclude(self, guard: Guard | None, call: Call, result: Result, deliver: Deliver) -> None:
         if guard is not None:
             result = await guard.conclude(call, result)
         self._count(call, result)
-        await call.deliver(result)
+        await deliver(result)
 
     def _count(self, call: Call, result: Result | None) -> None:
         """Count a call that has ended, once."""
@@ -583,21 +560,45 @@ class Invoker:
             if len(pending) >= MAX_PENDING:
                 traffic.sum_up()
 
-    def _inspect(self, call: Call, now: float) -> None:
-        """One look at a running call: deliver an answer whose handler works on, end what is overdue, else listen."""
-        if call.is_delivered:
-            return
-        call.is_overseen = True
-        if call.answer is not None:
-            call.finisher = asyncio.ensure_future(self._deliver(call, call.answer))
-        elif now >= call.deadline:
-            action = call.action
-            logger.error("action %s took too long (request_id=%s)", action.id, call.request_id)
-            late = HandlerTimeout(f"Action {action.id} gave no answer within {action.timeout:g} seconds.")
-            call.finisher = asyncio.ensure_future(self._deliver(call, late))
-            call.interrupt()
-        elif call.disconnected is not None and call.listener is None:
-            call.listener = asyncio.ensure_future(_listen(call))
+    # --- Deadlines ---
+
+    def _look_after(self, loop: asyncio.AbstractEventLoop) -> set[Call]:
+        """Have the calls of an event loop looked after, while there are any; what other loops left behind is forgotten.
+
+        So deadlines are kept to within one DEADLINE_INTERVAL. A process may run several loops, in turn or in threads.
+        """
+        for ended in [one for one in tuple(self._running) if one.is_closed()]:
+            self._running.pop(ended, None)
+        calls = self._running[loop] = set()
+        loop.call_later(DEADLINE_INTERVAL, self._go_round, loop, calls)
+        return calls
+
+    def _go_round(self, loop: asyncio.AbstractEventLoop, calls: set[Call]) -> None:
+        """Look at each running call: deliver an answer whose handler works on, end what is overdue, else listen."""
+        now = perf_counter()
+        for call in tuple(calls):
+            if call.is_delivered:
+                continue
+            call.is_overseen = True
+            if call.answer is not None:
+                call.finisher = asyncio.ensure_future(self._deliver_early(call, call.answer))
+            elif now >= call.deadline:
+                action = call.action
+                logger.error("action %s took too long (request_id=%s)", action.id, call.request_id)
+                late = HandlerTimeout(f"Action {action.id} gave no answer within {action.timeout:g} seconds.")
+                call.finisher = asyncio.ensure_future(self._deliver_early(call, late))
+                call.interrupt()
+            elif call.disconnected is not None and call.listener is None:
+                call.listener = asyncio.ensure_future(_listen(call))
+        if calls:
+            loop.call_later(DEADLINE_INTERVAL, self._go_round, loop, calls)
+        else:
+            del self._running[loop]
+
+    async def _deliver_early(self, call: Call, result: Result) -> None:
+        """Deliver a result before the handler has returned, unless that is done."""
+        if not call.is_delivered:
+            await self._deliver(self._actions[call.action.id], call, result)
 
 
 async def _listen(call: Call) -> None:

@@ -106,7 +106,7 @@ class Problem(Exception):
     default_status: ClassVar[int] = 500
     default_recovery: ClassVar[str] = "Read detail, then retry the call with a corrected request."
     recoveries: ClassVar[Mapping[int, str]] = {}
-    """What to do where the status says more than the class: for answers of the site's own routes."""
+    """Remedies where the status says more than the class: for answers of the site's own routes."""
 
     def __init__(
         self,
@@ -744,7 +744,7 @@ GUARDS: tuple[type[Problem], ...] = (
     TemporarilyUnavailable,
     StoreUnavailable,
 )
-"""What a gate in front of the handler refuses with."""
+"""Refusals of the gates in front of the handler."""
 
 ALL: tuple[type[Problem], ...] = (
     NotJson,

@@ -38,14 +38,12 @@ from awp_publish.model import (
     Action,
     ActionType,
     Agent,
-    Door,
     Effect,
     Function,
     Idempotency,
-    JsonObject,
     LeftOut,
-    SiteFacts,
     Target,
+    title_of,
 )
 from awp_publish.problems import DeclarationError, end_sentence
 from awp_publish.redaction import answer_redactor
@@ -142,15 +140,10 @@ _EFFECTS: Final[Mapping[str, Effect]] = {
     "PATCH": "write",
     "DELETE": "delete",
 }
-"""What a method promises (RFC 9110 section 9.2)."""
+"""Promises of the methods (RFC 9110 section 9.2)."""
 
 _STYLES: Final = {"data-awas": ("data-awas-action", "data-awas-param"), "data-ai": ("data-ai-action", "data-ai-param")}
 _REMEDY: Final = "Declare inputs=... and outputs=... (a model or a JSON Schema)."
-
-
-def title_of(identifier: str) -> str:
-    """A readable name of an id: `search_books` is "Search books"."""
-    return identifier.replace("_", " ").strip().capitalize()
 
 
 # --- What stands behind an action ---
@@ -166,7 +159,7 @@ class Behind:
     entry: Target | None = None
     rehearse: Callable[[], object] | None = None
     is_site_s: bool = False
-    """Whether the credentials that the route looks for are all those that the site itself checks."""
+    """True if the credentials that the route looks for are all those that the site itself checks."""
     is_deprecated: bool = False
 
 
@@ -178,9 +171,30 @@ def describe_route_action(
     `credential_headers` are those in which the site itself looks for who calls.
     """
     route, method = chosen
+    declared, handler = options.content_type, route.handlers[0] if route.handlers else None
     try:
-        described = without_credentials(_describe(route, method, options), credential_headers)
-        operation = _with_inputs(subject, described, chosen, options)
+        if route.describe is None:
+            operation = describe_by_path(route.path, docstring_of(handler) if handler is not None else None)
+            operation = replace(operation, answers_json=handler is not None and answers_json(handler) is True)
+        else:
+            try:
+                operation = route.describe(method)
+            except UnusableSchema:
+                if options.inputs is UNSET or options.outputs is UNSET:
+                    raise
+                operation = describe_by_path(route.path)
+        operation = without_credentials(operation, credential_headers)
+        if options.inputs is not UNSET:
+            if (own := _understand(options.inputs, chosen, "validation")) is not None:
+                known = tuple(one for one in operation.parameters if one.location == "path")
+                operation = replace(operation, parameters=(*known, *own.parameters), content_type=own.content_type)
+            inputs = object_schema_of(options.inputs) if own is None else own.inputs
+            operation = take_inputs(operation, inputs, method, route.path, declared)
+        elif declared not in (None, operation.content_type):
+            if operation.content_type is not None:
+                wrong = f"content_type: its route takes {operation.content_type}."
+                raise DeclarationError(subject, wrong, "Leave it out, or declare inputs too.")
+            operation = replace(operation, content_type=declared)
         if options.outputs is not UNSET:
             own = _understand(options.outputs, chosen, "serialization")
             outputs = schema_of(options.outputs, "serialization") if own is None else own.outputs
@@ -201,40 +215,6 @@ def describe_route_action(
 def _is_site_s(operation: Operation, credential_headers: Collection[str]) -> bool:
     places = operation.credentials
     return bool(places) and all(one.place == "header" and one.name in credential_headers for one in places)
-
-
-def _describe(route: Route, method: str, options: ActionSettings) -> Operation:
-    if route.describe is None:
-        if not route.handlers:
-            return describe_by_path(route.path)
-        handler = route.handlers[0]
-        operation = describe_by_path(route.path, docstring_of(handler))
-        return replace(operation, answers_json=answers_json(handler) is True)
-    try:
-        return route.describe(method)
-    except UnusableSchema:
-        if options.inputs is not UNSET and options.outputs is not UNSET:
-            return describe_by_path(route.path)
-        raise
-
-
-def _with_inputs(subject: str, operation: Operation, chosen: tuple[Route, str], options: ActionSettings) -> Operation:
-    route, method = chosen
-    declared = options.content_type
-    if options.inputs is not UNSET:
-        own = _understand(options.inputs, chosen, "validation")
-        if own is None:
-            return take_inputs(operation, object_schema_of(options.inputs), method, route.path, declared)
-        known = tuple(one for one in operation.parameters if one.location == "path")
-        operation = replace(operation, parameters=(*known, *own.parameters), content_type=own.content_type)
-        return take_inputs(operation, own.inputs, method, route.path, declared)
-    if declared in (None, operation.content_type):
-        return operation
-    if operation.content_type is not None:
-        raise DeclarationError(
-            subject, f"content_type: its route takes {operation.content_type}.", "Leave it out, or declare inputs too."
-        )
-    return replace(operation, content_type=declared)
 
 
 def _understand(declared: object, chosen: tuple[Route, str], mode: Mode) -> Operation | None:
@@ -294,11 +274,12 @@ def make_action(
     options: ActionSettings,
     behind: Behind,
     timeout: float,
-    operation_name: str | None = None,
+    operation_name: str = DEFAULT_OPERATION,
+    agent_id: str | None = None,
 ) -> Action:
     """Return the frozen action. What is not declared is derived from the route; `timeout` is the site's, in seconds.
 
-    `operation_name` is what it is called as an operation of its agent, None for its id.
+    `operation_name` is what it is called as an operation of its agent, which is one by itself without `agent_id`.
 
     Raises DeclarationError.
     """
@@ -335,6 +316,15 @@ def make_action(
         selectors = dict(zip(names, found, strict=True))
     elif selectors:
         _refuse_unknown_names(subject, "awas.selectors", selectors, operation)
+    examples = tuple(options.examples)
+    try:
+        validate = compile_schema(operation.inputs, asserts_formats=True) if examples else None
+    except UnusableSchema as error:
+        raise DeclarationError(subject, f"{error}.", _REMEDY) from error
+    for index, example in enumerate(examples):
+        for violation in validate(example) if validate else ():
+            wrong = f"examples.{index}: {violation.pointer or 'it'} {violation.detail}"
+            raise DeclarationError(subject, end_sentence(wrong))
     is_background = options.execution == "async"
     if is_background and answer_redactor(operation.outputs) is not None:
         told = "outputs: have a member with readOnce, which a background job would have to keep until it is fetched."
@@ -345,8 +335,8 @@ def make_action(
         description=description,
         inputs=operation.inputs,
         outputs=operation.outputs,
-        agent_id=options.agent or action_id,
-        operation=operation_name or (action_id if options.agent is not None else DEFAULT_OPERATION),
+        agent_id=agent_id or action_id,
+        operation=operation_name,
         target=target,
         function=behind.function,
         entry=behind.entry,
@@ -354,7 +344,7 @@ def make_action(
         type=awas.get("type") or kind,
         effect=effect,
         tags=tuple(options.tags),
-        examples=_examples(subject, options, operation.inputs),
+        examples=examples,
         selector=awas.get("selector"),
         selectors=selectors,
         result=awas.get("result"),
@@ -393,20 +383,6 @@ def _refuse_unknown_names(subject: str, option: str, names: Iterable[str | None]
         if name is not None and name not in known:
             listed = ", ".join(known) or "none"
             raise DeclarationError(subject, f'{option}: "{name}" is not an input.', f"There are: {listed}.")
-
-
-def _examples(subject: str, options: ActionSettings, inputs: JsonObject) -> tuple[JsonObject, ...]:
-    examples = tuple(options.examples)
-    try:
-        validate = compile_schema(inputs, asserts_formats=True) if examples else None
-    except UnusableSchema as error:
-        raise DeclarationError(subject, f"{error}.", _REMEDY) from error
-    for index, example in enumerate(examples):
-        for violation in validate(example) if validate else ():
-            raise DeclarationError(
-                subject, end_sentence(f"examples.{index}: {violation.pointer or 'it'} {violation.detail}")
-            )
-    return examples
 
 
 # --- `site.include(...)`: publish routes that are already there, without touching their handlers ---
@@ -547,7 +523,7 @@ _FORMAT: Final = re.compile(r"(?:\.(?:\w+|\{\w+\})|\{format\})/?$")
 
 
 def _why_left_out(route: Route, method: str, inclusion: Inclusion, paths: Collection[str]) -> str:
-    """Why a route is not taken, "" if it is. What is named is taken, whatever it is."""
+    """Return why a route is not taken, "" if it is. One that is named is taken, whatever it is."""
     names = _names_of(route)
     if not names.isdisjoint(inclusion.exclude) or _is_on_path(route, inclusion.exclude):
         return "exclude names it"
@@ -561,7 +537,8 @@ def _why_left_out(route: Route, method: str, inclusion: Inclusion, paths: Collec
         return f'it is deprecated; name it: operations=["{route.name}"]'
     if not route.listed:
         return "it is hidden (include_in_schema=False)"
-    if route.mount and route.template not in inclusion.paths and not _is_mount_named(route, inclusion):
+    mounts = {one.rstrip("/") for one in inclusion.mounts}
+    if route.mount and route.template not in inclusion.paths and route.mount.rstrip("/") not in mounts:
         return f'it stands in a mounted application; name that: mounts=["{route.mount}"]'
     is_open = not (inclusion.tags or inclusion.paths or inclusion.operations)
     if not (is_open or not set(inclusion.tags).isdisjoint(route.tags) or _is_on_path(route, inclusion.paths)):
@@ -578,10 +555,6 @@ def _why_left_out(route: Route, method: str, inclusion: Inclusion, paths: Collec
     if plain != route.template and not {plain, plain + "/"}.isdisjoint(paths):
         return f"it is {plain} in another format"
     return ""
-
-
-def _is_mount_named(route: Route, inclusion: Inclusion) -> bool:
-    return route.mount.rstrip("/") in {one.rstrip("/") for one in inclusion.mounts}
 
 
 def _is_on_path(route: Route, patterns: Sequence[str]) -> bool:
@@ -630,7 +603,7 @@ def _refuse_unmatched(inclusion: Inclusion, routes: Sequence[Route]) -> None:
 class Declaration:
     """One decorator's or one `declare()`'s words. `kind`: must have a route, may have one, or names its path itself.
 
-    `operation` is its name as an operation of its agent, None for its id.
+    `operation` is its name as an operation of `agent`; without them it is an agent by itself.
     """
 
     subject: str
@@ -639,6 +612,7 @@ class Declaration:
     function: Callable[..., object] | None
     options: ActionSettings
     operation: str | None = None
+    agent: str | None = None
 
 
 def resolve(
@@ -660,8 +634,18 @@ def resolve(
     index, included = RouteIndex(routes), Included()
     actions = []
     for declaration in declarations:
+        subject, options = declaration.subject, declaration.options
         behind = _find_behind(declaration, agents, index, injector, f"{entries}/{declaration.id}", credential_headers)
-        actions.append(_resolve_one(declaration, agents, behind, timeout))
+        # A class endpoint's docstring is about all of its methods, so the method's own comes first.
+        said = (docstring_of(declaration.function), behind.operation.description)
+        first, second = reversed(said) if isinstance(declaration.function, type) else said
+        of_agent = agents[declaration.agent].description if declaration.agent is not None else None
+        description = options.description or first or second or of_agent
+        if not description:
+            raise DeclarationError(subject, "description: is missing.", "Write a docstring or give description=...")
+        named = (declaration.operation or DEFAULT_OPERATION, declaration.agent)
+        action = make_action(subject, declaration.id, description, options, behind, timeout, *named)
+        actions.append(action)
     for inclusion in inclusions:
         found = include_routes(inclusion, routes, actions, timeout, included, credential_headers)
         actions += found
@@ -671,7 +655,29 @@ def resolve(
             included.left_out.pop((action.target.method, action.target.path), None)
     for path in included.pages:
         included.left_out.pop((READING, path), None)
-    _check_dependencies(actions)
+    by_id = {action.id: action for action in actions}
+    for action in actions:
+        for needed in action.depends_on:
+            if needed not in by_id:
+                option = "requires" if needed in action.requires else "depends_on"
+                raise DeclarationError(f'action "{action.id}"', f'{option}: there is no action "{needed}".')
+        for needed in action.requires:
+            other = by_id[needed]
+            if other.audience not in (PUBLIC, action.audience) and (other.audience, action.audience != PUBLIC) != (
+                KNOWN,
+                True,
+            ):
+                wrong = f'requires: "{needed}" is for the audience "{other.audience}", which those for whom this is'
+                raise DeclarationError(
+                    f'action "{action.id}"',
+                    f"{wrong} are not all of.",
+                    f'Give it audience="{other.audience}" too, or leave the requirement out.',
+                )
+    try:
+        TopologicalSorter({action.id: action.depends_on for action in actions}).prepare()
+    except CycleError as error:
+        cycle = " -> ".join(reversed(cast(Sequence[str], error.args[1])))
+        raise DeclarationError("site", f"depends_on: actions wait for each other: {cycle}.") from error
     required = {needed for action in actions for needed in action.requires}
     pages = {route.template for route in routes if "GET" in route.methods and not route.is_opaque}
     known = []
@@ -695,16 +701,9 @@ def _find_behind(
     credential_headers: Collection[str],
 ) -> Behind:
     subject, options = declaration.subject, declaration.options
-    if options.agent is None and declaration.id in agents:
-        raise DeclarationError(
-            subject, f'has the id of agent "{declaration.id}".', "Make it an operation with agent=..., or rename it."
-        )
-    if options.agent is not None and options.agent not in agents:
-        raise DeclarationError(
-            subject,
-            f'agent: "{options.agent}" is not declared.',
-            f'Add site.agent("{options.agent}", description="...").',
-        )
+    if declaration.agent is None and declaration.id in agents:
+        wrong = f'has the id of agent "{declaration.id}".'
+        raise DeclarationError(subject, wrong, "Make it an operation, @agent.operation(...), or rename it.")
     if declaration.kind == "path":
         method, path = cast(str, options.method), cast(str, options.path)
         route = index.of_path(subject, method, path)
@@ -721,20 +720,6 @@ def _find_behind(
     return describe_function_action(subject, declaration.function, options, injector, entry, credential_headers)
 
 
-def _resolve_one(
-    declaration: Declaration, agents: Mapping[str, AgentSettings], behind: Behind, timeout: float
-) -> Action:
-    subject, options = declaration.subject, declaration.options
-    # A class endpoint's docstring is about all of its methods, so the method's own comes first.
-    found = (docstring_of(declaration.function), behind.operation.description)
-    first, second = reversed(found) if isinstance(declaration.function, type) else found
-    of_agent = agents[options.agent].description if options.agent is not None else None
-    description = options.description or first or second or of_agent
-    if not description:
-        raise DeclarationError(subject, "description: is missing.", "Write a docstring or give description=...")
-    return make_action(subject, declaration.id, description, options, behind, timeout, declaration.operation)
-
-
 def name_of(function: object) -> str:
     """The full name of a function, a class or an object, for a message."""
     named = function if hasattr(function, "__qualname__") else type(function)
@@ -744,63 +729,10 @@ def name_of(function: object) -> str:
 # --- The whole ---
 
 
-def _check_dependencies(actions: Sequence[Action]) -> None:
-    known = {action.id: action for action in actions}
-    for action in actions:
-        for needed in action.depends_on:
-            if needed not in known:
-                option = "requires" if needed in action.requires else "depends_on"
-                raise DeclarationError(f'action "{action.id}"', f'{option}: there is no action "{needed}".')
-        for needed in action.requires:
-            other = known[needed]
-            if other.audience not in (PUBLIC, action.audience) and (other.audience, action.audience != PUBLIC) != (
-                KNOWN,
-                True,
-            ):
-                wrong = f'requires: "{needed}" is for the audience "{other.audience}", which those for whom this is'
-                raise DeclarationError(
-                    f'action "{action.id}"',
-                    f"{wrong} are not all of.",
-                    f'Give it audience="{other.audience}" too, or leave the requirement out.',
-                )
-    try:
-        TopologicalSorter({action.id: action.depends_on for action in actions}).prepare()
-    except CycleError as error:
-        cycle = " -> ".join(reversed(cast(Sequence[str], error.args[1])))
-        raise DeclarationError("site", f"depends_on: actions wait for each other: {cycle}.") from error
-
-
-def check_names(site: SiteFacts, actions: Sequence[Action]) -> None:
-    """Refuse workflows whose steps are not actions."""
-    known = {action.id for action in actions}
-    for workflow in site.workflows:
-        for step in workflow.steps:
-            if step not in known:
-                raise DeclarationError("site", f'about.workflows: "{workflow.id}" names the unknown action "{step}".')
-
-
-def check_skills(actions: Sequence[Action], doors: Iterable[Door]) -> None:
-    """Refuse an A2A door behind which nothing can be called: an agent card names its skills (A2A 1.0, AgentCard)."""
-    if not actions and any(door.protocol == "a2a" for door in doors):
-        raise DeclarationError(
-            "site",
-            'doors: "a2a" has nothing to call; an agent card names a skill.',
-            "Declare an action, or leave it out.",
-        )
-
-
 def _group(actions: Sequence[Action], agents: Mapping[str, AgentSettings]) -> Iterable[Agent]:
     grouped: dict[str, dict[str, Action]] = {}
     for action in actions:
-        operations = grouped.setdefault(action.agent_id, {})
-        if action.operation in operations:
-            raise DeclarationError(
-                f'action "{action.id}"',
-                f'operation: "{action.operation}" of agent "{action.agent_id}" is action '
-                f'"{operations[action.operation].id}" already.',
-                "Give it another name: @agent.operation(...).",
-            )
-        operations[action.operation] = action
+        grouped.setdefault(action.agent_id, {})[action.operation] = action
     for unused in sorted(set(agents) - set(grouped)):
         raise DeclarationError(f'agent "{unused}"', "has no operation.", "Decorate a function with it.")
     for agent_id, operations in grouped.items():

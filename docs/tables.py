@@ -114,7 +114,7 @@ def gate_table() -> str:
 
 
 def claim_table() -> str:
-    """What becomes of an idempotency key, as a Markdown table."""
+    """Return the fates of an idempotency key as a Markdown table."""
     rows = [f"| {ended} | {' | '.join(fates)} |" for ended, fates in CLAIM_AFTER.items()]
     return "\n".join(("| the first call | repeatable action | other | irreversible |", "|---|---|---|---|", *rows))
 
@@ -192,7 +192,7 @@ def bridge_code_table() -> str:
 
 
 def refusal_table() -> str:
-    """What the problems of the site are at the bridge."""
+    """Return what the problems of the site are at the bridge."""
     by_code: dict[str, list[str]] = {}
     for kind in ALL:
         code = code_of(kind.slug)
@@ -228,7 +228,7 @@ def recovery_table() -> str:
 
 
 def drift_table() -> str:
-    """What `check --pages` looks for."""
+    """Return what `check --pages` looks for."""
     rows = [f"| `{kind}` | {level} | {rule} | {hint} |" for kind, (level, rule, hint) in drift.KINDS.items()]
     return "\n".join(("| finding | level | rule | what to do |", "|---|---|---|---|", *rows))
 

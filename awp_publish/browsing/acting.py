@@ -30,6 +30,7 @@ from awp_publish.browsing.markup import (
     Overlay,
     Place,
     is_checked,
+    is_open,
     kind_of,
     number_of,
     options_of,
@@ -391,11 +392,9 @@ def _choose_radio(control: Control, act: Act) -> Effect:
 
 
 def _toggle_details(place: Place, act: Act) -> Effect:
-    state, node = act.overlay.get(place), act.markup.tree.node_at(place)
-    is_open = node is not None and "open" in node.attributes
-    if state is not None and state.open is not None:
-        is_open = state.open
-    return Effect(act.with_changes((place, Changed(open=not is_open))))
+    node = act.markup.tree.node_at(place)
+    was_open = node is not None and is_open(place, node, act.overlay)
+    return Effect(act.with_changes((place, Changed(open=not was_open))))
 
 
 # --- Giving values to controls: type, clear, select, toggle ---

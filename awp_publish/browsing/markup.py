@@ -328,6 +328,12 @@ def is_checked(control: Control, overlay: Overlay, markup: Markup) -> bool:
     return not is_grouped or markup.checked[control.form, control.name] is control
 
 
+def is_open(place: Place, details: Node, overlay: Overlay) -> bool:
+    """True for details that are open."""
+    state = overlay.get(place)
+    return "open" in details.attributes if state is None or state.open is None else state.open
+
+
 @dataclass(frozen=True, slots=True)
 class SelectOption:
     """One option of a select; `number` is its place among them."""

@@ -409,6 +409,37 @@ class Session:
         """Close a page."""
         del self._tabs[self.tab(page_id).id]
 
+    def list_tabs(self) -> JsonObject:
+        """Return the open pages."""
+        pages = [{"page_id": tab.id, "url": tab.url, "title": tab.title} for tab in self._tabs.values()]
+        return {"pages": pages, "count": len(pages)}
+
+    def find_cookies(self, params: JsonObject) -> list[Cookie]:
+        """Return the cookies of a name, a domain, or for an address; all where nothing is said."""
+        self.browser.jar.drop_expired(self.browser.clock())
+        name, domain, url = (read_text(params, member) for member in ("name", "domain", "url"))
+        address = None if url is None else self.browser.resolve(url, None)
+        return [
+            cookie
+            for cookie in self.browser.jar
+            if name in (None, cookie.name)
+            and (domain is None or cookie.domain == domain.removeprefix(".").lower())
+            and (address is None or cookie.is_for(address))
+        ]
+
+    def get_cookies(self, params: JsonObject) -> JsonObject:
+        """Return cookies (`find_cookies`) as agents see them."""
+        found = [_describe_cookie(cookie) for cookie in self.find_cookies(params)]
+        return {"cookies": found, "count": len(found)}
+
+    def set_cookies(self, params: JsonObject) -> JsonObject:
+        """Keep every cookie of `cookies`, or none where one of them is not sound."""
+        given = params.get("cookies")
+        if not isinstance(given, list) or not all(isinstance(cookie, Mapping) for cookie in given):
+            refuse("Missing or invalid 'cookies' array", param="cookies")
+        cookies = [_read_cookie(cookie, self.browser) for cookie in given]
+        return {"set": sum(self.browser.jar.store(cookie, self.browser.clock()) for cookie in cookies)}
+
     def export(self) -> JsonObject:
         """Return all that is worth carrying: cookies, names, the pages' addresses and histories. JSON, unsigned.
 
@@ -554,34 +585,6 @@ def _read_cookie(given: JsonObject, browser: Browser) -> Cookie:
     return cookie
 
 
-def _get_cookies(session: Session, params: JsonObject) -> JsonObject:
-    """The cookies of the session, of a name or for an address where one is given."""
-    session.browser.jar.drop_expired(session.browser.clock())
-    found = [_describe_cookie(cookie) for cookie in _chosen_cookies(session, params)]
-    return {"cookies": found, "count": len(found)}
-
-
-def _set_cookies(session: Session, params: JsonObject) -> JsonObject:
-    """Keep every cookie of `cookies`, or none where one of them is not sound."""
-    given, browser = params.get("cookies"), session.browser
-    if not isinstance(given, list) or not all(isinstance(cookie, Mapping) for cookie in given):
-        refuse("Missing or invalid 'cookies' array", param="cookies")
-    cookies = [_read_cookie(cookie, browser) for cookie in given]
-    return {"set": sum(browser.jar.store(cookie, browser.clock()) for cookie in cookies)}
-
-
-def _chosen_cookies(session: Session, params: JsonObject) -> list[Cookie]:
-    name, domain, url = (read_text(params, member) for member in ("name", "domain", "url"))
-    address = None if url is None else session.browser.resolve(url, None)
-    return [
-        cookie
-        for cookie in session.browser.jar
-        if name in (None, cookie.name)
-        and (domain is None or cookie.domain == domain.removeprefix(".").lower())
-        and (address is None or cookie.is_for(address))
-    ]
-
-
 # --- The methods of the protocol that are about pages and cookies, by name ---
 #     method = METHODS["page.navigate"]
 #     method.check(params)                        # INVALID_REQUEST: before the session is looked up
@@ -623,11 +626,6 @@ def _close_page(session: Session, params: JsonObject) -> JsonObject:
     return {"closed": True}
 
 
-def _list_pages(session: Session, _params: JsonObject) -> JsonObject:
-    pages = [{"page_id": tab.id, "url": tab.url, "title": tab.title} for tab in session.tabs.values()]
-    return {"pages": pages, "count": len(pages)}
-
-
 _ALL: Final = (
     Method("page.navigate", "page:act", lambda s, p: _tab(s, p).navigate(require_text(p, "url")), ("url",)),
     Method("page.back", "page:act", lambda s, p: _tab(s, p).go(-1)),
@@ -639,11 +637,9 @@ _ALL: Final = (
     Method("page.extract", "som:read", lambda s, p: _tab(s, p).extract(p)),
     Method("page.create", "page:act", lambda s, p: {"page_id": s.open_tab().id}),
     Method("page.close", "page:act", _close_page, ("page_id",)),
-    Method("page.list", "som:read", _list_pages),
-    Method("session.cookies.get", "session:write", _get_cookies),
-    Method("session.cookies.set", "session:write", _set_cookies),
-    Method(
-        "session.cookies.clear", "session:write", lambda s, p: {"cleared": s.browser.jar.remove(_chosen_cookies(s, p))}
-    ),
+    Method("page.list", "som:read", lambda s, _: s.list_tabs()),
+    Method("session.cookies.get", "session:write", lambda s, p: s.get_cookies(p)),
+    Method("session.cookies.set", "session:write", lambda s, p: s.set_cookies(p)),
+    Method("session.cookies.clear", "session:write", lambda s, p: {"cleared": s.browser.jar.remove(s.find_cookies(p))}),
 )
 METHODS: Final[Mapping[str, Method]] = {method.name: method for method in _ALL}

@@ -1,4 +1,4 @@
-"""`awp-publish check`: documents, pages and descriptions are held to what they should be."""
+"""`awp-publish check`: documents, pages and descriptions held to what they should be."""
 
 import asyncio
 import sys

@@ -20,7 +20,7 @@ MANIFEST: Final = "SKILL.md"
 
 MAX_FILES: Final = 512
 MAX_BYTES: Final = 16 * 1024 * 1024
-"""What every host takes (SEP-2640, Limits)."""
+"""Limits that every host takes (SEP-2640, Limits)."""
 
 LONGEST_NAME: Final = 64
 LONGEST_DESCRIPTION: Final = 1024
@@ -43,9 +43,29 @@ def read_skill(
     told = docstring_of(function) if function is not None else None
     if given is None:
         given, told = told, None
-    folder = _folder_of(subject, given)
-    files = _read_folder(subject, folder) if folder is not None else {}
+    folder, files = None, dict[str, bytes]()
+    if isinstance(given, os.PathLike):
+        folder = Path(given)
+    elif isinstance(given, str) and given and "\n" not in given and len(given) < 4096 and "\0" not in given:
+        # A text of one line is a folder that is there, or looks like one.
+        folder = Path(given) if Path(given).is_dir() or re.fullmatch(r"[^\s]*/[^\s]*", given) else None
     if folder is not None:
+        if not folder.is_dir():
+            remedy = "Name one, or give the text itself."
+            raise DeclarationError(subject, f"there is no folder {str(given)!r}.", remedy)
+        root, size = folder.resolve(), 0
+        for path in sorted(root.rglob("*")):  # hidden files, and links that lead out of it, are left out
+            parts = path.relative_to(root).parts
+            is_hidden = any(part.startswith(".") or part == "__pycache__" for part in parts)
+            if is_hidden or not path.is_file() or not path.resolve().is_relative_to(root):
+                continue
+            size += path.stat().st_size
+            if size > MAX_BYTES or len(files) == MAX_FILES:
+                limits = f"{MAX_FILES} files and {MAX_BYTES // 1024**2} MiB"
+                raise DeclarationError(subject, f"is larger than clients take: {limits} at most.", "Leave files out.")
+            files["/".join(parts)] = path.read_bytes()
+        if MANIFEST not in files:
+            raise DeclarationError(subject, f"the folder {folder} has no {MANIFEST}.", "Write one.")
         try:
             text = files[MANIFEST].decode()
         except UnicodeDecodeError as error:
@@ -72,40 +92,6 @@ def read_skill(
     # Bytes as they are: hosts compare digests of them. Only a front matter that we wrote ourselves is added.
     first = {MANIFEST: files[MANIFEST] if files and text == files[MANIFEST].decode() else text.encode()}
     return Skill(name, purpose, facts, first | {path: body for path, body in files.items() if path != MANIFEST})
-
-
-def _folder_of(subject: str, given: object) -> Path | None:
-    if isinstance(given, os.PathLike):
-        folder = Path(given)
-    elif isinstance(given, str) and given and "\n" not in given and len(given) < 4096 and "\0" not in given:
-        folder = Path(given)
-        if not folder.is_dir():
-            if re.fullmatch(r"[^\s]*/[^\s]*", given) is None:
-                return None
-            raise DeclarationError(subject, f"there is no folder {given!r}.", "Name one, or give the text itself.")
-    else:
-        return None
-    if not folder.is_dir():
-        raise DeclarationError(subject, f"there is no folder {str(given)!r}.", "Name one that is there.")
-    return folder
-
-
-def _read_folder(subject: str, folder: Path) -> dict[str, bytes]:
-    """All files of a folder by their path in it. Hidden ones, and links that lead out of it, are left out."""
-    root, files, size = folder.resolve(), dict[str, bytes](), 0
-    for path in sorted(root.rglob("*")):
-        parts = path.relative_to(root).parts
-        is_hidden = any(part.startswith(".") or part == "__pycache__" for part in parts)
-        if is_hidden or not path.is_file() or not path.resolve().is_relative_to(root):
-            continue
-        size += path.stat().st_size
-        if size > MAX_BYTES or len(files) == MAX_FILES:
-            limits = f"{MAX_FILES} files and {MAX_BYTES // 1024**2} MiB"
-            raise DeclarationError(subject, f"is larger than clients take: {limits} at most.", "Leave files out.")
-        files["/".join(parts)] = path.read_bytes()
-    if MANIFEST not in files:
-        raise DeclarationError(subject, f"the folder {folder} has no {MANIFEST}.", "Write one.")
-    return files
 
 
 def quoted(text: str) -> str:
@@ -153,47 +139,38 @@ def _read_mapping(subject: str, rows: list[str], at: int, indent: int) -> tuple[
             raise DeclarationError(subject, f"its front matter says {key} twice.", "Leave one out.")
         at += 1
         if re.fullmatch(r"[|>][-+]?", told):
-            found[key], at = _read_block(rows, at, indent, told)
+            # A text of several lines: `|` keeps the ends of lines, `>` folds them to blanks.
+            taken = list[str]()
+            while at < len(rows) and (not rows[at] or len(rows[at]) - len(rows[at].lstrip(" ")) > indent):
+                taken.append(rows[at])
+                at += 1
+            depth = min((len(one) - len(one.lstrip(" ")) for one in taken if one), default=0)
+            kept = "\n".join(one[depth:] for one in taken).rstrip("\n")
+            if told[0] == ">":
+                kept = re.sub(r"(?<!\n)\n(?![\n ])", " ", kept)
+                kept = re.sub(r"\n(\n+)", r"\1", kept)
+            found[key] = kept if told.endswith("-") else f"{kept}\n"
         elif told:
             found[key] = _read_scalar(subject, told, row)
         else:
             following = next((line for line in rows[at:] if line and not line.lstrip().startswith("#")), "")
             deeper = len(following) - len(following.lstrip(" "))
-            item = _ITEM.match(following)
-            if item is not None and deeper >= indent:
-                found[key], at = _read_list(subject, rows, at, deeper)
+            if _ITEM.match(following) is not None and deeper >= indent:
+                items = list[object]()
+                while at < len(rows):
+                    row = rows[at]
+                    if row and not row.lstrip().startswith("#"):
+                        item = _ITEM.match(row)
+                        if item is None or len(item[1]) != deeper:
+                            break
+                        items.append(_read_scalar(subject, _uncommented(item[2]), row))
+                    at += 1
+                found[key] = items
             elif deeper > indent:
                 found[key], at = _read_mapping(subject, rows, at, deeper)
             else:
                 found[key] = None
     return found, at
-
-
-def _read_list(subject: str, rows: list[str], at: int, indent: int) -> tuple[list[object], int]:
-    found = list[object]()
-    while at < len(rows):
-        row = rows[at]
-        if row and not row.lstrip().startswith("#"):
-            item = _ITEM.match(row)
-            if item is None or len(item[1]) != indent:
-                break
-            found.append(_read_scalar(subject, _uncommented(item[2]), row))
-        at += 1
-    return found, at
-
-
-def _read_block(rows: list[str], at: int, indent: int, mark: str) -> tuple[str, int]:
-    """A text of several lines: `|` keeps the ends of lines, `>` folds them to blanks."""
-    taken = list[str]()
-    while at < len(rows) and (not rows[at] or len(rows[at]) - len(rows[at].lstrip(" ")) > indent):
-        taken.append(rows[at])
-        at += 1
-    depth = min((len(row) - len(row.lstrip(" ")) for row in taken if row), default=0)
-    kept = "\n".join(row[depth:] for row in taken).rstrip("\n")
-    if mark[0] == ">":
-        kept = re.sub(r"(?<!\n)\n(?![\n ])", " ", kept)
-        kept = re.sub(r"\n(\n+)", r"\1", kept)
-    return (kept if mark.endswith("-") else f"{kept}\n"), at
 
 
 def _uncommented(told: str) -> str:

@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import math
 import re
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
@@ -100,46 +99,48 @@ class Call:
     interrupts the call. Exactly one result is delivered, before the `deadline` (perf_counter) or because of it.
     """
 
-    # Defaults of the class: most calls meet no gate and end soon, and should not pay for what others want to know.
-    credentials: Callable[[], Credentials] | None = None
-    idempotency_key: str | None = None
-    key_in_input: object = None
-    confirmation: str | None = None
-    receipts: tuple[str, ...] = ()
-    principal: Principal | None = None
-    label: Label = "unknown"
-    session_id: str = ""
-    address: str = ""
-    headers: RawHeaders = ()
-    claim: "Claim | None" = None
-    spent: Add | None = None
-    unknown: Callable[[], Problem] = staticmethod(lambda: UnknownAgent("There is no such action here."))
-    """How this door says that there is no such action, to a caller who may not know of it."""
-    objection: Problem | None = None
-    places: Mapping[str, str] = MappingProxyType({})
-    """Where this door takes what is no input, by the names under which callers put it there by mistake."""
-
-    # For sessions: `session` is the id that the caller shows; `conversation` is the id of one that the door keeps for
-    # its caller, which need not have begun. `session_id` names the session that the call has, and is no secret.
-    # `on_cookies` is told every Set-Cookie of a route's answer; `is_fresh` says that the route is reached from outside.
-    session: str | None = None
-    conversation: str | None = None
-    has_cookie_jar: bool = False
-    on_cookies: "Callable[[list[bytes]], None] | None" = None
-    is_fresh: bool = False
-
+    # Slots, all of them set: a default of the class would cost each look at it more than setting it does.
+    __slots__ = (
+        "action",
+        "address",
+        "answer",
+        "claim",
+        "confirmation",
+        "context",
+        "conversation",
+        "credentials",
+        "deadline",
+        "deliver",
+        "disconnected",
+        "door",
+        "finisher",
+        "has_cookie_jar",
+        "headers",
+        "idempotency_key",
+        "input",
+        "interrupted",
+        "is_delivered",
+        "is_fresh",
+        "is_overseen",
+        "key_in_input",
+        "label",
+        "listener",
+        "objection",
+        "on_cookies",
+        "places",
+        "principal",
+        "receipts",
+        "request_id",
+        "session",
+        "session_id",
+        "spent",
+        "started",
+        "task",
+        "unknown",
+    )
     deliver: "Deliver"
-    deadline: float = math.inf
-    task: "asyncio.Task[Any] | None" = None
-    answer: "Result | None" = None
-    is_delivered: bool = False
-    started: float = 0.0
-    """When it came in, if it is to be counted (seconds of perf_counter); 0.0 once it is."""
-    is_overseen: bool = False
-    """True once it has run for so long that the deadlines were looked after."""
-    interrupted: bool = False
-    finisher: "asyncio.Future[None] | None" = None
-    listener: "asyncio.Future[None] | None" = None
+    deadline: float
+    task: "asyncio.Task[Any] | None"
 
     def __init__(
         self,
@@ -156,6 +157,44 @@ class Call:
         self.door = door
         self.context = context
         self.disconnected = disconnected
+
+        self.credentials: Callable[[], Credentials] | None = None
+        self.idempotency_key: str | None = None
+        self.key_in_input: object = None
+        self.confirmation: str | None = None
+        self.receipts: tuple[str, ...] = ()
+        self.principal: Principal | None = None
+        self.label: Label = "unknown"
+        self.session_id = ""
+        self.address = ""
+        self.headers: RawHeaders = ()
+        self.claim: Claim | None = None
+        self.spent: Add | None = None
+        self.unknown: Callable[[], Problem] = _no_action
+        """How this door says that there is no such action, to a caller who may not know of it."""
+        self.objection: Problem | None = None
+        self.places: Mapping[str, str] = _NOWHERE
+        """Where this door takes what is no input, by the names under which callers put it there by mistake."""
+
+        # For sessions: `session` is the id that the caller shows; `conversation` is the id of one that the door keeps
+        # for its caller, which need not have begun. `session_id` names the session that the call has, and is no
+        # secret. `on_cookies` is told every Set-Cookie of a route's answer; `is_fresh` says that the route is reached
+        # from outside.
+        self.session: str | None = None
+        self.conversation: str | None = None
+        self.has_cookie_jar = False
+        self.on_cookies: Callable[[list[bytes]], None] | None = None
+        self.is_fresh = False
+
+        self.answer: Result | None = None
+        self.is_delivered = False
+        self.started = 0.0
+        """When it came in, if it is to be counted (seconds of perf_counter); 0.0 once it is."""
+        self.is_overseen = False
+        """True once it has run for so long that the deadlines were looked after."""
+        self.interrupted = False
+        self.finisher: asyncio.Future[None] | None = None
+        self.listener: asyncio.Future[None] | None = None
 
     def refuse(self, problem: Problem) -> None:
         """Raise what is wrong with the request of a call, or keep it for the guard, which tells whoever may know of it.
@@ -201,6 +240,13 @@ class Call:
         self.interrupted = True
         if self.task is not None:
             self.task.cancel()
+
+
+_NOWHERE: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+def _no_action() -> Problem:
+    return UnknownAgent("There is no such action here.")
 
 
 class Content(NamedTuple):

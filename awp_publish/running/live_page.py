@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from awp_publish.browsing.markup import kind_of
+from awp_publish.browsing.markup import INPUT_KINDS
 from awp_publish.model import JsonObject
 from awp_publish.pages.regions import role_of
-from awp_publish.pages.tree import Node
 
 MAX_FOUND: Final = 2_000
 """Elements that one look at a page gives at most."""
@@ -207,11 +206,11 @@ _ALSO: Final[Mapping[str, str]] = {"banner": "header", "contentinfo": "footer", 
 """Other names of a role: by a SOM, and by those who know a search box for a text box."""
 
 
-def roles_of(node: Node) -> frozenset[str]:
+def roles_of(tag: str, attributes: Mapping[str, str]) -> frozenset[str]:
     """Return the ARIA role of an element, explicit or implicit (HTML-AAM 1.0), and the names that a SOM has for it."""
-    tag, attributes = node.tag, node.attributes
     if tag == "input":
-        kind = kind_of(node)
+        kind = attributes.get("type", "").lower()
+        kind = kind if kind in INPUT_KINDS else "text"
         aria = None if kind == "hidden" else _INPUT_ROLES.get(kind, "combobox" if "list" in attributes else "textbox")
     elif tag == "select":
         aria = (
@@ -224,7 +223,7 @@ def roles_of(node: Node) -> frozenset[str]:
     explicit = attributes.get("role", "").lower().split()
     if explicit and tag != "form":  # a form that is a landmark for searching is a form all the same
         aria = explicit[0]
-    found = {aria, *explicit[:1], role_of(node)}
+    found = {aria, *explicit[:1], role_of(tag, attributes)}
     return frozenset(role for one in found if one for role in (one, _ALSO.get(one)) if role)
 
 

@@ -26,7 +26,6 @@ from urllib.parse import urljoin, urlsplit
 
 from awp_publish.browsing.page import Fetch, Fetched
 from awp_publish.model import JsonObject
-from awp_publish.pages.tree import Element
 from awp_publish.problems import DeclarationError
 from awp_publish.running.live_page import (
     MAX_FOUND,
@@ -108,14 +107,13 @@ class ScriptPage:
 
     def _read(self, told: Mapping[str, object]) -> ScriptElement:
         """Read an element as the script describes it; what it does not say is nothing."""
-        node, box = Element(), told.get("box")
-        node.tag, node.children = str(told.get("tag", "")), ()
-        node.attributes = {str(name): str(value) for name, value in _object(told.get("attributes")).items()}
+        tag, box = str(told.get("tag", "")), told.get("box")
+        attributes = {str(name): str(value) for name, value in _object(told.get("attributes")).items()}
         sides = [float(one) if isinstance(one, (int, float)) else 0.0 for one in (box if isinstance(box, list) else ())]
         element = ScriptElement(
             ref=str(told.get("ref", "")),
-            tag=node.tag,
-            roles=roles_of(node),
+            tag=tag,
+            roles=roles_of(tag, attributes),
             name=" ".join(str(told.get("name", "")).split()),
             text=" ".join(str(told.get("text", "")).split()),
             is_visible=told.get("visible") is True,

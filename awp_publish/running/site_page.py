@@ -20,6 +20,7 @@ from awp_publish.browsing.markup import (
     Overlay,
     Place,
     is_checked,
+    is_open,
     kind_of,
     parent_of,
     selected_options,
@@ -86,7 +87,7 @@ class _Look:
         self.compiled = compiled
         self.tree = compiled.tree
         self.visibility = Visibility(self.tree)
-        self.names = AccessibleNames(self.tree, self.visibility)
+        self.names = AccessibleNames(self.visibility)
         self.nodes: list[Node] = []
         self.places: list[Place] = []
         self.ends: list[int] = []
@@ -151,11 +152,8 @@ class _Look:
             hidden = hidden or (node.tag == "input" and kind_of(node) == "hidden")
             hidden = hidden or (node.tag == "dialog" and "open" not in attributes)
             if not hidden and "aria-hidden" in attributes:
-                plain = Element()
-                plain.tag, plain.parent, plain.children = node.tag, node.parent, ()
-                plain.attributes = {name: value for name, value in attributes.items() if name != "aria-hidden"}
-                node = plain
-            self._withdrawn[number] = hidden or self.visibility.withdraws(node)
+                attributes = {name: value for name, value in attributes.items() if name != "aria-hidden"}
+            self._withdrawn[number] = hidden or self.visibility.withdraws(node.tag, attributes)
         return self._withdrawn[number]
 
 
@@ -179,13 +177,13 @@ class _SiteElement:
     @cached_property
     def roles(self) -> frozenset[str]:
         """Its roles."""
-        return roles_of(self.node)
+        return roles_of(self.tag, self.node.attributes)
 
     @cached_property
     def name(self) -> str:
         """Its accessible name: a label, else its text."""
         text = "" if self.control is not None and self.tag != "button" else self.text
-        return self._look.names.label(self.node, text) or text[:200]
+        return self._look.names.label(self.node.at, text) or text[:200]
 
     @cached_property
     def text(self) -> str:
@@ -222,8 +220,8 @@ class SitePage:
     has_scripts: Final = False
     primitives: Final = SCREENLESS_PRIMITIVES
 
-    def __init__(self, session: Session, drive: Drive, page_id: str | None = None) -> None:
-        self._tab, self._browser = session.tab(page_id), session.browser
+    def __init__(self, session: Session, drive: Drive) -> None:
+        self._tab, self._browser = session.tab(), session.browser
         self._drive = drive
         self._state = 0
         self._loaded: LoadedPage | None = None
@@ -283,10 +281,8 @@ class SitePage:
                     return False
                 node = look.nodes[at]
                 if node.tag == "details" and inner >= 0:
-                    state = overlay.get(place)
-                    is_open = "open" in node.attributes if state is None or state.open is None else state.open
                     own = next((child for child in node.children if child.tag == "summary"), None)
-                    if not is_open and look.nodes[inner] is not own:
+                    if not is_open(place, node, overlay) and look.nodes[inner] is not own:
                         return False
                 inner = at
             place = parent_of(place)
@@ -306,7 +302,12 @@ class SitePage:
         control = look.compiled.markup.controls.get(look.places[number])
         node = look.nodes[number]
         if control is not None and node.tag in ("input", "textarea", "select"):
-            return " ".join(self._value(control).split())
+            kind, value = kind_of(node), ""
+            if kind == "select":
+                value = " ".join(option.text for option in selected_options(control, overlay))
+            elif kind not in ("checkbox", "radio", "hidden", "file"):
+                value = value_of(control, overlay) or {"submit": "Submit", "reset": "Reset"}.get(kind, "")
+            return " ".join(value.split())
         if not self.shows(number):
             return ""
         pieces: list[str] = []
@@ -327,25 +328,13 @@ class SitePage:
             if at is None or look.is_withdrawn(at) or inner.tag in ("select", "textarea"):
                 continue
             children = [(f"{place}/{count}", child) for count, child in enumerate(inner.children)]
-            if inner.tag == "details" and at != number:
-                state = overlay.get(place)
-                is_open = "open" in inner.attributes if state is None or state.open is None else state.open
-                if not is_open:
-                    children = [pair for pair in children if pair[1].tag == "summary"][:1]
+            if inner.tag == "details" and at != number and not is_open(place, inner, overlay):
+                children = [pair for pair in children if pair[1].tag == "summary"][:1]
             if inner.tag not in INLINE or inner.tag == "br":
                 pieces.append(" ")
                 waiting.append(" ")
             waiting.extend(reversed(children))
         return " ".join("".join(pieces).split())[:_MAX_TEXT]
-
-    def _value(self, control: Control) -> str:
-        kind = kind_of(control.node)
-        if kind == "select":
-            return " ".join(option.text for option in selected_options(control, self._overlay()))
-        if kind in ("checkbox", "radio", "hidden", "file"):
-            return ""
-        value = value_of(control, self._overlay())
-        return value or {"submit": "Submit", "reset": "Reset"}.get(kind, "")
 
     def box_of(self, number: int) -> Box:
         """Return where an element is: a row for each, in a band that belongs to the loaded page."""
@@ -373,7 +362,7 @@ class SitePage:
         if css is not None:
             numbers = self._below(css, max(first - 1, 0)) if _SCOPE in css else self._select(css)
             for number in numbers[bisect_left(numbers, first) : bisect_left(numbers, last)]:
-                if roles is not None and not roles & roles_of(look.nodes[number]):
+                if roles is not None and not roles & roles_of(look.nodes[number].tag, look.nodes[number].attributes):
                     continue
                 element = _SiteElement(self, look, number)
                 if text_contains is None or text_contains in element.text:
@@ -472,7 +461,8 @@ class SitePage:
         """Do something to an element, and say whether another page has come. Raises PrimitiveError."""
         look = self._look()
         node = look.nodes[look.number_at[ref]]
-        element: JsonObject = {"id": ref, "role": role_of(node) or node.tag, "text": None, "actions": []}
+        role = role_of(node.tag, node.attributes) or node.tag
+        element: JsonObject = {"id": ref, "role": role, "text": None, "actions": []}
         target = ResolvedTarget(element, ref, CERTAIN)
 
         def steps() -> Steps:

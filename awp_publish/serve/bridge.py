@@ -30,7 +30,7 @@ from awp_publish.browsing.page import PageCache, SessionLimits, Steps
 from awp_publish.browsing.session import Session
 from awp_publish.health import count_workers
 from awp_publish.invoke import Invoker
-from awp_publish.model import Door, JsonObject, Paths, seconds_of
+from awp_publish.model import Door, JsonObject, Paths
 from awp_publish.policy.call import Call, Outcome, Principal, Result
 from awp_publish.problems import (
     ConfirmationRequired,
@@ -80,6 +80,7 @@ from awp_publish.serve.lifespan import OwnedTasks
 from awp_publish.serve.sessions import CHALLENGE, key_of
 from awp_publish.serve.site_client import INNER_CALL, InnerCall, InnerCalls, SiteClient, drive, has_large_page
 from awp_publish.serve.sockets import GOING_AWAY, MAX_PENDING, PLAIN, Frame, SocketConnection, SocketGate, own_urls
+from awp_publish.settings import IDLE_SECONDS
 from awp_publish.workflows.primitives import PRIMITIVES
 
 PROTOCOL: Final = "bridge"
@@ -1003,11 +1004,10 @@ class Bridge:
             return None if visit is None or (is_known and visit.owner is not owner) else visit
         if owner.visit is None or owner.visit.id not in self._visits:
             browsing, now = self.door.settings.browsing, asyncio.get_running_loop().time()
-            idle = float(seconds_of(browsing.idle))
             while self._visits:
                 oldest = next(iter(self._visits.values()))
                 is_full = len(self._visits) >= browsing.sessions
-                if oldest.current is not None or not (is_full or now - oldest.last_used > idle):
+                if oldest.current is not None or not (is_full or now - oldest.last_used > IDLE_SECONDS):
                     break
                 del self._visits[oldest.id]
             # Whoever asks for ever more pages makes room for them among their own.
@@ -1321,8 +1321,8 @@ class BridgeConnection(SocketConnection):
         self, bridge: Bridge, owner: Owner, site: SiteClient, receive: Receive, send: Send, session_key: str
     ) -> None:
         browsing = bridge.door.settings.browsing
-        idle, largest = float(seconds_of(browsing.idle)), bridge.door.admission.max_body_bytes
-        super().__init__(receive, send, largest, idle, browsing.messages_per_second)
+        largest = bridge.door.admission.max_body_bytes
+        super().__init__(receive, send, largest, IDLE_SECONDS, browsing.messages_per_second)
         self.owner = owner
         self.runtimes: dict[str, PairedRuntime] = {}
         self.refusal: RuntimeFailure | None = None

@@ -100,7 +100,7 @@ def read_answer(
             carried.append((name, value))
         elif name == b"content-disposition":
             disposition = value
-    if status // 100 != 2:
+    if not 200 <= status < 300:
         if status == 403 and action.security_schemes and body in _OLD_REFUSALS:
             status = 401
         problem = _read_refusal(call, status, read_fields(headers), body, codes)
@@ -335,14 +335,10 @@ class Encoder:
 
         Raises InvalidInput for what no request can carry.
         """
-        body, headers, way = b"", [_ACCEPT_JSON], self._address
         kept = [pair for pair in outer["headers"] if pair[0] not in NOT_CARRIED]
         if self._is_plain_json:
-            try:
-                body = orjson.dumps(given)
-            except TypeError as error:  # orjson refuses to go deeper than 254 levels
-                raise _unsendable("", "is nested too deeply") from error
-            headers += (self._content_type, (b"content-length", b"%d" % len(body)), *kept)
+            way, body = self._address, _json_text(given, "")
+            headers = [_ACCEPT_JSON, self._content_type, (b"content-length", b"%d" % len(body)), *kept]
         else:
             way, own, cookies, body = self._place_all(given)
             # The input's own headers replace the caller's of the same name; its cookies join them.
@@ -352,7 +348,7 @@ class Encoder:
                 cookies = [value.decode("latin-1") for name, value in kept if name == b"cookie"] + cookies
                 kept = [pair for pair in kept if pair[0] != b"cookie"]
                 kept.append((b"cookie", "; ".join(cookies).encode("latin-1")))
-            headers += (*own, *kept)
+            headers = [_ACCEPT_JSON, *own, *kept]
         # The server's shortcuts for sending files would go round us.
         scope = {**outer, **way, "headers": headers, "extensions": {}}
         if self._keys and outer.get("query_string"):  # the caller's own keys, which are no inputs
@@ -615,17 +611,22 @@ class RouteCaller:
 
     def __init__(self, app: CalledApplication, catalog: Catalog, among: Catalog | None = None) -> None:
         self._app = app
-        self._encoders = {action.id: Encoder(action, action.way) for action in catalog.actions if action.way}
-        self._arrivals = _compared(app.routes, catalog, among or catalog)
+        arrivals = _compared(app.routes, catalog, among or catalog)
+        self._ways = {
+            action.id: (Encoder(action, action.way), arrivals.get(action.id))
+            for action in catalog.actions
+            if action.way
+        }
         self.codes = catalog.site.errors
 
     def check(self, call: Call) -> None:
         """Refuse at once what could not be sent to the route later. Raises InvalidInput."""
         action = call.action
         if action.way is not None:
-            scope, _ = self._encoders[action.id](cast(Scope, call.context), call.input)
-            if action.id in self._arrivals:
-                self._arrivals[action.id](scope)
+            encode, arrive = self._ways[action.id]
+            scope, _ = encode(cast(Scope, call.context), call.input)
+            if arrive is not None:
+                arrive(scope)
 
     async def rehearse(self, call: Call) -> None:
         """Ask the route's own security of a caller, and run nothing else. Raises the Problem of its 401 or 403.
@@ -634,7 +635,7 @@ class RouteCaller:
         """
         app, action = self._app, call.action
         entrance = app.outside if call.is_fresh else app.entrance
-        scope, body = self._encoders[action.id](cast(Scope, call.context), call.input)
+        scope, body = self._ways[action.id][0](cast(Scope, call.context), call.input)
         exchange = Rehearsal(call, body, self.codes)
         if entrance is not None:
             scope = come_from_outside(scope, app.state(), call.request_id)
@@ -657,16 +658,17 @@ class RouteCaller:
                 raise result
 
     async def __call__(self, call: Call) -> Result:
-        app, action, outer = self._app, call.action, call.context
+        app = self._app
         entrance = app.outside if call.is_fresh else app.entrance
-        scope, body = self._encoders[action.id](outer, call.input)  # type: ignore[arg-type]
+        encode, arrive = self._ways[call.action.id]
+        scope, body = encode(call.context, call.input)  # type: ignore[arg-type]
         exchange = RouteCall(call, body, self.codes)
         if entrance is not None:
             exchange.outer_session = scope.get("session")
             exchange.session_cookies = app.session_cookies
             scope = come_from_outside(scope, app.state(), call.request_id)
         # Every endpoint that the routing may name on the way to the action's own.
-        if action.id in self._arrivals and (way := self._arrivals[action.id](scope)):
+        if arrive is not None and (way := arrive(scope)):
             scope = _GuardedScope(scope, way, exchange)
         scope[ROUTE_CALL] = exchange
         try:
@@ -676,14 +678,14 @@ class RouteCaller:
                 await asyncio.ensure_future(entrance(scope, exchange.receive, exchange.send))
         except Exception:
             if exchange.is_astray:
-                raise _refuse(action, _ELSEWHERE) from None
+                raise _refuse(call.action, _ELSEWHERE) from None
             if isinstance(call.answer, HandlerFailed):
                 call.answer = None  # what was said of an exception that then went on is not for callers
             raise
         if exchange.is_astray:
-            return _refuse(action, _ELSEWHERE)
-        if (status := exchange.status) // 100 not in (2, 3, 4):
-            logger.error("action %s: its route answered %d (request_id=%s)", action.id, status, call.request_id)
+            return _refuse(call.action, _ELSEWHERE)
+        if not 200 <= (status := exchange.status) < 500:
+            logger.error("action %s: its route answered %d (request_id=%s)", call.action.id, status, call.request_id)
         if call.answer is not None:
             return call.answer
         unfinished = exchange.body or b"".join(exchange.parts or ())  # the last message of the answer never came
@@ -696,20 +698,32 @@ class RouteCall:
     `parts` are those of a body in several messages.
     """
 
-    # Defaults of the class: most calls need no more than what `__init__` sets.
-    parts: list[bytes] | None = None
-    status: int = 0
-    headers: Iterable[tuple[bytes, bytes]] = ()
-    body: bytes = b""
-    outer_session: object = None
-    session_cookies: frozenset[bytes] = frozenset()
-    is_astray: bool = False
-    _session: object = None
+    __slots__ = (
+        "_call",
+        "_codes",
+        "_request",
+        "_session",
+        "body",
+        "headers",
+        "is_astray",
+        "outer_session",
+        "parts",
+        "session_cookies",
+        "status",
+    )
+    session_cookies: frozenset[bytes]
 
     def __init__(self, call: Call, request: bytes, codes: Mapping[str, str]) -> None:
         self._call = call
         self._request: bytes | None = request
         self._codes = codes
+        self.parts: list[bytes] | None = None
+        self.status = 0
+        self.headers: Iterable[tuple[bytes, bytes]] = ()
+        self.body = b""
+        self.outer_session: object = None
+        self.is_astray = False
+        self._session: object = None
 
     @property
     def request_id(self) -> str:
@@ -752,12 +766,12 @@ class RouteCall:
     async def send(self, message: Message) -> None:
         if self.is_astray:
             return
-        call, kind = self._call, message["type"]
+        kind = message["type"]
         if kind == "http.response.start":
             self.status = message["status"]
             self.headers = message.get("headers", ())
-            if call.on_cookies is not None:
-                call.on_cookies([value for name, value in self.headers if name.lower() == b"set-cookie"])
+            if (on_cookies := self._call.on_cookies) is not None:
+                on_cookies([value for name, value in self.headers if name.lower() == b"set-cookie"])
         elif kind == "http.response.body":
             body = message.get("body", b"")
             if message.get("more_body", False):
@@ -769,7 +783,7 @@ class RouteCall:
             self.body = body
             if self.outer_session is not None:
                 self._hand_session_on()
-            call.answer = read_answer(call, self.status, self.headers, body, self._codes)
+            self._call.answer = read_answer(self._call, self.status, self.headers, body, self._codes)
 
     def _hand_session_on(self) -> None:
         """The caller's own pass ends later, and would write its older session over what the route has made of it."""
@@ -790,6 +804,8 @@ class RouteCall:
 
 class Rehearsal(RouteCall):
     """A call of which only the route's security is asked: nothing of what is answered is the call's own answer."""
+
+    __slots__ = ()
 
     @property
     def hidden(self) -> object:

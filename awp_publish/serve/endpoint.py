@@ -30,6 +30,7 @@ from awp_publish.serve.http import (
     route_path,
     send_reply,
     too_large,
+    without_content,
 )
 from awp_publish.settings import SiteSettings
 
@@ -122,6 +123,9 @@ STATIC_HEADERS: Final[RawHeaders] = (
     (b"cache-control", b"no-store"),
     NO_SNIFFING,
 )
+_TELLING: Final = BROWSER_FIELDS | {b"x-request-id", b"signature-input", b"dpop"}
+"""Headers that most calls come without, so that they are looked for once and together."""
+
 _REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,128}")
 _PROCESS: Final = secrets.token_hex(8)
 _numbers: Final = count(1)
@@ -161,8 +165,7 @@ class ProblemRenderer:
 class DoorRequest:
     """One request to a door of ours and its answer. `call` is set as soon as the request is known to be one."""
 
-    call: Call | None = None
-    _cors: RawHeaders = ()
+    __slots__ = ("_cors", "_send", "call", "fields", "is_of_browser", "receive", "renderer", "request_id", "scope")
 
     def __init__(
         self,
@@ -181,11 +184,22 @@ class DoorRequest:
         if len(fields) != len(headers):
             fields = read_fields(headers)
         self.fields = fields
-        if b"signature-input" in fields or b"dpop" in fields:
-            self.receive = note_signature(scope, fields, receive)
-        self.request_id = read_request_id(fields) if b"x-request-id" in fields else f"{_PROCESS}{next(_numbers):016x}"
+        self.call: Call | None = None
+        self.is_of_browser = False
+        self._cors: RawHeaders = ()
+        if _TELLING.isdisjoint(fields):
+            self.request_id = f"{_PROCESS}{next(_numbers):016x}"
+        else:
+            self.request_id = read_request_id(fields)
+            self.is_of_browser = not BROWSER_FIELDS.isdisjoint(fields)
+            if b"signature-input" in fields or b"dpop" in fields:
+                self.receive = note_signature(scope, fields, receive)
         if not cors.is_closed:
             self._cors = cors.headers(fields)
+
+    def drop_content(self) -> None:
+        """Answer without content, as HEAD asks."""
+        self._send = without_content(self._send)
 
     async def disconnected(self) -> None:
         """Return when the caller of a request whose body was read has gone."""
@@ -195,15 +209,16 @@ class DoorRequest:
     async def deliver(self, result: Result) -> None:
         """Answer the request."""
         added: RawHeaders = ()
-        if self.call is not None:  # each holds the other, and nothing but the garbage collector would part them
-            added, self.call = self.call.headers, None
+        if (call := self.call) is not None:  # each holds the other, and only the garbage collector would part them
+            added, self.call = call.headers, None
         request_id = (b"x-request-id", self.request_id.encode())
         if isinstance(result, Problem):
             if added:  # what a gate has set stands in place of a route's own
                 names = {name.decode("ascii") for name, _ in added}
                 result.headers = tuple(pair for pair in result.headers if pair[0].lower() not in names)
             extra = (*added, *self._cors, request_id)
-            await self.reply(self.renderer.reply(result, self.renderer.instance_of(self.scope), self.request_id, extra))
+            reply = self.renderer.reply(result, self.renderer.instance_of(self.scope), self.request_id, extra)
+            await send_reply(reply, self._send)
             return
         static, body, carried = STATIC_HEADERS, result.body, result.headers
         if result.content is not None:
@@ -212,19 +227,16 @@ class DoorRequest:
             replaced = {name for name, _ in added}
             carried = tuple(pair for pair in carried if pair[0] not in replaced)
         headers = [*static, (b"content-length", b"%d" % len(body)), *self._cors, request_id, *added, *carried]
-        if self.scope["method"] == "HEAD":
-            body = b""
-        await self._send({"type": "http.response.start", "status": result.status, "headers": headers})
-        await self._send({"type": "http.response.body", "body": body})
+        send = self._send
+        await send({"type": "http.response.start", "status": result.status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
 
     def write(self, outcome: Outcome, content: Content) -> tuple[RawHeaders, bytes]:
         """The headers and the body of a success whose JSON stands for something else: here it stays JSON."""
         return STATIC_HEADERS, outcome.body
 
     async def reply(self, reply: Reply) -> None:
-        """Answer the request with what is rendered already; HEAD without its body."""
-        if self.scope["method"] == "HEAD":
-            reply = Reply(reply.status, reply.headers)
+        """Answer the request with what is rendered already."""
         await send_reply(reply, self._send)
 
 
@@ -257,6 +269,10 @@ class Admission:
         most = action.max_body_bytes or self.usual_body_bytes
         if size > most:
             raise too_large(most)
+
+    def smallest_limit(self, actions: Iterable[Action]) -> int:
+        """Return the size in bytes up to which no action refuses a body."""
+        return min([self.usual_body_bytes, *filter(None, (one.max_body_bytes for one in actions))])
 
 
 def largest_body(settings: SiteSettings, actions: Iterable[Action]) -> int:
@@ -297,7 +313,8 @@ class Endpoint(ABC):
         self._renderer = renderer
         self._cors = cors
         self._own_hosts = own_hosts
-        self._allowed = frozenset(self.methods.split(", ")) - {"OPTIONS"}
+        methods = frozenset(self.methods.split(", "))
+        self._allowed, self._takes_head = methods - {"HEAD", "OPTIONS"}, "HEAD" in methods
 
     @abstractmethod
     async def handle(self, request: DoorRequest, named: str | None) -> None:
@@ -319,8 +336,11 @@ class Endpoint(ABC):
                 if method == "OPTIONS":
                     await send_reply(self._cors.preflight(request.fields, self.methods), send)
                     return
-                raise MethodNotAllowed(f"{self.usage}, not {method[:20]}.", headers=[("Allow", self.methods)])
-            if not BROWSER_FIELDS.isdisjoint(request.fields):
+                if method == "HEAD":
+                    request.drop_content()
+                if method != "HEAD" or not self._takes_head:
+                    raise MethodNotAllowed(f"{self.usage}, not {method[:20]}.", headers=[("Allow", self.methods)])
+            if request.is_of_browser:
                 self.refuse_foreign(request.fields)
             await self.handle(request, named)
         except ClientDisconnect:

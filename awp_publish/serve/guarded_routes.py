@@ -25,7 +25,7 @@ from awp_publish.protocols.schema_reading import required_members, resolved
 from awp_publish.serve.credentials import read_credentials, refuse_foreign_pages
 from awp_publish.serve.dispatch import JSON, read_answer
 from awp_publish.serve.endpoint import Admission, Endpoint, ProblemRenderer
-from awp_publish.serve.forms import FORM, MULTIPART, FieldReader, Fields as Pairs, read_form, read_query
+from awp_publish.serve.forms import FieldReader, Fields as Pairs, is_form, read_form, read_query
 from awp_publish.serve.http import (
     AsgiApp,
     Cors,
@@ -157,7 +157,7 @@ class _GuardedRoute:
         media_type = content_type.split(b";", 1)[0].strip().lower()
         is_json = not media_type or media_type == b"application/json" or media_type.endswith(b"+json")
         whole = next(iter(self._by_place.get("body", {}).values()), None)
-        if body and media_type in (FORM, MULTIPART):
+        if body and is_form(content_type):
             sent = read_form(content_type, body)
             places = {**self._by_place.get("form", {}), **self._by_place.get("file", {})}
             for name, value in sent:

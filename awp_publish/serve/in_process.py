@@ -6,7 +6,7 @@ The application's lifespan is around all calls, as a server has it around all re
 import asyncio
 import json
 import threading
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -17,11 +17,11 @@ T = TypeVar("T")
 
 
 class TalkFailed(Exception):
-    """A WebSocket that was not opened, or closed too early; `status` is that of its refusal, 0 without one."""
+    """A WebSocket that was not opened, or closed too early; with status and body of its refusal, 0 without one."""
 
-    def __init__(self, detail: str, status: int = 0) -> None:
+    def __init__(self, detail: str, status: int = 0, body: bytes = b"") -> None:
         super().__init__(detail)
-        self.status = status
+        self.status, self.body = status, body
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class InProcess:
         return self._run(self._request(method, path, headers, body))
 
     def talk(self, path: str, headers: Mapping[str, str], messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return self._run(self._talk(path, headers, messages))
+        return self._run(talk(self._app, {**self._scope("websocket", path, headers), "subprotocols": []}, messages))
 
     def close(self) -> None:
         with self._lock:
@@ -142,34 +142,19 @@ class InProcess:
         fields = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in start.get("headers", ())}
         return Response(start.get("status", 500), fields, b"".join(pieces))
 
-    async def _talk(
-        self, path: str, headers: Mapping[str, str], messages: list[dict[str, Any]]
-    ) -> list[dict[str, Any]]:
-        scope = {**self._scope("websocket", path, headers), "subprotocols": []}
-        inbox: asyncio.Queue[Message] = asyncio.Queue()
-        outbox: asyncio.Queue[Message] = asyncio.Queue()
-        inbox.put_nowait({"type": "websocket.connect"})
-        task = asyncio.ensure_future(self._app(scope, inbox.get, outbox.put))
-        told: list[dict[str, Any]] = []
-        try:
-            await self._hear(task, outbox)  # accepted
-            for message in messages:
-                inbox.put_nowait({"type": "websocket.receive", "text": json.dumps(message)})
-                while True:
-                    heard = json.loads((await self._hear(task, outbox))["text"])
-                    if heard.get("id") == message["id"]:
-                        break
-                told.append(heard)
-                if "error" in heard:
-                    break
-        finally:
-            inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
-            await asyncio.wait({task}, timeout=5)
-            task.cancel()
-        return told
 
-    async def _hear(self, task: "asyncio.Future[None]", outbox: "asyncio.Queue[Message]") -> Message:
-        """The next message of the application. Raises TalkFailed where it closes the connection, or has ended."""
+async def talk(app: AsgiApp, scope: Scope, messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Open a WebSocket, and send each message after the answer to the one before; return them, up to an error.
+
+    Raises TalkFailed.
+    """
+    inbox: asyncio.Queue[Message] = asyncio.Queue()
+    outbox: asyncio.Queue[Message] = asyncio.Queue()
+    inbox.put_nowait({"type": "websocket.connect"})
+    task = asyncio.ensure_future(app(scope, inbox.get, outbox.put))
+
+    async def hear() -> Message:
+        """Return the next message. Raises TalkFailed where the connection is closed, or the application has ended."""
         heard = asyncio.ensure_future(outbox.get())
         waited: set[asyncio.Future[Any]] = {heard, task}
         await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
@@ -177,6 +162,27 @@ class InProcess:
             heard.cancel()
             raise TalkFailed("The application has no WebSocket at this address.")
         message = heard.result()
-        if message["type"] in ("websocket.close", "websocket.http.response.start"):
-            raise TalkFailed("The connection was refused.", message.get("status", 0))
+        if message["type"] == "websocket.http.response.start":
+            raise TalkFailed("The connection was refused.", message["status"], (await hear()).get("body", b""))
+        if message["type"] == "websocket.close":
+            raise TalkFailed("The connection was refused.")
         return message
+
+    told: list[dict[str, Any]] = []
+    try:
+        await hear()  # accepted
+        for message in messages:
+            inbox.put_nowait({"type": "websocket.receive", "text": json.dumps(message)})
+            while True:
+                heard = json.loads((await hear())["text"])
+                if heard.get("id") == message["id"]:
+                    break
+            told.append(heard)
+            if "error" in heard:
+                break
+    finally:
+        inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
+        await asyncio.wait({task}, timeout=5)
+        task.cancel()
+        await asyncio.wait({task})
+    return told

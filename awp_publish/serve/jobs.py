@@ -19,7 +19,7 @@ from awp_publish.events import JOB_ENDED, JOBS_ENDED
 from awp_publish.invoke import Accept, Invoker, Observer
 from awp_publish.jobs import Job, JobResult, JobStore, Runner, Worker, wait_for_signal
 from awp_publish.jobs.jobs import UnreadableJob
-from awp_publish.model import Action, Catalog, Status, seconds_of, utc_text
+from awp_publish.model import Action, Catalog, Status, utc_text
 from awp_publish.policy.authentication import CALLER
 from awp_publish.policy.call import Call, Outcome, Principal, Result, never_disconnected
 from awp_publish.policy.guard import Guards
@@ -170,7 +170,7 @@ class Background:
     ) -> None:
         self._sessions = sessions
         self._catalog = catalog
-        self.jobs = JobStore(guards.store, result_seconds=float(seconds_of(settings.jobs.results)))
+        self.jobs = JobStore(guards.store)
         self._settings = settings.jobs
         self._queue_name = f"awp_publish:{settings.namespace}"
         self._actions: Mapping[str, Action] = {one.id: one for one in catalog.actions if one.is_background}
@@ -231,7 +231,12 @@ class Background:
         async def keep(result: Result) -> None:
             results.append(result)
 
-        call, taken = self._call_of(job), list[str]()
+        request, scopes, taken = job.context.get("request"), job.context.get("scopes"), list[str]()
+        context = unpack_request(request if isinstance(request, dict) else {}, self._state)
+        call = Call(self._actions[job.action], job.input, job.request_id, "job", context, never_disconnected)
+        if job.principal:
+            call.principal = Principal(job.principal, frozenset(scopes if isinstance(scopes, list) else ()))
+        call.credentials = partial(read_credentials, context, read_fields(context["headers"]), TrustedProxies())
         if "session" in job.context:
             call.on_cookies = lambda set_cookies: taken.extend(one.decode("latin-1") for one in set_cookies)
         CALLER.set(call.principal)
@@ -261,15 +266,6 @@ class Background:
             logger.exception(
                 "the cookies of a job of action %s are not kept (request_id=%s)", job.action, job.request_id
             )
-
-    def _call_of(self, job: Job) -> Call:
-        request, scopes = job.context.get("request"), job.context.get("scopes")
-        context = unpack_request(request if isinstance(request, dict) else {}, self._state)
-        principal = Principal(job.principal, frozenset(scopes if isinstance(scopes, list) else ()))
-        call = Call(self._actions[job.action], job.input, job.request_id, "job", context, never_disconnected)
-        call.principal = principal if job.principal else None
-        call.credentials = partial(read_credentials, context, read_fields(context["headers"]), TrustedProxies())
-        return call
 
     # --- Working ---
 

@@ -245,6 +245,7 @@ class InnerCalls:
         if session is not None:
             session.browser.jar.store_from(fetched.headers, goal, session.browser.clock())
         result, added = inner_call.result, inner_call.call.headers if inner_call.call is not None else ()
+        inner_call.call = None  # its request holds the two of them
         if result is None and fetched.status >= 500:  # something around us has answered, and the call was never made
             result = HandlerFailed("The site failed before the action was called.")
         elif result is None:

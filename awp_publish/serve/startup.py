@@ -39,16 +39,19 @@ def report(site: Site, documents: Mapping[str, Prepared], routes: Sequence[Route
             'and other workers do not know them. Give Site(store="sqlite:///agents.db") or "redis://...".',
             ", ".join(remembering),
         )
-    json_documents = {
-        catalog.prefix + path: prepared.body
-        for path, prepared in documents.items()
-        if prepared.media_type.endswith("json")
-    }
-    found = [*check_addresses(catalog, documents, routes, root_path), *check_documents(json_documents)]
-    if is_loopback(urlsplit(catalog.url).hostname or ""):
-        found = [one for one in found if one.check not in DEVELOPMENT_CHECKS]
+    found = check_published(catalog, documents, routes, root_path)
     for level, line in summarize(found):
         logger.log(level, "%s", line)
+
+
+def check_published(
+    catalog: Catalog, documents: Mapping[str, Prepared], routes: Sequence[Route], root_path: str
+) -> tuple[Finding, ...]:
+    """Return what is found about one address of a site: its documents, and where its addresses lead."""
+    bodies = {catalog.prefix + path: one.body for path, one in documents.items() if one.media_type.endswith("json")}
+    found = [*check_addresses(catalog, documents, routes, root_path), *check_documents(bodies)]
+    is_local = is_loopback(catalog.domain)
+    return tuple(one for one in found if not (is_local and one.check in DEVELOPMENT_CHECKS))
 
 
 def summarize(findings: Iterable[Finding]) -> Iterator[tuple[int, str]]:

@@ -190,12 +190,11 @@ class WoaDoor(Endpoint):
         self._invoker = invoker
         self._offered = invoker.offered(PROTOCOL)
         self._admission = admission
-        # No action refuses a body up to this size.
-        self._small = min([admission.usual_body_bytes, *filter(None, (one.max_body_bytes for one in catalog.actions))])
+        self._small = admission.smallest_limit(catalog.actions)
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Carry out one invocation: POST, a body of application/json, an answer that is JSON (WoA section 4.3.1)."""
-        fields, scope, receive, invoker = request.fields, request.scope, request.receive, self._invoker
+        fields, scope = request.fields, request.scope
         if (fields.get(b"accept"), fields.get(b"content-type")) not in _USUAL or b"content-encoding" in fields:
             accept, content_type = fields.get(b"accept", b"*/*"), fields.get(b"content-type", b"")
             if not accepts(accept, "application/json"):
@@ -207,7 +206,7 @@ class WoaDoor(Endpoint):
                 raise UnsupportedMediaType("The body must not be content-encoded.")
 
         # The envelope (section 5.1)
-        body = await read_body(scope, fields, receive, self._admission.max_body_bytes)
+        body = await read_body(scope, fields, request.receive, self._admission.max_body_bytes)
         envelope = parse_json(body)
         if type(envelope) is not dict:
             raise EnvelopeNotAnObject(f"The body is {_kind(envelope)}, not an object.")
@@ -229,6 +228,7 @@ class WoaDoor(Endpoint):
             detail = f"must be an object, not {_kind(given)}"
             raise InvalidInput(f"The input {detail}.", errors=[Violation("", detail)])
 
+        invoker = self._invoker
         action = self._offered.get((agent, operation))
         if action is None:
             raise invoker.unknown(PROTOCOL, agent, operation)

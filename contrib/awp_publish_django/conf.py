@@ -40,7 +40,7 @@ RECENT_CALLS: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the project says."""
+    """The settings of the project."""
 
     site: str
     overrides: Mapping[str, object] = field(default_factory=dict)

@@ -74,7 +74,7 @@ def read_body(request: HttpRequest, most: int) -> bytes:
 
 
 class Sent:
-    """What a caller sends: a body, which is here already, and much later the news that they have gone."""
+    """A caller's messages: a body, which is here already, and much later the news that they have gone."""
 
     def __init__(self, body: bytes) -> None:
         self._body: bytes | None = body
@@ -141,7 +141,7 @@ async def _bodies_async(first: Message, messages: AsyncIterator[Message]) -> Asy
 
 
 class Closers(list[Callable[[], object]]):
-    """What is called when an answer has been sent. A cache that keeps the answer keeps none of it."""
+    """Functions to be called when an answer has been sent. A cache that keeps the answer keeps none of it."""
 
     def __reduce__(self) -> tuple[type, tuple[()]]:
         return list, ()

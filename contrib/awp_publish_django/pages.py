@@ -27,7 +27,7 @@ from awp_publish_django.publication import Publication
 from awp_publish_django.responses import headers_of
 
 _READ: Final = ("GET", "accepted_types", "accepted_types_by_precedence", "headers")
-"""What Django reads once from META and keeps on a request."""
+"""Attributes that Django reads once from META and keeps on a request."""
 
 _HTML: Final = tuple(name.decode() for name in HTML_TYPES)
 

@@ -164,7 +164,7 @@ class Visit:
 
 _ABSENT: Final = object()
 _TALKS: Final[set["Future[None]"]] = set()
-"""What goes on, so that nobody has to hold it whose caller has gone."""
+"""Tasks under way, so that nobody has to hold one whose caller has gone."""
 
 
 def _run_alone(errand: Errand[Any]) -> None:

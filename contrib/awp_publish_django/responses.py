@@ -1,4 +1,4 @@
-"""What a view answered, as a neutral reply: its body read, what it holds open closed, and forms made plain.
+"""A view's answer as a neutral reply: its body read, what it holds open closed, and forms made plain.
 
 A form's view tells people of success by a redirect (Post/Redirect/Get) and of mistakes by the page again, with status
 200. To a program both would say the opposite of what they mean, so they are told in words of their own. Which forms a
@@ -37,12 +37,12 @@ from awp_publish_django.inner import RouteRequest
 from awp_publish_django.languages import speaking
 
 FORM_TYPES: Final = ("application/x-www-form-urlencoded", "multipart/form-data", "")
-"""What forms are sent as; one without fields sends nothing."""
+"""Media types of forms that are sent; one without fields sends nothing."""
 
 REDIRECTS: Final = (301, 302, 303)
 READING: Final = ("GET", "HEAD")
 SIGN_IN: Final = frozenset({"login", "logon", "signin"})
-"""What the last part of a sign-in page's address is called, without hyphens."""
+"""Names of the last part of a sign-in page's address, without hyphens."""
 
 LOGIN_VIEW: Final = ("django.contrib.auth.views", "LoginView")
 """By its name: the module cannot be imported without the application."""

@@ -23,12 +23,12 @@ ADMINS: Final = frozenset(
 """Administration: applications by their name in URLs, and modules of URLs. Below them everything belongs to it."""
 
 _FORMAT: Final = re.compile(r"\.?{format}/?$")
-"""How Django REST framework ends the addresses that say a format (`format_suffix_patterns`, `DefaultRouter`)."""
+"""Ends of the REST framework's addresses that say a format (`format_suffix_patterns`, `DefaultRouter`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """How far we are down the URLconf."""
+    """A place on the way down the URLconf."""
 
     path: str = "/"
     route: str = ""

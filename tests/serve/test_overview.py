@@ -145,6 +145,7 @@ def test_every_page_keeps_strict_rules(open_client):
             file = client.get(name)
             assert file.status_code == 200
             assert client.get(name, headers={"if-none-match": file.headers["etag"]}).status_code == 304
+            assert client.post(name).status_code == 405
 
 
 @pytest.mark.parametrize(

@@ -21,14 +21,14 @@ from awp_publish.browsing.errors import AwpError, refuse
 from awp_publish.browsing.observing import FORMATS
 from awp_publish.browsing.page import PageCache, SessionLimits
 from awp_publish.browsing.session import Session
-from awp_publish.model import Catalog, JsonObject, seconds_of
+from awp_publish.model import Catalog, JsonObject
 from awp_publish.policy.authentication import ApiKey, ApplicationUser, SessionUser, SharedSecret
 from awp_publish.policy.call import Principal, Signed
 from awp_publish.serve.awp.messages import MUTATION, AnswerCache
 from awp_publish.serve.credentials import read_credentials
 from awp_publish.serve.doors import DoorContext
 from awp_publish.serve.http import Pair, Scope, read_fields, with_header
-from awp_publish.settings import Browsing
+from awp_publish.settings import IDLE_SECONDS, Browsing
 
 SCOPES: Final = (
     "som:read",
@@ -345,7 +345,7 @@ class Sessions:
         self.browsing = browsing
         share = max(browsing.sessions // ADDRESS_SHARE, SESSIONS_PER_CONNECTION)
         self.per_address = min(browsing.sessions, share)
-        self.idle = float(seconds_of(browsing.idle))
+        self.idle = IDLE_SECONDS
         self._limits = SessionLimits(pages=PAGES_PER_SESSION, page_bytes=PAGE_BYTES)
         self._origins = Origins.of(*urls)
         self._cache = PageCache()
