@@ -71,12 +71,7 @@ class AccessibleNames:
         """For an id, and for an element around which they stand, its labels."""
         self.told: set[int] = set()
         """Labels that are the name of a control that is seen, and so need not be told by themselves."""
-        labels = tree.find("label")
-        controls = (one for tag in (_LABELABLE if labels else ()) for one in tree.find(tag))
-        by_id: dict[str, int] = {}
-        for one in controls:
-            by_id.setdefault(tree.attributes[one].get("id", ""), one)
-        for label in labels:
+        for label in tree.find("label"):
             control = next(
                 (
                     at
@@ -91,8 +86,8 @@ class AccessibleNames:
             known = self._labels.setdefault(target, [])
             if len(known) < MAX_REFERENCES:
                 known.append(label)
-                labelled = by_id.get(target) if isinstance(target, str) else target
-                if labelled is None or visibility.hides(labelled):
+                labelled = tree.find_id(target) if isinstance(target, str) else target
+                if labelled is None or tree.tags[labelled] not in _LABELABLE or visibility.hides(labelled):
                     continue
                 given = tree.attributes[labelled]
                 if role_of(tree.tags[labelled], given) in ACTIONS and not any(
@@ -647,7 +642,7 @@ _BUTTON_TYPES: Final = ("submit", "button", "reset", "image")
 class Elements:
     """The elements of one page. `base` is what its addresses are relative to, "" where that is the page."""
 
-    __slots__ = ("_base", "_items", "_sent", "_survey", "_told", "_tree", "_url", "_visibility", "names")
+    __slots__ = ("_actions", "_base", "_items", "_sent", "_survey", "_told", "_tree", "_url", "_visibility", "names")
 
     def __init__(self, survey: Survey, names: AccessibleNames, visibility: Visibility, url: str) -> None:
         self._tree, self._survey, self.names = visibility.tree, survey, names
@@ -658,6 +653,7 @@ class Elements:
                 if survey.roles[candidate] == "button":
                     text = survey.text(candidate)
                     buttons[candidate] = names.label(survey.nodes[candidate], text) or text
+        self._actions = {role: list(actions) for role, actions in ACTIONS.items()}  # one list for all of a document
         self._items: ItemNames | None = None
         self._sent: dict[int, tuple[str, str, int | None]] = {}
         self._told: dict[int, str] = {}
@@ -718,7 +714,7 @@ class Elements:
         if label:
             element["label"] = limits.shorten(label, losses)
         if role in ACTIONS:
-            element["actions"] = list(ACTIONS[role])
+            element["actions"] = self._actions[role]
         if role == "link" and compact:
             attrs: Attrs = {"href": self.address(attributes["href"])} if "href" in attributes else {}
         elif compact:

@@ -546,7 +546,7 @@ class Survey:
         self.roles.append(role)
         self.states.append(state)
         self.starts.append(len(self.pieces))
-        self.ends.append(len(self.pieces) if role == HIDDEN else 0)
+        self.ends.append(len(self.pieces))
         return len(self.nodes) - 1
 
     def part_text(self, node: int) -> str | None:
@@ -556,7 +556,8 @@ class Survey:
 
     def text(self, candidate: int) -> str:
         """Return the visible text of a candidate, whitespace collapsed (4.6)."""
-        return " ".join("".join(self.pieces[self.starts[candidate] : self.ends[candidate]]).split())
+        start, end = self.starts[candidate], self.ends[candidate]
+        return " ".join((self.pieces[start] if end == start + 1 else "".join(self.pieces[start:end])).split())
 
 
 MAX_SHADOWS: Final = 8

@@ -305,7 +305,8 @@ def _build(markup: bytes, html_bytes: int, *, strict: bool) -> Tree:
     top, by_tag = parser.root, dict[str, list[int]]()
     tree.add("html", {name: value or "" for name, value in top.attributes.items()} if top is not None else {}, -1)
     if top is not None:
-        _copy(top, tree, 0, by_tag, strict)
+        tree.ids.update({tree.attributes[0]["id"]: 0} if "id" in tree.attributes[0] else {})
+        _copy(top, tree, 0, by_tag, tree.ids, strict)
         tree.ends[0] = len(tree.tags)
     tree.complete(by_tag)
     # What templates hold, one in another too, is not in the page: `Tree.find` gives none of it.
@@ -316,7 +317,7 @@ def _build(markup: bytes, html_bytes: int, *, strict: bool) -> Tree:
         fragment, host = waiting.pop()
         inner: dict[str, list[int]] = {}
         start = len(tree.tags)
-        _copy(fragment, tree, host, inner, strict)
+        _copy(fragment, tree, host, inner, {}, strict)
         tree.contents[host] = start, len(tree.tags)
         if "template" in inner:
             tree.contents.update(dict.fromkeys(inner["template"], (0, 0)))
@@ -324,8 +325,10 @@ def _build(markup: bytes, html_bytes: int, *, strict: bool) -> Tree:
     return tree
 
 
-def _copy(top: LexborNode, tree: Tree, parent: int, by_tag: dict[str, list[int]], strict: bool) -> None:
-    """Append everything below a node of the parser to a tree, as inside of `parent`, and list elements by their tags.
+def _copy(
+    top: LexborNode, tree: Tree, parent: int, by_tag: dict[str, list[int]], ids: dict[str, int], strict: bool
+) -> None:
+    """Append everything below a node of the parser to a tree, as inside of `parent`; list elements by tags and by ids.
 
     One loop, for it runs for every node of a page. On the stack: where to go on after an element's children (the
     parser's next node), and the parent there. A kind is, for the parser's number of a tag: its name, and what lists the
@@ -368,10 +371,13 @@ def _copy(top: LexborNode, tree: Tree, parent: int, by_tag: dict[str, list[int]]
         texts.append("")
         if also is not None:
             also(at)
-        given = found.attributes
-        if given and None in given.values():
-            given = {key: value or "" for key, value in given.items()}
-        attributes.append(given or NO_ATTRIBUTES)  # type: ignore[arg-type]
+        given: Mapping[str, str | None] = found.attributes or NO_ATTRIBUTES
+        if given:
+            if None in given.values():
+                given = {key: value or "" for key, value in given.items()}
+            if "id" in given:
+                ids.setdefault(given["id"], at)  # type: ignore[arg-type]
+        attributes.append(given)  # type: ignore[arg-type]
         child = found.first_child if name != "noscript" else None
         if child is not None and len(waiting) >= room:
             if strict:

@@ -261,14 +261,26 @@ def _cut(
     width = len(text.encode()) / len(text) if text else 1.0  # bytes of a character, on average
     alike, by_address = Counter[str](), dict[str, int]()
     duplicates, titles = set[int](), set[int]()
-    scores: dict[int, tuple[int, int]] = {}  # how much links say of where they lead that are not the only ones
+    scores: dict[str, tuple[int, int]] = {}  # how much the texts of links say of where they lead
     short_texts: dict[int, str] = {}  # of links of the main content
+
+    def written(candidate: int) -> str:
+        start, end = starts[candidate], ends[candidate]
+        return pieces[start] if end == start + 1 else "".join(pieces[start:end])
+
+    def score(text: str) -> tuple[int, int]:
+        found = scores.get(text)
+        if found is None:
+            said = " ".join(text.split())
+            telling = any(map(str.isalpha, said)) + (_GENERIC.fullmatch(said) is None)
+            found = scores[text] = telling if said else 0, min(len(said), _MIN_LENGTH) if telling == 2 else 0
+        return found
+
     for number, pool in enumerate(pools):
         is_main = number in main
         for candidate in pool:
             role, attributes = roles[candidate], tree.attributes[nodes[candidate]]
-            start, end = starts[candidate], ends[candidate]
-            size = int((lengths[end] - lengths[start]) * width)
+            size = int((lengths[ends[candidate]] - lengths[starts[candidate]]) * width)
             if role == "link" and "href" in attributes:
                 href = attributes["href"]
                 address = normalise_address(href)
@@ -278,19 +290,14 @@ def _cut(
                     if other != candidate:
                         less = candidate
                         if other not in titles:
-                            for one in (other, candidate):
-                                if one not in scores:
-                                    said = survey.text(one)
-                                    telling = any(map(str.isalpha, said)) + (_GENERIC.fullmatch(said) is None)
-                                    length = min(len(said), _MIN_LENGTH) if telling == 2 else 0
-                                    scores[one] = telling if said else 0, length
-                            if scores[candidate] > scores[other]:
+                            said, rival = written(candidate), written(other)
+                            if said != rival and score(said) > score(rival):
                                 by_address[address], less = candidate, other
                         duplicates.add(less)
                 if is_title:
                     titles.add(candidate)
                 elif is_main:
-                    short_texts[candidate] = "".join(pieces[start:end]).strip()
+                    short_texts[candidate] = written(candidate).strip()
                 size = _LINK_OVERHEAD - _OVERHEAD + min(size, 200) + len(href)
                 shelves[3 if is_main else 5].append((candidate, number, size, 1))
             elif role in _OPERATED:

@@ -168,14 +168,15 @@ class Tree:
         parents     the number of the element around, -1 for the root
         ends        the number behind the last node inside: what is in n are the numbers from n + 1 to ends[n]
 
-    Behind the `size` nodes of the page are those that templates hold; `contents` says from where to where.
+    Behind the `size` nodes of the page are those that templates hold; `contents` says from where to where. `ids` has
+    the first element of each id, found while the tree is made: to look through all attributes again takes long.
     `html_bytes` is the length of the source in UTF-8. A page without a head or a body, as one with framesets, has empty
     ones that are not among the children of its root.
     """
 
     __slots__ = (
-        *("_by_id", "_by_tag", "_find", "_head_at", "_nodes", "attributes", "body_at", "contents", "ends"),
-        *("html_bytes", "parents", "size", "tags", "texts"),
+        *("_by_tag", "_find", "_head_at", "_nodes", "attributes", "body_at", "contents", "ends", "html_bytes", "ids"),
+        *("parents", "size", "tags", "texts"),
     )
 
     def __init__(self, html_bytes: int, find: Callable[["Tree", str], list[int]]) -> None:
@@ -188,7 +189,7 @@ class Tree:
         self.contents: dict[int, tuple[int, int]] = {}
         self.size = self.body_at = self._head_at = 0
         self._by_tag: dict[str, list[int]] = {}
-        self._by_id: dict[str, int] | None = None
+        self.ids: dict[str, int] = {}
         self._nodes: dict[int, Node] = {}
 
     def add(self, tag: str, attributes: Mapping[str, str], parent: int) -> int:
@@ -237,12 +238,7 @@ class Tree:
 
     def find_id(self, name: str) -> int | None:
         """Return the first element of this id, as a label or a description refers to it."""
-        if self._by_id is None:
-            self._by_id = {}
-            for at, given in enumerate(self.attributes[: self.size]):
-                if "id" in given:
-                    self._by_id.setdefault(given["id"], at)
-        return self._by_id.get(name) if name else None
+        return self.ids.get(name) if name else None
 
     # --- By nodes ---
 

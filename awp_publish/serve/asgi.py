@@ -16,7 +16,7 @@ from starlette.applications import Starlette
 from starlette.middleware.sessions import SessionMiddleware
 
 from awp_publish.discover import find_routes, routed
-from awp_publish.health import count_workers
+from awp_publish.health import count_workers, is_first_worker, root_path_of_server
 from awp_publish.invoke import Invoker, Observer
 from awp_publish.model import Catalog, Door, Paths, seconds_of
 from awp_publish.policy.authentication import AuthenticationGate
@@ -62,7 +62,7 @@ from awp_publish.serve.negotiation import (
 from awp_publish.serve.pages import PageReader, SomDoor, describe_pages
 from awp_publish.serve.plain import DIALECT, DOOR as PLAIN, PlainDoor, UnknownActionDoor
 from awp_publish.serve.sessions import LIFETIME, CookieSessions, Outside, SessionCalls, has_session_callers
-from awp_publish.serve.startup import is_first_worker, report, root_path_of_server
+from awp_publish.serve.startup import report
 from awp_publish.serve.status import StatusDoor, StatusKeeper
 from awp_publish.serve.webhooks import Webhooks
 from awp_publish.serve.woa import PROTOCOL as WOA, InvokeAddress, WoaDoor, door_of

@@ -21,9 +21,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from difflib import SequenceMatcher
 from functools import partial
-from html import escape
 from keyword import iskeyword
-from pathlib import Path
 from string import Template
 from typing import Any, Final, NamedTuple, cast, get_args
 from urllib.parse import quote, urlencode, urlsplit
@@ -81,6 +79,7 @@ from awp_publish.serve.documents import Encodings, Prepared
 from awp_publish.serve.doors import Answer, DoorContext, LiveDoor
 from awp_publish.serve.endpoint import DoorRequest, Endpoint, ProblemRenderer
 from awp_publish.serve.forms import FieldReader, is_form, read_form, read_query
+from awp_publish.serve.html import STATIC, Html, Pieces, inner, tag
 from awp_publish.serve.http import (
     NO_SNIFFING,
     AsgiApp,
@@ -104,7 +103,6 @@ from awp_publish.traffic import TrafficReport, traffic_breakdowns, traffic_svg, 
 
 logger: Final = logging.getLogger("awp_publish.overview")
 
-STATIC: Final = Path(__file__).parents[1] / "static"
 FILES: Final = {"overview.css": "text/css", "overview.js": "text/javascript"}
 
 SECURITY: Final = (
@@ -140,54 +138,8 @@ TOKEN_BYTES: Final = 4
 # --- HTML ---
 
 
-class Html(str):
-    """Text that is HTML already."""
-
-    __slots__ = ()
-
-
-def read_pieces(text: str) -> dict[str, list[list[str]]]:
-    """Return the pieces of `overview.html` by name: their lines, each split at its placeholders."""
-    _, *found = re.split(r"<!-- (\w+) -->", text)
-    lines = ([re.split(r"\$(\w+)", line.strip()) for line in piece.splitlines()] for piece in found[1::2])
-    return dict(zip(found[::2], lines, strict=True))
-
-
-_PIECES: Final = read_pieces((STATIC / "overview.html").read_text("utf-8"))
+fill: Final = Pieces("overview.html").fill
 _CLIENTS: Final[list[dict[str, str]]] = tomllib.loads((STATIC / "clients.toml").read_text("utf-8"))["clients"]
-
-
-def fill(piece: str, /, **values: object) -> Html:
-    """Return a piece of `overview.html`. Lines without a value are left out; what is not `Html` is escaped."""
-    written = list[str]()
-    for line in _PIECES[piece]:
-        held = [values.get(name) for name in line[1::2]]
-        if None not in held:
-            texts = line.copy()
-            texts[1::2] = map(inner, held)
-            written += texts
-    return Html("".join(written))
-
-
-def tag(name: str, /, *children: object, **attributes: object) -> Html:
-    """Return an element, without the attributes that are None or False."""
-    written = "".join(
-        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(str(value))}"')
-        for key, value in attributes.items()
-        if value is not None and value is not False
-    )
-    return Html(f"<{name}{written}>{inner(children)}" + ("" if name == "input" else f"</{name}>"))
-
-
-def inner(children: object) -> Html:
-    """Return one child, or several after each other, as HTML: escaped unless it is `Html`, nothing for None."""
-    if isinstance(children, Html):
-        return children
-    if children is None:
-        return Html()
-    if isinstance(children, (str, int, float)):
-        return Html(escape(str(children)))
-    return Html("".join(inner(child) for child in cast(Iterable[object], children)))
 
 
 def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[object]]) -> Html:
