@@ -63,9 +63,9 @@ from awp_publish.running.site_page import SitePage
 from awp_publish.running.steps import HARMLESS, run_primitive
 from awp_publish.schema import Validator, compile_schema
 from awp_publish.serve.credentials import client_address, read_credentials
+from awp_publish.serve.dispatch import PASSED
 from awp_publish.serve.doors import DoorContext, LiveDoor
 from awp_publish.serve.endpoint import ProblemRenderer, read_request_id
-from awp_publish.serve.guarded_routes import PASSED
 from awp_publish.serve.http import (
     NO_SNIFFING,
     Receive,
