@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from awp_publish.model import Door, Paths, seconds_of
-from awp_publish.policy.tokens import Tokens
+from awp_publish.policy.guard import Tokens
 from awp_publish.serve.awp.callers import VERSION, AwpCallers
 from awp_publish.serve.awp.connection import AwpClient, AwpService, Connection
 from awp_publish.serve.awp.sessions import EXPORT_LIFETIME, SWEEP_INTERVAL, Sessions

@@ -17,8 +17,7 @@ from awp_publish.browsing.errors import AwpError, missing, refuse
 from awp_publish.browsing.session import METHODS
 from awp_publish.events import Events, logs_for, read_cursor, write_cursor
 from awp_publish.model import Catalog, JsonObject
-from awp_publish.policy.guard import read_key
-from awp_publish.policy.tokens import Expired, NotOurs, Tokens
+from awp_publish.policy.guard import Expired, NotOurs, Tokens, read_key
 from awp_publish.problems import Problem
 from awp_publish.serve.awp.callers import AwpCallers, Identity, new_challenge, read_hello, render_hello
 from awp_publish.serve.awp.messages import (
