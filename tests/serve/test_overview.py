@@ -803,11 +803,11 @@ def test_an_operator_approves_what_they_have_read_and_nobody_else_does(open_clie
 async def test_of_two_operators_who_approve_at_once_the_first_decides_and_the_second_is_told(tmp_path):
     file = tmp_path / "approved.json"
     known = {name: Principal(name, frozenset({"operator"})) for name in ("ann", "bob")}
-    stored = {"store": f"sqlite:///{tmp_path / 'agents.db'}", "secret_keys": ["k" * 32]}
+    stored: Any = {"store": f"sqlite:///{tmp_path / 'agents.db'}", "secret_keys": ["k" * 32]}
 
     def shop() -> httpx.AsyncClient:
         """One of several processes, of one site."""
-        options = {"authenticate": BearerToken(known.get), "overview": "operator", "approval": str(file), **stored}
+        options: Any = {"authenticate": BearerToken(known.get), "overview": "operator", "approval": str(file), **stored}
         site = Site("Shop", "Sells.", url="https://shop.example", **options)
 
         @site.agent("search")
