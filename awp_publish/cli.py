@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from awp_publish.client import DOORS
-from awp_publish.commands import starting
 from awp_publish.commands.console import Console
 from awp_publish.problems import DeclarationError
 from awp_publish.protocols import ALL
@@ -16,7 +15,7 @@ from awp_publish.serve.in_process import TalkFailed
 from awp_publish.serve.lifespan import StartFailed
 
 FAILURES: Final = (OSError, DeclarationError, ImportError, AttributeError, StartFailed, TalkFailed)
-"""What keeps a command from looking at what it is about."""
+"""Errors that keep a command from looking at what it is about."""
 
 PATHS: Final = tuple(document.path for protocol in ALL for document in protocol.documents)
 
@@ -66,8 +65,7 @@ def take_rest(options: argparse.Namespace, rest: list[str]) -> list[str]:
 def run(console: Console, options: argparse.Namespace) -> int:
     """Run the command that was read. Returns 1 where something was found. Raises FAILURES where it cannot look."""
     # Not before they are needed: `--help` and `--version` are there at once.
-    from awp_publish.commands import approving, calling, checking, pages, showing, synthesizing
-    from awp_publish.commands.application import load
+    from awp_publish.commands import application, checking, pages
     from awp_publish.serve.jobs import serve_jobs
 
     match options.command:
@@ -83,9 +81,11 @@ def run(console: Console, options: argparse.Namespace) -> int:
                 browser=options.browser,
             )
         case "show":
-            return showing.show(console, options.target, options.path, included=options.included, tokens=options.tokens)
+            return application.show(
+                console, options.target, options.path, included=options.included, tokens=options.tokens
+            )
         case "call":
-            return calling.call(
+            return application.call(
                 console,
                 options.target,
                 options.action,
@@ -98,13 +98,13 @@ def run(console: Console, options: argparse.Namespace) -> int:
                 yes=options.yes,
             )
         case "export":
-            return showing.export(console, options.target, options.folder)
+            return application.export(console, options.target, options.folder)
         case "som":
             return pages.show_som(console, options.target, options.url, options.budget)
         case "markdown":
             return pages.show_markdown(console, options.target, options.url)
         case "synthesize":
-            return synthesizing.synthesize(
+            return pages.synthesize(
                 console,
                 options.url,
                 options.out,
@@ -113,17 +113,19 @@ def run(console: Console, options: argparse.Namespace) -> int:
                 anyway=options.anyway,
             )
         case "init":
-            return starting.init(console, options.framework, options.file and Path(options.file), force=options.force)
+            return application.init(
+                console, options.framework, options.file and Path(options.file), force=options.force
+            )
         case "dns":
-            return showing.show_dns(console, options.target)
+            return application.show_dns(console, options.target)
         case "approve":
-            return approving.approve(console, options.target, options.names, approves_all=options.all)
+            return application.approve(console, options.target, options.names, approves_all=options.all)
         case "robots":
-            return showing.show_robots(console, options.target)
+            return application.show_robots(console, options.target)
         case "traffic":
-            return showing.show_traffic(console, options.target, options.days)
+            return application.show_traffic(console, options.target, options.days)
         case "worker":
-            asyncio.run(serve_jobs(load(options.target)))
+            asyncio.run(serve_jobs(application.load(options.target)))
     return 0
 
 
@@ -201,7 +203,7 @@ def add_commands(commands: "argparse._SubParsersAction[Any]", project: str | Non
     synthesize.add_argument("--anyway", action="store_true", help="even where the site has documents of its own")
     init = commands.add_parser("init", parents=[of_all], help="write a commented file to begin with")
     if project is None:
-        init.add_argument("framework", choices=tuple(starting.FILES))
+        init.add_argument("framework", choices=("fastapi", "starlette", "django"))
     else:
         init.set_defaults(framework="django")
     init.add_argument("file", nargs="?", help='its name; "-" prints it')

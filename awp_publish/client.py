@@ -60,7 +60,7 @@ class CallFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of a call: its output, and the headers that an HTTP answer has or a door's envelope repeats."""
+    """The answer to a call: its output, and the headers that an HTTP answer has or a door's envelope repeats."""
 
     output: Any
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -205,9 +205,11 @@ class AgentClient:
     def send(self, action: str, inputs: Mapping[str, Any] | None = None, *, key: str | None = None) -> Answer:
         """The same with an idempotency `key`, for the whole answer. Raises CallFailed."""
         given, confirmation, followed = dict(inputs or {}), None, set[str]()
+        other = {"mcp": self._over_mcp, "a2a": self._over_a2a, "awp": self._over_awp}
+        over = other.get(self.door, self._over_http)
         while True:
             try:
-                answer = self._call(action, given, key, confirmation)
+                answer = over(action, given, key, confirmation, list(self.receipts.values()))
                 break
             except CallFailed as failed:
                 question = failed.problem.get("confirmation")
@@ -221,10 +223,11 @@ class AgentClient:
                     confirmation = str(question.get("token"))
                 elif failed.code == "SESSION_UNKNOWN" and self.session is not None:
                     self.session = None
-                elif failed.code in RETRIED and (pause := _seconds(failed.headers.get("retry-after"))) is not None:
-                    time.sleep(pause)
                 else:
-                    raise
+                    pause = failed.headers.get("retry-after", "")
+                    if failed.code not in RETRIED or not pause.isdecimal() or float(pause) > LONGEST_RETRY:
+                        raise
+                    time.sleep(float(pause))
         self.session = answer.headers.get("awp-session", self.session)
         if receipt := answer.headers.get("awp-receipt"):
             self.receipts[action] = receipt
@@ -241,18 +244,6 @@ class AgentClient:
         return answer.json()
 
     # --- One call through each door ---
-
-    def _call(self, action: str, inputs: dict[str, Any], key: str | None, confirmation: str | None) -> Answer:
-        receipts = list(self.receipts.values())
-        match self.door:
-            case "woa" | "plain":
-                return self._over_http(action, inputs, key, confirmation, receipts)
-            case "mcp":
-                return self._over_mcp(action, inputs, key, confirmation, receipts)
-            case "a2a":
-                return self._over_a2a(action, inputs, key, confirmation, receipts)
-            case _:
-                return self._over_awp(action, inputs, key, confirmation, receipts)
 
     def _over_http(
         self, action: str, inputs: dict[str, Any], key: str | None, confirmation: str | None, receipts: list[str]
@@ -429,11 +420,6 @@ def _members(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _seconds(told: str | None) -> float | None:
-    """Return what Retry-After asks for, if it is a moment."""
-    return float(told) if told is not None and told.isdecimal() and float(told) <= LONGEST_RETRY else None
-
-
 def _with_hyphens(members: Mapping[str, str]) -> dict[str, str]:
     """Headers as HTTP names them, from members of an AWP message, which have no hyphens."""
     return {name.replace("_", "-"): value for name, value in members.items()}
@@ -461,7 +447,12 @@ class _Network:
             raise ValueError(f"{address!r} is no address of a site. Write https://books.example, for instance.")
         self._parts = parts
         self._timeout = timeout
-        self._has_to_be_public = not (allow_private or _says_what_it_is(parts.hostname))
+        try:
+            ip_address(parts.hostname)
+            says_what_it_is = True
+        except ValueError:
+            says_what_it_is = "." not in parts.hostname or parts.hostname.endswith(".localhost")
+        self._has_to_be_public = not (allow_private or says_what_it_is)
         self.prefix = parts.path.rstrip("/")
 
     def request(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Response:
@@ -563,14 +554,6 @@ class _Network:
 
     def close(self) -> None:
         """No connection stays open."""
-
-
-def _says_what_it_is(host: str) -> bool:
-    try:
-        ip_address(host)
-    except ValueError:
-        return "." not in host or host.endswith(".localhost")
-    return True
 
 
 def _network_failed(subject: str, code: str, detail: str) -> CallFailed:

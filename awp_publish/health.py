@@ -1,4 +1,4 @@
-"""What works at the moment (agent.json section 13): said by the site, and found out by its probes."""
+"""The present status of a site (agent.json section 13): said by the site, and found out by its probes."""
 
 import asyncio
 import inspect
@@ -6,8 +6,9 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from types import FrameType
 from typing import Final
 
 from awp_publish.model import Action, Status
@@ -33,11 +34,21 @@ class Probe:
 
     async def works(self) -> bool:
         """False and an exception mean no; anything else means yes."""
+
+        def look() -> object:
+            # A thread cannot be stopped: while the last look hangs in one, others must not join it there.
+            if not self._busy.acquire(timeout=LONGEST_PROBE):
+                raise TimeoutError("The probe has not come back from the last time.")
+            try:
+                return self.check()
+            finally:
+                self._busy.release()
+
         try:
             async with asyncio.timeout(LONGEST_PROBE):
                 if inspect.iscoroutinefunction(self.check):
                     return await self.check() is not False
-                answer = await run_in_thread(self._look)
+                answer = await run_in_thread(look)
                 return (await answer if isinstance(answer, Awaitable) else answer) is not False
         except (Exception, asyncio.CancelledError) as error:
             # Either somebody wants this task to end, or what the probe waited for was cancelled: a failure.
@@ -47,26 +58,17 @@ class Probe:
             logger.warning("the status probe %s failed", getattr(self.check, "__qualname__", self.check), exc_info=True)
             return False
 
-    def _look(self) -> object:
-        """A thread cannot be stopped: while the last look hangs in one, others must not join it there."""
-        if not self._busy.acquire(timeout=LONGEST_PROBE):
-            raise TimeoutError("The probe has not come back from the last time.")
-        try:
-            return self.check()
-        finally:
-            self._busy.release()
-
 
 @dataclass(frozen=True, slots=True)
 class _Findings:
-    """What the probes found."""
+    """The answers of the probes together."""
 
     operational: bool = True
     degraded_actions: frozenset[str] = frozenset()
 
 
 class Liveness:
-    """What the site says of itself, and what its probes found. Either is enough for something not to work.
+    """The site's own word on its status, and its probes' findings. Either is enough for something not to work.
 
     `endpoint` is where a monitor reads all this.
     """
@@ -126,7 +128,7 @@ class Liveness:
             raise DeclarationError("site", f'degraded_actions: there is no action "{named}".')
 
 
-# --- Several workers ---
+# --- Servers: what they say of themselves only on the stack ---
 
 
 def count_workers() -> int:
@@ -137,8 +139,7 @@ def count_workers() -> int:
     one process at a time. Only where no server is found that we know, WEB_CONCURRENCY itself is believed.
     """
     is_alone = False
-    frame = sys._current_frames().get(threading.main_thread().ident or 0)
-    while frame is not None:
+    for frame in frames_of_server():
         match frame.f_globals.get("__name__"):
             case "gunicorn.arbiter":
                 return _number(getattr(getattr(frame.f_locals.get("self"), "cfg", None), "workers", 1))
@@ -148,8 +149,37 @@ def count_workers() -> int:
                 return 1 if reloads else _number(getattr(config, "workers", 1))
             case "uvicorn.server" | "django.core.management.commands.runserver":
                 is_alone = True  # unless it was started by one of those above
-        frame = frame.f_back
     return 1 if is_alone else _number(os.environ.get("WEB_CONCURRENCY", "1"))
+
+
+def is_first_worker() -> bool:
+    """Return True if this process is the first, or the only one, of those that a server started with this application.
+
+    A worker that takes the place of another one is none: what it would say was said.
+    """
+    for frame in frames_of_server():
+        module, here = frame.f_globals.get("__name__"), frame.f_locals
+        if module == "gunicorn.arbiter" and "worker" in here:
+            return getattr(here["worker"], "age", 1) == 1
+        if module == "multiprocessing.process" and "self" in here:
+            return not getattr(here["self"], "_identity", ()) or here["self"]._identity[-1] == 1
+    return True
+
+
+def root_path_of_server() -> str:
+    """Return what uvicorn was told by `--root-path`: its lifespan does not tell it to the application."""
+    for frame in frames_of_server():
+        if frame.f_globals.get("__name__") == "uvicorn.server":
+            return str(getattr(getattr(frame.f_locals.get("self"), "config", None), "root_path", ""))
+    return ""
+
+
+def frames_of_server() -> Iterator[FrameType]:
+    """Yield the frames of the main thread, the innermost first."""
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
 
 
 def _number(given: object) -> int:

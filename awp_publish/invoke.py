@@ -409,6 +409,10 @@ class Invoker:
             for name, one in self._actions.items()
         }
 
+    def is_traced(self) -> bool:
+        """Say whether spans go anywhere, as far as was looked for in the last second."""
+        return perf_counter() >= self._look_again and is_on()
+
     def note_refusal(self, door: str, request_id: str, problem: Problem) -> None:
         """Note a request that never became a call."""
         self._observer.note_refusal(door, request_id, problem)
@@ -464,7 +468,7 @@ class Invoker:
             elif not prepared.inputs.is_valid(call.input):
                 raise InvalidInput.of(*prepared.inputs.describe(call.input, call.elsewhere))
         except Problem as problem:
-            result = problem
+            result = problem.with_traceback(None)
         if result is not None:
             self._count(call, result)
             await deliver(result)
@@ -475,7 +479,7 @@ class Invoker:
             try:
                 result = await prepared.accept(call)
             except Problem as problem:
-                result = problem
+                result = problem.with_traceback(None)
             await self._conclude(prepared, call, result, deliver)
             return
 
@@ -500,7 +504,7 @@ class Invoker:
                 if isinstance(problem, InvalidOutput):
                     told = (action.id, problem, call.request_id)
                     logger.error("action %s: %s (request_id=%s)", *told, exc_info=problem)
-                result = problem
+                result = problem.with_traceback(None)
             except HTTPException as error:
                 result = raised(error, self._codes) if call.answer is None else call.answer
             except Exception:

@@ -103,7 +103,7 @@ class Contact:
 
 @dataclass(frozen=True, slots=True)
 class Robots:
-    """What robots.txt says of a site besides its sitemap.
+    """The words of robots.txt about a site besides its sitemap.
 
     `disallow` are paths that no robot is to read. `bots` says of crawlers by name whether they may come. The owner's
     preferences are said only where they are given: `content_signal` by name, such as {"search": "yes", "ai-train":
@@ -154,7 +154,7 @@ Function: TypeAlias = Callable[[JsonObject], Awaitable[bytes]]
 """A plain function made callable with a validated input; it answers with JSON text."""
 
 Summary: TypeAlias = str | Callable[..., str | Awaitable[str]]
-"""What a call would do, in plain language: a text with the inputs in braces, or a function of the input or of the input
+"""The effect of a call in plain language: a text with the inputs in braces, or a function of the input or of the input
 and the call."""
 
 Location: TypeAlias = Literal["path", "query", "header", "cookie", "json", "form", "file", "rows", "body"]
@@ -162,7 +162,7 @@ Sensitivity: TypeAlias = Literal["standard", "destructive", "irreversible"]
 Intent: TypeAlias = Literal["read", "write", "delete", "execute"]
 SideEffect: TypeAlias = Literal["safe", "idempotent", "destructive"]
 Effect: TypeAlias = Literal["read", "idempotent", "write", "delete", "irreversible"]
-"""What a call changes: nothing; the same however often; something more each time; it deletes; it cannot be undone."""
+"""The change that a call makes: none; the same however often; something more each time; gone; never to be undone."""
 Execution: TypeAlias = Literal["sync", "async"]
 ActionType: TypeAlias = Literal[
     "form_submission", "navigation", "search", "filter", "data_retrieval", "state_change", "custom"
@@ -200,7 +200,7 @@ class Parameter:
 
 
 class RouteCredential(NamedTuple):
-    """Where a route's own scheme looks for who calls: a header (its name in lower case), a cookie or the query."""
+    """The place of a route's own credentials: a header (its name in lower case), a cookie or a member of the query."""
 
     place: Literal["header", "cookie", "query"]
     name: str
@@ -418,7 +418,7 @@ Complete: TypeAlias = Callable[[str, str, Mapping[str, str]], Awaitable[Sequence
 
 @dataclass(frozen=True, slots=True)
 class PromptArgument:
-    """What a person fills in. `choices` are all its values, where these are few."""
+    """A value that a person fills in. `choices` are all its values, where these are few."""
 
     name: str
     description: str | None
@@ -432,7 +432,7 @@ class Prompt:
 
     `write` makes it of the arguments, as JSON: a string, or a list of pairs of a role ("user", "assistant") and a text;
     of a picture, a sound or a file the text is base64, and its media type stands third. It raises InvalidInput, or what
-    its function raises.
+    its function raises. `action` is the id of the action whose function it is, too.
     """
 
     id: str
@@ -441,6 +441,7 @@ class Prompt:
     arguments: tuple[PromptArgument, ...]
     write: Function = field(compare=False, repr=False)
     complete: Complete | None = field(default=None, compare=False, repr=False)
+    action: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -543,7 +544,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """What a projection reads: each element that `css` finds (the first alone if not `many`), and its fields."""
+    """Elements that a projection reads: each one that `css` finds (the first alone if not `many`), and its fields."""
 
     css: str
     fields: Mapping[str, Value] = field(default_factory=dict)
@@ -649,7 +650,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """Where things of ours live: what is below `root`, and the doors.
+    """Addresses of ours: those below `root`, and the doors.
 
     `invoke` may hold `{agent_id}` and a query (WoA section 4.3.1); it is below `root` if it is left out.
     """
@@ -789,7 +790,10 @@ class Catalog:
 
     def visible_to(self, scopes: frozenset[str] | None) -> "Catalog":
         """The catalog as a caller with these scopes may see it; None for nobody known."""
-        return self._with(tuple(one for one in self.actions if one.is_for(scopes)))
+        shown = self._with(tuple(one for one in self.actions if one.is_for(scopes)))
+        hidden = {one.id for one in self.actions} - {one.id for one in shown.actions}
+        prompts = tuple(one for one in self.prompts if one.action not in hidden)
+        return shown if prompts == self.prompts else replace(shown, prompts=prompts)
 
     def exposed_at(self, door: str) -> "Catalog":
         """The catalog with the actions that are offered at a door."""
@@ -818,12 +822,29 @@ class Catalog:
         )
         degraded = replace(self.status, degraded_actions=self.status.degraded_actions & ids)
         workflows = tuple(flow for flow in self.site.workflows if ids.issuperset(flow.steps))
+        pages = (
+            replace(
+                page,
+                actions=tuple(one for one in page.actions if one in ids),
+                transitions={
+                    name: one for name, one in page.transitions.items() if one.action is None or one.action in ids
+                },
+                projections={
+                    name: replace(one, after={action: said for action, said in one.after.items() if action in ids})
+                    for name, one in page.projections.items()
+                },
+                attachments={
+                    name: one for name, one in page.attachments.items() if one.opens is None or one.opens in ids
+                },
+            )
+            for page in self.pages
+        )
         return replace(
             self,
             site=replace(self.site, workflows=workflows),
             actions=shown,
             agents=tuple(agent for agent in agents if agent.operations),
-            pages=tuple(_page_with(page, ids) for page in self.pages),
+            pages=tuple(pages),
             status=degraded,
         )
 
@@ -872,18 +893,9 @@ class Catalog:
         return f"{self.paths.jobs}/{{job_id}}" if action.is_background else None
 
 
-def _page_with(page: Page, ids: frozenset[str]) -> Page:
-    """A page without what it says of actions that are not among `ids`."""
-    return replace(
-        page,
-        actions=tuple(one for one in page.actions if one in ids),
-        transitions={name: one for name, one in page.transitions.items() if one.action is None or one.action in ids},
-        projections={
-            name: replace(one, after={action: said for action, said in one.after.items() if action in ids})
-            for name, one in page.projections.items()
-        },
-        attachments={name: one for name, one in page.attachments.items() if one.opens is None or one.opens in ids},
-    )
+def title_of(identifier: str) -> str:
+    """A readable name of an id: `search_books` is "Search books"."""
+    return identifier.replace("_", " ").strip().capitalize()
 
 
 def next_by_id(actions: tuple[Action, ...], action_id: str) -> Action:

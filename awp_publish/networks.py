@@ -1,4 +1,4 @@
-"""Which addresses everybody reaches: whatever is fetched or sent to in the name of somebody else is held to this."""
+"""Addresses that everybody reaches: whatever is fetched or sent to in the name of somebody else is held to this."""
 
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Final

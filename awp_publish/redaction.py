@@ -5,7 +5,7 @@ keeps, a token for instance. A mark counts however deep it stands: behind refere
 alternatives differ, one that is marked is enough: to hide too much does no harm.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final, TypeAlias
@@ -14,7 +14,7 @@ import jsonschema_rs
 import orjson
 
 from awp_publish.model import JsonObject
-from awp_publish.schema import is_secret, named_subschemas, parts_of, subschemas
+from awp_publish.schema import is_secret, list_of, named_subschemas, parts_of, subschemas, table_of
 
 HIDDEN: Final = "(hidden)"
 GIVEN_ONCE: Final = "(given once)"
@@ -57,12 +57,22 @@ class _Redactor:
         self._known: dict[tuple[int, ...], tuple[JsonObject, ...]] = {}
         self._patterns: dict[str, Callable[[object], bool] | None] = {}
         for one in subschemas(root):
-            for pattern in _table(one, "patternProperties"):
-                self._patterns[pattern] = _matcher(pattern)
+            for pattern in table_of(one, "patternProperties"):
+                try:  # linear time, or not at all
+                    engine = jsonschema_rs.RegexOptions()
+                    reader = jsonschema_rs.Draft202012Validator({"pattern": pattern}, pattern_options=engine)
+                    self._patterns[pattern] = reader.is_valid
+                except (jsonschema_rs.ValidationError, ValueError):
+                    self._patterns[pattern] = None
 
     def copy(self, schemas: Sequence[object], value: object) -> object:
         """Return a value that all of `schemas` are about, redacted."""
-        parts = self._parts_of(schemas)
+        key = tuple(id(one) for one in schemas)
+        parts = self._known.get(key)
+        if parts is None:
+            parts = parts_of(self._root, schemas, self._named)
+            if len(self._known) < _MAX_KNOWN:
+                self._known[key] = parts
         if not parts:
             return value
         if any(map(self._is_marked, parts)):
@@ -71,29 +81,19 @@ class _Redactor:
             return {name: self.copy(self._members(parts, name), member) for name, member in value.items()}
         if isinstance(value, list):
             further = [one.get(name) for one in parts for name in ("items", "contains", "unevaluatedItems")]
-            first = [_list(one, "prefixItems") for one in parts]
+            first = [list_of(one, "prefixItems") for one in parts]
             return [
-                self.copy([*(listed[index] for listed in first if index < len(listed)), *further], item)
+                self.copy([*(one[index] for one in first if index < len(one)), *further], item)
                 for index, item in enumerate(value)
             ]
         return value
-
-    def _parts_of(self, schemas: Sequence[object]) -> tuple[JsonObject, ...]:
-        """Return the schemas and all that they refer to or are combined of, each once."""
-        key = tuple(id(one) for one in schemas)
-        if key not in self._known:
-            parts = parts_of(self._root, schemas, self._named)
-            if len(self._known) >= _MAX_KNOWN:
-                return parts
-            self._known[key] = parts
-        return self._known[key]
 
     def _members(self, parts: Iterable[JsonObject], name: str) -> list[object]:
         """Return the schemas of a member. A pattern that cannot be read here may match, and may leave it to others."""
         found: list[object] = []
         for part in parts:
-            own = [_table(part, "properties")[name]] if name in _table(part, "properties") else []
-            for pattern, schema in _table(part, "patternProperties").items():
+            own = [table_of(part, "properties")[name]] if name in table_of(part, "properties") else []
+            for pattern, schema in table_of(part, "patternProperties").items():
                 matches = self._patterns[pattern]
                 if matches is None:
                     found.append(schema)
@@ -105,22 +105,3 @@ class _Redactor:
 
 _MAX_KNOWN: Final = 10_000
 """Combinations of subschemas that are remembered; there are few, but those of items are made by an input's length."""
-
-
-def _matcher(pattern: str) -> Callable[[object], bool] | None:
-    """Return what tells whether a name matches, in linear time; None for a pattern that needs more."""
-    try:
-        engine = jsonschema_rs.RegexOptions()
-        return jsonschema_rs.Draft202012Validator({"pattern": pattern}, pattern_options=engine).is_valid
-    except (jsonschema_rs.ValidationError, ValueError):
-        return None
-
-
-def _table(schema: JsonObject, keyword: str) -> JsonObject:
-    found = schema.get(keyword)
-    return found if isinstance(found, Mapping) else {}
-
-
-def _list(schema: JsonObject, keyword: str) -> Sequence[object]:
-    found = schema.get(keyword)
-    return found if isinstance(found, (list, tuple)) else ()

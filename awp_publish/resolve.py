@@ -1,9 +1,10 @@
-"""From declarations and the application's routes to frozen actions and agents.
+"""From declarations and the application's routes to frozen actions, agents and skills.
 
 Every mistake is a DeclarationError that names the action and says what to do.
 """
 
 import fnmatch
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -11,8 +12,11 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
 from string import Formatter
 from typing import Any, Final, Literal, cast
+
+import orjson
 
 from awp_publish.discover.functions import Injector, UnusableFunction, describe_function
 from awp_publish.discover.openapi import without_credentials
@@ -38,14 +42,13 @@ from awp_publish.model import (
     Action,
     ActionType,
     Agent,
-    Door,
     Effect,
     Function,
     Idempotency,
-    JsonObject,
     LeftOut,
-    SiteFacts,
+    Skill,
     Target,
+    title_of,
 )
 from awp_publish.problems import DeclarationError, end_sentence
 from awp_publish.redaction import answer_redactor
@@ -142,15 +145,10 @@ _EFFECTS: Final[Mapping[str, Effect]] = {
     "PATCH": "write",
     "DELETE": "delete",
 }
-"""What a method promises (RFC 9110 section 9.2)."""
+"""Promises of the methods (RFC 9110 section 9.2)."""
 
 _STYLES: Final = {"data-awas": ("data-awas-action", "data-awas-param"), "data-ai": ("data-ai-action", "data-ai-param")}
 _REMEDY: Final = "Declare inputs=... and outputs=... (a model or a JSON Schema)."
-
-
-def title_of(identifier: str) -> str:
-    """A readable name of an id: `search_books` is "Search books"."""
-    return identifier.replace("_", " ").strip().capitalize()
 
 
 # --- What stands behind an action ---
@@ -166,7 +164,7 @@ class Behind:
     entry: Target | None = None
     rehearse: Callable[[], object] | None = None
     is_site_s: bool = False
-    """Whether the credentials that the route looks for are all those that the site itself checks."""
+    """True if the credentials that the route looks for are all those that the site itself checks."""
     is_deprecated: bool = False
 
 
@@ -178,9 +176,30 @@ def describe_route_action(
     `credential_headers` are those in which the site itself looks for who calls.
     """
     route, method = chosen
+    declared, handler = options.content_type, route.handlers[0] if route.handlers else None
     try:
-        described = without_credentials(_describe(route, method, options), credential_headers)
-        operation = _with_inputs(subject, described, chosen, options)
+        if route.describe is None:
+            operation = describe_by_path(route.path, docstring_of(handler) if handler is not None else None)
+            operation = replace(operation, answers_json=handler is not None and answers_json(handler) is True)
+        else:
+            try:
+                operation = route.describe(method)
+            except UnusableSchema:
+                if options.inputs is UNSET or options.outputs is UNSET:
+                    raise
+                operation = describe_by_path(route.path)
+        operation = without_credentials(operation, credential_headers)
+        if options.inputs is not UNSET:
+            if (own := _understand(options.inputs, chosen, "validation")) is not None:
+                known = tuple(one for one in operation.parameters if one.location == "path")
+                operation = replace(operation, parameters=(*known, *own.parameters), content_type=own.content_type)
+            inputs = object_schema_of(options.inputs) if own is None else own.inputs
+            operation = take_inputs(operation, inputs, method, route.path, declared)
+        elif declared not in (None, operation.content_type):
+            if operation.content_type is not None:
+                wrong = f"content_type: its route takes {operation.content_type}."
+                raise DeclarationError(subject, wrong, "Leave it out, or declare inputs too.")
+            operation = replace(operation, content_type=declared)
         if options.outputs is not UNSET:
             own = _understand(options.outputs, chosen, "serialization")
             outputs = schema_of(options.outputs, "serialization") if own is None else own.outputs
@@ -201,40 +220,6 @@ def describe_route_action(
 def _is_site_s(operation: Operation, credential_headers: Collection[str]) -> bool:
     places = operation.credentials
     return bool(places) and all(one.place == "header" and one.name in credential_headers for one in places)
-
-
-def _describe(route: Route, method: str, options: ActionSettings) -> Operation:
-    if route.describe is None:
-        if not route.handlers:
-            return describe_by_path(route.path)
-        handler = route.handlers[0]
-        operation = describe_by_path(route.path, docstring_of(handler))
-        return replace(operation, answers_json=answers_json(handler) is True)
-    try:
-        return route.describe(method)
-    except UnusableSchema:
-        if options.inputs is not UNSET and options.outputs is not UNSET:
-            return describe_by_path(route.path)
-        raise
-
-
-def _with_inputs(subject: str, operation: Operation, chosen: tuple[Route, str], options: ActionSettings) -> Operation:
-    route, method = chosen
-    declared = options.content_type
-    if options.inputs is not UNSET:
-        own = _understand(options.inputs, chosen, "validation")
-        if own is None:
-            return take_inputs(operation, object_schema_of(options.inputs), method, route.path, declared)
-        known = tuple(one for one in operation.parameters if one.location == "path")
-        operation = replace(operation, parameters=(*known, *own.parameters), content_type=own.content_type)
-        return take_inputs(operation, own.inputs, method, route.path, declared)
-    if declared in (None, operation.content_type):
-        return operation
-    if operation.content_type is not None:
-        raise DeclarationError(
-            subject, f"content_type: its route takes {operation.content_type}.", "Leave it out, or declare inputs too."
-        )
-    return replace(operation, content_type=declared)
 
 
 def _understand(declared: object, chosen: tuple[Route, str], mode: Mode) -> Operation | None:
@@ -294,11 +279,12 @@ def make_action(
     options: ActionSettings,
     behind: Behind,
     timeout: float,
-    operation_name: str | None = None,
+    operation_name: str = DEFAULT_OPERATION,
+    agent_id: str | None = None,
 ) -> Action:
     """Return the frozen action. What is not declared is derived from the route; `timeout` is the site's, in seconds.
 
-    `operation_name` is what it is called as an operation of its agent, None for its id.
+    `operation_name` is what it is called as an operation of its agent, which is one by itself without `agent_id`.
 
     Raises DeclarationError.
     """
@@ -335,6 +321,15 @@ def make_action(
         selectors = dict(zip(names, found, strict=True))
     elif selectors:
         _refuse_unknown_names(subject, "awas.selectors", selectors, operation)
+    examples = tuple(options.examples)
+    try:
+        validate = compile_schema(operation.inputs, asserts_formats=True) if examples else None
+    except UnusableSchema as error:
+        raise DeclarationError(subject, f"{error}.", _REMEDY) from error
+    for index, example in enumerate(examples):
+        for violation in validate(example) if validate else ():
+            wrong = f"examples.{index}: {violation.pointer or 'it'} {violation.detail}"
+            raise DeclarationError(subject, end_sentence(wrong))
     is_background = options.execution == "async"
     if is_background and answer_redactor(operation.outputs) is not None:
         told = "outputs: have a member with readOnce, which a background job would have to keep until it is fetched."
@@ -345,8 +340,8 @@ def make_action(
         description=description,
         inputs=operation.inputs,
         outputs=operation.outputs,
-        agent_id=options.agent or action_id,
-        operation=operation_name or (action_id if options.agent is not None else DEFAULT_OPERATION),
+        agent_id=agent_id or action_id,
+        operation=operation_name,
         target=target,
         function=behind.function,
         entry=behind.entry,
@@ -354,7 +349,7 @@ def make_action(
         type=awas.get("type") or kind,
         effect=effect,
         tags=tuple(options.tags),
-        examples=_examples(subject, options, operation.inputs),
+        examples=examples,
         selector=awas.get("selector"),
         selectors=selectors,
         result=awas.get("result"),
@@ -393,20 +388,6 @@ def _refuse_unknown_names(subject: str, option: str, names: Iterable[str | None]
         if name is not None and name not in known:
             listed = ", ".join(known) or "none"
             raise DeclarationError(subject, f'{option}: "{name}" is not an input.', f"There are: {listed}.")
-
-
-def _examples(subject: str, options: ActionSettings, inputs: JsonObject) -> tuple[JsonObject, ...]:
-    examples = tuple(options.examples)
-    try:
-        validate = compile_schema(inputs, asserts_formats=True) if examples else None
-    except UnusableSchema as error:
-        raise DeclarationError(subject, f"{error}.", _REMEDY) from error
-    for index, example in enumerate(examples):
-        for violation in validate(example) if validate else ():
-            raise DeclarationError(
-                subject, end_sentence(f"examples.{index}: {violation.pointer or 'it'} {violation.detail}")
-            )
-    return examples
 
 
 # --- `site.include(...)`: publish routes that are already there, without touching their handlers ---
@@ -547,7 +528,7 @@ _FORMAT: Final = re.compile(r"(?:\.(?:\w+|\{\w+\})|\{format\})/?$")
 
 
 def _why_left_out(route: Route, method: str, inclusion: Inclusion, paths: Collection[str]) -> str:
-    """Why a route is not taken, "" if it is. What is named is taken, whatever it is."""
+    """Return why a route is not taken, "" if it is. One that is named is taken, whatever it is."""
     names = _names_of(route)
     if not names.isdisjoint(inclusion.exclude) or _is_on_path(route, inclusion.exclude):
         return "exclude names it"
@@ -561,7 +542,8 @@ def _why_left_out(route: Route, method: str, inclusion: Inclusion, paths: Collec
         return f'it is deprecated; name it: operations=["{route.name}"]'
     if not route.listed:
         return "it is hidden (include_in_schema=False)"
-    if route.mount and route.template not in inclusion.paths and not _is_mount_named(route, inclusion):
+    mounts = {one.rstrip("/") for one in inclusion.mounts}
+    if route.mount and route.template not in inclusion.paths and route.mount.rstrip("/") not in mounts:
         return f'it stands in a mounted application; name that: mounts=["{route.mount}"]'
     is_open = not (inclusion.tags or inclusion.paths or inclusion.operations)
     if not (is_open or not set(inclusion.tags).isdisjoint(route.tags) or _is_on_path(route, inclusion.paths)):
@@ -578,10 +560,6 @@ def _why_left_out(route: Route, method: str, inclusion: Inclusion, paths: Collec
     if plain != route.template and not {plain, plain + "/"}.isdisjoint(paths):
         return f"it is {plain} in another format"
     return ""
-
-
-def _is_mount_named(route: Route, inclusion: Inclusion) -> bool:
-    return route.mount.rstrip("/") in {one.rstrip("/") for one in inclusion.mounts}
 
 
 def _is_on_path(route: Route, patterns: Sequence[str]) -> bool:
@@ -630,7 +608,7 @@ def _refuse_unmatched(inclusion: Inclusion, routes: Sequence[Route]) -> None:
 class Declaration:
     """One decorator's or one `declare()`'s words. `kind`: must have a route, may have one, or names its path itself.
 
-    `operation` is its name as an operation of its agent, None for its id.
+    `operation` is its name as an operation of `agent`; without them it is an agent by itself.
     """
 
     subject: str
@@ -639,6 +617,7 @@ class Declaration:
     function: Callable[..., object] | None
     options: ActionSettings
     operation: str | None = None
+    agent: str | None = None
 
 
 def resolve(
@@ -660,8 +639,18 @@ def resolve(
     index, included = RouteIndex(routes), Included()
     actions = []
     for declaration in declarations:
+        subject, options = declaration.subject, declaration.options
         behind = _find_behind(declaration, agents, index, injector, f"{entries}/{declaration.id}", credential_headers)
-        actions.append(_resolve_one(declaration, agents, behind, timeout))
+        # A class endpoint's docstring is about all of its methods, so the method's own comes first.
+        said = (docstring_of(declaration.function), behind.operation.description)
+        first, second = reversed(said) if isinstance(declaration.function, type) else said
+        of_agent = agents[declaration.agent].description if declaration.agent is not None else None
+        description = options.description or first or second or of_agent
+        if not description:
+            raise DeclarationError(subject, "description: is missing.", "Write a docstring or give description=...")
+        named = (declaration.operation or DEFAULT_OPERATION, declaration.agent)
+        action = make_action(subject, declaration.id, description, options, behind, timeout, *named)
+        actions.append(action)
     for inclusion in inclusions:
         found = include_routes(inclusion, routes, actions, timeout, included, credential_headers)
         actions += found
@@ -671,7 +660,29 @@ def resolve(
             included.left_out.pop((action.target.method, action.target.path), None)
     for path in included.pages:
         included.left_out.pop((READING, path), None)
-    _check_dependencies(actions)
+    by_id = {action.id: action for action in actions}
+    for action in actions:
+        for needed in action.depends_on:
+            if needed not in by_id:
+                option = "requires" if needed in action.requires else "depends_on"
+                raise DeclarationError(f'action "{action.id}"', f'{option}: there is no action "{needed}".')
+        for needed in action.requires:
+            other = by_id[needed]
+            if other.audience not in (PUBLIC, action.audience) and (other.audience, action.audience != PUBLIC) != (
+                KNOWN,
+                True,
+            ):
+                wrong = f'requires: "{needed}" is for the audience "{other.audience}", which those for whom this is'
+                raise DeclarationError(
+                    f'action "{action.id}"',
+                    f"{wrong} are not all of.",
+                    f'Give it audience="{other.audience}" too, or leave the requirement out.',
+                )
+    try:
+        TopologicalSorter({action.id: action.depends_on for action in actions}).prepare()
+    except CycleError as error:
+        cycle = " -> ".join(reversed(cast(Sequence[str], error.args[1])))
+        raise DeclarationError("site", f"depends_on: actions wait for each other: {cycle}.") from error
     required = {needed for action in actions for needed in action.requires}
     pages = {route.template for route in routes if "GET" in route.methods and not route.is_opaque}
     known = []
@@ -695,16 +706,9 @@ def _find_behind(
     credential_headers: Collection[str],
 ) -> Behind:
     subject, options = declaration.subject, declaration.options
-    if options.agent is None and declaration.id in agents:
-        raise DeclarationError(
-            subject, f'has the id of agent "{declaration.id}".', "Make it an operation with agent=..., or rename it."
-        )
-    if options.agent is not None and options.agent not in agents:
-        raise DeclarationError(
-            subject,
-            f'agent: "{options.agent}" is not declared.',
-            f'Add site.agent("{options.agent}", description="...").',
-        )
+    if declaration.agent is None and declaration.id in agents:
+        wrong = f'has the id of agent "{declaration.id}".'
+        raise DeclarationError(subject, wrong, "Make it an operation, @agent.operation(...), or rename it.")
     if declaration.kind == "path":
         method, path = cast(str, options.method), cast(str, options.path)
         route = index.of_path(subject, method, path)
@@ -721,20 +725,6 @@ def _find_behind(
     return describe_function_action(subject, declaration.function, options, injector, entry, credential_headers)
 
 
-def _resolve_one(
-    declaration: Declaration, agents: Mapping[str, AgentSettings], behind: Behind, timeout: float
-) -> Action:
-    subject, options = declaration.subject, declaration.options
-    # A class endpoint's docstring is about all of its methods, so the method's own comes first.
-    found = (docstring_of(declaration.function), behind.operation.description)
-    first, second = reversed(found) if isinstance(declaration.function, type) else found
-    of_agent = agents[options.agent].description if options.agent is not None else None
-    description = options.description or first or second or of_agent
-    if not description:
-        raise DeclarationError(subject, "description: is missing.", "Write a docstring or give description=...")
-    return make_action(subject, declaration.id, description, options, behind, timeout, declaration.operation)
-
-
 def name_of(function: object) -> str:
     """The full name of a function, a class or an object, for a message."""
     named = function if hasattr(function, "__qualname__") else type(function)
@@ -744,63 +734,10 @@ def name_of(function: object) -> str:
 # --- The whole ---
 
 
-def _check_dependencies(actions: Sequence[Action]) -> None:
-    known = {action.id: action for action in actions}
-    for action in actions:
-        for needed in action.depends_on:
-            if needed not in known:
-                option = "requires" if needed in action.requires else "depends_on"
-                raise DeclarationError(f'action "{action.id}"', f'{option}: there is no action "{needed}".')
-        for needed in action.requires:
-            other = known[needed]
-            if other.audience not in (PUBLIC, action.audience) and (other.audience, action.audience != PUBLIC) != (
-                KNOWN,
-                True,
-            ):
-                wrong = f'requires: "{needed}" is for the audience "{other.audience}", which those for whom this is'
-                raise DeclarationError(
-                    f'action "{action.id}"',
-                    f"{wrong} are not all of.",
-                    f'Give it audience="{other.audience}" too, or leave the requirement out.',
-                )
-    try:
-        TopologicalSorter({action.id: action.depends_on for action in actions}).prepare()
-    except CycleError as error:
-        cycle = " -> ".join(reversed(cast(Sequence[str], error.args[1])))
-        raise DeclarationError("site", f"depends_on: actions wait for each other: {cycle}.") from error
-
-
-def check_names(site: SiteFacts, actions: Sequence[Action]) -> None:
-    """Refuse workflows whose steps are not actions."""
-    known = {action.id for action in actions}
-    for workflow in site.workflows:
-        for step in workflow.steps:
-            if step not in known:
-                raise DeclarationError("site", f'about.workflows: "{workflow.id}" names the unknown action "{step}".')
-
-
-def check_skills(actions: Sequence[Action], doors: Iterable[Door]) -> None:
-    """Refuse an A2A door behind which nothing can be called: an agent card names its skills (A2A 1.0, AgentCard)."""
-    if not actions and any(door.protocol == "a2a" for door in doors):
-        raise DeclarationError(
-            "site",
-            'doors: "a2a" has nothing to call; an agent card names a skill.',
-            "Declare an action, or leave it out.",
-        )
-
-
 def _group(actions: Sequence[Action], agents: Mapping[str, AgentSettings]) -> Iterable[Agent]:
     grouped: dict[str, dict[str, Action]] = {}
     for action in actions:
-        operations = grouped.setdefault(action.agent_id, {})
-        if action.operation in operations:
-            raise DeclarationError(
-                f'action "{action.id}"',
-                f'operation: "{action.operation}" of agent "{action.agent_id}" is action '
-                f'"{operations[action.operation].id}" already.',
-                "Give it another name: @agent.operation(...).",
-            )
-        operations[action.operation] = action
+        grouped.setdefault(action.agent_id, {})[action.operation] = action
     for unused in sorted(set(agents) - set(grouped)):
         raise DeclarationError(f'agent "{unused}"', "has no operation.", "Decorate a function with it.")
     for agent_id, operations in grouped.items():
@@ -823,3 +760,201 @@ def _group(actions: Sequence[Action], agents: Mapping[str, AgentSettings]) -> It
             capabilities=tuple(declared.capabilities) if declared else (),
             extensions=dict(declared.metadata) if declared else {},
         )
+
+
+# --- Skills, read from a folder or a text, as the Agent Skills specification has them (agentskills.io) ---
+#
+# A skill is SKILL.md, which begins with front matter, and the files beside it. The front matter is read without a YAML
+# library, so only what such files say in practice is taken: texts, numbers, lists and mappings, no anchors, no tags.
+
+MANIFEST: Final = "SKILL.md"
+
+MAX_FILES: Final = 512
+MAX_BYTES: Final = 16 * 1024 * 1024
+"""Limits that every host takes (SEP-2640, Limits)."""
+
+LONGEST_NAME: Final = 64
+LONGEST_DESCRIPTION: Final = 1024
+
+_NAME: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_FENCE: Final = "---"
+
+
+def read_skill(
+    skill_id: str, given: object, description: str | None = None, function: Callable[..., object] | None = None
+) -> Skill:
+    """Read a skill of a folder with a SKILL.md, of a text, or of the docstring of what was decorated.
+
+    The skill is called as its id is, with hyphens. Raises DeclarationError.
+    """
+    subject, name = f'skill "{skill_id}"', skill_id.replace("_", "-")
+    if _NAME.fullmatch(name) is None or len(name) > LONGEST_NAME:
+        wrong = f"its name would be {name[:80]!r}, which is no name of a skill."
+        raise DeclarationError(subject, wrong, f"Use at most {LONGEST_NAME} lower-case letters, digits and single _.")
+    told = docstring_of(function) if function is not None else None
+    if given is None:
+        given, told = told, None
+    folder, files = None, dict[str, bytes]()
+    if isinstance(given, os.PathLike):
+        folder = Path(given)
+    elif isinstance(given, str) and given and "\n" not in given and len(given) < 4096 and "\0" not in given:
+        # A text of one line is a folder that is there, or looks like one.
+        folder = Path(given) if Path(given).is_dir() or re.fullmatch(r"[^\s]*/[^\s]*", given) else None
+    if folder is not None:
+        if not folder.is_dir():
+            remedy = "Name one, or give the text itself."
+            raise DeclarationError(subject, f"there is no folder {str(given)!r}.", remedy)
+        root, size = folder.resolve(), 0
+        for path in sorted(root.rglob("*")):  # hidden files, and links that lead out of it, are left out
+            parts = path.relative_to(root).parts
+            is_hidden = any(part.startswith(".") or part == "__pycache__" for part in parts)
+            if is_hidden or not path.is_file() or not path.resolve().is_relative_to(root):
+                continue
+            size += path.stat().st_size
+            if size > MAX_BYTES or len(files) == MAX_FILES:
+                limits = f"{MAX_FILES} files and {MAX_BYTES // 1024**2} MiB"
+                raise DeclarationError(subject, f"is larger than clients take: {limits} at most.", "Leave files out.")
+            files["/".join(parts)] = path.read_bytes()
+        if MANIFEST not in files:
+            raise DeclarationError(subject, f"the folder {folder} has no {MANIFEST}.", "Write one.")
+        try:
+            text = files[MANIFEST].decode()
+        except UnicodeDecodeError as error:
+            raise DeclarationError(subject, f"{MANIFEST} is not UTF-8.", "Save it as UTF-8.") from error
+    elif isinstance(given, str) and given.strip():
+        text = given.strip() + "\n"
+    else:
+        raise DeclarationError(subject, "has neither a folder nor a text.", "Give one as the second argument.")
+    facts, body = read_front_matter(subject, text)
+    if facts is None:
+        paragraphs = (part for part in re.split(r"\n\s*\n", body.strip()) if part)
+        said = description or told or next((part for part in paragraphs if not part.lstrip().startswith("#")), "")
+        if not said:
+            raise DeclarationError(subject, "does not say what it is for.", 'Give description="...".')
+        facts = {"name": name, "description": " ".join(said.split())[:LONGEST_DESCRIPTION]}
+        text = f"{_FENCE}\nname: {name}\ndescription: {quoted(str(facts['description']))}\n{_FENCE}\n\n{body.lstrip()}"
+    if facts.get("name") != name:
+        wrong = f"the front matter of its {MANIFEST} says name: {facts.get('name')!r}."
+        raise DeclarationError(subject, wrong, f"Write name: {name}, or give the skill that id.")
+    purpose = facts.get("description")
+    if not isinstance(purpose, str) or not purpose.strip() or len(purpose) > LONGEST_DESCRIPTION:
+        wrong = f"the front matter of its {MANIFEST} has no description of 1 to {LONGEST_DESCRIPTION} characters."
+        raise DeclarationError(subject, wrong, "Say what the skill does and when to use it.")
+    # Bytes as they are: hosts compare digests of them. Only a front matter that we wrote ourselves is added.
+    first = {MANIFEST: files[MANIFEST] if files and text == files[MANIFEST].decode() else text.encode()}
+    return Skill(name, purpose, facts, first | {path: body for path, body in files.items() if path != MANIFEST})
+
+
+def quoted(text: str) -> str:
+    """Return a YAML scalar in double quotes: what JSON and YAML write alike."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+# --- Front matter ---
+
+_ENTRY: Final = re.compile(r"( *)([A-Za-z0-9_][^\s:#]*|\"[^\"\\]*\")\s*:(?: +(.*))?$")
+_ITEM: Final = re.compile(r"( *)- +(.*)$")
+_NUMBER: Final = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_CONSTANTS: Final = {"null": None, "~": None, "": None, "true": True, "false": False}
+
+
+def read_front_matter(subject: str, text: str) -> tuple[dict[str, object] | None, str]:
+    """Return the front matter of a Markdown text, None if there is none, and the rest. Raises DeclarationError."""
+    lines = text.removeprefix("\ufeff").splitlines()
+    if not lines or lines[0].rstrip() != _FENCE:
+        return None, text
+    end = next((number for number, line in enumerate(lines[1:], 1) if line.rstrip() == _FENCE), None)
+    if end is None:
+        raise DeclarationError(subject, "its front matter has no end.", "Close it with a line of ---.")
+    rows = [line.rstrip() for line in lines[1:end]]
+    found, rest = _read_mapping(subject, rows, 0, 0)
+    if rest != len(rows):
+        raise _unreadable_row(subject, rows[rest])
+    return found, "\n".join(lines[end + 1 :])
+
+
+def _read_mapping(subject: str, rows: list[str], at: int, indent: int) -> tuple[dict[str, object], int]:
+    found = dict[str, object]()
+    while at < len(rows):
+        row = rows[at]
+        if not row or row.lstrip().startswith("#"):
+            at += 1
+            continue
+        entry = _ENTRY.match(row)
+        if len(row) - len(row.lstrip(" ")) < indent:
+            break
+        if entry is None or len(entry[1]) != indent:
+            raise _unreadable_row(subject, row)
+        key, told = entry[2].strip('"'), _uncommented(entry[3] or "")
+        if key in found:
+            raise DeclarationError(subject, f"its front matter says {key} twice.", "Leave one out.")
+        at += 1
+        if re.fullmatch(r"[|>][-+]?", told):
+            # A text of several lines: `|` keeps the ends of lines, `>` folds them to blanks.
+            taken = list[str]()
+            while at < len(rows) and (not rows[at] or len(rows[at]) - len(rows[at].lstrip(" ")) > indent):
+                taken.append(rows[at])
+                at += 1
+            depth = min((len(one) - len(one.lstrip(" ")) for one in taken if one), default=0)
+            kept = "\n".join(one[depth:] for one in taken).rstrip("\n")
+            if told[0] == ">":
+                kept = re.sub(r"(?<!\n)\n(?![\n ])", " ", kept)
+                kept = re.sub(r"\n(\n+)", r"\1", kept)
+            found[key] = kept if told.endswith("-") else f"{kept}\n"
+        elif told:
+            found[key] = _read_scalar(subject, told, row)
+        else:
+            following = next((line for line in rows[at:] if line and not line.lstrip().startswith("#")), "")
+            deeper = len(following) - len(following.lstrip(" "))
+            if _ITEM.match(following) is not None and deeper >= indent:
+                items = list[object]()
+                while at < len(rows):
+                    row = rows[at]
+                    if row and not row.lstrip().startswith("#"):
+                        item = _ITEM.match(row)
+                        if item is None or len(item[1]) != deeper:
+                            break
+                        items.append(_read_scalar(subject, _uncommented(item[2]), row))
+                    at += 1
+                found[key] = items
+            elif deeper > indent:
+                found[key], at = _read_mapping(subject, rows, at, deeper)
+            else:
+                found[key] = None
+    return found, at
+
+
+def _uncommented(told: str) -> str:
+    told = told.strip()
+    if told[:1] in ('"', "'"):
+        end = re.match(r'"(?:[^"\\]|\\.)*"|\'(?:[^\']|\'\')*\'', told)
+        return end[0] if end is not None and re.fullmatch(r"\s*(#.*)?", told[end.end() :]) else told
+    return re.sub(r"(^|\s)#.*$", "", told).strip()
+
+
+def _read_scalar(subject: str, told: str, row: str) -> object:
+    if told in _CONSTANTS:
+        return _CONSTANTS[told]
+    if told[0] in '"[{':
+        try:
+            return orjson.loads(told)
+        except orjson.JSONDecodeError as error:
+            if (inner := re.fullmatch(r"\[([^\[\]{}\"']*)\]", told)) is not None:
+                return [_read_scalar(subject, part.strip(), row) for part in inner[1].split(",")]
+            raise _unreadable_row(subject, row) from error
+    if told[0] == "'":
+        if re.fullmatch(r"'(?:[^']|'')*'", told) is None:
+            raise _unreadable_row(subject, row)
+        return told[1:-1].replace("''", "'")
+    if told[0] in "&*!|>%@`?,]}" or ": " in told or told.endswith(":") or told.startswith("- "):
+        raise _unreadable_row(subject, row)
+    if _NUMBER.fullmatch(told):
+        if told.startswith(("0o", "0x")):
+            return int(told, 0)
+        return int(told) if re.fullmatch(r"[-+]?[0-9]+", told) else float(told)
+    return told
+
+
+def _unreadable_row(subject: str, row: str) -> DeclarationError:
+    wrong = f"its front matter cannot be read at {row.strip()[:80]!r}."
+    return DeclarationError(subject, wrong, 'Write "key: value", with the value in double quotes where in doubt.')

@@ -283,7 +283,7 @@ def close_like(schema: JsonObject, *written: JsonObject) -> JsonObject:
 
 
 def _names(schema: JsonObject) -> frozenset[str]:
-    return frozenset(_table(schema, "properties"))
+    return frozenset(table_of(schema, "properties"))
 
 
 _UNDESCRIBABLE: Final = (PydanticUserError, PydanticSchemaGenerationError, NameError, TypeError, AttributeError)
@@ -294,11 +294,11 @@ _REASONS: Final = (
     (re.compile(r"[`'](\w+)[`'] is not fully defined"), "{} is not fully defined; define its types at module level"),
     (re.compile(r"name '(\w+)' is not defined"), "the type {} is not defined; define it at module level"),
 )
-"""What pydantic says to its own users, in words for ours."""
+"""Pydantic's words for its own users, in words for ours."""
 
 
 def reason_of(error: Exception) -> str:
-    """Why a type has no JSON Schema, in one line."""
+    """Return why a type has no JSON Schema, in one line."""
     if isinstance(error, ValidationError):  # FastAPI checks with pydantic what it writes
         first = error.errors(include_url=False)[0]
         return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
@@ -479,15 +479,18 @@ class Validator:
         self._engine = engine
         self._asserts_formats = asserts_formats
         self._walker: _Walker | None = None
-        self.is_valid: Callable[[object], bool] = self._compile_and_check if engine is None else engine.is_valid
+
+        self.is_valid: Callable[[object], bool]
+
+        def compile_and_check(instance: object) -> bool:
+            self.is_valid = _compile(schema, asserts_formats=asserts_formats).is_valid
+            return self.is_valid(instance)
+
+        self.is_valid = compile_and_check if engine is None else engine.is_valid
         self._has_readings = engine is not None and _branches_recursively(schema)
         if engine is not None and self._has_readings:
             readings = _Readings(schema)
             self.is_valid = lambda instance: engine.is_valid(instance) and readings.are_few(instance)
-
-    def _compile_and_check(self, instance: object) -> bool:
-        self.is_valid = _compile(self._schema, asserts_formats=self._asserts_formats).is_valid
-        return self.is_valid(instance)
 
     def __call__(self, instance: object) -> tuple[Violation, ...]:
         """Return what is wrong with an instance, the first MAX_VIOLATIONS; () if nothing is."""
@@ -620,13 +623,13 @@ def member_names(root: JsonObject) -> list[str]:
     for schema in waiting:  # which grows while it is read
         if not isinstance(schema, Mapping):
             continue
-        names |= dict.fromkeys(_table(schema, "properties"))
+        names |= dict.fromkeys(table_of(schema, "properties"))
         target = _target(schema)
         if target is not None and target not in followed:
             followed.add(target)
             waiting.append(part_at(root, target))
         for keyword in ("allOf", "anyOf", "oneOf"):
-            waiting += _list(schema, keyword)
+            waiting += list_of(schema, keyword)
     return list(names)
 
 
@@ -672,8 +675,8 @@ def parts_of(root: JsonObject, schemas: Iterable[object], named: Mapping[str, Js
                 is_pointer = reference == "#" or reference.startswith("#/")
                 waiting.append(part_at(root, unquote(reference[1:])) if is_pointer else named.get(reference))
         waiting += [schema.get(name) for name in ("if", "then", "else")]
-        waiting += [one for name in ("allOf", "anyOf", "oneOf") for one in _list(schema, name)]
-        waiting += _table(schema, "dependentSchemas").values()
+        waiting += [one for name in ("allOf", "anyOf", "oneOf") for one in list_of(schema, name)]
+        waiting += table_of(schema, "dependentSchemas").values()
     return tuple(found.values())
 
 
@@ -689,14 +692,16 @@ def _target(schema: JsonObject) -> str | None:
     return unquote(str(reference)[1:]) if is_pointer else None
 
 
-def _table(schema: JsonObject, keyword: str) -> JsonObject:
+def table_of(schema: JsonObject, keyword: str) -> JsonObject:
+    """Return the object that a keyword has; {} for anything else."""
     found = schema.get(keyword)
     return found if isinstance(found, Mapping) else {}
 
 
-def _list(schema: JsonObject, keyword: str) -> Sequence[Any]:
+def list_of(schema: JsonObject, keyword: str) -> Sequence[Any]:
+    """Return the list that a keyword has; () for anything else."""
     found = schema.get(keyword)
-    return found if isinstance(found, list) else ()
+    return found if isinstance(found, (list, tuple)) else ()
 
 
 # --- Unions within themselves ---
@@ -715,32 +720,32 @@ def _branches_recursively(root: JsonObject) -> bool:
         part = waiting.pop()
         waiting += part.values() if isinstance(part, Mapping) else part if isinstance(part, list) else ()
         if isinstance(part, Mapping) and "discriminator" not in part:
-            unions += [part] if len(_list(part, "anyOf")) > 1 or len(_list(part, "oneOf")) > 1 else []
+            unions += [part] if len(list_of(part, "anyOf")) > 1 or len(list_of(part, "oneOf")) > 1 else []
+
+    def leads_to(union: object, start: object) -> bool:
+        waiting, seen = [start], set[int]()
+        while waiting:
+            part = waiting.pop()
+            if part is union:
+                return True
+            if isinstance(part, list):
+                waiting += part
+            elif isinstance(part, Mapping) and id(part) not in seen:
+                seen.add(id(part))
+                waiting += [inner for name, inner in part.items() if name not in ("$defs", "definitions")]
+                target = _target(part)
+                waiting += [part_at(root, target)] if target is not None else []
+        return False
+
     return any(
-        sum(_leads_to(union, one, root) for one in _list(union, keyword)) > 1
+        sum(leads_to(union, one) for one in list_of(union, keyword)) > 1
         for union in unions
         for keyword in ("anyOf", "oneOf")
     )
 
 
-def _leads_to(sought: object, start: object, root: JsonObject) -> bool:
-    waiting, seen = [start], set[int]()
-    while waiting:
-        part = waiting.pop()
-        if part is sought:
-            return True
-        if isinstance(part, list):
-            waiting += part
-        elif isinstance(part, Mapping) and id(part) not in seen:
-            seen.add(id(part))
-            waiting += [inner for name, inner in part.items() if name not in ("$defs", "definitions")]
-            target = _target(part)
-            waiting += [part_at(root, target)] if target is not None else []
-    return False
-
-
 class _Readings:
-    """How often somebody looks at the objects and lists of an instance who follows every alternative of a schema."""
+    """Counts the looks at the objects and lists of an instance that following every alternative of a schema takes."""
 
     def __init__(self, schema: JsonObject) -> None:
         self._schema = schema
@@ -756,42 +761,27 @@ class _Readings:
         key = (id(schema), id(value))
         if key in counted:
             return counted[key]
-        objects, arrays = self._shapes_of(schema)
+        if id(schema) not in self._shapes:  # all that it says of objects, and all that it says of lists
+            parts = parts_of(self._schema, [schema], {})
+            objects = [part for part in parts if "properties" in part or "additionalProperties" in part]
+            self._shapes[id(schema)] = objects, [part for part in parts if "items" in part or "prefixItems" in part]
+        objects, arrays = self._shapes[id(schema)]
         if isinstance(value, dict):
             total = len(objects)
             inner = [pair for pair in value.items() if isinstance(pair[1], (dict, list))]
             for shape in objects if inner else ():
-                named, rest = _table(shape, "properties"), shape.get("additionalProperties")
+                named, rest = table_of(shape, "properties"), shape.get("additionalProperties")
                 for name, member in inner:
                     total += self._count(named.get(name, rest), member, counted)
         else:
             total = len(arrays)
             items = [item for item in value if isinstance(item, (dict, list))] if isinstance(value, list) else []
             for shape in arrays if items else ():
-                for one in (*_list(shape, "prefixItems"), shape.get("items")):
+                for one in (*list_of(shape, "prefixItems"), shape.get("items")):
                     for item in items:
                         total += self._count(one, item, counted)
         counted[key] = total
         return total
-
-    def _shapes_of(self, schema: object) -> tuple[list[JsonObject], list[JsonObject]]:
-        """All that a schema says of objects, and all that it says of lists: its own, its alternatives', ..."""
-        if id(schema) in self._shapes:
-            return self._shapes[id(schema)]
-        waiting, seen, parts = [schema], set[int](), list[JsonObject]()
-        while waiting:
-            part = waiting.pop()
-            if not isinstance(part, Mapping) or id(part) in seen:
-                continue
-            seen.add(id(part))
-            parts.append(part)
-            target = _target(part)
-            waiting += [part_at(self._schema, target)] if target is not None else []
-            waiting += [one for keyword in ("allOf", "anyOf", "oneOf") for one in _list(part, keyword)]
-        found = [part for part in parts if "properties" in part or "additionalProperties" in part]
-        listed = [part for part in parts if "items" in part or "prefixItems" in part]
-        self._shapes[id(schema)] = found, listed
-        return found, listed
 
 
 # --- Saying what is wrong ---
@@ -874,13 +864,22 @@ class _Walker:
             if isinstance(value, dict):
                 self._describe_members(walk, at, schema, value, path, is_secret)
             elif isinstance(value, list):
-                first = len(_list(schema, "prefixItems"))
+                first = len(list_of(schema, "prefixItems"))
                 for index, item in enumerate(value if "items" in schema else value[:first]):
                     if walk.is_over():
                         break
                     place = f"{at}/prefixItems/{index}" if index < first else f"{at}/items"
                     self._look(walk, place, item, (*path, index), is_secret)
-            for place in self._beside(at, schema, value):
+            # The further parts of the schema that the same value has to conform to.
+            beside = [target] if (target := _target(schema)) is not None else []
+            beside += [f"{at}/allOf/{index}" for index, _ in enumerate(list_of(schema, "allOf"))]
+            if "if" in schema:
+                place = f"{at}/then" if self._conforms(f"{at}/if", value) else f"{at}/else"
+                beside += [place] if part_at(self._schema, place) is not None else []
+            for name in table_of(schema, "dependentSchemas"):
+                if isinstance(value, dict) and name in value:
+                    beside.append(f"{at}/dependentSchemas{pointer_to([name])}")
+            for place in beside:
                 self._look(walk, place, value, path, is_secret)
             for keyword in ("anyOf", "oneOf"):
                 if keyword in schema and not walk.is_over():
@@ -892,18 +891,19 @@ class _Walker:
     def _describe_members(
         self, walk: _Walk, at: str, schema: JsonObject, value: dict[str, object], path: _Path, is_secret: bool
     ) -> None:
-        needed = list(_list(schema, "required"))
-        depending = _table(schema, "dependentRequired")
+        needed = list(list_of(schema, "required"))
+        depending = table_of(schema, "dependentRequired")
         for name in depending:
-            needed += _list(depending, name) if name in value else ()
+            needed += list_of(depending, name) if name in value else ()
         for name in needed:
             if name not in value:
                 walk.note((*path, name), "is required")
-        named, patterns = _table(schema, "properties"), _table(schema, "patternProperties")
+        named, patterns = table_of(schema, "properties"), table_of(schema, "patternProperties")
         rest = schema.get("additionalProperties")
         known: Set[str] = named.keys()
         if rest is None and (rest := schema.get("unevaluatedProperties")) is False:
-            known = self._known(schema)
+            parts = parts_of(self._schema, [schema], self._named)
+            known = {name for part in parts for name in table_of(part, "properties")}
         has_listed = False
         for name, member in value.items():
             places = [f"{at}/properties{pointer_to([name])}"] if name in named else []
@@ -934,20 +934,6 @@ class _Walker:
             for place in places:
                 self._look(walk, place, member, (*path, name), is_secret)
 
-    def _beside(self, at: str, schema: JsonObject, value: object) -> Iterable[str]:
-        """The further parts of the schema that a value has to conform to."""
-        if (target := _target(schema)) is not None:
-            yield target
-        for index, _ in enumerate(_list(schema, "allOf")):
-            yield f"{at}/allOf/{index}"
-        if "if" in schema:
-            place = f"{at}/then" if self._conforms(f"{at}/if", value) else f"{at}/else"
-            if part_at(self._schema, place) is not None:
-                yield place
-        for name in _table(schema, "dependentSchemas"):
-            if isinstance(value, dict) and name in value:
-                yield f"{at}/dependentSchemas{pointer_to([name])}"
-
     # A union is told as the one alternative that was meant, so that no two ways are ever followed.
 
     def _describe_union(
@@ -973,7 +959,7 @@ class _Walker:
 
         # A tag tells which one is meant, or is what is wrong.
         tag, tags = self._tags(schema, kinds)
-        is_needed = "discriminator" in schema or all(tag in _list(kinds[place], "required") for place in tags)
+        is_needed = "discriminator" in schema or all(tag in list_of(kinds[place], "required") for place in tags)
         if tag and isinstance(value, dict) and (tag in value or is_needed):
             if tag not in value or not any(_is_among(value[tag], allowed) for allowed in tags.values()):
                 allowed = [one for listed in tags.values() for one in listed]
@@ -1010,13 +996,13 @@ class _Walker:
 
     def _tags(self, schema: JsonObject, kinds: Mapping[str, JsonObject]) -> tuple[str, dict[str, list[object]]]:
         """The member that tells objects of a union apart, and its values in each; "" if there is none."""
-        discriminator = _table(schema, "discriminator")
-        named, mapping = discriminator.get("propertyName"), _table(discriminator, "mapping")
+        discriminator = table_of(schema, "discriminator")
+        named, mapping = discriminator.get("propertyName"), table_of(discriminator, "mapping")
         objects = {place: kind for place, kind in kinds.items() if "properties" in kind}
         found: dict[str, dict[str, list[object]]] = {}
         for place, kind in objects.items():
-            for name in _table(kind, "properties"):
-                if values := _values(self._resolved_part(_table(kind, "properties")[name])):
+            for name in table_of(kind, "properties"):
+                if values := _values(self._resolved_part(table_of(kind, "properties")[name])):
                     found.setdefault(name, {})[place] = values
             reference = (part_at(self._schema, place) or {}).get("$ref")  # type: ignore[attr-defined]
             mapped: list[object] = [value for value, target in mapping.items() if target == reference]
@@ -1038,11 +1024,11 @@ class _Walker:
             items = f"{self._address(at)}/items"
             fitting = sum(self._conforms(items, item) for item in value[:MAX_LISTED]) if "items" in kind else 0
             return fitting, 0, 0, 0
-        named = _table(kind, "properties")
+        named = table_of(kind, "properties")
         present = [name for name in islice(named, MAX_MEMBERS) if name in value]
         properties = f"{self._address(at)}/properties"
         fitting = sum(self._conforms(properties + pointer_to([name]), value[name]) for name in present)
-        missing = sum(name not in value for name in _list(kind, "required"))
+        missing = sum(name not in value for name in list_of(kind, "required"))
         return fitting, len(present), -missing, len(present) - len(value)
 
     def _address(self, at: str) -> str:
@@ -1071,10 +1057,10 @@ class _Walker:
         if (name := kind.get("format")) and self._asserts_formats and str(name) in _FORMAT_NOUNS:
             return _FORMAT_NOUNS[str(name)]
         if "type" in kind:
-            needed = _list(kind, "required")
+            needed = list_of(kind, "required")
             members = f" with {_listing(needed)}" if kind["type"] == "object" and needed else ""
             return _type_noun(kind["type"]) + members
-        inner = [*_list(kind, "anyOf"), *_list(kind, "oneOf")]
+        inner = [*list_of(kind, "anyOf"), *list_of(kind, "oneOf")]
         if inner and depth < 3:
             parts = [self._resolved_part(one) for one in inner]
             nouns = [self._noun(one, value, depth + 1) for one in parts if one.get("type") != "null"]
@@ -1090,29 +1076,13 @@ class _Walker:
             parts = list(parts_of(self._schema, [part_at(self._schema, at)], self._named))
             known = set(map(id, parts))
             for part in parts if within else ():  # which grows while it is read
-                inner = [part.get("items"), part.get("additionalProperties"), *_list(part, "prefixItems")]
-                inner += [*_table(part, "properties").values(), *_table(part, "patternProperties").values()]
+                inner = [part.get("items"), part.get("additionalProperties"), *list_of(part, "prefixItems")]
+                inner += [*table_of(part, "properties").values(), *table_of(part, "patternProperties").values()]
                 further = [one for one in parts_of(self._schema, inner, self._named) if id(one) not in known]
                 known |= set(map(id, further))
                 parts += further
             self._secrets[at, within] = any(map(is_secret, parts))
         return self._secrets[at, within]
-
-    def _known(self, schema: JsonObject) -> Set[str]:
-        """The names that a schema knows, in all that the same value has to conform to."""
-        names, waiting, seen = set[str](), [schema], set[int]()
-        while waiting:
-            part = waiting.pop()
-            if id(part) in seen:
-                continue
-            seen.add(id(part))
-            names |= _table(part, "properties").keys()
-            inner = [part_at(self._schema, target)] if (target := _target(part)) is not None else []
-            inner += [part.get(keyword) for keyword in ("if", "then", "else")]
-            inner += _table(part, "dependentSchemas").values()
-            inner += [one for keyword in ("allOf", "anyOf", "oneOf") for one in _list(part, keyword)]
-            waiting += [one for one in inner if isinstance(one, Mapping)]
-        return names
 
 
 _BASE: Final = "https://schema.invalid/"
@@ -1126,7 +1096,7 @@ def _values(kind: JsonObject) -> list[object]:
     """The values that an enumeration or a constant allows."""
     if "const" in kind:
         return [kind["const"]]
-    return list(_list(kind, "enum"))
+    return list(list_of(kind, "enum"))
 
 
 def _is_among(value: object, allowed: Sequence[object]) -> bool:
@@ -1227,7 +1197,7 @@ _WORDS: Final[Mapping[str, Callable[[object, object], str]]] = {
     "minProperties": _at_least("member"),
     "maxProperties": _at_most("member"),
 }
-"""What a value must be that does not conform to a keyword, by what the keyword demands and the value."""
+"""Demands on a value that does not conform to a keyword, by the keyword's own value and that one."""
 
 _ECHOING: Final = frozenset({"type", "enum", "const", "format", "pattern"})
 """Keywords of which it helps to be told the value again."""

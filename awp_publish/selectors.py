@@ -1,4 +1,4 @@
-"""Whether a text is a CSS selector, by the rules of Selectors Level 4.
+"""The judgement of CSS selectors, by the rules of Selectors Level 4.
 
 Only what is certainly not a selector is reported: unknown names of pseudo-classes and pseudo-elements pass, and so does
 what stands in the brackets of those that take no selectors.
@@ -50,7 +50,11 @@ def _fault(text: str, depth: int) -> str | None:
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            return _unexpected(text, at)
+            if re.match(r"#-?\d", text[at:]):
+                return 'an id after "#" cannot begin with a digit'
+            if text[at] == "[":
+                return 'what begins with "[" is no complete attribute'
+            return f'"{text[at]}" is not expected there'
         at = match.end()
         match match.lastgroup:
             case "space":
@@ -74,14 +78,6 @@ def _fault(text: str, depth: int) -> str | None:
     return None if has_compound else "a selector is missing at its end"
 
 
-def _unexpected(text: str, at: int) -> str:
-    if re.match(r"#-?\d", text[at:]):
-        return 'an id after "#" cannot begin with a digit'
-    if text[at] == "[":
-        return 'what begins with "[" is no complete attribute'
-    return f'"{text[at]}" is not expected there'
-
-
 def _closing(text: str, start: int) -> int | None:
     depth = 1
     for match in _BRACKETS.finditer(text, start):
@@ -96,7 +92,10 @@ def _closing(text: str, start: int) -> int | None:
 
 def _argument_fault(name: str, argument: str, depth: int) -> str | None:
     if name in COUNTING:
-        return _count_fault(name, argument, depth)
+        match = _COUNT.fullmatch(argument)
+        if match is None:
+            return f'"{argument.strip()}" is no position for :{name}()'
+        return _argument_fault("not", match["of"], depth) if match["of"] else None
     if name in FORGIVING and not argument.strip():
         return None
     if name not in FORGIVING | LISTS | RELATIVE:
@@ -108,13 +107,6 @@ def _argument_fault(name: str, argument: str, depth: int) -> str | None:
         if fault:
             return f"in :{name}(), {fault}"
     return None
-
-
-def _count_fault(name: str, argument: str, depth: int) -> str | None:
-    match = _COUNT.fullmatch(argument)
-    if match is None:
-        return f'"{argument.strip()}" is no position for :{name}()'
-    return _argument_fault("not", match["of"], depth) if match["of"] else None
 
 
 def _split(argument: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What a site owner may say, and the words in which a mistake is refused.
+"""The options of a site owner, and the words in which a mistake is refused.
 
 Each option is spelled once: its name, type, default, check and meaning stand in the settings classes below. Those are
 at once the signatures of `Site(...)`, `@site.action(...)` and their siblings (editors complete them, type checkers
@@ -68,7 +68,7 @@ from awp_publish.workflows import expressions
 
 URL_VARIABLE: Final = "AWP_PUBLISH_URL"
 URL_SOURCES: Final[list[Callable[[], object]]] = []
-"""What a framework's settings say of the address of a site that does not say it itself; None for nothing."""
+"""The address in a framework's settings, for a site that does not say it itself; None for none."""
 OVERVIEW_VARIABLE: Final = "AWP_PUBLISH_OVERVIEW"
 
 # --- Addresses that a site owner writes ---
@@ -205,12 +205,12 @@ _RATE: Final = re.compile(
 )
 _UNITS: Final[Mapping[str, Literal["s", "m", "h", "d"]]] = {"second": "s", "minute": "m", "hour": "h", "day": "d"}
 _COUNTED: Final = {"by ip": "ip", "by user": "user", "in total": "global"}
-"""How a limit says for whom it is counted, and the scope that this is."""
+"""Words by which a limit says for whom it is counted, and the scope that this is."""
 _RESULT_TYPES: Final = ("single", "list", "table", "form")
 _RESULT_MEMBERS: Final = ("type", "selector", "itemSelector", "properties", "pagination")
 _TYPE_MODULES: Final = ("typing", "types", "typing_extensions")
 PAGES_PACKAGE: Final = "selectolax"
-"""What reads HTML; it comes with the extra [pages]."""
+"""The reader of HTML; it comes with the extra [pages]."""
 SHORTEST_KEY: Final = 16
 """Characters of a secret key: what is shorter could be guessed."""
 _INTEGERS: Final = range(-(2**63), 2**64)
@@ -227,39 +227,49 @@ def unpack(value: object) -> object:
 # --- Texts and names ---
 
 
+def _matching(pattern: str, wrong: str) -> Callable[[str], str]:
+    def check(value: str) -> str:
+        if not re.fullmatch(pattern, value):
+            raise ValueError(wrong.format(value))
+        return value
+
+    return check
+
+
+check_id: Final = _matching(
+    r"[a-z][a-z0-9_]*", "{!r} must be lower-case letters, digits and _, beginning with a letter"
+)
+"""The one spelling of ids that every protocol accepts."""
+check_token: Final = _matching(r"[A-Za-z0-9_-]+", "{!r} must be letters, digits, - and _")
+"""WoA section 4.1: agent-id = 1*( ALPHA / DIGIT / "-" / "_" ); operation names are held to the same."""
+check_error_code: Final = _matching(
+    r"[A-Z][A-Z0-9_]*", '{!r} is not an error code; write it in capitals, such as "SOLD_OUT"'
+)
+check_duration: Final = _matching(
+    r"[1-9]\d*[smhd]", '{!r} is not a duration; write a number and one of s, m, h, d, such as "24h"'
+)
+check_email: Final = _matching(r"[^@\s]+@[^@\s]+", "{!r} is not an e-mail address")
+check_queue: Final = _matching(
+    r"(?s:(rediss?|unix)://.+)", 'must be the address of a Redis, such as "redis://queue.example:6379/0"'
+)
+"""A refusal does not repeat the address of the queue, which may hold a password."""
+_SCOPE: Final = r"[!#-\[\]-~]+"
+"""A scope (RFC 6749 section 3.3)."""
+
+
 def check_text(value: str) -> str:
     if not value.strip() or not _is_writable(value):
         raise ValueError("must not be empty" if _is_writable(value) else "holds characters that UTF-8 has not")
     return value
 
 
-def check_id(value: str) -> str:
-    """The one spelling of ids that every protocol accepts."""
-    if not re.fullmatch(r"[a-z][a-z0-9_]*", value):
-        raise ValueError(f"{value!r} must be lower-case letters, digits and _, beginning with a letter")
-    return value
-
-
 def check_audience(value: str) -> str:
-    """Refuse what is no scope (RFC 6749 section 3.3), and what was meant to be one of the words."""
-    if not re.fullmatch(r"[!#-\[\]-~]+", value):
+    """Refuse what is no scope, and what was meant to be one of the words."""
+    if not re.fullmatch(_SCOPE, value):
         raise ValueError(f'{value!r} is not an audience; write "public", "known", "operator", or one scope')
     close = get_close_matches(value.lower(), (PUBLIC, KNOWN, OPERATOR), 1, 0.8)
     if close and close[0] != value:
         raise ValueError(f'{value!r} would be a scope of that name; did you mean "{close[0]}"?')
-    return value
-
-
-def check_token(value: str) -> str:
-    """WoA section 4.1: agent-id = 1*( ALPHA / DIGIT / "-" / "_" ); operation names are held to the same."""
-    if not re.fullmatch(r"[A-Za-z0-9_-]+", value):
-        raise ValueError(f"{value!r} must be letters, digits, - and _")
-    return value
-
-
-def check_error_code(value: str) -> str:
-    if not re.fullmatch(r"[A-Z][A-Z0-9_]*", value):
-        raise ValueError(f'{value!r} is not an error code; write it in capitals, such as "SOLD_OUT"')
     return value
 
 
@@ -308,7 +318,7 @@ def read_traffic(value: object) -> object:
 
 
 def check_metrics(value: bool | str) -> bool | str:
-    if isinstance(value, str) and not re.fullmatch(r"[!#-\[\]-~]+", value):
+    if isinstance(value, str) and not re.fullmatch(_SCOPE, value):
         raise ValueError(f"{value!r} is no scope: write metrics=True, or the name of a scope")
     return value
 
@@ -329,14 +339,8 @@ def read_idempotency(value: object) -> Idempotency | None:
     return value
 
 
-def check_duration(value: str) -> str:
-    if not re.fullmatch(r"[1-9]\d*[smhd]", value):
-        raise ValueError(f'{value!r} is not a duration; write a number and one of s, m, h, d, such as "24h"')
-    return value
-
-
 def read_updated(value: object) -> datetime | None:
-    """When the site's actions last changed: a datetime, a date or either as ISO 8601 text; without a zone it is UTC."""
+    """Read when actions last changed: a datetime, a date or either as ISO 8601 text; without a zone it is UTC."""
     if value is None:
         return None
     try:
@@ -392,7 +396,7 @@ def read_overview(value: object) -> bool | str | None:
         raise ValueError(f"the environment variable {OVERVIEW_VARIABLE} must be 1 or 0")
     if value is None or isinstance(value, bool):
         return value
-    if not isinstance(value, str) or not re.fullmatch(r"[!#-\[\]-~]+", value):
+    if not isinstance(value, str) or not re.fullmatch(_SCOPE, value):
         raise ValueError('must be True, False, or the name of a scope that a caller needs, such as "operator"')
     return value
 
@@ -564,22 +568,9 @@ def _shortened(value: object) -> str:
 # --- Whole values ---
 
 
-def check_email(value: str) -> str:
-    if not re.fullmatch(r"[^@\s]+@[^@\s]+", value):
-        raise ValueError(f"{value!r} is not an e-mail address")
-    return value
-
-
 def check_authorization_server(value: str) -> str:
     """RFC 8414 section 2: an issuer identifier, which stays as it is written."""
     check_url(value)
-    return value
-
-
-def check_queue(value: str) -> str:
-    """A refusal does not repeat the address of the queue, which may hold a password."""
-    if not re.match(r"(rediss?|unix)://.", value):
-        raise ValueError('must be the address of a Redis, such as "redis://queue.example:6379/0"')
     return value
 
 
@@ -822,7 +813,7 @@ Entities: TypeAlias = Mapping[Id, Annotated[type | Mapping[str, str], PlainValid
 @_strict
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """What a site says of itself besides its name: nothing here changes what it does."""
+    """A site's words about itself besides its name: nothing here changes what it does."""
 
     version: Annotated[
         str,
@@ -891,7 +882,7 @@ class About:
 @_strict
 @dataclass(frozen=True, slots=True)
 class OAuth:
-    """Where callers get the tokens that a site takes.
+    """The source of the tokens that a site takes.
 
     `authorization_servers` are the issuer identifiers of those that issue them (RFC 9728 section 2). `token_expiry` is
     a duration such as "24h"; `refresh_endpoint` and the values of `endpoints` are paths or URLs.
@@ -906,7 +897,7 @@ class OAuth:
 @_strict
 @dataclass(frozen=True, slots=True)
 class Proxies:
-    """Whose word on a caller's address is taken, and the header in which they tell it, None for the usual two."""
+    """Proxies whose word on a caller's address is taken, and the header that has it, None for the usual two."""
 
     trusted: Sequence[Annotated[str, AfterValidator(check_proxy)]] = ()
     header: Annotated[str, AfterValidator(check_forwarded)] | None = None
@@ -915,7 +906,7 @@ class Proxies:
 @_strict
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    """How background jobs are run: `concurrency` at a time in a process, their `results` kept for a duration.
+    """Background jobs: `concurrency` run at a time in a process.
 
     `queue` is the address of the Redis through which taskiq carries them to worker processes; without it they run in
     the processes of the site itself.
@@ -923,13 +914,12 @@ class Jobs:
 
     queue: Annotated[str, AfterValidator(check_queue)] | None = field(default=None, repr=False)
     concurrency: Count = 4
-    results: Duration = "24h"
 
 
 @_strict
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """How the formats of HTML pages may be asked for, besides Accept.
+    """Ways to ask for the formats of HTML pages, besides Accept.
 
     `in_query` takes `?format=som` and `?format=md` too. `shared_cache` says that the caches in front of the site heed
     Vary, and may keep what Accept has chosen.
@@ -942,22 +932,25 @@ class Pages:
 @_strict
 @dataclass(frozen=True, slots=True)
 class Browsing:
-    """What agents that browse the site through the AWP door (`doors=["awp"]`) are held to.
+    """Limits for agents that browse the site through the AWP door (`doors=["awp"]`).
 
     `auth_required` asks each connection who it is. `sessions` are kept at once in one process, a fifth of them for one
-    address; a connection sends at most `messages_per_second`. A session ends after `idle` without a message.
+    address; a connection sends at most `messages_per_second`.
     """
 
     auth_required: Flag = False
     sessions: Count = 500
     messages_per_second: Count = 50
-    idle: Duration = "15m"
+
+
+IDLE_SECONDS: Final = 900.0
+"""Seconds without a message after which a session, and a connection, ends."""
 
 
 @_strict
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What is kept of who calls what: sums for so many `days`, and whether `/agents/metrics` tells totals.
+    """The record of who calls what: sums for so many `days`, and totals at `/agents/metrics`.
 
     `metrics` is True for everybody, or the scope that a caller needs for them.
     """
@@ -1060,9 +1053,9 @@ class SiteSettings:
         Browsing,
         BeforeValidator(unpack),
         Option(
-            '`Browsing(auth_required=False, sessions=500, messages_per_second=50, idle="15m")`: whether agents that '
-            "browse have to say who they are, how many sessions a process keeps, how fast one connection may send, "
-            "when an idle session ends, see [AWP](awp.md)",
+            "`Browsing(auth_required=False, sessions=500, messages_per_second=50)`: whether agents that browse have "
+            "to say who they are, how many sessions a process keeps, how fast one connection may send, see "
+            "[AWP](awp.md)",
             "not published",
         ),
     ] = Browsing()
@@ -1133,14 +1126,12 @@ class SiteSettings:
     confirm_within: Annotated[Duration, Option('how long a confirmation is good, `"10m"`', "`expires_at` of each")] = (
         "10m"
     )
-    receipts_within: Annotated[Duration, Option('how long a receipt is good, `"1h"`', "not published")] = "1h"
     jobs: Annotated[
         Jobs,
         BeforeValidator(unpack),
         Option(
-            '`Jobs(queue, concurrency=4, results="24h")`: the Redis through which taskiq carries '
-            "background jobs to worker processes, how many of them a process runs at a time, how long"
-            " a result can be polled, see [jobs](jobs.md)",
+            "`Jobs(queue, concurrency=4)`: the Redis through which taskiq carries background jobs to worker "
+            "processes, and how many of them a process runs at a time, see [jobs](jobs.md)",
             "not published",
         ),
     ] = Jobs()
@@ -1217,7 +1208,7 @@ class SiteSettings:
 
 @_strict
 class AwasSettings(TypedDict, total=False):
-    """What only AWAS says of an action."""
+    """Options that only AWAS has of an action."""
 
     type: Annotated[
         ActionType,
@@ -1250,7 +1241,7 @@ class AwasSettings(TypedDict, total=False):
 
 
 UNSET: Final = inspect.Parameter.empty
-"""What stands where nothing is said, and None would say something."""
+"""Stands where nothing is said, and None would say something."""
 
 
 @_strict
@@ -1288,7 +1279,6 @@ class ActionSettings:
             "what the route says, else JSON",
         ),
     ] = None
-    agent: Annotated[str | None, Option("the agent whose operation it is", "an agent of its own")] = None
     tags: Annotated[Sequence[Text], Option("categories: words to group it and to find it by", "none")] = ()
     audience: Annotated[
         Audience,
@@ -1385,7 +1375,7 @@ class ActionSettings:
 @_strict
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSettings(ActionSettings):
-    """What an agent says about itself (WoA section 4.1); an action's options hold for each of its operations."""
+    """An agent's words about itself (WoA section 4.1); an action's options hold for each of its operations."""
 
     version: Annotated[Text | None, Option("version of its implementation", "none")] = None
     capabilities: Annotated[Sequence[Text], Option("identifiers of what it can do, as URIs", "none")] = ()
@@ -1419,10 +1409,6 @@ def _read_places(value: object) -> tuple[Place, ...]:
     return tuple(map(_read_place, several))
 
 
-def _read_value(value: object) -> object:
-    return {"css": value} if isinstance(value, str) else unpack(value)
-
-
 def check_expression(value: str) -> str:
     """Refuse a JSONata expression in braces, which are put around it when it is published, and one that is none."""
     if "{%" in value or "%}" in value:
@@ -1440,18 +1426,19 @@ def _of_state(value: object) -> object:
     return {**given, "where": _read_places(given.get("where"))} if isinstance(given, Mapping) else given
 
 
-def _of_records(value: object) -> object:
-    given = unpack(value)
-    if not isinstance(given, Mapping) or not isinstance(given.get("fields", {}), Mapping):
-        return given
-    return {**given, "fields": {name: _read_value(one) for name, one in given.get("fields", {}).items()}}
-
-
 def _of_projection(value: object) -> object:
     given = unpack(value)
     if not isinstance(given, Mapping) or not isinstance(given.get("records"), Mapping):
         return given
-    return {**given, "records": {name: _of_records(one) for name, one in given["records"].items()}}
+    records = {}
+    for name, one in given["records"].items():
+        record = unpack(one)
+        if isinstance(record, Mapping) and isinstance(record.get("fields", {}), Mapping):
+            fields = record.get("fields", {}).items()
+            values = {field: {"css": said} if isinstance(said, str) else unpack(said) for field, said in fields}
+            record = {**record, "fields": values}
+        records[name] = record
+    return {**given, "records": records}
 
 
 def _of_place(member: str) -> Callable[[object], object]:
@@ -1481,7 +1468,7 @@ LocatorOption: TypeAlias = Annotated[Locator | str, PlainValidator(_read_locator
 
 @_strict
 class PageSettings(TypedDict, total=False):
-    """What a page may say about itself. See docs/pages.md and docs/actions-json.md."""
+    """The options of a page. See docs/pages.md and docs/actions-json.md."""
 
     title: Annotated[Text, Option("what it is called", "the end of its path in words")]
     description: Annotated[Text, Option("what stands on it", "the docstring of its handler")]

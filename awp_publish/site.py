@@ -27,7 +27,6 @@ from urllib.parse import quote, unquote
 from awp_publish.discover import Route, find_injector, find_openapi, find_routes
 from awp_publish.discover.functions import describe_function
 from awp_publish.discover.routes import docstring_of, is_bound_for_a_call, mark
-from awp_publish.discover.skills import read_skill
 from awp_publish.events import JOB_ENDED, JOB_PAYLOAD, Events
 from awp_publish.health import Liveness, count_workers
 from awp_publish.model import (
@@ -40,7 +39,6 @@ from awp_publish.model import (
     Complete,
     Contact,
     Door,
-    Event,
     JsonObject,
     LeftOut,
     Locator,
@@ -49,6 +47,7 @@ from awp_publish.model import (
     PromptArgument,
     SiteFacts,
     seconds_of,
+    title_of,
 )
 from awp_publish.policy.approval import (
     Approval,
@@ -76,15 +75,12 @@ from awp_publish.protocols.schema_reading import resolved
 from awp_publish.resolve import (
     SUBJECT as INCLUDE,
     Declaration,
-    Included,
     Inclusion,
     RouteIndex,
-    check_names,
-    check_skills,
     listing,
     name_of,
+    read_skill,
     resolve,
-    title_of,
 )
 from awp_publish.schema import UnusableSchema, compile_schema, inline_definitions, write_schema
 from awp_publish.settings import (
@@ -122,13 +118,13 @@ MODEL_KINDS: Final[
 
 _ACTION_OPTIONS: Final = frozenset(one.name for one in fields(ActionSettings))
 _NAMING: Final = ("name", "description")
-"""What an agent's decorator gives to its one operation, and to none of several."""
+"""Options that an agent's decorator gives to its one operation, and to none of several."""
 
 F = TypeVar("F", bound=Callable[..., Any] | type)
 
 
 class Declaring(Protocol):
-    """How a site declares an action: a decorator that returns what it is given."""
+    """A site's way to declare an action: a decorator that returns what it is given."""
 
     def __call__(
         self,
@@ -137,6 +133,7 @@ class Declaring(Protocol):
         given: Given,
         kind: Literal["route", "either"],
         operation: str | None = None,
+        agent: str | None = None,
         /,
     ) -> Callable[[F], F]: ...
 
@@ -170,8 +167,9 @@ class AgentHandle:
             raise DeclarationError(f'agent "{self._id}"', 'an operation has a name: @agent.operation("find").')
         suffix = "" if operation_name == DEFAULT_OPERATION else "_" + operation_name.lower().replace("-", "_")
         check(subject, TOKEN, operation_name, "operation")
-        merged = {**self._shared, **given, "agent": self._id}
-        return self._declaring(subject, self._id + suffix, merged, "either", operation_name)
+        return self._declaring(
+            subject, self._id + suffix, {**self._shared, **given}, "either", operation_name, self._id
+        )
 
 
 # --- `site.page(...)` ---
@@ -257,11 +255,10 @@ class DeclaredPages:
             if path in found:
                 raise DeclarationError(declared.subject, f'the page "{path}" is declared twice.', "Leave one out.")
             if not _MAPPED.isdisjoint(options):
-                page = _with_map(declared.subject, page, options)
+                page = _with_map(declared.subject, page, options, actions)
                 if page.id in {other.id for other in found.values()}:
                     remedy = 'Give one of them an id of its own: site.page(..., id="...").'
                     raise DeclarationError(declared.subject, f'id: another page is called "{page.id}" too.', remedy)
-                _check_names(declared.subject, page, actions)
             found[path] = page
         for route in included:
             page = _page_of(route.template, route.handlers, site_name)
@@ -288,11 +285,14 @@ def _page_of(template: str, handlers: Iterable[object], site_name: str) -> Page:
     return replace(page, choices=choices)
 
 
-def _with_map(subject: str, page: Page, options: PageSettings) -> Page:
-    """Return a page with what it declares for the site's actions.json."""
-    return replace(
+def _with_map(subject: str, page: Page, options: PageSettings, known_actions: Collection[str]) -> Page:
+    """Return a page with what it declares for the site's actions.json. Refuses names that stand for nothing."""
+    # Without an id of its own it is called by the last part of its path that is no placeholder, the top "home".
+    parts = [re.sub(r"[^a-z0-9]+", "_", part.lower()).strip("_") for part in page.path.split("/") if "{" not in part]
+    named = next((part for part in reversed(parts) if part), "home")
+    page = replace(
         page,
-        id=options.get("id") or _id_of(page.path),
+        id=options.get("id") or (named if named[0].isalpha() else f"page_{named}"),
         guide=options.get("guide"),
         actions=tuple(options.get("actions", ())),
         locators=cast("dict[str, Locator]", dict(options.get("locators", {}))),
@@ -309,13 +309,26 @@ def _with_map(subject: str, page: Page, options: PageSettings) -> Page:
         attachments=dict(options.get("attachments", {})),
         checks=dict(options.get("checks", {})),
     )
-
-
-def _id_of(path: str) -> str:
-    """The last part of a path that is no placeholder, as an id; "home" for the top of the site."""
-    parts = [re.sub(r"[^a-z0-9]+", "_", part.lower()).strip("_") for part in path.split("/") if "{" not in part]
-    named = next((part for part in reversed(parts) if part), "home")
-    return named if named[0].isalpha() else f"page_{named}"
+    moved = [(f"transitions.{name}.action", one.action) for name, one in page.transitions.items()]
+    after = [(f"projections.{name}.after", action) for name, one in page.projections.items() for action in one.after]
+    opened = [(f"attachments.{name}.opens", one.opens) for name, one in page.attachments.items()]
+    for field, action in (*(("actions", action) for action in page.actions), *moved, *after, *opened):
+        if action is not None and action not in known_actions:
+            raise DeclarationError(
+                subject, f'{field}: there is no action "{action}".', f"There are {listing(known_actions)}."
+            )
+    ends = [(f"transitions.{name}", end) for name, one in page.transitions.items() for end in (one.start, one.end)]
+    shown = [(f"states.{name}.shows", one) for name, state in page.states.items() for one in state.shows]
+    signals = [(f"transitions.{name}.signal", one.signal) for name, one in page.transitions.items() if one.signal]
+    for kind, known, used in (
+        ("state", page.states, ends),
+        ("projection", page.projections, shown),
+        ("signal", page.signals, signals),
+    ):
+        for field, name in used:
+            if name not in known:
+                raise DeclarationError(subject, f'{field}: the page has no {kind} "{name}".', f"Declare it in {kind}s.")
+    return page
 
 
 def _schema_of(subject: str, field: str, given: object, *, closed: bool = False) -> object:
@@ -335,29 +348,6 @@ def _schema_of(subject: str, field: str, given: object, *, closed: bool = False)
     if closed and schema.get("type", "object") != "object":
         raise DeclarationError(subject, f"{field}: the detail of an event is an object here.", "Give a model.")
     return schema
-
-
-def _check_names(subject: str, page: Page, actions: Collection[str]) -> None:
-    """Refuse names on a page that stand for nothing."""
-    moved = [(f"transitions.{name}.action", one.action) for name, one in page.transitions.items()]
-    after = [(f"projections.{name}.after", action) for name, one in page.projections.items() for action in one.after]
-    opened = [(f"attachments.{name}.opens", one.opens) for name, one in page.attachments.items()]
-    for field, action in (*(("actions", action) for action in page.actions), *moved, *after, *opened):
-        if action is not None and action not in actions:
-            raise DeclarationError(
-                subject, f'{field}: there is no action "{action}".', f"There are {listing(actions)}."
-            )
-    ends = [(f"transitions.{name}", end) for name, one in page.transitions.items() for end in (one.start, one.end)]
-    shown = [(f"states.{name}.shows", one) for name, state in page.states.items() for one in state.shows]
-    signals = [(f"transitions.{name}.signal", one.signal) for name, one in page.transitions.items() if one.signal]
-    for kind, known, named in (
-        ("state", page.states, ends),
-        ("projection", page.projections, shown),
-        ("signal", page.signals, signals),
-    ):
-        for field, name in named:
-            if name not in known:
-                raise DeclarationError(subject, f'{field}: the page has no {kind} "{name}".', f"Declare it in {kind}s.")
 
 
 def _route_of(declared: _DeclaredPage, index: RouteIndex) -> Route:
@@ -502,8 +492,8 @@ class Prompts:
 
         return mark
 
-    def resolve(self) -> tuple[Prompt, ...]:
-        """All prompts, in the order of their declaration. Raises DeclarationError."""
+    def resolve(self, actions: Sequence[Declaration]) -> tuple[Prompt, ...]:
+        """All prompts, in the order of their declaration; some are `actions` too. Raises DeclarationError."""
         prompts: list[Prompt] = []
         for declared in self._declared.values():
             try:
@@ -534,6 +524,7 @@ class Prompts:
                     arguments=tuple(arguments),
                     write=described.call,
                     complete=complete,
+                    action=next((one.id for one in actions if one.function is declared.function), None),
                 )
             )
         return tuple(prompts)
@@ -644,7 +635,7 @@ class Site:
         self.facts: SiteFacts = _facts_of(self.settings, self.authenticators)
         kept = self.settings.traffic
         self.traffic = TrafficRecord(lambda: self.store, kept.days) if kept is not None else None
-        """What is kept of calls: who makes which, how they end. None for a site that keeps nothing."""
+        """The record of who makes which calls, and how they end. None for a site that keeps nothing."""
         self.liveness = Liveness(self.settings.paths.status)
         self._declarations: dict[str, Declaration] = {}
         self._agents: dict[str, AgentSettings] = {}
@@ -652,19 +643,19 @@ class Site:
         self._prompts = Prompts()
         self._skills: dict[str, tuple[str, object, str | None, Callable[..., object] | None]] = {}
         self.events = Events(lambda: self.store)
-        """What happens on the site, as it is declared, and what has happened."""
+        """Events of the site, as they are declared, and those that have happened."""
         self._pages = DeclaredPages(self._refuse_when_frozen)
         self._catalogs: tuple[Catalog, ...] = ()
         self.included: tuple[str, ...] = ()
         """Ids of the actions and paths of the pages that `include` has taken; once the site is frozen."""
         self.left_out: tuple[LeftOut, ...] = ()
-        """What `include` saw and did not take, and why; once the site is frozen."""
+        """Routes that `include` saw and did not take, and why; once the site is frozen."""
         self.tells_jobs = False
-        """Whether callers are told of the end of their background jobs; once the site is frozen."""
+        """True if callers are told of the end of their background jobs; once the site is frozen."""
         self._listeners: list[Listener] = []
         self.call_listeners: list[CallListener] = []
         self.change_listeners: list[Callable[[], None]] = []
-        """What tells agents that what they have read may have changed."""
+        """Functions that tell agents that what they have read may have changed."""
 
     def override(self, given: Given) -> None:
         """Take options in place of the site's own, as a framework's settings say them; before it is published.
@@ -693,8 +684,6 @@ class Site:
         _check_id("agent", subject, agent_id)
         if agent_id in self._agents:
             raise DeclarationError(subject, "is declared twice.", "Give one of the two another id.")
-        if "agent" in given:
-            raise DeclarationError(subject, "agent: is an option of actions, not of agents.")
         self._agents[agent_id] = check(subject, AGENT, given, known=AGENT_OPTIONS)
         return AgentHandle(self._declaring, agent_id, given)
 
@@ -851,9 +840,10 @@ class Site:
         given: Given,
         kind: Literal["route", "either"],
         operation: str | None = None,
+        agent: str | None = None,
         /,
     ) -> Callable[[F], F]:
-        declaration = replace(self._read(subject, action_id, given, kind), operation=operation)
+        declaration = replace(self._read(subject, action_id, given, kind), operation=operation, agent=agent)
 
         def declare(function: F) -> F:
             if action_id not in self._declarations or not is_bound_for_a_call(function):
@@ -889,8 +879,17 @@ class Site:
                 subject, "is declared after the site was published.", "Declare before the application starts."
             )
 
-    def _check_guards(self, actions: Sequence[Action]) -> None:
-        """Refuse what could not be enforced. Raises DeclarationError that names the action."""
+    def _check_whole(self, actions: Sequence[Action], doors: Iterable[Door]) -> None:
+        """Refuse what stands for nothing or could not be enforced. Raises DeclarationError that names the action."""
+        known = {action.id for action in actions}
+        for workflow in self.facts.workflows:
+            for step in workflow.steps:
+                if step not in known:
+                    wrong = f'about.workflows: "{workflow.id}" names the unknown action "{step}".'
+                    raise DeclarationError("site", wrong)
+        if not actions and any(door.protocol == "a2a" for door in doors):
+            wrong = 'doors: "a2a" has nothing to call; an agent card names a skill.'  # A2A 1.0, AgentCard
+            raise DeclarationError("site", wrong, "Declare an action, or leave it out.")
         by_routes = [action.id for action in actions if action.route_authenticates]
         if self.settings.list_only_allowed and by_routes and not self.authenticators:
             raise DeclarationError(
@@ -981,7 +980,22 @@ class Site:
         """
         if not self._catalogs:
             if "bridge" in self.settings.doors:
-                self._declare_site_tool()
+                # `actions.site` is an action of ours, so that it has the gates and the doors of any other.
+                words = "List, call and read what the map of this site (actions.json) has for the page at hand."
+                tool = self.agent(actions_json.SITE_ACTION, name="Pages of this site", description=words)
+
+                @tool.operation("default", inputs=actions_json.SITE_INPUTS, outputs={"type": "object"}, effect="write")
+                def at_the_bridge(
+                    mode: str,
+                    action: str = "",
+                    arguments: object = None,
+                    projection_name: str = "",
+                    summary_name: str = "",
+                    max_bytes: int = 0,
+                    target_runtime_id: str = "",
+                ) -> dict[str, object]:
+                    raise AssertionError("The bridge carries it out.")
+
             declared = list(self._declarations.values())
             routes = find_routes(app)
             actions, agents, included = resolve(
@@ -995,18 +1009,31 @@ class Site:
                 {one.header.lower() for one in self.authenticators if isinstance(one, ApiKey)},
             )
             if self.settings.approval:
-                actions = self._withhold(actions)
-            check_names(self.facts, actions)
-            check_skills(actions, doors)
-            self._check_guards(actions)
+                path = path_of(self.settings.approval)
+                actions = withhold(actions, path, _OURS)
+                if waiting := [action.id for action in actions if not action.is_approved]:
+                    logger.warning(
+                        "%d actions are hidden, because %s does not approve them as they are (%s); "
+                        "awp-publish approve module:app says what is new or has changed.",
+                        len(waiting),
+                        path,
+                        listing(waiting),
+                    )
+            self._check_whole(actions, doors)
+            # Where background jobs have known callers, these are told when theirs have ended.
+            has_jobs = self.authenticators and any(action.is_background for action in actions)
+            if has_jobs and JOB_ENDED not in (one.id for one in self.events.all()):
+                words = "A background job of yours has ended. Its result is at poll_endpoint."
+                self.events.declare(JOB_ENDED, JOB_PAYLOAD, words, KNOWN)
+                self.tells_jobs = True
             catalog = Catalog(
                 url=self.settings.urls[0],
                 site=self.facts,
                 actions=actions,
                 agents=agents,
-                prompts=self._prompts.resolve(),
+                prompts=self._prompts.resolve(declared),
                 skills=tuple(read_skill(*declared) for declared in self._skills.values()),
-                events=self._resolve_events(actions),
+                events=self.events.all(),
                 pages=self._pages.resolve(
                     routes, self.facts.name, {action.id for action in actions}, included.pages.values()
                 ),
@@ -1016,32 +1043,21 @@ class Site:
                 left_out=frozenset(left_out),
                 openapi=find_openapi(app),
             )
-            self._note_included(included)
+            pages = tuple(included.pages)
+            self.left_out = tuple(included.left_out.values())
+            self.included = (*(action.id for action in included.actions), *pages)
+            if self._inclusions:
+                taken = f"{len(included.actions)} actions ({listing(action.id for action in included.actions)})"
+                logger.info(
+                    "site.include() took %s and %d pages (%s), and left %d routes out; "
+                    "awp-publish show --included module:app says which and why.",
+                    taken,
+                    len(pages),
+                    listing(pages),
+                    len(self.left_out),
+                )
             self._catalogs = self._with_status(catalog)
         return self._catalogs[0]
-
-    def _resolve_events(self, actions: Sequence[Action]) -> tuple[Event, ...]:
-        """All events. Where background jobs have known callers, these are told when theirs have ended."""
-        has_jobs = self.authenticators and any(action.is_background for action in actions)
-        if has_jobs and JOB_ENDED not in (one.id for one in self.events.all()):
-            words = "A background job of yours has ended. Its result is at poll_endpoint."
-            self.events.declare(JOB_ENDED, JOB_PAYLOAD, words, KNOWN)
-            self.tells_jobs = True
-        return self.events.all()
-
-    def _withhold(self, actions: tuple[Action, ...]) -> tuple[Action, ...]:
-        """Hide what is not approved, and say so in one line of the log."""
-        path = path_of(self.settings.approval)
-        known = withhold(actions, path, _OURS)
-        if waiting := [action.id for action in known if not action.is_approved]:
-            logger.warning(
-                "%d actions are hidden, because %s does not approve them as they are (%s); "
-                "awp-publish approve module:app says what is new or has changed.",
-                len(waiting),
-                path,
-                listing(waiting),
-            )
-        return known
 
     def approvals(self) -> tuple[Approval, ...]:
         """Return each action's state of approval, by the file as it is now: approved, new, changed or gone.
@@ -1070,22 +1086,6 @@ class Site:
             raise DeclarationError("site", "publishes every action without approval.", remedy)
         return path_of(self.settings.approval)
 
-    def _note_included(self, included: Included) -> None:
-        """Keep what was included, and what was left out; say it in one line of the log."""
-        pages = tuple(included.pages)
-        self.left_out = tuple(included.left_out.values())
-        self.included = (*(action.id for action in included.actions), *pages)
-        if self._inclusions:
-            taken = f"{len(included.actions)} actions ({listing(action.id for action in included.actions)})"
-            logger.info(
-                "site.include() took %s and %d pages (%s), and left %d routes out; "
-                "awp-publish show --included module:app says which and why.",
-                taken,
-                len(pages),
-                listing(pages),
-                len(self.left_out),
-            )
-
     @property
     def is_frozen(self) -> bool:
         """Return True if the site has been published: nothing is declared any more."""
@@ -1102,26 +1102,6 @@ class Site:
         if not self._catalogs:
             raise DeclarationError("site", "is not frozen yet.", "It is when the application has started.")
         return self._catalogs
-
-    def _declare_site_tool(self) -> None:
-        """Declare `actions.site` as an action of ours, so that it has the gates and the doors of any other."""
-        tool = self.agent(
-            actions_json.SITE_ACTION,
-            name="Pages of this site",
-            description="List, call and read what the map of this site (actions.json) has for the page at hand.",
-        )
-
-        @tool.operation("default", inputs=actions_json.SITE_INPUTS, outputs={"type": "object"}, effect="write")
-        def at_the_bridge(
-            mode: str,
-            action: str = "",
-            arguments: object = None,
-            projection_name: str = "",
-            summary_name: str = "",
-            max_bytes: int = 0,
-            target_runtime_id: str = "",
-        ) -> dict[str, object]:
-            raise AssertionError("The bridge carries it out.")
 
     # --- Status ---
 

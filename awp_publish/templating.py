@@ -195,7 +195,10 @@ def structured_data(catalog: Catalog, path: str, title: str | None = None) -> st
         if site.updated is not None:
             shown["dateModified"] = site.updated.isoformat()
         graph.append(shown)
-        trail = [one for one in _trail(catalog, page) if not one.is_template]
+        # The declared pages above it, the site's first page at the top, and itself.
+        parts = [one for one in catalog.pages if one.path != page.path and not one.is_template]
+        above = [one for one in parts if page.path.startswith(one.path.rstrip("/") + "/")]
+        trail = [*sorted(above, key=lambda one: len(one.path)), page]
         items = [
             {"@type": "ListItem", "position": number, "name": one.title, "item": catalog.absolute(one.path)}
             for number, one in enumerate(trail, 1)
@@ -261,12 +264,6 @@ def _page(catalog: Catalog, path: str, title: str | None = None, description: st
     return replace(page, title=title or page.title, description=description or page.description)
 
 
-def _trail(catalog: Catalog, page: Page) -> list[Page]:
-    """The declared pages above a page, the site's first page at the top, and itself."""
-    above = [one for one in catalog.pages if one.path != page.path and page.path.startswith(one.path.rstrip("/") + "/")]
-    return [*sorted(above, key=lambda one: len(one.path)), page]
-
-
 def _search_of(catalog: Catalog) -> dict[str, object] | None:
     """The first action that searches by a text in the query, as consumers of SearchAction want it: where it leads.
 
@@ -322,7 +319,11 @@ def action_attributes(
 def param_attributes(catalog: Catalog, action_id: str, name: str, styles: Sequence[Style] = AWAS) -> str:
     """Attributes of the control that holds an action's input `name`."""
     action = _action(catalog, action_id)
-    schema = _input_schema(action, name)
+    properties = action.inputs.get("properties")
+    if not isinstance(properties, Mapping) or name not in properties:
+        known = ", ".join(properties) if isinstance(properties, Mapping) else "none"
+        raise DeclarationError("template", f'action "{action.id}" has no input "{name}". There are: {known}.')
+    schema = properties[name] if isinstance(properties[name], Mapping) else {}
     if not _is_told(action):
         return ""
     required = action.inputs.get("required")
@@ -364,15 +365,6 @@ def _action(catalog: Catalog, action_id: str) -> Action:
     except KeyError:
         known = ", ".join(action.id for action in catalog.actions)
         raise DeclarationError("template", f'there is no action "{action_id}". There are: {known}.') from None
-
-
-def _input_schema(action: Action, name: str) -> Mapping[str, object]:
-    properties = action.inputs.get("properties")
-    if not isinstance(properties, Mapping) or name not in properties:
-        known = ", ".join(properties) if isinstance(properties, Mapping) else "none"
-        raise DeclarationError("template", f'action "{action.id}" has no input "{name}". There are: {known}.')
-    schema = properties[name]
-    return schema if isinstance(schema, Mapping) else {}
 
 
 def _attributes(names: Mapping[Style, Mapping[str, object]], styles: Iterable[Style]) -> str:

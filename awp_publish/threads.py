@@ -1,4 +1,4 @@
-"""Where synchronous functions of a site are called, so that the event loop goes on: in a pool of threads, or elsewhere.
+"""Threads for the synchronous functions of a site, so that the event loop goes on: of a pool, or elsewhere.
 
 A framework may have a better place: Django keeps a database connection, and a test's transaction, for each thread.
 
@@ -25,7 +25,7 @@ Runner: TypeAlias = Callable[[Callable[[], Any]], Awaitable[Any]]
 """Calls a function where it may block, and gives its answer. Raises what it raises."""
 
 RUNNER: Final[ContextVar[Runner | None]] = ContextVar("awp_publish_runner", default=None)
-"""Where functions are called in the present context; None is a pool of threads."""
+"""The runner of functions in the present context; None is a pool of threads."""
 
 
 async def run_in_thread(function: Callable[[], T], otherwise: Runner = run_in_threadpool) -> T:
@@ -81,16 +81,17 @@ class Thread:
         if is_gevent():
             self._is_running = make_lock()
             self._is_running.acquire()
-            _original("_thread", "start_new_thread")(self._run, (target,))
+
+            def run() -> None:
+                try:
+                    target()
+                finally:
+                    self._is_running.release()
+
+            _original("_thread", "start_new_thread")(run, ())
         else:
             self._thread = threading.Thread(target=target, name=name, daemon=True)
             self._thread.start()
-
-    def _run(self, target: Callable[[], object]) -> None:
-        try:
-            target()
-        finally:
-            self._is_running.release()
 
     def join(self, timeout: float = -1) -> None:
         """Wait for its end, or for some seconds."""
@@ -173,16 +174,18 @@ class ThreadsOfTheirOwn(ThreadPoolExecutor):
             else:
                 future.set_result(result)
 
-        if self._orders is None:
+        orders = self._orders
+        if orders is None:
             Thread(run, "awp_publish function")
             return future
-        self._orders.put(run)
+
+        def work() -> None:
+            while True:
+                orders.get()()
+
+        orders.put(run)
         with self._starting:
             started, self._is_started = self._is_started, True
         if not started:
-            Thread(self._work, "awp_publish functions")
+            Thread(work, "awp_publish functions")
         return future
-
-    def _work(self) -> None:
-        while self._orders is not None:
-            self._orders.get()()

@@ -13,7 +13,7 @@ import random
 import time
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from html import escape
@@ -116,7 +116,7 @@ _Cells: TypeAlias = dict[tuple[str, str], _Cell]
 
 @dataclass(frozen=True, slots=True)
 class TrafficReport:
-    """What the store knows of some days, the oldest first. `latencies` are buckets by day, door and action."""
+    """The store's record of some days, the oldest first. `latencies` are buckets by day, door and action."""
 
     days: tuple[str, ...]
     rows: tuple[TrafficRow, ...]
@@ -185,7 +185,7 @@ class TrafficRecord:
         self._is_kept = False
         self._is_well = True
         self.due = time.perf_counter() + FLUSH_SECONDS
-        """When a call has to write what has gathered (perf_counter), because no server keeps the record running."""
+        """Time (perf_counter) at which a call has to write what has gathered: no server keeps the record running."""
 
     # --- Counting: on the path of every call ---
 
@@ -232,7 +232,15 @@ class TrafficRecord:
     async def keeping(self) -> AsyncIterator[None]:
         """Write every FLUSH_SECONDS as long as the application runs, and what is left when it ends."""
         stopped = asyncio.Event()
-        task = asyncio.create_task(self._keep(stopped), name="awp_publish traffic")
+
+        async def keep() -> None:
+            while not stopped.is_set():
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(FLUSH_SECONDS):
+                        await stopped.wait()
+                await self.flush()
+
+        task = asyncio.create_task(keep(), name="awp_publish traffic")
         self._is_kept, self.due = True, math.inf
         try:
             yield
@@ -241,15 +249,6 @@ class TrafficRecord:
             self.due = time.perf_counter() + FLUSH_SECONDS
             stopped.set()
             await asyncio.wait({task})
-
-    async def _keep(self, stopped: asyncio.Event) -> None:
-        while not stopped.is_set():
-            try:
-                async with asyncio.timeout(FLUSH_SECONDS):
-                    await stopped.wait()
-            except TimeoutError:
-                pass
-            await self.flush()
 
     async def flush(self) -> None:
         """Write what was counted. What the store does not take is kept for the next time."""
@@ -295,7 +294,15 @@ class TrafficRecord:
             for key, old in zip(keys, found, strict=True):
                 cells, seconds, _ = values[key]
                 before = old if isinstance(old, bytes) else None
-                new = _merged(before, cells)
+                known = _unpacked(before)
+                for (door, action), cell in cells.items():
+                    place = (door, action if (door, action) in known or len(known) < MAX_CELLS else OTHERS)
+                    known.setdefault(place, _Cell()).merge(cell)
+                rows = [
+                    [*place, [[*who, count] for who, count in cell.counts.items()], cell.buckets, cell.milliseconds]
+                    for place, cell in known.items()
+                ]
+                new = orjson.dumps(rows)
                 steps.append(Add(key, new, seconds) if before is None else Swap(key, before, new, seconds))
             if (await store.run(steps)).failed is None:
                 return True
@@ -337,21 +344,6 @@ class TrafficRecord:
 
 def _key(name: str, shard: int) -> str:
     return f"traffic:{name}:{shard}"
-
-
-def _merged(before: bytes | None, cells: _Cells) -> bytes:
-    known = _unpacked(before)
-    for (door, action), cell in cells.items():
-        key = (door, action)
-        if key not in known and len(known) >= MAX_CELLS:
-            key = (door, OTHERS)
-        known.setdefault(key, _Cell()).merge(cell)
-    return orjson.dumps(
-        [
-            [door, action, [[*who, count] for who, count in cell.counts.items()], cell.buckets, cell.milliseconds]
-            for (door, action), cell in known.items()
-        ]
-    )
 
 
 def _unpacked(value: bytes | None) -> _Cells:

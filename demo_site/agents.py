@@ -1,4 +1,4 @@
-"""What the shop says about itself to agents, and the agent that only programs ask for."""
+"""The shop's words about itself to agents, and the agent that only programs ask for."""
 
 import os
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What the templates need besides the models: prices, languages, covers, and who is visiting."""
+"""Values that the templates need besides the models: prices, languages, covers, and who is visiting."""
 
 import zlib
 from pathlib import Path

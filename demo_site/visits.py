@@ -1,4 +1,4 @@
-"""What the signed session cookie remembers of a visit: a basket, an account, and where to go after signing in."""
+"""The signed session cookie, which remembers of a visit: a basket, an account, and where to go after signing in."""
 
 import secrets
 import sqlite3

@@ -1,18 +1,19 @@
 """What every test may ask for: a site, and a client for an application that publishes it."""
 
 import gc
+import io
 import os
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, chdir
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
-from coverage import Coverage
 from starlette.testclient import TestClient
 
-from awp_publish import About, OAuth, Site
+from awp_publish import About, OAuth, Site, cli
 from awp_publish.serve.http import AsgiApp
 from tests.postgres_server import postgres_url as postgres_url
 from tests.redis_server import redis_url as redis_url, start_redis as start_redis
@@ -55,12 +56,30 @@ OpenClient = Callable[..., TestClient]
 ROOT = Path(__file__).parents[1]
 
 
-def awp_publish_command() -> list[str]:
-    """The command `awp-publish` as a process of its own, which is measured where the tests are."""
-    if Coverage.current() is None:
-        return [sys.executable, "-m", "awp_publish"]
-    measured = ["-m", "coverage", "run", f"--rcfile={ROOT / 'pyproject.toml'}", f"--data-file={ROOT / '.coverage'}"]
-    return [sys.executable, *measured, "--parallel-mode", "-m", "awp_publish"]
+def run_command(*arguments: str, cwd: Path = ROOT, given: str = "") -> CompletedProcess[str]:
+    """Run `awp-publish` in a folder, in this process: a start of Python takes longer than most commands.
+
+    What it imports from the folder is forgotten afterwards, so that the next one reads its own.
+    """
+    streams = [io.TextIOWrapper(io.BytesIO(text), encoding="utf-8") for text in (given.encode(), b"", b"")]
+    known, path = set(sys.modules), list(sys.path)
+    with pytest.MonkeyPatch.context() as patch, chdir(cwd):
+        for name, stream in zip(("stdin", "stdout", "stderr"), streams, strict=True):
+            patch.setattr(sys, name, stream)
+        try:
+            status = cli.main(arguments)
+        except SystemExit as ended:  # argparse has refused the command line, or was asked for help
+            status = int(ended.code or 0)
+        finally:
+            sys.path[:] = path
+            for name in set(sys.modules) - known:
+                if str(getattr(sys.modules[name], "__file__", None)).startswith(str(cwd)) and cwd != ROOT:
+                    del sys.modules[name]
+    told = []
+    for stream in streams[1:]:
+        stream.flush()
+        told.append(stream.buffer.getvalue().decode())
+    return CompletedProcess(arguments, status, *told)
 
 
 def make_site(about: About = About()) -> Site:  # noqa: B008

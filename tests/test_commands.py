@@ -17,14 +17,9 @@ import pytest
 from hatchling.builders.wheel import WheelBuilder
 
 from awp_publish import __version__, cli
-from tests.conftest import awp_publish_command
+from tests.conftest import run_command as run
 
 ROOT = Path(__file__).parents[1]
-
-
-def run(*arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
-    command = [*awp_publish_command(), *arguments]
-    return subprocess.run(command, cwd=ROOT, input=given, capture_output=True, text=True, check=False)
 
 
 def test_the_demo_site_has_no_errors():
@@ -83,9 +78,7 @@ word = "app"
 
 def run_in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     (folder / "bookshop.py").write_text(BOOKSHOP)
-    command = [*awp_publish_command(), *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=environment)
+    return run(*arguments, cwd=folder)
 
 
 def test_what_was_included_and_what_was_left_out_is_shown_with_the_reason(tmp_path):
@@ -135,13 +128,9 @@ app.add_middleware(AgentPublisher, site=site)
 """
 
 
-def run_shop(folder: Path, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
+def run_shop(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     (folder / "shop.py").write_text(SHOP)
-    command = [*awp_publish_command(), *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(
-        command, cwd=folder, input=given, capture_output=True, text=True, check=False, env=environment
-    )
+    return run(*arguments, cwd=folder)
 
 
 @pytest.mark.parametrize(
@@ -196,7 +185,9 @@ def test_what_may_be_left_out_may_stand_behind_an_option(tmp_path, capsys):
 
 
 def test_the_version_is_told():
-    assert run("--version").stdout == f"awp-publish {__version__}\n"
+    command = [sys.executable, "-m", "awp_publish", "--version"]
+    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert told.stdout == f"awp-publish {__version__}\n"
 
 
 def test_documents_actions_and_their_policy_are_listed_for_programs(tmp_path):
@@ -251,7 +242,7 @@ def test_all_documents_of_a_site_are_checked_at_once(tmp_path):
     (tmp_path / "agent.json").write_text('{"awp_version": "0.2"}')
     handler = partial(SimpleHTTPRequestHandler, directory=tmp_path)
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
+        Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         address = f"http://127.0.0.1:{server.server_port}"
         done = run("check", address, "--json")
         nothing = run("check", f"{address}/nowhere/")
@@ -335,12 +326,7 @@ def test_any_page_is_shown_as_som_and_as_markdown(tmp_path):
 
 @pytest.mark.parametrize("framework", ["fastapi", "starlette"])
 def test_the_file_to_begin_with_runs_and_has_nothing_to_correct(tmp_path, framework):
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-
-    def at(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [*awp_publish_command(), *arguments]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, env=environment)
-
+    at = partial(run, cwd=tmp_path)
     assert at("init", framework).returncode == 0
     assert at("check", "main:app").returncode == 0
     judged = at("check", "--as-model", "main:app")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from awp_publish.checks import check_documents
-from tests.conftest import awp_publish_command
+from tests.conftest import run_command
 
 ROOT = Path(__file__).parents[1]
 
@@ -71,7 +71,7 @@ class Shop(BaseHTTPRequestHandler):
 def shop() -> Iterator[Any]:
     handler: Any = type("OneShop", (Shop,), {"asked": [], "pages": dict(PAGES)})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     handler.address = f"http://127.0.0.1:{server.server_port}/"
     yield handler
@@ -81,8 +81,7 @@ def shop() -> Iterator[Any]:
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [*awp_publish_command(), "synthesize", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return run_command("synthesize", *arguments)
 
 
 def test_what_is_written_was_seen_is_marked_and_passes_the_checks(shop):

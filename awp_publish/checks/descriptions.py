@@ -14,7 +14,7 @@ from typing import Final
 
 from awp_publish.checks.engine import WARNING, Finding, JsonObject, shown
 from awp_publish.model import Catalog
-from awp_publish.protocols.actions_json import SITE_ACTION
+from awp_publish.protocols.members import SITE_ACTION
 
 SOURCE: Final = "as a model reads"
 SHORTEST: Final = 20

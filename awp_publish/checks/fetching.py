@@ -69,29 +69,29 @@ def fetch_document(
             path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
             headers = {"Host": parts.netloc, "Accept": accept, "User-Agent": "awp-publish"}
             connection.request("GET", path, headers=headers | {"Accept-Encoding": "identity", "Connection": "close"})
-            response = connection.getresponse()
-            location = response.headers.get("Location")
-            if response.status in _REDIRECTS and location:
-                there = urljoin(url, location)
-                if parts.scheme == "https" and not there.startswith("https:"):
-                    raise FetchRefused(f"{url} leads to an address that is not encrypted.")
-                target = split(there)
-                if stay and (target is None or origin_of(target) != origin_of(parts)):
-                    raise FetchRefused(f"{url} leads to another site: {there[:200]}.")
-                url = there
-                continue
-            if response.status != 200:
-                raise FetchRefused(f"{url} answered with the status {response.status}.")
-            body = bytearray()
-            while piece := response.read1(_PIECE):
-                body += piece
-                if len(body) > max_bytes:
-                    raise FetchRefused(f"{url} has more than {max_bytes} bytes.")
-                if time.monotonic() > deadline:
-                    raise FetchRefused(f"{url} took longer than {seconds:g} seconds.")
-            charset = response.headers.get_content_charset("")
-            kind = response.headers.get_content_type() if "Content-Type" in response.headers else ""
-            return FetchedDocument(bytes(body), url, kind, charset)
+            with connection.getresponse() as response:
+                location = response.headers.get("Location")
+                if response.status in _REDIRECTS and location:
+                    there = urljoin(url, location)
+                    if parts.scheme == "https" and not there.startswith("https:"):
+                        raise FetchRefused(f"{url} leads to an address that is not encrypted.")
+                    target = split(there)
+                    if stay and (target is None or origin_of(target) != origin_of(parts)):
+                        raise FetchRefused(f"{url} leads to another site: {there[:200]}.")
+                    url = there
+                    continue
+                if response.status != 200:
+                    raise FetchRefused(f"{url} answered with the status {response.status}.")
+                body = bytearray()
+                while piece := response.read1(_PIECE):
+                    body += piece
+                    if len(body) > max_bytes:
+                        raise FetchRefused(f"{url} has more than {max_bytes} bytes.")
+                    if time.monotonic() > deadline:
+                        raise FetchRefused(f"{url} took longer than {seconds:g} seconds.")
+                charset = response.headers.get_content_charset("")
+                kind = response.headers.get_content_type() if "Content-Type" in response.headers else ""
+                return FetchedDocument(bytes(body), url, kind, charset)
         except (http.client.HTTPException, ValueError) as error:
             raise FetchRefused(f"{url} did not answer as a web server does: {error}.") from error
         except (TimeoutError, ssl.SSLError, ConnectionError) as error:
@@ -121,9 +121,13 @@ def _connect(parts: SplitResult, allow_private: bool, deadline: float) -> http.c
         raise FetchRefused(f"{host} was not reached in time.")
     try:
         connected = socket.create_connection((addresses[0], port), timeout=left)
+    except OSError as error:
+        raise FetchRefused(f"{host} could not be reached: {error}.") from error
+    try:
         if parts.scheme == "https":
             connected = ssl.create_default_context().wrap_socket(connected, server_hostname=host)
     except OSError as error:
+        connected.close()
         raise FetchRefused(f"{host} could not be reached: {error}.") from error
     connection = http.client.HTTPConnection(host, port, timeout=left)
     connection.sock = connected

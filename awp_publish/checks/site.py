@@ -16,11 +16,12 @@ from awp_publish.checks.engine import ERROR, Finding, JsonObject, Specification,
 from awp_publish.checks.manifests import A2A, MCP, catalogue
 from awp_publish.checks.urls import is_absolute, split
 from awp_publish.checks.woa import PLACEHOLDER_TEXT, WOA
-from awp_publish.protocols import agent_card, catalogues
+from awp_publish.protocols import agent_card
+from awp_publish.protocols.members import AI_CATALOG_PATH, ARD_PATH
 
 SPECIFICATIONS: Final = (AWAS, AGENT_JSON, WOA, MCP, A2A, ACTIONS_JSON)
 _MOST_TELLING_FIRST: Final = (ACTIONS_JSON, AGENT_JSON, WOA, A2A, MCP, AWAS)
-_OTHERS: Final = frozenset({agent_card.PATH, agent_card.OLDER_PATH, catalogues.ARD_PATH, catalogues.AI_CATALOG_PATH})
+_OTHERS: Final = frozenset({agent_card.PATH, agent_card.OLDER_PATH, ARD_PATH, AI_CATALOG_PATH})
 """Paths of documents that may resemble a kind and are of none."""
 
 

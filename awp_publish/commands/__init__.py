@@ -1,1 +1,1 @@
-"""What `awp-publish` does: one file for each group of verbs. `cli.py` reads the command line and calls them."""
+"""The verbs of `awp-publish`, by what they are about. `cli.py` reads the command line and calls them."""

@@ -1,4 +1,4 @@
-"""What a command prints: JSON for programs, tables and progress for a person at a terminal, plain lines for a pipe.
+"""The output of a command: JSON for programs, tables and progress for a person at a terminal, plain lines for a pipe.
 
 A terminal is pretty with the package rich (extra `cli`), and plain without it.
 """

@@ -101,7 +101,20 @@ def fixed_arrivals(app: object) -> Callable[[Scope], Routed | None]:
     def find(app: object, scope: Scope, prefix: str) -> Routed | None:
         if id(app) not in known:
             listed = _in_order(app)
-            known[id(app)] = app, None if listed is None else _shapes_of(listed)
+            made = _Shapes({}, {}, [])
+            known[id(app)] = app, None if listed is None else made
+            for order, (candidate, route) in enumerate(listed or ()):
+                if isinstance(route, HiddenRoute):  # of calls alone
+                    continue
+                is_ordinary = getattr(type(route).matches, "__module__", "") in ("starlette.routing", "fastapi.routing")
+                if is_ordinary and isinstance(route, StarletteRoute):
+                    segments, convertors = candidate.path.split("/"), path_parameters(candidate.path).values()
+                    if {"str", "int", "float", "uuid"}.issuperset(convertors):  # which take no slash
+                        key = tuple(None if "{" in one else one for one in segments)
+                        made.routes.setdefault(key, []).append((order, candidate, route))
+                        made.by_length.setdefault(len(key), set()).add(tuple(one is None for one in key))
+                        continue
+                made.others.append((order, candidate, route))
         shapes = known[id(app)][1]
         if shapes is None:
             return find_arrival(app, scope, prefix)
@@ -122,23 +135,6 @@ class _Shapes(NamedTuple):
     routes: dict[tuple[str | None, ...], list[tuple[int, Any, BaseRoute]]]
     by_length: dict[int, set[tuple[bool, ...]]]
     others: list[tuple[int, Any, BaseRoute]]
-
-
-def _shapes_of(listed: Iterable[tuple[Any, BaseRoute]]) -> _Shapes:
-    shapes = _Shapes({}, {}, [])
-    for order, (candidate, route) in enumerate(listed):
-        if isinstance(route, HiddenRoute):  # of calls alone
-            continue
-        is_ordinary = getattr(type(route).matches, "__module__", "") in ("starlette.routing", "fastapi.routing")
-        if is_ordinary and isinstance(route, StarletteRoute):
-            segments, convertors = candidate.path.split("/"), path_parameters(candidate.path).values()
-            if {"str", "int", "float", "uuid"}.issuperset(convertors):  # which take no slash
-                key = tuple(None if "{" in one else one for one in segments)
-                shapes.routes.setdefault(key, []).append((order, candidate, route))
-                shapes.by_length.setdefault(len(key), set()).add(tuple(one is None for one in key))
-                continue
-        shapes.others.append((order, candidate, route))
-    return shapes
 
 
 def _first_of(

@@ -99,7 +99,14 @@ def _add_rehearsal(
     parameters: Iterable[inspect.Parameter],
     dependencies: Iterable[params.Depends],
 ) -> object:
-    known = [one for one in parameters if (found := _depends_of(one)) is not None and _is_security(found, path)]
+    known = []
+    for one in parameters:
+        kind: Any = one.annotation
+        named, beside = (get_args(kind)[0], get_args(kind)[1:]) if get_origin(kind) is Annotated else (kind, ())
+        # A dependency is named by its mark, or is the class that the parameter is annotated with.
+        mark = next((mark for mark in (one.default, *beside) if isinstance(mark, params.Depends)), None)
+        if mark is not None and _is_security(cast(Callable[..., object], mark.dependency or named), path):
+            known.append(one)
     around = [one for one in dependencies if one.dependency is not None and _is_security(one.dependency, path)]
     if not known and not around:
         return None
@@ -121,17 +128,6 @@ def _add_rehearsal(
         return None
     app.router.routes.insert(0, HiddenRoute(route))
     return rehearsed
-
-
-def _depends_of(parameter: inspect.Parameter) -> Callable[..., object] | None:
-    """The dependency of a parameter: named by its mark, or the class that it is annotated with."""
-    kind: Any = parameter.annotation
-    marks = [parameter.default, *(get_args(kind)[1:] if get_origin(kind) is Annotated else ())]
-    for mark in marks:
-        if isinstance(mark, params.Depends):
-            named: Any = get_args(kind)[0] if get_origin(kind) is Annotated else kind
-            return cast(Callable[..., object], mark.dependency or named)
-    return None
 
 
 def _is_security(dependency: Callable[..., object], path: str) -> bool:
@@ -170,10 +166,17 @@ class _Document:
         self._app = app
         self._prefix = prefix
         self._is_outermost = is_outermost
+        self._whole: tuple[JsonObject, Components] | None = None
         self._models: dict[int, tuple[object, tuple[JsonObject, ...]]] = {}  # by identity: annotations may have no hash
 
     def describe(self, context: DescribedRoute, method: str) -> Operation:
         """The operation behind one method of a route. Raises UnusableSchema when FastAPI cannot describe it."""
+        if self._whole is None:
+            try:
+                whole = as_object(self._app.openapi())
+            except Exception:  # one broken route, perhaps not even a declared one, spoils it
+                whole = {}
+            self._whole = whole, Components(whole)
         document, components = self._whole
         found = _operation(document, context, method)
         operation_id = found.get("operationId") if self._is_outermost else None
@@ -232,15 +235,6 @@ class _Document:
         )
         told = without_credentials(described, of_route=secret)
         return told if refuses or not told.auth_required else dataclasses.replace(told, auth_required=False)
-
-    @functools.cached_property
-    def _whole(self) -> tuple[JsonObject, Components]:
-        """The application's own document; empty when one broken route, perhaps not even a declared one, spoils it."""
-        try:
-            document = as_object(self._app.openapi())
-        except Exception:
-            document = {}
-        return document, Components(document)
 
 
 def _located(scheme: JsonObject, prefix: str) -> JsonObject:
@@ -385,7 +379,33 @@ class FastApiInjector:
             taken = self._document.describe(route, "POST")
         except Exception as error:  # whatever FastAPI says of somebody's dependency
             raise UnusableFunction(f"FastAPI cannot resolve its dependencies: {reason_of(error)}") from error
-        operation = _with_own_inputs(taken, described)
+        # The function's own inputs, and beside them what its dependencies take.
+        if taken.content_type not in (None, JSON) or any(one.location == "body" for one in taken.parameters):
+            raise UnusableFunction("one of its dependencies reads a form or the whole body, which an input is not")
+        inputs, theirs = dict(described.inputs), taken.inputs
+        known, added = as_object(inputs.get("properties")), as_object(theirs.get("properties"))
+        names = {
+            one.name: f"{one.location}_{one.name}" if one.name in known and one.location != "json" else one.name
+            for one in taken.parameters
+        }
+        required = [names[name] for name in cast(list[str], theirs.get("required", []))]
+        inputs["properties"] = {**{names[name]: schema for name, schema in added.items()}, **known}
+        if wanted := list(dict.fromkeys((*cast(list[str], inputs.get("required", [])), *required))):
+            inputs["required"] = wanted
+        if definitions := {**as_object(theirs.get("$defs")), **as_object(inputs.get("$defs"))}:
+            inputs["$defs"] = definitions
+        operation = dataclasses.replace(
+            taken,
+            inputs=inputs,
+            outputs=described.outputs,
+            parameters=tuple(dataclasses.replace(one, name=names[one.name]) for one in taken.parameters),
+            content_type=JSON,
+            success_status=200,
+            description=None,
+            summary=None,
+            operation_id=None,
+            answers_json=True,
+        )
         borrowed.update(one.wire_name for one in operation.parameters if one.location == "json")
         borrowed -= as_object(described.inputs.get("properties")).keys()
         self._app.router.routes.insert(0, HiddenRoute(route))
@@ -400,33 +420,3 @@ class FastApiInjector:
             if name in described.injected
         ]
         return _add_rehearsal(self._app, path, "POST", parameters, self._app.router.dependencies)
-
-
-def _with_own_inputs(taken: Operation, described: Described) -> Operation:
-    """A hidden route's operation: a function's own inputs, and beside them what its dependencies take."""
-    if taken.content_type not in (None, JSON) or any(one.location == "body" for one in taken.parameters):
-        raise UnusableFunction("one of its dependencies reads a form or the whole body, which an input is not")
-    inputs, theirs = dict(described.inputs), taken.inputs
-    known, added = as_object(inputs.get("properties")), as_object(theirs.get("properties"))
-    names = {
-        one.name: f"{one.location}_{one.name}" if one.name in known and one.location != "json" else one.name
-        for one in taken.parameters
-    }
-    required = [names[name] for name in cast(list[str], theirs.get("required", []))]
-    inputs["properties"] = {**{names[name]: schema for name, schema in added.items()}, **known}
-    if wanted := list(dict.fromkeys((*cast(list[str], inputs.get("required", [])), *required))):
-        inputs["required"] = wanted
-    if definitions := {**as_object(theirs.get("$defs")), **as_object(inputs.get("$defs"))}:
-        inputs["$defs"] = definitions
-    return dataclasses.replace(
-        taken,
-        inputs=inputs,
-        outputs=described.outputs,
-        parameters=tuple(dataclasses.replace(one, name=names[one.name]) for one in taken.parameters),
-        content_type=JSON,
-        success_status=200,
-        description=None,
-        summary=None,
-        operation_id=None,
-        answers_json=True,
-    )

@@ -123,8 +123,27 @@ def bind_signature(signature: Signature) -> tuple[Bind, JsonObject]:
     is_required = len(names) == 1 and signature.parameters[names[0]].default is inspect.Parameter.empty
     if is_required and isinstance(whole, type) and (_fields_of(whole) or is_typeddict(whole)):
         return partial(_bind_whole, names[0], adapt(whole)), object_schema_of(whole)
-    model, renamed = _model_of(signature)
-    return partial(_bind_members, adapt(model), renamed), object_schema_of(model)
+    # The fields have names of our own, because pydantic has rules for names (`_x`, `copy`, `model_config`) and
+    # functions have not; the parameter's name becomes the alias, unless its annotation has one.
+    fields: dict[str, Any] = {}
+    renamed = {f"input_{number}": name for number, name in enumerate(signature.parameters)}
+    for renaming, name in renamed.items():
+        if name not in signature.types:
+            raise UnusableSchema(f"its parameter {name} has no annotation")
+        default = signature.parameters[name].default
+        fields[renaming] = (signature.types[name], ... if default is inspect.Parameter.empty else default)
+    try:
+        config = ConfigDict(extra="forbid", alias_generator=renamed.__getitem__)
+        model = create_model("Input", __config__=config, **fields)
+    except Exception as error:  # whatever pydantic or somebody's type raises, it is about this signature
+        raise UnusableSchema(reason_of(error)) from error
+    adapter = adapt(model)
+
+    def bind(given: Given) -> dict[str, object]:
+        members = _validated(adapter, given)
+        return {name: getattr(members, field) for field, name in renamed.items()}
+
+    return bind, object_schema_of(model)
 
 
 def _fields_of(kind: object) -> frozenset[str]:
@@ -135,33 +154,8 @@ def _fields_of(kind: object) -> frozenset[str]:
     return frozenset(field.name for field in dataclasses.fields(cast(Any, kind))) if is_dataclass else frozenset()
 
 
-def _model_of(signature: Signature) -> tuple[type[BaseModel], Mapping[str, str]]:
-    """A model of the parameters, and whose field is whose.
-
-    Its fields have names of our own, because pydantic has rules for names (`_x`, `copy`, `model_config`) and functions
-    have not; the parameter's name becomes the alias, unless its annotation has one.
-    """
-    fields: dict[str, Any] = {}
-    renamed = {f"input_{number}": name for number, name in enumerate(signature.parameters)}
-    for renaming, name in renamed.items():
-        if name not in signature.types:
-            raise UnusableSchema(f"its parameter {name} has no annotation")
-        default = signature.parameters[name].default
-        fields[renaming] = (signature.types[name], ... if default is inspect.Parameter.empty else default)
-    try:
-        config = ConfigDict(extra="forbid", alias_generator=renamed.__getitem__)
-        return create_model("Input", __config__=config, **fields), renamed
-    except Exception as error:  # whatever pydantic or somebody's type raises, it is about this signature
-        raise UnusableSchema(reason_of(error)) from error
-
-
 def _bind_whole(name: str, adapter: TypeAdapter[object], given: Given) -> dict[str, object]:
     return {name: _validated(adapter, given)}
-
-
-def _bind_members(adapter: TypeAdapter[object], renamed: Mapping[str, str], given: Given) -> dict[str, object]:
-    members = _validated(adapter, given)
-    return {name: getattr(members, field) for field, name in renamed.items()}
 
 
 def _validated(adapter: TypeAdapter[object], given: Given) -> object:
@@ -194,27 +188,26 @@ def bind_declared(inputs: object, signature: Signature) -> tuple[Bind, JsonObjec
     for name in members:
         if name not in names:
             raise UnusableSchema(f"the declared inputs have {name}, which is none of its parameters")
-    return partial(_bind_named, adapter, frozenset(names)), schema
 
+    def bind(given: Given) -> dict[str, object]:
+        validated = _validated(adapter, given)
+        if isinstance(validated, Mapping):
+            return {name: validated[name] for name in names if name in validated}
+        return {name: getattr(validated, name) for name in names if hasattr(validated, name)}
 
-def _bind_named(adapter: TypeAdapter[object], names: frozenset[str], given: Given) -> dict[str, object]:
-    validated = _validated(adapter, given)
-    if isinstance(validated, Mapping):
-        return {name: validated[name] for name in names if name in validated}
-    return {name: getattr(validated, name) for name in names if hasattr(validated, name)}
+    return bind, schema
 
 
 # --- A plain function as an action ---
 
 
 class FunctionCall(Protocol):
-    """A function, made callable with a validated input and with what its framework fills in; answers JSON text."""
+    """A function, made callable with a validated input and with what its framework fills in; answers JSON text.
+
+    Raises InvalidInput, InvalidOutput, or what the function raises. One that is synchronous runs in a thread.
+    """
 
     def __call__(self, given: JsonObject, injected: Given | None = None, /) -> Awaitable[bytes]: ...
-
-
-Write: TypeAlias = Callable[[object], bytes]
-"""From what a function returned to JSON text. Raises InvalidOutput."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +225,7 @@ class Described:
 
 
 class Injector(Protocol):
-    """How an application's framework fills in parameters of functions that have no route."""
+    """A framework's way to fill in parameters of functions that have no route."""
 
     @property
     def is_general(self) -> bool:
@@ -264,52 +257,39 @@ def describe_function(
     bind, inputs = bind_signature(signature) if declared_inputs is None else bind_declared(declared_inputs, signature)
     outputs = {} if returned is Any else schema_of(returned, "serialization")
     is_free = returned is Any or isinstance(returned, Mapping)
-    write: Write = _write_anything if is_free else partial(_write_as, adapt(returned))
-    if outputs.get("format") == "binary" and not is_free:  # bytes, which JSON says in base64
+    is_binary = outputs.get("format") == "binary" and not is_free
+    if is_binary:  # bytes, which JSON says in base64
         facts = {name: value for name, value in outputs.items() if name != "format"}
         outputs = {"contentMediaType": BINARY, **facts, "contentEncoding": "base64"}
-        write = _write_bytes
-    return Described(inputs, outputs, partial(_call, function, bind, write), injected)
+    adapter = None if is_free or is_binary else adapt(returned)
+    is_async = inspect.iscoroutinefunction(function)
 
+    async def call(given: Given, injected: Given | None = None) -> bytes:
+        try:
+            arguments = bind(given)
+        except ValidationError as error:
+            errors = error.errors(include_url=False, include_input=False)
+            found = read_errors(((one["loc"], one["msg"], one["type"]) for one in errors), given)
+            raise InvalidInput.of(found) from error
+        if injected:
+            arguments |= injected
+        if is_async:
+            answer = await cast(Callable[..., Awaitable[object]], function)(**arguments)
+        else:
+            answer = await run_in_thread(partial(function, **arguments))
+            if inspect.isawaitable(answer):
+                answer = await answer
+        try:
+            if adapter is not None:
+                checked = adapter.validate_python(answer, from_attributes=True)
+                return adapter.dump_json(checked, by_alias=True, warnings="error")
+            if not is_binary:  # JSON has no NaN and no infinity; they become null, as they do in a field of type float
+                return to_json(answer, inf_nan_mode="null")
+        except (ValidationError, PydanticSerializationError) as error:
+            wrong = "that is not JSON" if adapter is None else "else than it declares"
+            raise InvalidOutput(f"The function returned something {wrong}.") from error
+        if not isinstance(answer, (bytes, bytearray, memoryview)):
+            raise InvalidOutput("The function returned something else than it declares.")
+        return to_json(base64.b64encode(answer).decode("ascii"))
 
-async def _call(
-    function: Callable[..., object], bind: Bind, write: Write, given: Given, injected: Given | None = None
-) -> bytes:
-    """Bind, call (a synchronous function in a thread), write. Raises InvalidInput, InvalidOutput, or what it raises."""
-    try:
-        arguments = bind(given)
-    except ValidationError as error:
-        errors = error.errors(include_url=False, include_input=False)
-        found = read_errors(((one["loc"], one["msg"], one["type"]) for one in errors), given)
-        raise InvalidInput.of(found) from error
-    if injected:
-        arguments |= injected
-    if inspect.iscoroutinefunction(function):
-        answer = await function(**arguments)
-    else:
-        answer = await run_in_thread(partial(function, **arguments))
-        if inspect.isawaitable(answer):
-            answer = await answer
-    return write(answer)
-
-
-def _write_bytes(answer: object) -> bytes:
-    if not isinstance(answer, (bytes, bytearray, memoryview)):
-        raise InvalidOutput("The function returned something else than it declares.")
-    return to_json(base64.b64encode(answer).decode("ascii"))
-
-
-def _write_anything(answer: object) -> bytes:
-    """JSON has no NaN and no infinity; they become null, as they do in a field of type float."""
-    try:
-        return to_json(answer, inf_nan_mode="null")
-    except PydanticSerializationError as error:
-        raise InvalidOutput("The function returned something that is not JSON.") from error
-
-
-def _write_as(adapter: TypeAdapter[object], answer: object) -> bytes:
-    try:
-        checked = adapter.validate_python(answer, from_attributes=True)
-        return adapter.dump_json(checked, by_alias=True, warnings="error")
-    except (ValidationError, PydanticSerializationError) as error:
-        raise InvalidOutput("The function returned something else than it declares.") from error
+    return Described(inputs, outputs, call, injected)

@@ -1,4 +1,4 @@
-"""What a handler is made of, from the outside in: by these layers a declaration recognises its route.
+"""The layers of a handler, from the outside in: by them a declaration recognises its route.
 
 `@site.action` may stand below the route decorator (it marks something inside of the endpoint), above it (it marks
 something around the endpoint), and decorators with functools.wraps, partials and methods may lie in between.
@@ -454,8 +454,15 @@ def mounted(mount: Mount, prefix: str, walk: Walk) -> Iterator[Route]:
     why = ""
     if isinstance(app, StaticFiles):
         why = "these are static files"
-    elif package := next((one for one in _packages_of(app) if one in ADMINS), ""):
-        why = f"it is part of the admin panel ({package})"
+    else:  # its packages: its own class's, and those whose functions its routes lead to
+        modules = [kind.__module__ for kind in type(app).__mro__]
+        for one in getattr(app, "routes", None) or ():
+            endpoint = getattr(one, "endpoint", None)
+            function = next((layer for layer in layers_of(endpoint) if inspect.isfunction(layer)), endpoint)
+            modules.append(str(getattr(function, "__module__", "")))
+        packages = (module.partition(".")[0] for module in modules)
+        if package := next((one for one in packages if one in ADMINS), ""):
+            why = f"it is part of the admin panel ({package})"
     group = isinstance(app, Router) and not why
     for route in walk(mount.app, path):
         within = route.mount if group else route.mount or path or "/"
@@ -469,13 +476,3 @@ def unwrapped(app: object) -> object:
         seen.add(id(app))
         app = getattr(app, "app", None)
     return app
-
-
-def _packages_of(app: object) -> Iterator[str]:
-    """The packages that an application comes from: its own class's, and those whose functions its routes lead to."""
-    for kind in type(app).__mro__:
-        yield kind.__module__.partition(".")[0]
-    for route in getattr(app, "routes", None) or ():
-        endpoint = getattr(route, "endpoint", None)
-        function = next((layer for layer in layers_of(endpoint) if inspect.isfunction(layer)), endpoint)
-        yield str(getattr(function, "__module__", "")).partition(".")[0]

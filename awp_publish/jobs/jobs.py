@@ -280,6 +280,9 @@ HEAD_START: Final = 60.0
 """Seconds by which a caller's job comes before the one that it sent after it, against jobs of others."""
 
 RETRY_SECONDS: Final = 10
+RESULT_SECONDS: Final = 86_400.0
+"""Time for which the result of a job can be polled."""
+
 UNREADABLE_SECONDS: Final = 3600.0
 """After so long a record that could not be read is looked at again: a later version of us may have written it."""
 
@@ -319,7 +322,7 @@ class JobStore:
         self,
         store: Store,
         *,
-        result_seconds: float = 86_400.0,
+        result_seconds: float = RESULT_SECONDS,
         pending_seconds: float = 604_800.0,
         lease_seconds: float = 30.0,
         beat_seconds: float = 2.0,

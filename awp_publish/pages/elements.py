@@ -17,7 +17,6 @@ from awp_publish.pages.regions import (
     HIDDEN,
     INERT,
     MAX_REFERENCES,
-    Candidate,
     Survey,
     input_type,
     is_secret,
@@ -26,7 +25,7 @@ from awp_publish.pages.regions import (
     references_of,
     role_of,
 )
-from awp_publish.pages.tree import INLINE, STRIPPED, Node, Tree, Visibility, text_of, title_of
+from awp_publish.pages.tree import INLINE, STRIPPED, Tree, Visibility, text_of, title_of, written_in
 
 # --- Accessible names (4.5, label resolution) ---
 
@@ -61,57 +60,46 @@ class AccessibleNames:
 
     __slots__ = ("_is_referred", "_labels", "_texts", "_texts_of_labels", "_tree", "_visibility", "told")
 
-    def __init__(self, tree: Tree, visibility: Visibility) -> None:
+    def __init__(self, visibility: Visibility) -> None:
+        tree = visibility.tree
         self._tree, self._visibility = tree, visibility
         self._is_referred = False
         """True while a name is made to which another refers: in there no reference is followed (accname 1.2, 2B)."""
-        self._texts: dict[Node, str] = {}
-        self._texts_of_labels: dict[Node, str] = {}
-        self._labels: dict[Node | str, list[tuple[int, Node]]] = {}
-        """For an id, and for an element around which they stand, its labels with their places in the page."""
-        self.told: set[Node] = set()
+        self._texts: dict[int, str] = {}
+        self._texts_of_labels: dict[int, str] = {}
+        self._labels: dict[int | str, list[int]] = {}
+        """For an id, and for an element around which they stand, its labels."""
+        self.told: set[int] = set()
         """Labels that are the name of a control that is seen, and so need not be told by themselves."""
-        labels = tree.tagged("label")
-        controls = (one for tag in (_LABELABLE if labels else ()) for one in tree.tagged(tag))
-        by_id: dict[str, Node] = {}
-        for one in controls:
-            by_id.setdefault(one.attributes.get("id", ""), one)
-        for number, label in enumerate(labels):
-            control = None
-            waiting = list(reversed(label.children))
-            for _ in range(MAX_NODES):
-                if not waiting:
-                    break
-                node = waiting.pop()
-                if node.tag in _LABELABLE and input_type(node) != "hidden":
-                    control = node
-                    break
-                waiting.extend(reversed(node.children))
-            target = label.attributes.get("for") or control
+        for label in tree.find("label"):
+            control = next(
+                (
+                    at
+                    for at in range(label + 1, min(tree.ends[label], label + 1 + MAX_NODES))
+                    if tree.tags[at] in _LABELABLE and input_type(tree.attributes[at]) != "hidden"
+                ),
+                None,
+            )
+            target = tree.attributes[label].get("for") or control
             if target is None:
                 continue
             known = self._labels.setdefault(target, [])
             if len(known) < MAX_REFERENCES:
-                known.append((number, label))
-                labelled = by_id.get(target) if isinstance(target, str) else target
-                if (
-                    labelled is not None
-                    and role_of(labelled) in ACTIONS
-                    and not any(labelled.attributes.get(name, "").strip() for name in _OVERRIDING)
-                    and not visibility.hides(labelled)
+                known.append(label)
+                labelled = tree.find_id(target) if isinstance(target, str) else target
+                if labelled is None or tree.tags[labelled] not in _LABELABLE or visibility.hides(labelled):
+                    continue
+                given = tree.attributes[labelled]
+                if role_of(tree.tags[labelled], given) in ACTIONS and not any(
+                    given.get(name, "").strip() for name in _OVERRIDING
                 ):
                     self.told.add(label)
 
-    def label(self, element: Node, text: str) -> str:
+    def label(self, element: int, text: str) -> str:
         """Return the name of an element, or "" when there is none, or none but its `text`."""
-        tag, given = element.tag, element.attributes
-        is_mixed = False
+        tag, given = self._tree.tags[element], self._tree.attributes[element]
         if tag not in _LABELABLE and (text or tag not in _NAMED_BY_CONTENT):
-            if tag in _MIXED and element.only is None:
-                for child in element.children:
-                    if child.tag:
-                        is_mixed = True
-                        break
+            is_mixed = tag in _MIXED and self._holds_elements(element)
             if not is_mixed and (not given or _NAMING.isdisjoint(given)):
                 return ""
         known = text.lower()
@@ -129,28 +117,32 @@ class AccessibleNames:
                 return name
         return ""
 
+    def _holds_elements(self, element: int) -> bool:
+        return any(self._tree.tags[at] for at in range(element + 1, self._tree.ends[element]))
+
     def referred(self, ids: str) -> str:
         """Return the names of the elements that a list of ids names, as `aria-labelledby` does."""
-        nodes = [self._tree.with_id(name) for name in ids.split()[:MAX_REFERENCES]]
+        nodes = [self._tree.find_id(name) for name in ids.split()[:MAX_REFERENCES]]
         before, self._is_referred = self._is_referred, True
         texts = [self._text(node) for node in nodes if node is not None]
         self._is_referred = before
         return " ".join(filter(None, texts))[:MAX_NAME_LENGTH]
 
-    def _native(self, element: Node) -> Iterator[str]:
+    def _native(self, element: int) -> Iterator[str]:
         """Yield what may be the name by HTML alone."""
-        tag, attributes = element.tag, element.attributes
+        tree = self._tree
+        tag, attributes = tree.tags[element], tree.attributes[element]
         if tag in _LABELABLE:
             by_id = self._labels.get(attributes["id"], []) if "id" in attributes else []
-            found = [label for _, label in sorted({*by_id, *self._labels.get(element, ())})]
+            found = sorted({*by_id, *self._labels.get(element, ())})
             for label in found:
                 if label not in self._texts_of_labels:  # many elements may have the id that a label names
-                    given = label.attributes
+                    given = tree.attributes[label]
                     said = collapse(given.get("aria-label")) or self.content(label, element, self._is_hidden(label))
                     self._texts_of_labels[label] = said or collapse(given.get("title"))
             yield " ".join(filter(None, (self._texts_of_labels[label] for label in found)))
         if tag == "input":
-            kind = input_type(element)
+            kind = input_type(attributes)
             if kind == "image":
                 yield collapse(attributes.get("alt"))
                 yield collapse(attributes.get("title"))
@@ -159,20 +151,18 @@ class AccessibleNames:
                 yield _BUTTON_NAMES[kind]
         elif tag in ("fieldset", "table"):
             wanted = "legend" if tag == "fieldset" else "caption"
-            first = next((child for child in element.children if child.tag == wanted), None)
+            first = next((child for child in tree.children(element) if tree.tags[child] == wanted), None)
             if first is not None and not self._visibility.hides(first):
                 yield self.content(first)
         elif tag == "svg":
-            yield title_of(element)
+            yield title_of(tree, element)
         elif tag == "area":
             yield collapse(attributes.get("alt"))
         elif tag == "img" and collapse(attributes.get("alt")):
             return  # which is an attribute of its own
         elif (
-            element.only is None
-            and (tag in _MIXED or ("role" in attributes and role_of(element) in _NAMED_WITH_PARTS))
-            and any(child.tag for child in element.children)
-        ):
+            tag in _MIXED or ("role" in attributes and role_of(tag, attributes) in _NAMED_WITH_PARTS)
+        ) and self._holds_elements(element):
             yield self.content(element)
         if "title" in attributes:
             yield collapse(attributes["title"])
@@ -181,7 +171,7 @@ class AccessibleNames:
         if "aria-placeholder" in attributes:
             yield collapse(attributes["aria-placeholder"])
 
-    def content(self, element: Node, without: Node | None = None, is_hidden: bool = False) -> str:
+    def content(self, element: int, without: int = -1, is_hidden: bool = False) -> str:
         """Return the name that an element has from what it holds (accname 1.2, steps 2C to 2I), but for one node in it.
 
         What `aria-label` says of a part stands for it, an image says its alternative text, a control its value. Of an
@@ -190,7 +180,8 @@ class AccessibleNames:
         pieces: list[str] = []
         referring = 0
         owners = {element}
-        waiting: list[Node | None] = [*self._owned(element, owners), *reversed(element.children)]
+        tree, visibility = self._tree, self._visibility
+        waiting: list[int | None] = [*self._owned(element, owners), *reversed(tree.children(element))]
         for _ in range(MAX_NODES):
             if not waiting:
                 break
@@ -198,23 +189,23 @@ class AccessibleNames:
             if node is None:
                 pieces.append(" ")
                 continue
-            tag, given = node.tag, node.attributes
+            tag, given, only = tree.tags[node], tree.attributes[node], tree.only(node)
             if not tag:
-                pieces.append(node.text)
+                pieces.append(tree.texts[node])
                 continue
-            if not given and tag in _PLAIN and not self._visibility.hidden:
-                if node.only is not None:
-                    pieces.append(node.only)
+            if not given and tag in _PLAIN and not visibility.hidden:
+                if only is not None:
+                    pieces.append(only)
                 else:
-                    waiting.extend(reversed(node.children))
+                    waiting.extend(reversed(tree.children(node)))
                 continue
             # A drawing within a control is its icon, and may have a title without a role.
-            if node is without or (
+            if node == without or (
                 tag in STRIPPED
                 if is_hidden
-                else self._visibility.withdraws(node)
+                else visibility.withdraws(tag, given)
                 if tag == "svg"
-                else self._visibility.hides(node)
+                else visibility.hides(node)
             ):
                 continue
             said = None
@@ -228,82 +219,78 @@ class AccessibleNames:
             if said is None:
                 said = collapse(given.get("aria-label")) or None
             if said is None and tag in ("img", "area", "svg", "iframe"):
-                said = given.get("alt") if tag in ("img", "area") else title_of(node)
+                said = given.get("alt") if tag in ("img", "area") else title_of(tree, node)
                 said = collapse(said or (given.get("title") if "alt" not in given else ""))
             parted = tag not in INLINE or tag == "br" or tag == "textarea" or tag in _VALUED
             if parted:
                 pieces.append(" ")
             if said is not None:
                 pieces.append(f" {said} " if tag == "svg" else said)
-            elif node.only is not None and "aria-owns" not in given:
-                pieces.append(node.only)
-            elif node.children or "aria-owns" in given:
+            elif only is not None and "aria-owns" not in given:
+                pieces.append(only)
+            elif tree.ends[node] > node + 1 or "aria-owns" in given:
                 if parted:
                     waiting.append(None)
                 waiting.extend(self._owned(node, owners))
-                waiting.extend(reversed(node.children))
+                waiting.extend(reversed(tree.children(node)))
             elif "title" in given:
                 pieces.append(given["title"])
             if parted:
                 pieces.append(" ")
         return collapse("".join(pieces))
 
-    def _owned(self, owner: Node, owners: set[Node]) -> list[Node | None]:
+    def _owned(self, owner: int, owners: set[int]) -> list[int | None]:
         """Return what `aria-owns` names, last first and apart from one another; each owner and each one owned once."""
-        found: list[Node | None] = []
-        if "aria-owns" in owner.attributes and len(owners) <= MAX_REFERENCES:
+        found: list[int | None] = []
+        given = self._tree.attributes[owner]
+        if "aria-owns" in given and len(owners) <= MAX_REFERENCES:
             owners.add(owner)
-            for name in owner.attributes["aria-owns"].split()[:MAX_REFERENCES]:
-                node = self._tree.with_id(name)
+            for name in given["aria-owns"].split()[:MAX_REFERENCES]:
+                node = self._tree.find_id(name)
                 if node is not None and node not in owners:
                     owners.add(node)
                     found = [node, None, *found]
         return found
 
-    def _is_hidden(self, node: Node) -> bool:
-        return any(self._visibility.withdraws(one) for one in (node, *_around(node)))
+    def _is_hidden(self, node: int) -> bool:
+        tags, attributes = self._tree.tags, self._tree.attributes
+        return any(self._visibility.withdraws(tags[one], attributes[one]) for one in (node, *_around(self._tree, node)))
 
-    def value(self, control: Node) -> str | None:
+    def value(self, control: int) -> str | None:
         """Return what a control within a name says there (2C): its value. None for one that says what it holds."""
-        tag, given = control.tag, control.attributes
+        tags, attributes = self._tree.tags, self._tree.attributes
+        tag, given = tags[control], attributes[control]
         role = given.get("role", "")
         if tag == "input":
-            kind = input_type(control)
+            kind = input_type(given)
             if kind in ("checkbox", "radio", "hidden", "password", "file"):
                 return ""
             if kind == "image":
                 return collapse(given.get("alt") or given.get("title"))
             return collapse(given.get("aria-valuetext") or given.get("value")) or _BUTTON_NAMES.get(kind, "")
         if tag == "select" or role == "listbox":
-            options = [one for one in self._below(control) if "option" in (one.tag, one.attributes.get("role"))]
+            below = range(control + 1, min(self._tree.ends[control], control + 1 + MAX_NODES))
+            options = [one for one in below if "option" in (tags[one], attributes[one].get("role"))]
             chosen = [
-                one for one in options if "selected" in one.attributes or one.attributes.get("aria-selected") == "true"
+                one
+                for one in options
+                if "selected" in attributes[one] or attributes[one].get("aria-selected") == "true"
             ]
             if not chosen and tag == "select" and "multiple" not in given:
                 chosen = options[:1]
-            return " ".join(text_of(one, self._visibility, max_nodes=MAX_NODES) for one in chosen)
+            return " ".join(text_of(self._visibility, one, max_nodes=MAX_NODES) for one in chosen)
         if role in ("slider", "spinbutton", "progressbar", "scrollbar") or tag in ("meter", "progress"):
             return collapse(given.get("aria-valuetext") or given.get("aria-valuenow") or given.get("value"))
         return None
 
-    def _below(self, top: Node) -> Iterator[Node]:
-        waiting = list(reversed(top.children))
-        for _ in range(MAX_NODES):
-            if not waiting:
-                return
-            node = waiting.pop()
-            if node.tag:
-                yield node
-                waiting.extend(reversed(node.children))
-
-    def _text(self, node: Node) -> str:
+    def _text(self, node: int) -> str:
         """Return what another element is called after: the name of this one, hidden or not."""
         if node not in self._texts:
-            given = node.attributes
-            said = collapse(given.get("aria-label")) or collapse(given.get("alt") if node.tag == "img" else None)
-            if not said and (node.tag in _VALUED or given.get("role") in _VALUED):
+            tag, given = self._tree.tags[node], self._tree.attributes[node]
+            said = collapse(given.get("aria-label")) or collapse(given.get("alt") if tag == "img" else None)
+            if not said and (tag in _VALUED or given.get("role") in _VALUED):
                 said = self.value(node) or ""
-            if not said and (node.tag in _LABELABLE or node.tag in _NAMED_BY_CONTENT):
+            if not said and (tag in _LABELABLE or tag in _NAMED_BY_CONTENT):
                 said = next(filter(None, self._native(node)), "")
             said = said or self.content(node, is_hidden=self._is_hidden(node))
             self._texts[node] = said or collapse(given.get("title"))
@@ -330,10 +317,10 @@ _INTEGER: Final = re.compile(r"\s*-?\d{1,15}\s*\Z", re.ASCII)
 
 def base_of(tree: Tree, url: str) -> str:
     """Return what the addresses of a page are relative to if it says so itself, else "" (HTML, 4.2.3)."""
-    for one in tree.tagged("base"):
-        if "href" in one.attributes:
+    for one in tree.find("base"):
+        if "href" in tree.attributes[one]:
             try:
-                return urljoin(url, one.attributes["href"].strip())
+                return urljoin(url, tree.attributes[one]["href"].strip())
             except ValueError:
                 return ""
     return ""
@@ -511,104 +498,100 @@ _BOUNDARIES: Final = frozenset(("aside", "body", "dialog", "footer", "header", "
 class ItemNames:
     """Names of the items of one page: what its headings and its rows say."""
 
-    __slots__ = ("_headings", "_heads", "_starts", "_survey", "_visibility")
+    __slots__ = ("_headings", "_heads", "_starts", "_survey", "_tree", "_visibility")
 
     def __init__(self, survey: Survey, visibility: Visibility) -> None:
-        self._survey, self._visibility = survey, visibility
+        self._survey, self._visibility, self._tree = survey, visibility, visibility.tree
         candidates = (candidate for region in survey.regions for candidate in region.candidates)
-        found = sorted((one for one in candidates if one.role == "heading"), key=lambda one: one.start)
-        self._headings, self._starts = found, [one.start for one in found]
-        self._heads: dict[Node, Candidate] = {}
+        starts = survey.starts
+        self._headings = sorted((one for one in candidates if survey.roles[one] == "heading"), key=starts.__getitem__)
+        self._starts = [starts[one] for one in self._headings]
+        self._heads: dict[int, int] = {}
         """For what is around a heading the first one in it."""
-        for heading in found:
-            for around in _around(heading.node):
+        for heading in self._headings:
+            for around in _around(self._tree, survey.nodes[heading]):
                 self._heads.setdefault(around, heading)
 
-    def of_form(self, form: Node, start: int) -> str:
+    def of_form(self, form: int, start: int) -> str:
         """Return the heading in a form, or the nearest one before it, or what its row is called after."""
-        for around in (form, *_around(form)):
-            name = self._named(around, form, start, or_later=around is form)
-            if name or around.tag in _BOUNDARIES:
+        for around in (form, *_around(self._tree, form)):
+            name = self._named(around, form, start, or_later=around == form)
+            if name or self._tree.tags[around] in _BOUNDARIES:
                 return name
         return ""
 
-    def tell_apart(self, names: Mapping[Candidate, str]) -> dict[Node, str]:
+    def tell_apart(self, names: Mapping[int, str]) -> dict[int, str]:
         """Return for buttons that say the same as another one what each of them is of, "" for what nothing tells."""
-        groups: dict[str, list[Candidate]] = {}
+        survey = self._survey
+        groups: dict[str, list[int]] = {}
         for candidate, name in names.items():
             groups.setdefault(name.lower(), []).append(candidate)
-        told: dict[Node, str] = {}
+        told: dict[int, str] = {}
         for alike in groups.values():
             if len(alike) < 2:
                 continue
-            alike.sort(key=lambda one: one.start)
-            owners: dict[Node, Candidate | None] = {}  # what is around one of them only, and None around several
+            alike.sort(key=survey.starts.__getitem__)
+            owners: dict[int, int | None] = {}  # what is around one of them only, and None around several
             for one in alike:
-                for around in _around(one.node):
-                    owners[around] = one if owners.get(around, one) is one else None
+                for around in _around(self._tree, survey.nodes[one]):
+                    owners[around] = one if owners.get(around, one) == one else None
             end = 0
             for one in alike:
-                told[one.node] = self._of_button(one, owners, end)
-                end = one.end
+                told[survey.nodes[one]] = shorten_text(self._of_button(one, owners, end), MAX_ITEM_NAME)
+                end = survey.ends[one]
         return told
 
-    def _of_button(self, button: Candidate, owners: Mapping[Node, Candidate | None], after: int) -> str:
-        node, said = button.node, ""
-        for around in _around(node):
+    def _of_button(self, button: int, owners: Mapping[int, int | None], after: int) -> str:
+        survey, said = self._survey, ""
+        node, start = survey.nodes[button], survey.starts[button]
+        for around in _around(self._tree, node):
             if owners[around] is None:  # others are in it too: what is said is between them
-                before = self._preceding(button.start)
-                if before is not None and before.start >= after and self._holds(around, before):
-                    return self._short(self._survey.text(before))
+                before = self._preceding(start, around)
+                if before is not None and survey.starts[before] >= after:
+                    return survey.text(before)
                 break
-            if around.tag in _BOUNDARIES:
+            if self._tree.tags[around] in _BOUNDARIES:
                 break
-            if name := self._named(around, node, button.start):
+            if name := self._named(around, node, start):
                 return name
             if not said:
-                said = text_of(around, self._visibility, node, 50, images=True)
+                said = text_of(self._visibility, around, node, 50, images=True)
                 said = said if _LETTER.search(said) else ""
-        if not said:
-            pieces = self._survey.pieces[max(after, button.start - 20) : button.start]
-            said = " ".join("".join(pieces).split())
-        return self._short(said)
+        return said or " ".join("".join(survey.pieces[max(after, start - 20) : start]).split())
 
-    def _named(self, around: Node, node: Node, start: int, or_later: bool = True) -> str:
-        if around.tag == "tr" or around.attributes.get("role") == "row":
-            cells = [child for child in around.children if child.tag in ("td", "th")]
+    def _named(self, around: int, node: int, start: int, or_later: bool = True) -> str:
+        tree, survey = self._tree, self._survey
+        if tree.tags[around] == "tr" or tree.attributes[around].get("role") == "row":
+            cells = [cell for cell in tree.children(around) if tree.tags[cell] in ("td", "th")]
             texts = [
-                (self._survey.part_text(cell) or "", cell.tag == "th") for cell in cells if not _is_within(node, cell)
+                (survey.part_text(cell) or "", tree.tags[cell] == "th")
+                for cell in cells
+                if cell not in _around(tree, node)
             ]
             said = next((text for text, is_header in texts if is_header and text), "")
-            return self._short(said or next((text for text, _ in texts if _LETTER.search(text)), ""))
+            return shorten_text(said or next((text for text, _ in texts if _LETTER.search(text)), ""), MAX_ITEM_NAME)
         if around not in self._heads:
             return ""
-        before = self._preceding(start)
-        if before is None or not self._holds(around, before):
-            before = self._heads[around] if or_later else None
-        return self._short(self._survey.text(before)) if before is not None else ""
+        heading = self._preceding(start, around)
+        if heading is None and or_later:
+            heading = self._heads[around]
+        return shorten_text(survey.text(heading), MAX_ITEM_NAME) if heading is not None else ""
 
-    def _preceding(self, start: int) -> Candidate | None:
+    def _preceding(self, start: int, around: int) -> int | None:
+        """Return the last heading that begins before a place, if it is in this element."""
         place = bisect_right(self._starts, start)
-        return self._headings[place - 1] if place else None
-
-    def _holds(self, around: Node, heading: Candidate) -> bool:
-        return any(one is around for one in _around(heading.node))
-
-    def _short(self, text: str) -> str:
-        return shorten_text(text, MAX_ITEM_NAME)
+        before = self._headings[place - 1] if place else None
+        is_in = before is not None and around in _around(self._tree, self._survey.nodes[before])
+        return before if is_in else None
 
 
-def _around(node: Node) -> Iterator[Node]:
-    above = node.parent
+def _around(tree: Tree, node: int) -> Iterator[int]:
+    above = tree.parents[node]
     for _ in range(_MAX_CLIMB):
-        if above is None:
+        if above < 0:
             return
         yield above
-        above = above.parent
-
-
-def _is_within(node: Node, outer: Node) -> bool:
-    return any(one is outer for one in _around(node))
+        above = tree.parents[above]
 
 
 # --- Elements ---
@@ -625,14 +608,14 @@ _WITHOUT_TEXT: Final = frozenset(("group", "list", "section", "select", "table")
 SECRET: Final = "A secret of the session: take it from the page's own form."
 
 
-def form_method(form: Node) -> str:
+def form_method(given: Mapping[str, str]) -> str:
     """Return the method of a form in capitals: GET unless it says another that there is (HTML, 4.10.19.6)."""
-    method = form.attributes.get("method", "").strip().upper()
+    method = given.get("method", "").strip().upper()
     return method if method in ("POST", "DIALOG") else "GET"
 
 
-def _hidden_attrs(node: Node) -> Attrs:
-    name, value = node.attributes["name"], node.attributes.get("value", "")
+def _hidden_attrs(given: Mapping[str, str]) -> Attrs:
+    name, value = given["name"], given.get("value", "")
     attrs: Attrs = {"input_type": "hidden", "name": name[:MAX_VALUE_LENGTH]}
     if is_secret(name):
         attrs["description"] = SECRET
@@ -659,36 +642,35 @@ _BUTTON_TYPES: Final = ("submit", "button", "reset", "image")
 class Elements:
     """The elements of one page. `base` is what its addresses are relative to, "" where that is the page."""
 
-    __slots__ = ("_base", "_items", "_sent", "_survey", "_told", "_tree", "_url", "_visibility", "names")
+    __slots__ = ("_actions", "_base", "_items", "_sent", "_survey", "_told", "_tree", "_url", "_visibility", "names")
 
-    def __init__(self, tree: Tree, survey: Survey, names: AccessibleNames, visibility: Visibility, url: str) -> None:
-        self._tree, self._survey, self.names = tree, survey, names
-        self._url, self._base = url, base_of(tree, url)
-        buttons: dict[Candidate, str] = {}
+    def __init__(self, survey: Survey, names: AccessibleNames, visibility: Visibility, url: str) -> None:
+        self._tree, self._survey, self.names = visibility.tree, survey, names
+        self._url, self._base = url, base_of(self._tree, url)
+        buttons: dict[int, str] = {}
         for region in survey.regions:
             for candidate in region.candidates:
-                if candidate.role == "button":
+                if survey.roles[candidate] == "button":
                     text = survey.text(candidate)
-                    buttons[candidate] = names.label(candidate.node, text) or text
+                    buttons[candidate] = names.label(survey.nodes[candidate], text) or text
+        self._actions = {role: list(actions) for role, actions in ACTIONS.items()}  # one list for all of a document
         self._items: ItemNames | None = None
-        self._sent: dict[Node, tuple[str, str, Node | None]] = {}
-        self._told: dict[Node, str] = {}
+        self._sent: dict[int, tuple[str, str, int | None]] = {}
+        self._told: dict[int, str] = {}
         """What tells buttons apart that say the same."""
         self._visibility = visibility
         if len({name.lower() for name in buttons.values()}) < len(buttons):
             said = Counter[tuple[str, str]]()
             items = self.items.tell_apart(buttons)
-            for candidate, name in buttons.items():
-                said[name.lower(), items.get(candidate.node, "")] += candidate.node in items
-            for candidate, name in buttons.items():
-                item = items.get(candidate.node, "")
-                form = survey.forms.get(candidate.node)
-                if (
-                    form is not None and candidate.node in items and (not item or said[name.lower(), item] > 1)
-                ):  # only what is hidden tells them apart
-                    item = f"{item} {self._sent_by(form)[1]}".strip()
+            named = [(survey.nodes[candidate], name) for candidate, name in buttons.items()]
+            for node, name in named:
+                said[name.lower(), items.get(node, "")] += node in items
+            for node, name in named:
+                item, form = items.get(node, ""), survey.forms.get(node)
+                if form is not None and node in items and (not item or said[name.lower(), item] > 1):
+                    item = f"{item} {self._sent_by(form)[1]}".strip()  # only what is hidden tells them apart
                 if item and item.lower() not in name.lower():
-                    self._told[candidate.node] = f"{name} {item}"
+                    self._told[node] = f"{name} {item}"
 
     @property
     def items(self) -> ItemNames:
@@ -697,10 +679,10 @@ class Elements:
             self._items = ItemNames(self._survey, self._visibility)
         return self._items
 
-    def name_of(self, candidate: Candidate) -> str:
+    def name_of(self, candidate: int) -> str:
         """Return the name of an element, and what tells it apart."""
-        text = self._survey.text(candidate)
-        return self._told.get(candidate.node) or self.names.label(candidate.node, text) or text
+        text, node = self._survey.text(candidate), self._survey.nodes[candidate]
+        return self._told.get(node) or self.names.label(node, text) or text
 
     def address(self, written: str) -> str:
         """Return an address as the page means it: one beside a `<base href>` is resolved (HTML, 4.2.3)."""
@@ -709,18 +691,20 @@ class Elements:
                 written = urljoin(self._base, written.strip())
         return shorten_address(written)
 
-    def make(self, candidate: Candidate, limits: ElementLimits, losses: Losses) -> SomElement:
+    def make(self, candidate: int, limits: ElementLimits, losses: Losses) -> SomElement:
         """Return an element in the order of members of 4.1, without its id, and count what of it is left out."""
-        node, role, attributes = candidate.node, candidate.role, candidate.node.attributes
+        survey = self._survey
+        node, role, flags = survey.nodes[candidate], survey.roles[candidate], survey.states[candidate]
+        tag, attributes = self._tree.tags[node], self._tree.attributes[node]
         if role == HIDDEN:
-            return {"id": "", "role": "text_input", "attrs": _hidden_attrs(node)}
-        if role == "paragraph" and node.tag in ("img", "svg"):  # the picture of a formula, as text
+            return {"id": "", "role": "text_input", "attrs": _hidden_attrs(attributes)}
+        if role == "paragraph" and tag in ("img", "svg"):  # the picture of a formula, as text
             attributes = {}
         whole = "" if role in _WITHOUT_TEXT else self._survey.text(candidate)
         text = limits.shorten(whole, losses)
         compact = limits.compact and role not in CONTROLS
         label = ""
-        if node.tag and not (compact and role == "link" and text):  # where room is short, its text is enough
+        if tag and not (compact and role == "link" and text):  # where room is short, its text is enough
             label = self._told.get(node) or self.names.label(node, whole)
         element: SomElement = {"id": "", "role": role}
         if "id" in attributes and not compact and (html_id := attributes["id"].strip()):
@@ -730,12 +714,12 @@ class Elements:
         if label:
             element["label"] = limits.shorten(label, losses)
         if role in ACTIONS:
-            element["actions"] = list(ACTIONS[role])
+            element["actions"] = self._actions[role]
         if role == "link" and compact:
             attrs: Attrs = {"href": self.address(attributes["href"])} if "href" in attributes else {}
         elif compact:
-            attrs = self._own_attrs(node, role, limits, losses) if node.tag else {}
-        elif node.tag:
+            attrs = self._own_attrs(node, role, limits, losses) if tag else {}
+        elif tag:
             attrs = self._own_attrs(node, role, limits, losses)
             states: Attrs = {}
             common: Attrs = {}
@@ -759,13 +743,13 @@ class Elements:
             if states:
                 attrs["aria"] = states
             # What holds because of others: an inert part of the page, a fieldset, a description.
-            if candidate.state & INERT or "inert" in attributes:
+            if flags & INERT or "inert" in attributes:
                 attrs["inert"] = True
-            if candidate.state & DISABLED and role in ACTIONS and role not in ("link", "details"):
+            if flags & DISABLED and role in ACTIONS and role not in ("link", "details"):
                 attrs["disabled"] = True
             if role == "button" and (form := self._form_of(node)) is not None:
                 sent, _, first = self._sent_by(form)
-                if first is not None and first is not node and len(sent) > _MAX_SENT:
+                if first is not None and first != node and len(sent) > _MAX_SENT:
                     sent = "Sends the same hidden fields as the first button of its form."
                 attrs = {**self.form_facts(form), **attrs}
                 if sent:
@@ -787,29 +771,32 @@ class Elements:
     def _shows(self, ids: str) -> bool:
         """Tell whether everything that a list of ids names is seen on the page, and so is told there."""
         for one in ids.split()[:MAX_REFERENCES]:
-            node: Node | None = self._tree.with_id(one)
-            depth = 0
-            while node is not None and node.tag != "body":
+            named, depth = self._tree.find_id(one), 0
+            node = -1 if named is None else named
+            while node >= 0 and self._tree.tags[node] != "body":
                 depth += 1
                 if depth > MAX_NODES or self._visibility.hides(node):
                     return False
-                node = node.parent
+                node = self._tree.parents[node]
         return True
 
-    def _form_of(self, button: Node) -> Node | None:
+    def _form_of(self, button: int) -> int | None:
         """Return the form that a button submits, if it is not that of the region in which the button is."""
-        if "form" not in button.attributes or button in self._survey.forms:
+        given = self._tree.attributes[button]
+        if "form" not in given or button in self._survey.forms:
             return self._survey.forms.get(button)
-        form = self._tree.with_id(button.attributes["form"])
-        kind = button.attributes.get("type", "submit").strip().lower()
-        return form if form is not None and form.tag == "form" and kind not in ("button", "reset") else None
+        form = self._tree.find_id(given["form"])
+        kind = given.get("type", "submit").strip().lower()
+        is_sent = form is not None and self._tree.tags[form] == "form" and kind not in ("button", "reset")
+        return form if is_sent else None
 
-    def _sent_by(self, form: Node) -> tuple[str, str, Node | None]:
+    def _sent_by(self, form: int) -> tuple[str, str, int | None]:
         """Return in words what of a form is hidden and sent, shortly what of it is no secret, and its first button."""
         if form not in self._sent:
             fields, said, plain = read_form(form, self._visibility), list[str](), list[str]()
             for one in fields.hidden:
-                name, value = one.attributes["name"], one.attributes.get("value", "")
+                given = self._tree.attributes[one]
+                name, value = given["name"], given.get("value", "")
                 said.append(f"{name} (a secret of the session)" if is_secret(name) else f"{name}={value}")
                 plain += said[-1:] if not is_secret(name) else ()
             sent = f"Sends {', '.join(said)}"[:MAX_VALUE_LENGTH] if said else ""
@@ -817,18 +804,19 @@ class Elements:
             self._sent[form] = sent, told, next(iter(fields.buttons), None)
         return self._sent[form]
 
-    def form_facts(self, form: Node) -> Attrs:
+    def form_facts(self, form: int) -> Attrs:
         """Return where a form that is no region is sent, in the words that a button has for it."""
-        given = form.attributes
+        given = self._tree.attributes[form]
         facts: Attrs = {"formaction": self.address(given.get("action", "").strip() or self._url)}
-        facts["formmethod"] = form_method(form)
+        facts["formmethod"] = form_method(given)
         if facts["formmethod"] == "POST" and given.get("enctype"):
             facts["formenctype"] = given["enctype"]
         return facts
 
-    def _own_attrs(self, node: Node, role: str, limits: ElementLimits, losses: Losses) -> Attrs:
+    def _own_attrs(self, node: int, role: str, limits: ElementLimits, losses: Losses) -> Attrs:
         """Return what tag and role bring along (4.3). A link that is called a button still leads somewhere."""
-        tag, given = node.tag, node.attributes
+        tree = self._tree
+        tag, given = tree.tags[node], tree.attributes[node]
         attrs: Attrs = {}
         if tag == "select":
             return self._select_attrs(node, limits, losses)
@@ -839,7 +827,7 @@ class Elements:
             kept: tuple[str, ...] = ("value", "placeholder")
             flags: tuple[str, ...] = ("required", "disabled")
             if tag == "input":
-                kind = input_type(node)
+                kind = input_type(given)
                 attrs["input_type"] = kind
                 if kind in _BUTTON_TYPES:
                     attrs["button_type"] = "submit" if kind == "image" else kind
@@ -850,7 +838,7 @@ class Elements:
                 kept = ("value",)
             else:
                 kind = ""
-                value = "".join(child.text for child in node.children)
+                value = written_in(tree, node)
                 if value:
                     attrs["value"] = value[:MAX_VALUE_LENGTH]
                 kept = ("placeholder",)
@@ -881,7 +869,7 @@ class Elements:
             if "src" in given:
                 attrs["src"] = self.address(given["src"])
         elif role == "list":
-            texts = (self._survey.part_text(item) for item in node.children if item.tag == "li")
+            texts = (self._survey.part_text(item) for item in tree.children(node) if tree.tags[item] == "li")
             items = [text for text in texts if text]
             shown: list[Value] = [{"text": limits.shorten(text, losses)} for text in items[: limits.units]]
             if more := items[len(shown) :]:
@@ -893,7 +881,7 @@ class Elements:
                 attrs["items"] = shown
         elif role == "table":
             # The schema has no place for the caption of 4.3: it is the label of the table.
-            headers, rows = read_cells(node, self._survey.part_text)
+            headers, rows = read_cells(tree, node, self._survey.part_text)
             shown_rows = rows[: limits.units]
             if more_rows := rows[len(shown_rows) :]:
                 losses["more table rows"] += len(more_rows)
@@ -921,13 +909,13 @@ class Elements:
             if name:
                 attrs["section_label"] = name
         elif role == "group" and tag == "fieldset":
-            legend = next((child for child in node.children if child.tag == "legend"), None)
+            legend = next((child for child in tree.children(node) if tree.tags[child] == "legend"), None)
             if legend is not None:
                 attrs["legend"] = self._survey.part_text(legend) or ""
             if "disabled" in given:
                 attrs["disabled"] = True
         elif role == "details":
-            summary = next((child for child in node.children if child.tag == "summary"), None)
+            summary = next((child for child in tree.children(node) if tree.tags[child] == "summary"), None)
             attrs["open"] = "open" in given
             if summary is not None:
                 attrs["summary"] = limits.shorten(self._survey.part_text(summary) or "", losses)
@@ -940,25 +928,27 @@ class Elements:
             attrs.update({name: given[name] for name in _FRAME if given.get(name)})
         return attrs
 
-    def _select_attrs(self, node: Node, limits: ElementLimits, losses: Losses) -> Attrs:
-        given, options = node.attributes, list[Attrs]()
-        waiting: list[tuple[Node, str, bool]] = [(node, "", False)]  # with what the group around says
+    def _select_attrs(self, node: int, limits: ElementLimits, losses: Losses) -> Attrs:
+        tree = self._tree
+        given, options = tree.attributes[node], list[Attrs]()
+        waiting: list[tuple[int, str, bool]] = [(node, "", False)]  # with what the group around says
         while waiting:
             below, group, disabled = waiting.pop()
-            if below.tag == "option":
-                text = self._survey.part_text(below) or below.attributes.get("label", "")
-                option: Attrs = {"value": below.attributes.get("value", text)[:MAX_VALUE_LENGTH], "text": text}
+            own = tree.attributes[below]
+            if tree.tags[below] == "option":
+                text = self._survey.part_text(below) or own.get("label", "")
+                option: Attrs = {"value": own.get("value", text)[:MAX_VALUE_LENGTH], "text": text}
                 if group:
                     option["group"] = group
-                if "selected" in below.attributes:
+                if "selected" in own:
                     option["selected"] = True
-                if disabled or "disabled" in below.attributes:
+                if disabled or "disabled" in own:
                     option["disabled"] = True
                 options.append(option)
                 continue
-            if below.tag == "optgroup":
-                group, disabled = below.attributes.get("label", ""), "disabled" in below.attributes
-            waiting.extend((child, group, disabled) for child in reversed(below.children) if child.tag)
+            if tree.tags[below] == "optgroup":
+                group, disabled = own.get("label", ""), "disabled" in own
+            waiting.extend((child, group, disabled) for child in reversed(tree.children(below)) if tree.tags[child])
         multiple = "multiple" in given
         if not multiple and not any("selected" in option for option in options):
             chosen = next((option for option in options if "disabled" not in option), None)

@@ -65,7 +65,7 @@ class VisibleNodes:
         """Tell whether an element is seen where what is around it is."""
         if node.tag in SILENT or (node.tag == "dialog" and "open" not in node.attributes):
             return False
-        return not node.attributes or not self.visibility.withdraws(node)
+        return not node.attributes or not self.visibility.withdraws(node.tag, node.attributes)
 
     def elements_in(self, node: Node) -> Iterator[Node]:
         """Yield the elements that are seen directly inside of one."""
@@ -395,14 +395,14 @@ _SCHEMES: Final = ("http:", "https:", "mailto:", "tel:", "ftp:", "sms:", "geo:")
 class Inline:
     """Writes running text of one page at `url`, whose relative addresses are resolved against `base`."""
 
-    def __init__(self, url: str, base: str, visible: VisibleNodes, formulas: Mapping[Node, str]) -> None:
+    def __init__(self, url: str, base: str, visible: VisibleNodes, formulas: Mapping[int, str]) -> None:
         self._url, self._base = url, base
         self._visible = visible
         self._formulas = formulas
         self.later: set[Node] = set()
         """What is written in another place."""
         self._forms: dict[Node, FormFields] = {}
-        self._submits: dict[Node, Node] = {}
+        self._submits: dict[int, Node] = {}
         """For a button that is all of its form that is seen, that form."""
         self._origin = ""
         with suppress(ValueError):
@@ -444,8 +444,8 @@ class Inline:
         tag, given = node.tag, node.attributes
         if not tag:
             return [escape_text(collapse(node.text), in_brackets=linked)]
-        if self._formulas and node in self._formulas:
-            return [Mark("markdown", code_span(self._formulas[node]))]
+        if self._formulas and node.at in self._formulas:
+            return [Mark("markdown", code_span(self._formulas[node.at]))]
         if node in self.later or not self._visible.shows(node):
             return []
         if depth >= MAX_INLINE_DEPTH:
@@ -457,7 +457,7 @@ class Inline:
             pieces = [*before, *self._inside(node, depth, linked)]
             return [BREAK, *pieces, BREAK] if tag in BLOCKS else pieces
         if tag == "a":
-            if "href" in given and is_permalink(node):
+            if "href" in given and is_permalink(node.tree, node.at):
                 return []
             address = self.address(given["href"]) if "href" in given and not linked else None
             if address is None:
@@ -523,14 +523,14 @@ class Inline:
         """Return the parts of a form. Of one that is but a button, that button says where it leads."""
         found = self._forms.get(form)
         if found is None:
-            found = self._forms[form] = read_form(form, self._visible.visibility)
+            found = self._forms[form] = read_form(form.at, self._visible.visibility)
             if found.is_button:
                 self._submits.update(dict.fromkeys(found.buttons, form))
         return found
 
     def target(self, form: Node) -> str:
         """Return method and address of a form, with its type of content where that matters, as code."""
-        given, method = form.attributes, form_method(form)
+        given, method = form.attributes, form_method(form.attributes)
         address = self.address(given.get("action", "").strip() or self._url) or self._url
         said = code_span(f"{method} {address}")
         kind = given.get("enctype", "").strip().lower()
@@ -540,7 +540,8 @@ class Inline:
         """Return what a form sends that nobody fills in: names and values, of a secret of the session the name only."""
         said = []
         for one in self.read_form(form).hidden:
-            name, value = one.attributes["name"], one.attributes.get("value", "")
+            given = form.tree.attributes[one]
+            name, value = given["name"], given.get("value", "")
             told = "a secret of the session" if is_secret(name) else self._value(value)
             said.append(f"{code_span(name)}: {told}")
         return said
@@ -567,15 +568,15 @@ class Inline:
             off = " (disabled)" if "disabled" in given else ""
             own = f" {self._pair(given, '')}" if given.get("name") and kind in ("submit", "button") else ""
             parts = [f"button{own}: {text}{off}" if text or own else f"button{off}"]
-            form = self._submits.get(node)
+            form = self._submits.get(node.at)
             if form is not None:
                 fields = self.read_form(form)  # of many hidden fields and many buttons, only the first tells all
-                is_told = fields.buttons[0] is node or len(fields.hidden) <= _MAX_REPEATED
+                is_told = fields.buttons[0] == node.at or len(fields.hidden) <= _MAX_REPEATED
                 parts += (self.target(form), *(self.hidden(form) if is_told else ["the same hidden fields"]))
             elif given.get("formaction") and (address := self.address(given["formaction"])) is not None:
                 inside = (one for one in islice(_ancestors(node), MAX_INLINE_DEPTH) if one.tag == "form")
                 form = self._named_form(given) or next(inside, node)
-                method = given.get("formmethod", "").strip().upper() or form_method(form)
+                method = given.get("formmethod", "").strip().upper() or form_method(form.attributes)
                 parts.append(code_span(f"{method} {address}"))
             elif (form := self._named_form(given)) is not None:
                 parts.append(f"of the form {self.target(form)}")
@@ -800,7 +801,7 @@ class _Page:
     def __init__(self, tree: Tree, url: str) -> None:
         self._tree = tree
         self._visible = VisibleNodes(tree)
-        formulas = read_formulas(tree, self._visible.visibility)
+        formulas = read_formulas(self._visible.visibility)
         self._inline = Inline(url, base_of(tree, url) or url, self._visible, formulas)
         self._lines = Lines()
         self._filled = 0
@@ -1076,7 +1077,7 @@ class _Page:
             is_data = blocks <= _IN_CELLS
         else:
             is_data = max(map(len, cells), default=0) > 1 and blocks <= {"p", "div", "form"}
-            is_data = is_data and not ("form" in blocks and is_layout(table, self._visible.visibility))
+            is_data = is_data and not ("form" in blocks and is_layout(table.at, self._visible.visibility))
         role = table.attributes.get("role", "").strip().lower()
         if "table" in blocks or not is_data or role in ("presentation", "none"):
             self._blocks(children_of(table), depth)

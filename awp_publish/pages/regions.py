@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from awp_publish.pages.tree import COMMENT, INLINE, STRIPPED, Node, Template, Tree, Visibility, read_formulas, text_of
+from awp_publish.pages.tree import COMMENT, INLINE, STRIPPED, Tree, Visibility, read_formulas, shadow_mode_of, text_of
 
 # --- Roles of elements: by the ARIA role first, then by the name (SOM 1.0, sections 4.2 and 4.5) ---
 
@@ -91,17 +91,16 @@ _EDITABLE: Final = ("", "true", "plaintext-only")
 """Values of `contenteditable` with which an element is typed into (HTML Standard, 6.8.1)."""
 
 
-def role_of(element: Node) -> str | None:
+def role_of(tag: str, attributes: Mapping[str, str]) -> str | None:
     """Return the SOM role of an element, or None when it has none.
 
     An ARIA role that SOM does not know leaves the element what it is by its name. One that cannot be operated leaves a
     link a link, and a control a control. A text field that calls itself a combobox stays a text field.
     """
-    tag, attributes = element.tag, element.attributes
     if tag in ("a", "area"):
         native = "link" if "href" in attributes else None
     elif tag == "input":
-        native = _INPUT_TYPES.get(input_type(element), "text_input")
+        native = _INPUT_TYPES.get(input_type(attributes), "text_input")
     else:
         native = _TAG_ROLES.get(tag)
         if native is None and attributes.get("contenteditable", "no").strip().lower() in _EDITABLE:
@@ -116,9 +115,9 @@ def role_of(element: Node) -> str | None:
     return native if native in ("text_input", "textarea") and claimed == "select" else claimed
 
 
-def input_type(element: Node) -> str:
+def input_type(attributes: Mapping[str, str]) -> str:
     """Return the `type` of an `<input>` in lower case; a text field when it has none."""
-    return element.attributes.get("type", "").strip().lower() or "text"
+    return attributes.get("type", "").strip().lower() or "text"
 
 
 # --- Forms: what one sends beside what is typed into it ---
@@ -145,8 +144,8 @@ class FormFields:
     """
 
     fillable: bool
-    hidden: Sequence[Node]
-    buttons: Sequence[Node]
+    hidden: Sequence[int]
+    buttons: Sequence[int]
     has_structure: bool
     has_names: bool
 
@@ -156,35 +155,39 @@ class FormFields:
         return bool(self.buttons) and not self.fillable and not self.has_structure
 
 
-def read_form(form: Node, visibility: Visibility) -> FormFields:
+def read_form(form: int, visibility: Visibility) -> FormFields:
     """Return the parts of a form."""
-    fillable, hidden, buttons, has_structure, has_names = False, list[Node](), list[Node](), False, False
-    waiting = list(reversed(form.children))
-    while waiting:
-        node = waiting.pop()
-        tag = node.tag
-        if tag == "input" and (kind := input_type(node)) in ("hidden", "submit", "image", "button", "reset"):
-            if kind == "hidden" and node.attributes.get("name") and "disabled" not in node.attributes:
-                hidden.append(node)
+    tree = visibility.tree
+    fillable, hidden, buttons, has_structure, has_names = False, list[int](), list[int](), False, False
+    for at in range(form + 1, tree.ends[form]):
+        tag = tree.tags[at]
+        if tag in _FIELDS:
+            given = tree.attributes[at]
+            has_names = has_names or bool(given.get("name"))
+            kind = input_type(given) if tag in ("input", "button") else ""
+            if tag == "button":
+                if kind not in ("button", "reset"):
+                    buttons.append(at)
+            elif kind == "hidden":
+                if given.get("name") and "disabled" not in given:
+                    hidden.append(at)
             elif kind in ("submit", "image"):
-                buttons.append(node)
-        elif tag in ("input", "select", "textarea"):
-            fillable = fillable or not visibility.hides(node)
-        elif tag == "button" and node.attributes.get("type", "").strip().lower() not in ("button", "reset"):
-            buttons.append(node)
-        has_structure = has_structure or tag in _OWN_STRUCTURE
-        has_names = has_names or (tag in _FIELDS and bool(node.attributes.get("name")))
-        waiting.extend(reversed(node.children))
+                buttons.append(at)
+            elif kind not in ("button", "reset"):
+                fillable = fillable or not visibility.hides(at)
+        elif tag in _OWN_STRUCTURE:
+            has_structure = True
     return FormFields(fillable, hidden, buttons, has_structure, has_names)
 
 
 # --- Tables: those that hold data and those that only arrange the page (SOM 1.0, 6.3) ---
 
-PartText: TypeAlias = Callable[[Node], str | None]
+PartText: TypeAlias = Callable[[int], str | None]
 """Returns the text of a part of an element, or None when it is not to be seen."""
 
 _ARRANGING: Final = frozenset(("bgcolor", "border", "cellpadding", "cellspacing", "width"))
 _PARTS_OF_PAGES: Final = frozenset(("article", "aside", "footer", "header", "main", "nav", "section", "table"))
+_TELLING: Final = _PARTS_OF_PAGES | {"a", "caption", "form", "td", "th"}
 MAX_LAYOUT_CELLS: Final = 2
 MAX_DATA_LINKS: Final = 20
 MAX_SPAN: Final = 100
@@ -197,34 +200,39 @@ _CELL: Final = 8
 """Length that a cell counts for beside its text."""
 
 
-def is_layout(table: Node, visibility: Visibility, in_layout: bool = False) -> bool:
+def is_layout(table: int, visibility: Visibility, in_layout: bool = False) -> bool:
     """Tell whether a table only arranges what it holds (6.3). One in such a table does, unless it has headers.
 
     One form with something to fill in was put there by a layout; several, and forms that are a button, belong to rows.
     """
-    if table.tag != "table":
+    tree = visibility.tree
+    tags, attributes = tree.tags, tree.attributes
+    if tags[table] != "table":
         return False
-    roles = table.attributes.get("role", "").lower().split()
+    roles = attributes[table].get("role", "").lower().split()
     if "presentation" in roles or "none" in roles:
         return True
     cells = links = forms = 0
-    arranging = in_layout or not _ARRANGING.isdisjoint(table.attributes)
-    waiting = list(table.children)
-    while waiting:
-        node = waiting.pop()
-        if node.tag in ("th", "caption"):
-            return False
-        cells += node.tag == "td"
-        links += node.tag == "a" and "href" in node.attributes
-        arranging = arranging or node.tag in _PARTS_OF_PAGES
-        if node.tag == "form":
-            forms += not read_form(node, visibility).is_button
-        if node.tag != "table" and node.only is None:
-            waiting.extend(node.children)
+    arranging = in_layout or not _ARRANGING.isdisjoint(attributes[table])
+    at, end = table + 1, tree.ends[table]
+    while at < end:
+        tag = tags[at]
+        if tag in _TELLING:
+            if tag == "td":
+                cells += 1
+            elif tag == "a":
+                links += "href" in attributes[at]
+            elif tag == "form":
+                forms += not read_form(at, visibility).is_button
+            elif tag in ("th", "caption"):
+                return False
+            else:
+                arranging = True
+        at = tree.ends[at] if tag == "table" else at + 1
     return arranging or forms == 1 or cells <= MAX_LAYOUT_CELLS or links >= MAX_DATA_LINKS
 
 
-def read_cells(table: Node, text_of: PartText) -> tuple[list[str], list[list[str]]]:
+def read_cells(tree: Tree, table: int, text_of: PartText) -> tuple[list[str], list[list[str]]]:
     """Return the texts of a table's headers and of its rows, each in its column.
 
     The first row with nothing but header cells is the headers. A wide or tall cell says its text again in every column
@@ -234,16 +242,17 @@ def read_cells(table: Node, text_of: PartText) -> tuple[list[str], list[list[str
     headers: list[str] = []
     rows: list[list[str]] = []
     given = [
-        (row, [(cell, text) for cell in row.children if (text := text_of(cell)) is not None]) for row in rows_of(table)
+        (row, [(cell, text) for cell in tree.children(row) if (text := text_of(cell)) is not None])
+        for row in rows_of(tree, table)
     ]
     spare = _REPEATED * sum(len(text) + _CELL for _, cells in given for _, text in cells)
-    part: Node | None = None
+    part = -1
     below: dict[int, tuple[str, int]] = {}  # for a column, what reaches down into it, and over how many rows yet
     for row, cells in given:
-        above = below if row.parent is part else {}
-        part, below = row.parent, {}
+        above = below if tree.parents[row] == part else {}
+        part, below = tree.parents[row], {}
         texts: list[str] = []
-        for cell, text in (*cells, (None, "")):
+        for cell, text in (*cells, (-1, "")):
             while len(texts) in above:
                 again, left = above[len(texts)]
                 spare -= len(again) + _CELL
@@ -252,35 +261,35 @@ def read_cells(table: Node, text_of: PartText) -> tuple[list[str], list[list[str
                 if left > 1:
                     below[len(texts)] = again, left - 1
                 texts.append(again)
-            if cell is None:
+            if cell < 0:
                 break
-            tall = _span(cell, "rowspan")
-            for column in range(_span(cell, "colspan")):
+            tall = _span(tree.attributes[cell], "rowspan")
+            for column in range(_span(tree.attributes[cell], "colspan")):
                 spare -= len(text) + _CELL if column else 0
                 if column and spare < 0:
                     break
                 if tall > 1:
                     below[len(texts)] = text, tall - 1
                 texts.append(text)
-        if not headers and cells and all(cell.tag == "th" for cell, _ in cells):
+        if not headers and cells and all(tree.tags[cell] == "th" for cell, _ in cells):
             headers = texts
         elif any(text for _, text in cells):
             rows.append(texts)
     return headers, rows
 
 
-def rows_of(table: Node) -> Iterator[Node]:
+def rows_of(tree: Tree, table: int) -> Iterator[int]:
     """Yield every row of a table, also those of which no cell is to be seen."""
-    for part in table.children:
-        if part.tag == "tr":
+    for part in tree.children(table):
+        if tree.tags[part] == "tr":
             yield part
-        elif part.tag in ("thead", "tbody", "tfoot"):
-            yield from (row for row in part.children if row.tag == "tr")
+        elif tree.tags[part] in ("thead", "tbody", "tfoot"):
+            yield from (row for row in tree.children(part) if tree.tags[row] == "tr")
 
 
-def _span(cell: Node, name: str) -> int:
-    given = cell.attributes.get(name, "1").strip()
-    return min(max(int(given[:6]), 1), MAX_SPAN) if given.isascii() and given.isdecimal() else 1
+def _span(given: Mapping[str, str], name: str) -> int:
+    said = given.get(name, "1").strip()
+    return min(max(int(said[:6]), 1), MAX_SPAN) if said.isascii() and said.isdecimal() else 1
 
 
 # --- Flags of everything within an element: bits of one number ---
@@ -410,9 +419,11 @@ class Landmarks:
         self._visibility = visibility
         self._legal_candidates = 0
 
-    def of(self, node: Node, state: int) -> Landmark | None:
+    def of(self, node: int, state: int) -> Landmark | None:
         """Return the landmark by the precedence of 3.3; but a `<form>` is a form, and in a form nothing else begins."""
-        tag, attributes = node.tag, node.attributes
+        tree = self._visibility.tree
+        tags, ends = tree.tags, tree.ends
+        tag, attributes = tags[node], tree.attributes[node]
         if state & IN_FORM:
             return None
         found = None if state & IN_SECTIONING and tag in ("footer", "header") else _LANDMARK_TAGS.get(tag)
@@ -430,98 +441,123 @@ class Landmarks:
                 return by_words
         if state & IN_LANDMARK:
             return None
-        if tag in ("div", "ul", "ol") and node.only is None:
-            children = list(filter(_counts, node.children))
-            links = sum(map(_is_link, children))
-            if links >= MIN_LINKS and links * 2 > len(children):
+        end = ends[node]
+        if tag in ("div", "ul", "ol"):
+            children = links = 0
+            child = node + 1
+            while child < end:
+                if _counts(tree, child):
+                    children += 1
+                    links += _is_link(tree, child)
+                child = ends[child]
+            if links >= MIN_LINKS and links * 2 > children:
                 return NAVIGATION
-        if tag in ("div", "section") and self._legal_candidates < MAX_LEGAL_CANDIDATES:
-            self._legal_candidates += 1
-            # A legal line is short, has neither headings nor controls, but a notice or the links of one.
-            waiting, legal = list(node.children) if node.only is None else [], False
-            for _ in range(_MAX_LEGAL_NODES):
-                if not waiting:
-                    break
-                inner = waiting.pop()
-                if inner.tag in _NOT_LEGAL:
+        if tag not in ("div", "section") or self._legal_candidates >= MAX_LEGAL_CANDIDATES:
+            return None
+        self._legal_candidates += 1
+        if end - node <= 2 * _MAX_LEGAL_NODES + 1:
+            # A legal line is short, has neither headings nor controls, but a notice or the links of one. A text that is
+            # all of an element is not counted by itself.
+            legal, nodes = False, 0
+            for at in range(node + 1, end):
+                inner = tags[at]
+                if inner in _NOT_LEGAL:
                     return None
-                if inner.tag == "a" and "href" in inner.attributes:
-                    legal = legal or any(_LEGAL_LINK.match(piece.text.lower()) for piece in inner.children)
-                if inner.only is None:
-                    waiting.extend(inner.children)
-            if not waiting:
-                text = text_of(node, self._visibility, max_nodes=_MAX_LEGAL_NODES)
+                nodes += bool(inner) or tree.parents[at] != at - 1 or ends[at - 1] != at + 1
+                if inner == "a" and not legal and "href" in tree.attributes[at]:
+                    legal = any(_LEGAL_LINK.match(tree.texts[piece].lower()) for piece in tree.children(at))
+            if nodes <= _MAX_LEGAL_NODES:
+                text = text_of(self._visibility, node, max_nodes=_MAX_LEGAL_NODES)
                 if len(text) <= MAX_LEGAL_LENGTH and (legal or _LEGAL.search(text.lower())):
                     return FOOTER
         return None
 
 
-def is_permalink(link: Node) -> bool:
+def is_permalink(tree: Tree, link: int) -> bool:
     """Tell whether a link is the sign beside a heading that leads to this heading."""
-    return link.only is not None and link.only.strip() in _PERMALINKS and link.attributes["href"].startswith("#")
+    text = tree.only(link)
+    return text is not None and text.strip() in _PERMALINKS and tree.attributes[link]["href"].startswith("#")
 
 
-def _is_link(child: Node) -> bool:
+def _is_link(tree: Tree, child: int) -> bool:
     """Tell whether a node is a link, or an item with nothing but a link."""
-    if child.tag == "li":
-        if child.only is not None:
+    while tree.tags[child] == "li":
+        inner = [one for one in tree.children(child) if _counts(tree, one)]
+        if len(inner) != 1:
             return False
-        inner = list(filter(_counts, child.children))
-        return len(inner) == 1 and _is_link(inner[0])
-    return child.tag == "a" and "href" in child.attributes
+        child = inner[0]
+    return tree.tags[child] == "a" and "href" in tree.attributes[child]
 
 
-def _counts(node: Node) -> bool:
-    return node.tag != COMMENT if node.tag else not node.text.isspace()
+def _counts(tree: Tree, node: int) -> bool:
+    tag = tree.tags[node]
+    return tag != COMMENT if tag else not tree.texts[node].isspace()
 
 
 # --- The walk ---
 
 
 @dataclass(slots=True, eq=False)
-class Candidate:
-    """A node that may become an element, and from where to where its text goes; "" is the role of one that does not."""
-
-    node: Node
-    role: str
-    state: int
-    start: int = 0
-    end: int = 0
-    shadow: "Region | None" = None
-
-
-@dataclass(slots=True, eq=False)
 class Region:
-    """A region, or the content of a shadow root; `hidden` are the hidden inputs of a form."""
+    """A region, or the content of a shadow root: its element, and the numbers of the candidates in it.
+
+    `hidden` are the hidden inputs of a form.
+    """
 
     landmark: Landmark
-    node: Node
-    candidates: list[Candidate] = field(default_factory=list)
+    node: int
+    candidates: list[int] = field(default_factory=list)
     shadows: int = 0
     start: int = 0
-    hidden: Sequence[Node] = ()
+    hidden: Sequence[int] = ()
 
 
-@dataclass(frozen=True, slots=True)
 class Survey:
     """Regions in the order in which they begin, what is in none of them last; all text; and parts of elements.
 
-    `forms` has, for what submits a form that is no region, that form.
+    A candidate is a node that may become an element. It is a number, for which lists say what is known of it:
+
+        nodes         the node itself
+        roles         its role, "" when it turned out to be none
+        states        the flags of where it stands
+        starts, ends  from where to where in `pieces` its text is
+
+    `shadows` has what is in the shadow root of a candidate, `parts` the candidate of an item, a cell, an option or a
+    summary; `forms` has, for what submits a form that is no region, that form.
     """
 
-    regions: Sequence[Region]
-    pieces: Sequence[str]
-    parts: Mapping[Node, Candidate]
-    forms: Mapping[Node, Node]
+    __slots__ = ("ends", "forms", "nodes", "parts", "pieces", "regions", "roles", "shadows", "starts", "states")
 
-    def part_text(self, node: Node) -> str | None:
+    def __init__(self) -> None:
+        self.regions: list[Region] = []
+        self.pieces: list[str] = []
+        self.nodes: list[int] = []
+        self.roles: list[str] = []
+        self.states: list[int] = []
+        self.starts: list[int] = []
+        self.ends: list[int] = []
+        self.shadows: dict[int, Region] = {}
+        self.parts: dict[int, int] = {}
+        self.forms: dict[int, int] = {}
+
+    def add(self, node: int, role: str, state: int) -> int:
+        """Add a candidate that begins here, and return its number."""
+        self.nodes.append(node)
+        self.roles.append(role)
+        self.states.append(state)
+        self.starts.append(len(self.pieces))
+        self.ends.append(len(self.pieces))
+        return len(self.nodes) - 1
+
+    def part_text(self, node: int) -> str | None:
         """Return the text of an item, a cell, an option or a summary. None when it is not to be seen."""
         part = self.parts.get(node)
         return None if part is None else self.text(part)
 
-    def text(self, candidate: Candidate) -> str:
+    def text(self, candidate: int) -> str:
         """Return the visible text of a candidate, whitespace collapsed (4.6)."""
-        return " ".join("".join(self.pieces[candidate.start : candidate.end]).split())
+        start, end = self.starts[candidate], self.ends[candidate]
+        return " ".join((self.pieces[start] if end == start + 1 else "".join(self.pieces[start:end])).split())
 
 
 MAX_SHADOWS: Final = 8
@@ -541,7 +577,6 @@ _OPAQUE: Final = frozenset(("hr", "iframe", "img", "input", "svg", "textarea"))
 
 _DROPPED_IF_EMPTY: Final = ("list", "paragraph", "section")
 _HOLDS_OTHERS: Final = frozenset(("section", "group", "details"))
-_CONSPICUOUS: Final = frozenset(("aria-hidden", "contenteditable", "hidden", "inert", "role", "style"))
 _NAMING: Final = frozenset(("aria-label", "aria-labelledby", "aria-labeledby", "title"))
 _NAMED: Final = frozenset(("aria-label", "aria-labelledby", "aria-labeledby"))
 MAX_REFERENCES: Final = 10
@@ -562,245 +597,248 @@ def references_of(given: Mapping[str, str]) -> str:
     return given.get("aria-labelledby") or given.get("aria-labeledby", "")
 
 
-def survey(tree: Tree, visibility: Visibility, labels: Set[Node] = frozenset()) -> Survey:
+def survey(tree: Tree, visibility: Visibility, labels: Set[int] = frozenset()) -> Survey:
     """Walk over the body of a page. `labels` are those that a control says as its name.
 
-    One loop, for it runs for every node. An element is entered with what holds within it:
+    One loop, for it runs for every node, over the tree's numbers from `at` to `end`. An element of which anything has
+    to be known within or behind it is entered, with what holds within it:
 
         region      where its candidates go        state   the flags of everything in it
         opened      the candidate to end with it   block   whether it parts the text before it from the text after it
 
-    and on the stack lies the same of the element around it, with the iterator over that one's children. An element
-    with nothing, or nothing but text, is ended at once. Of inline elements that say nothing but their text, and of
-    links, most pages are made, so these two go a shorter way. `run` is text that stands in no element, until any begins
-    or a block ends.
+    and on the stack lies the same of the element around it, with where that goes on. Of inline elements that say
+    nothing but their text, and of links, most pages are made: the ones are not entered at all, the others go a shorter
+    way. `run` is text that stands in no element, until any begins or a block ends.
     """
-    regions, pieces, parts = list[Region](), list[str](), dict[Node, Candidate]()
+    found = Survey()
+    add, pieces, parts, forms = found.add, found.pieces, found.parts, found.forms
+    regions, roles, text_ends = found.regions, found.roles, found.ends
+    tags, all_attributes, texts, ends = tree.tags, tree.attributes, tree.texts, tree.ends
+    conspicuous = tree.conspicuous
     landmarks, suspicious = Landmarks(visibility), bool(visibility.hidden)
     plain = _PLAIN - visibility.hidden
-    summaries: dict[Node, Candidate] = {}
-    forms: dict[Node, Node] = {}
-    formulas = read_formulas(tree, visibility) if tree.tagged("math") else {}
-    hosts: dict[Node, Candidate] | None = {} if tree.tagged("template") else None
-    structured = set[Node]()  # every element around something with a structure: each is come by once
+    summaries: dict[int, int] = {}
+    formulas = read_formulas(visibility) if tree.find("math") else {}
+    with_shadow = {tree.parents[one] for one in tree.contents if shadow_mode_of(all_attributes[one]) is not None}
+    hosts: dict[int, int] = {}
+    structured = set[int]()  # every element around something with a structure: each is come by once
     for tag in _STRUCTURE:
-        for around in tree.tagged(tag):
-            above = around.parent
-            while above is not None and above not in structured:
+        for around in tree.find(tag):
+            above = tree.parents[around]
+            while above >= 0 and above not in structured:
                 structured.add(above)
-                above = above.parent
-    content = Region(CONTENT, tree.body)
-    run: Candidate | None = None
-    run_region = content
+                above = tree.parents[above]
+    content = Region(CONTENT, tree.body_at)
+    run, run_region = -1, content
 
     def end_run() -> None:
         nonlocal run
-        if run is not None:
-            run.end = len(pieces)
-            if pieces[run.start].strip(_SEPARATORS) or "".join(pieces[run.start : run.end]).strip(_SEPARATORS):
+        if run >= 0:
+            start = found.starts[run]
+            text_ends[run] = len(pieces)
+            if pieces[start].strip(_SEPARATORS) or "".join(pieces[start:]).strip(_SEPARATORS):
                 run_region.candidates.append(run)
-            run = None
+            run = -1
 
-    def drop_if_empty(candidate: Candidate, region: Region) -> None:
-        if candidate.shadow is None:
-            if candidate.role == "section":
-                empty = region.candidates[-1] is candidate
-            elif candidate.role == "list" and all(map(_is_link, filter(_counts, candidate.node.children))):
+    def drop_if_empty(candidate: int, region: Region) -> None:
+        if candidate not in found.shadows:
+            if roles[candidate] == "section":
+                empty = region.candidates[-1] == candidate
+            elif roles[candidate] == "list" and all(
+                _is_link(tree, child) for child in tree.children(found.nodes[candidate]) if _counts(tree, child)
+            ):
                 empty = True  # the links say it
             else:
-                empty = all(piece.isspace() for piece in pieces[candidate.start : candidate.end])
+                empty = all(map(str.isspace, pieces[found.starts[candidate] : text_ends[candidate]]))
             if empty:
-                candidate.role = ""
+                roles[candidate] = ""
 
-    stack: list[tuple[Iterator[Node], Region, int, Candidate | None, bool]] = []
-    children, region, state, opened, block = iter(tree.body.children), content, 0, None, True
+    stack: list[tuple[int, int, Region, int, int, bool]] = []
+    at, end, region, state, opened, block = tree.body_at + 1, ends[tree.body_at], content, 0, -1, True
     while True:
-        for node in children:
-            tag = node.tag
-            if not tag:
-                text = node.text
-                if run is None and not state & COVERED and not text.isspace():
-                    run, run_region = Candidate(node, "paragraph", state, len(pieces)), region
-                pieces.append(text)
-                continue
-            attributes, only = node.attributes, node.only
-            quiet = not attributes or (not suspicious and _CONSPICUOUS.isdisjoint(attributes))
-            if quiet and tag in plain:
-                if only is not None and (state & COVERED or run is not None):
-                    pieces.append(only)
-                elif node.children:
-                    stack.append((children, region, state, opened, block))
-                    children, opened, block = iter(node.children), None, False
-                    break
-                continue
-            if quiet and tag == "a" and "href" in attributes:
-                if attributes["href"][:1] == "#" and is_permalink(node):
-                    continue
-                if run is not None:
-                    end_run()
-                link = Candidate(node, "link", state, len(pieces))
-                region.candidates.append(link)
-                if hosts is not None and _is_host(node):
-                    hosts[node] = link
-                if only is not None:
-                    pieces.append(only)
-                elif node.children:
-                    stack.append((children, region, state, opened, block))
-                    children, state, opened, block = iter(node.children), state | COVERED | IN_LINK, link, False
-                    break
-                link.end = len(pieces)
-                continue
-            within, flags, candidate, parted = region, state, None, tag not in INLINE
-            inside = node.children if only is None else ()
-            if tag == "template":
-                # A shadow root goes to its host, or, when there are too many, to where the host itself went. A root of
-                # a root has no host: it stays a template, of which nothing is seen.
-                if (
-                    not isinstance(node, Template)
-                    or node.shadow_mode is None
-                    or isinstance(node.parent, Template | None)
-                ):
-                    continue
-                end_run()
-                inside = node.content
-                host = None if hosts is None else hosts.get(node.parent)
-                if host is not None and region.shadows < MAX_SHADOWS:
-                    if host.shadow is not None:
-                        continue
-                    within = host.shadow = Region(CONTENT, node, shadows=region.shadows + 1)
-                    flags = (state | IN_FORM) & ~COVERED
-            elif formulas and node in formulas:
-                if run is None and not state & COVERED:
-                    run, run_region = Candidate(node, "paragraph", state, len(pieces)), region
-                pieces.append(f" {formulas[node]} ")
-                continue
-            elif ((not quiet or tag in _LOOKED_AT or suspicious) and visibility.hides(node)) or (
-                tag == "a" and "href" in attributes and is_permalink(node)
-            ):
-                continue
-            else:
-                if "inert" in attributes:
-                    flags |= INERT
-                landmark = landmarks.of(node, flags) if tag in _BEGINNERS or "role" in attributes else None
-                sent: Sequence[Node] = ()
-                if tag in _SECTIONING:
-                    flags |= IN_SECTIONING
-                if landmark is FORM and tag == "form":
-                    fields = read_form(node, visibility)
-                    sent = fields.hidden
-                    if fields.is_button:  # it stays with its item
-                        landmark = None
-                        forms.update(dict.fromkeys(fields.buttons, node))
-                if landmark is not None:
-                    end_run()
-                    within = Region(landmark, node, start=len(pieces), hidden=sent)
-                    regions.append(within)
-                    flags = flags & ~COVERED | (IN_FORM if landmark is FORM else 0) | IN_LANDMARK
-                elif node in summaries:
-                    candidate = parts[node] = summaries.pop(node)
-                    end_run()
-                    candidate.start = len(pieces)
-                    flags |= COVERED
-                else:
-                    is_host = hosts is not None and _is_host(node)
-                    role = None if tag not in MAPPED_TAGS and _CLAIMING.isdisjoint(attributes) else role_of(node)
-                    in_layout = bool(state & IN_LAYOUT)
-                    if (role == "list" and node in structured) or (
-                        role == "table" and is_layout(node, visibility, in_layout)
-                    ):
-                        role = None
-                    if (
-                        role is None
-                        and parted
-                        and not _NAMED.isdisjoint(attributes)
-                        and tag not in _NAMELESS
-                        and attributes.get("role", "").strip().lower() not in ("none", "presentation")
-                        and (
-                            attributes.get("aria-label", "").strip()
-                            or any(map(tree.with_id, references_of(attributes).split()[:MAX_REFERENCES]))
-                        )
-                    ):
-                        role = "section"
-                    if flags & COVERED and role == "image":
-                        role = None if flags & IN_LINK or not attributes.get("alt", "").strip() else role
-                    elif flags & COVERED and role not in ACTIONS and role != "heading":
-                        role = None
-                    if role == "section":
-                        flags |= IN_LANDMARK if tag == "article" else 0
-                        if _NAMING.isdisjoint(attributes):
-                            role = None
-                    if role is None and is_host:
-                        role = "section"
-                    if parted or role is not None:
-                        end_run()
-                    if parted or tag == "br":
-                        pieces.append(" ")
-                    if role is None:
-                        if tag == "table":
-                            flags |= IN_LAYOUT
-                        elif node in labels:  # its control says it
-                            flags |= COVERED
-                        if tag in _PARTS:
-                            candidate = parts[node] = Candidate(node, "", flags, len(pieces))
-                        if tag == "legend" and node.parent is not None and node.parent.tag == "fieldset":
-                            flags |= COVERED
-                    else:
-                        candidate = Candidate(node, role, flags, len(pieces))
-                        region.candidates.append(candidate)
-                        if tag in _PARTS:
-                            parts[node] = candidate
-                        if hosts is not None and is_host:
-                            hosts[node] = candidate
-                        if tag == "fieldset" and "disabled" in attributes:
-                            flags |= DISABLED
-                        if role in ("link", "button"):
-                            flags |= IN_LINK
-                        if role not in _HOLDS_OTHERS:
-                            flags |= COVERED
-                        if role == "details":
-                            summary = next((child for child in inside if child.tag == "summary"), None)
-                            if summary is not None:
-                                summaries[summary] = candidate
-                            candidate = None  # its text is that of its summary
-            if tag in _OPAQUE:
-                inside, only = (), None
-            if only is not None and (flags & COVERED or run is not None):
-                pieces.append(only)
-            elif inside or only is not None:
-                inside = inside or node.children
-                stack.append((children, region, state, opened, block))
-                children, region, state, opened, block = iter(inside), within, flags, candidate, parted
-                break
-            if parted:
-                if run is not None:
-                    end_run()
-                pieces.append(" ")
-            if candidate is not None:
-                candidate.end = len(pieces)
-                if candidate.role in _DROPPED_IF_EMPTY:
-                    drop_if_empty(candidate, within)
-        else:
+        if at >= end:
             if block:
-                if run is not None:
+                if run >= 0:
                     end_run()
                 pieces.append(" ")
-            if opened is not None:
-                opened.end = len(pieces)
-                if opened.role in _DROPPED_IF_EMPTY:
+            if opened >= 0:
+                text_ends[opened] = len(pieces)
+                if roles[opened] in _DROPPED_IF_EMPTY:
                     drop_if_empty(opened, region)
             if not stack:
                 break
-            children, region, state, opened, block = stack.pop()
+            at, end, region, state, opened, block = stack.pop()
+            continue
+        node, tag = at, tags[at]
+        if not tag:
+            text = texts[node]
+            if run < 0 and not state & COVERED and not text.isspace():
+                run, run_region = add(node, "paragraph", state), region
+            pieces.append(text)
+            at += 1
+            continue
+        marked = node in conspicuous
+        quiet = not all_attributes[node] if suspicious else not marked
+        if quiet and tag in plain:
+            at += 1
+            continue
+        attributes = all_attributes[node]
+        after = ends[node]
+        if quiet and tag == "a" and "href" in attributes:
+            at = after
+            if attributes["href"][:1] == "#" and is_permalink(tree, node):
+                continue
+            if run >= 0:
+                end_run()
+            link = add(node, "link", state)
+            region.candidates.append(link)
+            if node in with_shadow:
+                hosts[node] = link
+            if after == node + 2 and not tags[node + 1]:
+                pieces.append(texts[node + 1])
+            elif after > node + 1:
+                stack.append((after, end, region, state, opened, block))
+                at, end, state, opened, block = node + 1, after, state | COVERED | IN_LINK, link, False
+                continue
+            text_ends[link] = len(pieces)
+            continue
+        within, flags, candidate, parted = region, state, -1, tag not in INLINE
+        start, stop = node + 1, after
+        at = after
+        if tag == "template":
+            # A shadow root goes to its host, or, when there are too many, to where the host itself went. A root of
+            # a root has no host: it stays a template, of which nothing is seen.
+            parent = tree.parents[node]
+            if shadow_mode_of(attributes) is None or tags[parent] == "template":
+                continue
+            end_run()
+            start, stop = tree.contents[node]
+            host = hosts.get(parent)
+            if host is not None and region.shadows < MAX_SHADOWS:
+                if host in found.shadows:
+                    continue
+                within = found.shadows[host] = Region(CONTENT, node, shadows=region.shadows + 1)
+                flags = (state | IN_FORM) & ~COVERED
+        elif formulas and node in formulas:
+            if run < 0 and not state & COVERED:
+                run, run_region = add(node, "paragraph", state), region
+            pieces.append(f" {formulas[node]} ")
+            continue
+        elif ((not quiet or tag in _LOOKED_AT or suspicious) and visibility.hides(node)) or (
+            tag == "a" and "href" in attributes and is_permalink(tree, node)
+        ):
+            continue
+        else:
+            if marked and "inert" in attributes:
+                flags |= INERT
+            begins = tag in _BEGINNERS or (marked and "role" in attributes)
+            landmark = landmarks.of(node, flags) if begins else None
+            sent: Sequence[int] = ()
+            if tag in _SECTIONING:
+                flags |= IN_SECTIONING
+            if landmark is FORM and tag == "form":
+                fields = read_form(node, visibility)
+                sent = fields.hidden
+                if fields.is_button:  # it stays with its item
+                    landmark = None
+                    forms.update(dict.fromkeys(fields.buttons, node))
+            if landmark is not None:
+                end_run()
+                within = Region(landmark, node, start=len(pieces), hidden=sent)
+                regions.append(within)
+                flags = flags & ~COVERED | (IN_FORM if landmark is FORM else 0) | IN_LANDMARK
+            elif node in summaries:
+                candidate = parts[node] = summaries.pop(node)
+                end_run()
+                found.starts[candidate] = len(pieces)
+                flags |= COVERED
+            else:
+                has_role = tag in MAPPED_TAGS or (marked and not _CLAIMING.isdisjoint(attributes))
+                role = role_of(tag, attributes) if has_role else None
+                in_layout = bool(state & IN_LAYOUT)
+                if (role == "list" and node in structured) or (
+                    role == "table" and is_layout(node, visibility, in_layout)
+                ):
+                    role = None
+                if (
+                    role is None
+                    and parted
+                    and not _NAMED.isdisjoint(attributes)
+                    and tag not in _NAMELESS
+                    and attributes.get("role", "").strip().lower() not in ("none", "presentation")
+                    and (
+                        attributes.get("aria-label", "").strip()
+                        or any(
+                            tree.find_id(name) is not None
+                            for name in references_of(attributes).split()[:MAX_REFERENCES]
+                        )
+                    )
+                ):
+                    role = "section"
+                if flags & COVERED and role == "image":
+                    role = None if flags & IN_LINK or not attributes.get("alt", "").strip() else role
+                elif flags & COVERED and role not in ACTIONS and role != "heading":
+                    role = None
+                if role == "section":
+                    flags |= IN_LANDMARK if tag == "article" else 0
+                    if _NAMING.isdisjoint(attributes):
+                        role = None
+                if role is None and node in with_shadow:
+                    role = "section"
+                if parted or role is not None:
+                    end_run()
+                if parted or tag == "br":
+                    pieces.append(" ")
+                if role is None:
+                    if tag == "table":
+                        flags |= IN_LAYOUT
+                    elif node in labels:  # its control says it
+                        flags |= COVERED
+                    if tag in _PARTS:
+                        candidate = parts[node] = add(node, "", flags)
+                    if tag == "legend" and tags[tree.parents[node]] == "fieldset":
+                        flags |= COVERED
+                else:
+                    candidate = add(node, role, flags)
+                    region.candidates.append(candidate)
+                    if tag in _PARTS:
+                        parts[node] = candidate
+                    if node in with_shadow:
+                        hosts[node] = candidate
+                    if tag == "fieldset" and "disabled" in attributes:
+                        flags |= DISABLED
+                    if role in ("link", "button"):
+                        flags |= IN_LINK
+                    if role not in _HOLDS_OTHERS:
+                        flags |= COVERED
+                    if role == "details":
+                        summary = next((child for child in tree.children(node) if tags[child] == "summary"), None)
+                        if summary is not None:
+                            summaries[summary] = candidate
+                        candidate = -1  # its text is that of its summary
+        if tag in _OPAQUE:
+            stop = start
+        if stop == start + 1 and not tags[start] and (flags & COVERED or run >= 0):
+            pieces.append(texts[start])
+        elif start < stop:
+            stack.append((after, end, region, state, opened, block))
+            at, end, region, state, opened, block = start, stop, within, flags, candidate, parted
+            continue
+        if parted:
+            if run >= 0:
+                end_run()
+            pieces.append(" ")
+        if candidate >= 0:
+            text_ends[candidate] = len(pieces)
+            if roles[candidate] in _DROPPED_IF_EMPTY:
+                drop_if_empty(candidate, within)
     regions.append(content)
     waiting = list(regions)
     while waiting:
         region = waiting.pop()
-        region.candidates = [candidate for candidate in region.candidates if candidate.role]
+        region.candidates = [candidate for candidate in region.candidates if roles[candidate]]
         if region.candidates:
-            region.candidates += [Candidate(node, HIDDEN, IN_FORM) for node in region.hidden]
-        waiting.extend(candidate.shadow for candidate in region.candidates if candidate.shadow is not None)
-    return Survey([region for region in regions if region.candidates], pieces, parts, forms)
-
-
-def _is_host(node: Node) -> bool:
-    return any(isinstance(child, Template) and child.shadow_mode is not None for child in node.children)
+            region.candidates += [add(node, HIDDEN, IN_FORM) for node in region.hidden]
+        waiting.extend(found.shadows[one] for one in region.candidates if one in found.shadows)
+    found.regions = [region for region in regions if region.candidates]
+    return found

@@ -6,7 +6,7 @@ Of a `<noscript>` nothing is kept, for a reader of the page does not see it.
 import codecs
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set as AbstractSet
 from itertools import islice, pairwise
 from typing import Final, TypeAlias
 from zlib import crc32
@@ -14,19 +14,7 @@ from zlib import crc32
 import webencodings
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode, SelectolaxError
 
-from awp_publish.pages.tree import (
-    COMMENT,
-    INDEXED,
-    NO_ATTRIBUTES,
-    Comment,
-    Element,
-    Node,
-    Template,
-    TextElement,
-    TextNode,
-    Tree,
-    make_element,
-)
+from awp_publish.pages.tree import COMMENT, CONSPICUOUS, INDEXED, NO_ATTRIBUTES, Tree
 
 # --- Encodings (HTML Standard, 13.2.3) ---
 
@@ -292,8 +280,6 @@ _NO_EVENTS: Final = int(LexborDocumentOptions.WO_EVENTS)
 _MAX_OPEN: Final = 48
 """Elements that are open at the end of a sample of a page; in ordinary pages there are fewer."""
 
-_CLASSES: Final[Mapping[str, type[Element]]] = {"template": Template, COMMENT: Comment}
-
 
 def parse(html: str | bytes, charset: str | None = None) -> Tree:
     """Return the tree of a page, or of a part of one. Nothing is raised for what it says.
@@ -315,97 +301,97 @@ class _TooDeepError(Exception):
 def _build(markup: bytes, html_bytes: int, *, strict: bool) -> Tree:
     """Return the tree of markup. If that is too deep it ends there; `strict`, `_TooDeepError` is raised."""
     parser = LexborHTMLParser(markup, scripting=True, options=_NO_EVENTS)
-    top, root = parser.root, make_element("html", {}, None)
-    elements, by_tag = list[Element](), dict[str, list[Element]]()
+    tree = Tree(html_bytes, _Matcher(parser).select)
+    top, by_tag = parser.root, dict[str, list[int]]()
+    tree.add("html", {name: value or "" for name, value in top.attributes.items()} if top is not None else {}, -1)
     if top is not None:
-        root.attributes = {name: value or "" for name, value in top.attributes.items()}
-        root.children = _copy(top, root, elements, by_tag, strict)
-    # What templates hold, one in another too, is not in the page: `Tree.tagged` gives none of it.
+        tree.ids.update({tree.attributes[0]["id"]: 0} if "id" in tree.attributes[0] else {})
+        _copy(top, tree, 0, by_tag, tree.ids, strict)
+        tree.ends[0] = len(tree.tags)
+    tree.complete(by_tag)
+    # What templates hold, one in another too, is not in the page: `Tree.find` gives none of it.
     templates = by_tag.get("template", [])
     waiting = list(zip(parser.template_fragments(), templates, strict=False)) if templates else []
+    tree.contents.update(dict.fromkeys(templates, (0, 0)))
     while waiting:
         fragment, host = waiting.pop()
-        inner: dict[str, list[Element]] = {}
-        assert isinstance(host, Template)
-        host.content = _copy(fragment, host, [], inner, strict)
+        inner: dict[str, list[int]] = {}
+        start = len(tree.tags)
+        _copy(fragment, tree, host, inner, {}, strict)
+        tree.contents[host] = start, len(tree.tags)
         if "template" in inner:
+            tree.contents.update(dict.fromkeys(inner["template"], (0, 0)))
             waiting += zip(fragment.template_fragments(), inner["template"], strict=False)
-    return Tree(root, elements, by_tag, _Matcher(parser, root).select, html_bytes)
+    return tree
 
 
 def _copy(
-    top: LexborNode, parent: Element, elements: list[Element], by_tag: dict[str, list[Element]], strict: bool
-) -> Sequence[Node]:
-    """Return our nodes for everything below a node of the parser, and list the elements among them, and by their tags.
+    top: LexborNode, tree: Tree, parent: int, by_tag: dict[str, list[int]], ids: dict[str, int], strict: bool
+) -> None:
+    """Append everything below a node of the parser to a tree, as inside of `parent`; list elements by tags and by ids.
 
     One loop, for it runs for every node of a page. On the stack: where to go on after an element's children (the
-    parser's next node), the parent there, and the list that its children are collected in. A kind is, for the parser's
-    number of a tag: its name, our class for it, and what lists the elements of that name, if anything does. `room` is
-    how deep the stack may be; the templates around count too.
+    parser's next node), and the parent there. A kind is, for the parser's number of a tag: its name, and what lists the
+    elements of that name, if anything does. `room` is how deep the stack may be; the templates around count too.
     """
-    room, above = MAX_TREE_DEPTH, parent.parent
-    while above is not None:
-        room, above = room - 1, above.parent
+    tags, attributes, texts, parents, ends = tree.tags, tree.attributes, tree.texts, tree.parents, tree.ends
+    room, above = MAX_TREE_DEPTH, parents[parent]
+    while above >= 0:
+        room, above = room - 1, parents[above]
     if room <= 0:
         if strict:
             raise _TooDeepError
-        return ()
-    text, text_element, siblings, add = TextNode, TextElement, list[Node](), elements.append
-    first, waiting = siblings, list[tuple[LexborNode | None, Element, list[Node]]]()
-    kinds: dict[int, tuple[str, type[Element], Callable[[Element], None] | None]] = {}
-    found = top.first_child
+        return
+    waiting = list[tuple[LexborNode | None, int]]()
+    kinds: dict[int, tuple[str, Callable[[int], None] | None]] = {}
+    at, found = len(tags), top.first_child
     while True:
         while found is None:
             if not waiting:
-                return first
-            found, parent, siblings = waiting.pop()
+                return
+            ends[parent] = at
+            found, parent = waiting.pop()
         number = found.tag_id
+        parents.append(parent)
         if number == _TEXT:
-            piece = text()
-            piece.text = found.text_content or ""
-            piece.parent = parent
-            siblings.append(piece)
+            tags.append("")
+            attributes.append(NO_ATTRIBUTES)
+            texts.append(found.text_content or "")
+            at += 1
+            ends.append(at)
             found = found.next
             continue
         try:
-            name, make, also = kinds[number]
+            name, also = kinds[number]
         except KeyError:
             name = (found.tag or COMMENT).lower() if found.is_element_node else COMMENT
             also = by_tag.setdefault(name, []).append if name in INDEXED else None
-            name, make, also = kinds[number] = name, _CLASSES.get(name, Element), also
+            kinds[number] = name, also
+        tags.append(name)
+        texts.append("")
+        if also is not None:
+            also(at)
+        given: Mapping[str, str | None] = found.attributes or NO_ATTRIBUTES
+        if given:
+            if None in given.values():
+                given = {key: value or "" for key, value in given.items()}
+            if not CONSPICUOUS.isdisjoint(given):
+                tree.conspicuous.add(at)
+            if "id" in given:
+                ids.setdefault(given["id"], at)  # type: ignore[arg-type]
+        attributes.append(given)  # type: ignore[arg-type]
         child = found.first_child if name != "noscript" else None
         if child is not None and len(waiting) >= room:
             if strict:
                 raise _TooDeepError
             child = None
-        if child is not None and make is Element and child.tag_id == _TEXT and child.next is None:
-            holder = text_element()
-            holder.only = child.text_content or ""
-            element: Element = holder
-            child, is_ended = None, True
-        else:
-            element, is_ended = make(), False
-        element.tag = name
-        element.parent = parent
-        siblings.append(element)
-        add(element)
-        if also is not None:
-            also(element)
-        given = found.attributes
-        if given:
-            if None in given.values():
-                given = {key: value or "" for key, value in given.items()}
-            element.attributes = given  # type: ignore[assignment]
-        else:
-            element.attributes = NO_ATTRIBUTES
+        at += 1
+        ends.append(at)
         if child is None:
-            if not is_ended:
-                element.children = ()
             found = found.next
-            continue
-        waiting.append((found.next, parent, siblings))
-        element.children = siblings = []
-        found, parent = child, element
+        else:
+            waiting.append((found.next, parent))
+            found, parent = child, at - 1
 
 
 # --- CSS selectors, in time that no combinator multiplies ---
@@ -432,41 +418,41 @@ _Steps: TypeAlias = list[tuple[str | None, str]]
 class _Matcher:
     """Selectors of one page."""
 
-    __slots__ = ("_by_address", "_parser", "_root")
+    __slots__ = ("_by_address", "_parser")
 
-    def __init__(self, parser: LexborHTMLParser, root: Element) -> None:
-        self._parser, self._root = parser, root
-        self._by_address: dict[int, Node] = {}
+    def __init__(self, parser: LexborHTMLParser) -> None:
+        self._parser = parser
+        self._by_address: dict[int, int] = {}
 
-    def select(self, css: str) -> list[Node]:
+    def select(self, tree: Tree, css: str) -> list[int]:
         """Return the elements that a list of selectors matches, some of them perhaps twice.
 
         Raises:
             ValueError: it is no selector, or has in parentheses what takes too long.
         """
-        by_address, matched = self._by_address, list[Node]()
+        by_address, matched = self._by_address, list[int]()
         if not by_address and self._parser.root is not None:
-            # Our node for each of the parser's: both trees are walked in step, as far down as ours goes.
-            waiting: list[tuple[LexborNode, Node]] = [(self._parser.root, self._root)]
+            # Our number for each of the parser's nodes: both trees are walked in step, as far down as ours goes.
+            waiting: list[tuple[LexborNode, int]] = [(self._parser.root, 0)]
             while waiting:
                 one, ours = waiting.pop()
                 by_address[one.mem_id] = ours
                 inner = one.first_child
-                for child in ours.children:
+                for child in tree.children(ours):
                     assert inner is not None
-                    if child.tag:
+                    if tree.tags[child]:
                         waiting.append((inner, child))
                     inner = inner.next
         for steps in _read_selectors(css):
-            found: list[Node] = []
+            found: list[int] = []
             for combinator, compound in steps:
-                related = _related(found, combinator)
+                related = _related(tree, found, combinator)
                 try:
                     given = self._parser.css(compound)
                 except SelectolaxError as problem:
                     raise ValueError(f"{compound!r} is not a CSS selector.") from problem
                 nodes = [by_address[one.mem_id] for one in given if one.mem_id in by_address]
-                found = [node for node in nodes if combinator is None or id(node) in related]
+                found = [node for node in nodes if combinator is None or node in related]
             matched += found
         return matched
 
@@ -506,23 +492,20 @@ def _read_selectors(css: str) -> Iterator[_Steps]:
             combinator = None
 
 
-def _related(nodes: Iterable[Node], combinator: str | None) -> set[int]:
-    """Return the ids of the nodes that a combinator leads to from any of these."""
+def _related(tree: Tree, nodes: Iterable[int], combinator: str | None) -> set[int]:
+    """Return the nodes that a combinator leads to from any of these."""
+    found, reached = set[int](), 0
     if combinator == " ":
-        below: set[int] = set()
-        waiting = [child for node in nodes for child in node.children]
-        while waiting:
-            node = waiting.pop()
-            if id(node) not in below:
-                below.add(id(node))
-                waiting.extend(node.children)
-        return below
-    if combinator == ">":
-        return {id(child) for node in nodes for child in node.children}
-    marked, after = {id(node) for node in nodes}, set[int]()
-    for parent in {id(node.parent): node.parent for node in nodes if node.parent is not None}.values():
-        elements = [child for child in parent.children if child.tag and child.tag != COMMENT]
-        for before, following in pairwise(elements):
-            if id(before) in marked or (combinator == "~" and id(before) in after):
-                after.add(id(following))
-    return after
+        for node in sorted(nodes):
+            found.update(range(max(node + 1, reached), tree.ends[node]))
+            reached = max(reached, tree.ends[node])
+    elif combinator == ">":
+        found.update(child for node in nodes for child in tree.children(node))
+    else:
+        marked = set(nodes)
+        for parent in {tree.parents[node] for node in nodes} - {-1}:
+            elements = [child for child in tree.children(parent) if tree.tags[child] not in ("", COMMENT)]
+            for before, following in pairwise(elements):
+                if before in marked or (combinator == "~" and before in found):
+                    found.add(following)
+    return found

@@ -28,9 +28,9 @@ from awp_publish.pages.elements import (
     form_method,
     shorten_text,
 )
-from awp_publish.pages.regions import ACTIONS, CONTROLS, HIDDEN, IN_FORM, Candidate, Region, Survey, rows_of, survey
+from awp_publish.pages.regions import ACTIONS, CONTROLS, HIDDEN, IN_FORM, Region, Survey, rows_of, survey
 from awp_publish.pages.selectolax import parse
-from awp_publish.pages.tree import NodePaths, Tree, Visibility, read_title
+from awp_publish.pages.tree import NodePaths, Tree, Visibility, read_title, shadow_mode_of, written_in
 
 # --- The choice of what a document has room for, and the sentences that say what of the rest is left out ---
 
@@ -152,15 +152,18 @@ def add_losses(losses: Losses, others: Losses) -> None:
         losses[what] += count
 
 
-def choose(survey: Survey, elements: Elements, room: int | None) -> tuple[dict[Candidate, SomElement], list[Losses]]:
+def choose(
+    tree: Tree, survey: Survey, elements: Elements, room: int | None
+) -> tuple[dict[int, SomElement], list[Losses]]:
     """Return the elements that fit in so many bytes, all when there is no limit, and what is missing of each region."""
-    pools = [list(_candidates_of(region)) for region in survey.regions]
+    pools = [list(_candidates_of(survey, region)) for region in survey.regions]
     losses: list[Losses] = [defaultdict(int) for _ in pools]
     lengths = list(accumulate(map(len, survey.pieces), initial=0))  # characters before each piece, and in all
-    links = sum([candidate.role == "link" for pool in pools for candidate in pool])
+    roles = survey.roles
+    links = sum([roles[candidate] == "link" for pool in pools for candidate in pool])
     least = _OVERHEAD * sum(map(len, pools)) + (_LINK_OVERHEAD - _OVERHEAD) * links + lengths[-1]
     if room is not None and least > 2 * room:
-        return _cut(survey, elements, pools, lengths, room)
+        return _cut(tree, survey, elements, pools, lengths, room)
     whole = ElementLimits()
     made = {
         candidate: elements.make(candidate, whole, lost)
@@ -169,19 +172,19 @@ def choose(survey: Survey, elements: Elements, room: int | None) -> tuple[dict[C
     }
     # Links that say the very same as one before them go (8.2.1): before them in their region; or, when what there is
     # goes beyond the usual size of a document, in the page.
-    said_by, total, seen = dict[Candidate, str](), 0, set[str]()
+    said_by, total, seen = dict[int, str](), 0, set[str]()
     for candidate, element in made.items():
         dumped = orjson.dumps(element)
         total += len(dumped) + _ID
-        if candidate.role == "link":
+        if roles[candidate] == "link":
             said_by[candidate] = dumped.decode()  # bytes that orjson has made keep 4 KB each
     for pool, lost in zip(pools, losses, strict=True):
         if total <= MAX_USUAL:
             seen.clear()
         for candidate in pool:
-            if candidate.role != "link" or candidate.shadow is not None:
+            if roles[candidate] != "link" or candidate in survey.shadows:
                 continue
-            if not _leads_away(candidate.node.attributes.get("href", "")):
+            if not _leads_away(tree.attributes[survey.nodes[candidate]].get("href", "")):
                 continue
             said = said_by[candidate]
             if said in seen:
@@ -191,28 +194,34 @@ def choose(survey: Survey, elements: Elements, room: int | None) -> tuple[dict[C
             seen.add(said)
     if room is None or total + _REGION * len(pools) <= room:
         return made, losses
-    return _cut(survey, elements, pools, lengths, room)
+    return _cut(tree, survey, elements, pools, lengths, room)
 
 
-def _candidates_of(region: Region) -> Iterator[Candidate]:
+def _candidates_of(survey: Survey, region: Region) -> Iterator[int]:
     """Yield the candidates of a region, those in shadow roots too."""
     for candidate in region.candidates:
         yield candidate
-        if candidate.shadow is not None:
-            yield from _candidates_of(candidate.shadow)
+        if candidate in survey.shadows:
+            yield from _candidates_of(survey, survey.shadows[candidate])
 
 
 def _cut(
-    survey: Survey, elements: Elements, pools: Sequence[Sequence[Candidate]], lengths: Sequence[int], room: int
-) -> tuple[dict[Candidate, SomElement], list[Losses]]:
+    tree: Tree,
+    survey: Survey,
+    elements: Elements,
+    pools: Sequence[Sequence[int]],
+    lengths: Sequence[int],
+    room: int,
+) -> tuple[dict[int, SomElement], list[Losses]]:
     """Choose by the rules above what is kept of a page that is too large. Regions are known by their numbers."""
-    made: dict[Candidate, SomElement] = {}
+    made: dict[int, SomElement] = {}
     losses: list[Losses] = [defaultdict(int) for _ in pools]
-    cut: dict[Candidate, Losses] = {}  # what is missing within elements
+    cut: dict[int, Losses] = {}  # what is missing within elements
     begun, left = set[int](), room
-    sizes: dict[Candidate, int] = {}
+    sizes: dict[int, int] = {}
+    nodes, roles, states, starts, ends = survey.nodes, survey.roles, survey.states, survey.starts, survey.ends
 
-    def make(candidate: Candidate, limits: ElementLimits, number: int, most: int) -> int:
+    def make(candidate: int, limits: ElementLimits, number: int, most: int) -> int:
         """Keep an element if it takes no more bytes than that, with those of its region when it is the first there."""
         nonlocal left
         lost: Losses = defaultdict(int)
@@ -230,9 +239,9 @@ def _cut(
     # nothing is in them also where all of a page is in a form.
     texts_of = [
         sum(
-            lengths[one.end] - lengths[one.start]
+            lengths[ends[one]] - lengths[starts[one]]
             for one in pool
-            if one.role in ("paragraph", "heading", "list", "table")
+            if roles[one] in ("paragraph", "heading", "list", "table")
         )
         for pool in pools
     ]
@@ -247,55 +256,62 @@ def _cut(
     main = main or set(range(len(pools)))
 
     # Shelves of candidates with the numbers of their regions, the bytes of one unit, and how many units there are.
-    shelves: list[list[tuple[Candidate, int, int, int]]] = [[] for _ in _SHARES]
+    shelves: list[list[tuple[int, int, int, int]]] = [[] for _ in _SHARES]
     pieces, text = survey.pieces, "".join(survey.pieces)
     width = len(text.encode()) / len(text) if text else 1.0  # bytes of a character, on average
-    alike, by_address = Counter[str](), dict[str, Candidate]()
-    duplicates, titles = set[Candidate](), set[Candidate]()
-    scores: dict[Candidate, tuple[int, int]] = {}  # how much links say of where they lead that are not the only ones
-    short_texts: dict[Candidate, str] = {}  # of links of the main content
+    alike, by_address = Counter[str](), dict[str, int]()
+    duplicates, titles = set[int](), set[int]()
+    scores: dict[str, tuple[int, int]] = {}  # how much the texts of links say of where they lead
+    short_texts: dict[int, str] = {}  # of links of the main content
+
+    def written(candidate: int) -> str:
+        start, end = starts[candidate], ends[candidate]
+        return pieces[start] if end == start + 1 else "".join(pieces[start:end])
+
+    def score(text: str) -> tuple[int, int]:
+        found = scores.get(text)
+        if found is None:
+            said = " ".join(text.split())
+            telling = any(map(str.isalpha, said)) + (_GENERIC.fullmatch(said) is None)
+            found = scores[text] = telling if said else 0, min(len(said), _MIN_LENGTH) if telling == 2 else 0
+        return found
+
     for number, pool in enumerate(pools):
         is_main = number in main
         for candidate in pool:
-            role, attributes = candidate.role, candidate.node.attributes
-            start, end = candidate.start, candidate.end
-            size = int((lengths[end] - lengths[start]) * width)
+            role, attributes = roles[candidate], tree.attributes[nodes[candidate]]
+            size = int((lengths[ends[candidate]] - lengths[starts[candidate]]) * width)
             if role == "link" and "href" in attributes:
                 href = attributes["href"]
                 address = normalise_address(href)
                 is_title = size >= _TELLING and address[:1] != "#"  # or a time: "12 minutes ago" is shorter
                 if address not in ("", "#") and not address.startswith("javascript:"):
                     other = by_address.setdefault(address, candidate)
-                    if other is not candidate:
+                    if other != candidate:
                         less = candidate
                         if other not in titles:
-                            for one in (other, candidate):
-                                if one not in scores:
-                                    said = survey.text(one)
-                                    telling = any(map(str.isalpha, said)) + (_GENERIC.fullmatch(said) is None)
-                                    length = min(len(said), _MIN_LENGTH) if telling == 2 else 0
-                                    scores[one] = telling if said else 0, length
-                            if scores[candidate] > scores[other]:
+                            said, rival = written(candidate), written(other)
+                            if said != rival and score(said) > score(rival):
                                 by_address[address], less = candidate, other
                         duplicates.add(less)
                 if is_title:
                     titles.add(candidate)
                 elif is_main:
-                    short_texts[candidate] = "".join(pieces[start:end]).strip()
+                    short_texts[candidate] = written(candidate).strip()
                 size = _LINK_OVERHEAD - _OVERHEAD + min(size, 200) + len(href)
                 shelves[3 if is_main else 5].append((candidate, number, size, 1))
             elif role in _OPERATED:
                 said = f"{number} {role} {elements.name_of(candidate)} {attributes.get('name', '')}".lower()
                 alike[said] += role != HIDDEN
                 shelves[2 if alike[said] <= _ALIKE else 6].append((candidate, number, min(size, 200) + _CONTROL, 1))
-            elif role == "heading" or candidate.shadow is not None:
+            elif role == "heading" or candidate in survey.shadows:
                 shelves[0].append((candidate, number, min(size, 200), 1))
             else:
                 units = 1
                 if role == "list":
-                    units = max(sum([child.tag == "li" for child in candidate.node.children]), 1)
+                    units = max(sum([tree.tags[child] == "li" for child in tree.children(nodes[candidate])]), 1)
                 elif role == "table":
-                    units = max(sum(1 for _ in rows_of(candidate.node)), 1)
+                    units = max(sum(1 for _ in rows_of(tree, nodes[candidate])), 1)
                 if role in ("list", "table"):
                     size = size // units + _UNIT_OVERHEAD
                 shelves[1 if is_main and size >= _TELLING else 4].append((candidate, number, size, units))
@@ -303,7 +319,7 @@ def _cut(
         shelves[7] += [one for one in shelves[number] if one[0] in duplicates]
         shelves[number] = [one for one in shelves[number] if one[0] not in duplicates]
     shelves[0].sort(key=lambda one: one[1] not in main)
-    shelves[2].sort(key=lambda one: one[0].state & IN_FORM == 0 or one[0].role not in ("button", HIDDEN))
+    shelves[2].sort(key=lambda one: states[one[0]] & IN_FORM == 0 or roles[one[0]] not in ("button", HIDDEN))
     # Titles first; then "12 comments" before the name of a user, and that before one of many that say "hide".
     times = Counter(said for one, said in short_texts.items() if one not in duplicates)
     ranks = {one: 3 if times[said] > _ALIKE else 1 if " " in said else 2 for one, said in short_texts.items()}
@@ -369,11 +385,11 @@ def _cut(
             if candidate in cut:
                 add_losses(lost, cut[candidate])
             elif candidate not in made:
-                if candidate.role == "link":
+                if roles[candidate] == "link":
                     lost[DUPLICATES if candidate in duplicates else "more links"] += 1
                 else:
-                    lost["more paragraphs" if candidate.role == "paragraph" else "more elements"] += 1
-                    lost[CHARACTERS] += lengths[candidate.end] - lengths[candidate.start]
+                    lost["more paragraphs" if roles[candidate] == "paragraph" else "more elements"] += 1
+                    lost[CHARACTERS] += lengths[ends[candidate]] - lengths[starts[candidate]]
     return made, losses
 
 
@@ -403,11 +419,11 @@ _RELATIONS: Final = frozenset(
 def read_structured(tree: Tree) -> dict[str, Any]:
     """Return the parts that are not empty, in the order of 2.2."""
     json_ld: list[dict[str, Any]] = []
-    for script in tree.tagged("script"):
-        if script.attributes.get("type", "").strip().lower() != "application/ld+json":
+    for script in tree.find("script"):
+        if tree.attributes[script].get("type", "").strip().lower() != "application/ld+json":
             continue
         try:
-            found = orjson.loads("".join(piece.text for piece in script.children).strip())
+            found = orjson.loads(written_in(tree, script).strip())
             orjson.dumps([[[found]]])
         except (orjson.JSONDecodeError, TypeError):  # not JSON, or nested deeper than can be written
             continue
@@ -415,8 +431,9 @@ def read_structured(tree: Tree) -> dict[str, Any]:
     by_property: dict[str, str] = {}
     by_name: dict[str, str] = {}
     facts: dict[str, str] = {}
-    for meta in tree.tagged("meta"):
-        attributes, content = meta.attributes, meta.attributes.get("content")
+    for meta in tree.find("meta"):
+        attributes = tree.attributes[meta]
+        content = attributes.get("content")
         if content is not None:
             if attributes.get("property", "").startswith("og:"):
                 by_property[attributes["property"]] = content
@@ -428,8 +445,9 @@ def read_structured(tree: Tree) -> dict[str, Any]:
         if attributes.get("charset"):
             facts["charset"] = attributes["charset"]
     links: list[dict[str, str]] = []
-    for link in tree.tagged("link"):
-        attributes, relation = link.attributes, link.attributes.get("rel", "").strip().lower()
+    for link in tree.find("link"):
+        attributes = tree.attributes[link]
+        relation = attributes.get("rel", "").strip().lower()
         if relation in _RELATIONS and "href" in attributes:
             also = {name: attributes[name] for name in ("type", "hreflang") if attributes.get(name)}
             links.append({"rel": relation, "href": attributes["href"], **also})
@@ -573,14 +591,14 @@ def _compile(tree: Tree, url: str, budget: Budget) -> Som:
         "som_version": VERSION,
         "url": url,
         "title": title if budget is Budget.FULL else shorten_text(title, _MAX_TITLE),
-        "lang": tree.root.attributes.get("lang") or "en",
+        "lang": tree.attributes[0].get("lang") or "en",
     }
-    names = AccessibleNames(tree, visibility)
+    names = AccessibleNames(visibility)
     found = survey(tree, visibility, names.told)
-    elements = Elements(tree, found, names, visibility, url)
+    elements = Elements(found, names, visibility, url)
     room = None if most is None else most - len(orjson.dumps(head)) - len(orjson.dumps(structured)) - _META_BYTES
     for _ in range(_ATTEMPTS):
-        made, losses = choose(found, elements, room)
+        made, losses = choose(tree, found, elements, room)
         if left_out and losses:
             losses[-1][STRUCTURED] = left_out
         som = _assemble(tree, head, structured, found, elements, made, losses)
@@ -599,12 +617,12 @@ def _assemble(
     structured: Mapping[str, Any],
     found: Survey,
     elements: Elements,
-    made: Mapping[Candidate, SomElement],
+    made: Mapping[int, SomElement],
     losses: Sequence[Losses],
 ) -> Som:
     """Return the document of what is kept, in the order of the page."""
     url, document = head["url"], dict(head)
-    writer = _ElementWriter(url, made)
+    writer = _ElementWriter(url, tree, found, made)
     regions: list[dict[str, Any]] = []
     kept = [any(candidate in made for candidate in region.candidates) for region in found.regions]
     if any(kept):  # what regions lost of which nothing is kept is said with the last of the others (3.1, 8.2.4)
@@ -617,16 +635,16 @@ def _assemble(
             continue
         node, role = region.node, region.landmark.role
         facts: dict[str, Any] = {"id": writer.identifiers.region(region.landmark.base), "role": role}
-        attributes = node.attributes if role != "content" else {}
+        attributes = tree.attributes[node] if role != "content" else {}
         label = elements.names.label(node, "") if attributes else ""
         if role == "form":
             label = label or next((collapse(attributes[name]) for name in attributes if name in ("id", "name")), "")
             label = label or elements.items.of_form(node, region.start)
         if label:
             facts["label"] = label
-        if node.tag == "form":
+        if tree.tags[node] == "form":
             facts["action"] = elements.address(attributes.get("action", "").strip() or url)
-            facts["method"] = form_method(node)
+            facts["method"] = form_method(attributes)
             facts.update((name, attributes[given]) for given, name in _FORM.items() if attributes.get(given))
             if "novalidate" in attributes:
                 facts["novalidate"] = True
@@ -653,29 +671,31 @@ def _assemble(
 class _ElementWriter:
     """Gives the elements of a document their ids, in its order."""
 
-    __slots__ = ("_made", "_paths", "count", "identifiers", "interactive", "places")
+    __slots__ = ("_made", "_paths", "_survey", "_tree", "count", "identifiers", "interactive", "places")
 
-    def __init__(self, url: str, made: Mapping[Candidate, SomElement]) -> None:
+    def __init__(self, url: str, tree: Tree, survey: Survey, made: Mapping[int, SomElement]) -> None:
         self.identifiers = Identifiers(url)
         self.places: dict[str, str] = {}
         self.count = self.interactive = 0
-        self._made, self._paths = made, NodePaths()
+        self._tree, self._survey, self._made, self._paths = tree, survey, made, NodePaths(tree)
 
     def write(self, region: Region) -> list[SomElement]:
         """Return the elements of a region that are kept."""
         elements: list[SomElement] = []
+        survey = self._survey
         for candidate in region.candidates:
             element = self._made.get(candidate)
             if element is None:
                 continue
             self.count += 1
-            self.interactive += candidate.role in ACTIONS
-            path = self._paths.of(candidate.node) or "0"
+            self.interactive += survey.roles[candidate] in ACTIONS
+            path = self._paths.of(survey.nodes[candidate]) or "0"
             name = element.get("label") or element.get("text", "")
             element["id"] = self.identifiers.element(element["role"], name, path)
             self.places[element["id"]] = path
-            if candidate.shadow is not None:
-                mode = getattr(candidate.shadow.node, "shadow_mode", None) or "open"
-                element["shadow"] = {"mode": mode, "elements": self.write(candidate.shadow)}
+            if candidate in survey.shadows:
+                root = survey.shadows[candidate]
+                mode = shadow_mode_of(self._tree.attributes[root.node]) or "open"
+                element["shadow"] = {"mode": mode, "elements": self.write(root)}
             elements.append(element)
         return elements

@@ -47,85 +47,71 @@ INDEXED: Final = (
 """Tags of which the elements are listed while a tree is made, for every page is asked for them."""
 
 
-class Node:
-    """One node. `tag` is in lower case, "" for text and "!" for a comment.
+CONSPICUOUS: Final = frozenset(("aria-hidden", "contenteditable", "hidden", "inert", "role", "style"))
+"""Attributes by which an element may be something else than its tag says, or not be seen."""
 
-    `children` and `attributes` are to be read only. An attribute without a value has the value "". `only` is the text
-    of an element that holds one text and nothing else, as most do; else None.
+
+class Node:
+    """One node of a tree, made when somebody asks for it. `tag` is in lower case, "" for text and "!" for a comment.
+
+    `at` is its number in the tree. `children` and `attributes` are to be read only. An attribute without a value has
+    the value "".
     """
 
-    __slots__ = ("parent",)
+    __slots__ = ("at", "attributes", "children", "parent", "tag", "text", "tree")
 
     parent: "Node | None"
-    tag: str = ""
-    text: str = ""
-    only: str | None = None
-    attributes: Mapping[str, str] = NO_ATTRIBUTES
-    children: Sequence["Node"] = ()
+    children: Sequence["Node"]
+
+    def __init__(self, tree: "Tree", at: int) -> None:
+        self.tree, self.at = tree, at
+        self.tag, self.text, self.attributes = tree.tags[at], tree.texts[at], tree.attributes[at]
+
+    def __getattr__(self, name: str) -> object:
+        if name == "children":
+            numbers = self.tree.children(self.at)
+            self.children = [self.tree.node(number) for number in numbers] if numbers else ()
+            return self.children
+        if name == "parent":
+            above = self.tree.parents[self.at]
+            self.parent = self.tree.node(above) if above >= 0 else None
+            return self.parent
+        raise AttributeError(name)
 
     def path(self) -> str | None:
         """The path of the node, or None for what is not in the body. For many nodes see `NodePaths`."""
-        return NodePaths().of(self)
+        return NodePaths(self.tree).of(self.at)
 
 
 class Element(Node):
-    """An element. See `Node`."""
+    """An element, or a comment. See `Node`."""
 
-    __slots__ = ("attributes", "children", "tag")
-
-    tag: str
-    attributes: Mapping[str, str]
-    children: Sequence[Node]
+    __slots__ = ()
 
     def __repr__(self) -> str:
         return f"<{self.tag} {dict(self.attributes)} at {self.path()}>"
 
 
-class TextElement(Element):
-    """An element that holds one text. The node of that is made when somebody asks for it; for most nobody does."""
-
-    __slots__ = ("only",)
-
-    only: str
-
-    def __getattr__(self, name: str) -> Sequence[Node]:
-        if name != "children":
-            raise AttributeError(name)
-        child = TextNode()
-        child.text, child.parent = self.only, self
-        self.children = [child]
-        return self.children
-
-
 class Template(Element):
     """A `<template>`: what it holds is not in the page, but in `content`."""
 
-    __slots__ = ("content",)
+    __slots__ = ()
 
-    content: Sequence[Node]
-
-    def __init__(self) -> None:
-        self.content = ()
+    @property
+    def content(self) -> Sequence[Node]:
+        """The nodes that it holds."""
+        return [self.tree.node(number) for number in self.tree.content(self.at)]
 
     @property
     def shadow_mode(self) -> str | None:
         """`open` or `closed` for a declarative shadow root, in the old spelling too; else None."""
-        given = self.attributes.get("shadowrootmode", self.attributes.get("shadowroot", "")).strip().lower()
-        return given if given in ("open", "closed") else None
+        return shadow_mode_of(self.attributes)
 
 
-class Comment(Element):
-    """A comment, or whatever else takes a place among the children and says nothing."""
-
-    __slots__ = ()
-
-
-class TextNode(Node):
-    """A piece of text. See `Node`."""
-
-    __slots__ = ("text",)
-
-    text: str
+def shadow_mode_of(given: Mapping[str, str]) -> str | None:
+    """Return `open` or `closed` for a template that is a declarative shadow root; else None."""
+    mode = given.get("shadowrootmode", given.get("shadowroot", "")).strip().lower()
+    return mode if mode in ("open", "closed") else None
 
 
 _FEW: Final = 12
@@ -135,84 +121,165 @@ _FEW: Final = 12
 class NodePaths:
     """The paths of nodes of one page: for many of them, each is found in about the time of its last step."""
 
-    __slots__ = ("_known", "_places")
+    __slots__ = ("_known", "_places", "_tree")
 
-    def __init__(self) -> None:
-        self._known: dict[Node | None, str] = {}
-        self._places: dict[Node, int] = {}
+    def __init__(self, tree: "Tree") -> None:
+        self._tree = tree
+        self._known = {tree.body_at: "0"}
+        self._places: dict[int, int] = {}
 
-    def of(self, node: Node) -> str | None:
+    def of(self, node: int) -> str | None:
         """Return the path of a node, or None for what is not in the body."""
-        known = self._known
-        steps: list[Node] = []
-        above: Node | None = node
+        known, tree = self._known, self._tree
+        parents, ends = tree.parents, tree.ends
+        steps: list[int] = []
+        above = node
         while above not in known:
-            if above is None:
+            if above < 0:
                 return None
-            if above.tag == "body":
-                known[above] = "0"
-                break
             steps.append(above)
-            above = above.parent
+            above = parents[above]
         path = known[above]
         for step in reversed(steps):
-            if step.tag == "template" and isinstance(step, Template) and step.shadow_mode is not None:
+            if tree.tags[step] == "template" and shadow_mode_of(tree.attributes[step]) is not None:
                 path += SHADOW  # no step of its own: `0/1` and, for what is first in its shadow, `0/1#shadow/0`
             else:
-                parent = step.parent
-                assert parent is not None
-                siblings = parent.content if isinstance(parent, Template) else parent.children
-                if len(siblings) <= _FEW:
-                    place = siblings.index(step)
+                if step in self._places:
+                    place = self._places[step]
                 else:
-                    if step not in self._places:
+                    parent = parents[step]
+                    start, stop = tree.contents.get(parent, (0, 0))
+                    is_held = start <= step < stop
+                    sibling, place = start if is_held else parent + 1, 0
+                    while sibling != step and place < _FEW:
+                        place, sibling = place + 1, ends[sibling]
+                    if sibling != step:
+                        siblings = tree.content(parent) if is_held else tree.children(parent)
                         self._places.update(zip(siblings, count(), strict=False))
-                    place = self._places.get(step, 0)
+                        place = self._places[step]
                 path = f"{path}/{place}"
-            if step is not node:
+            if step != node:
                 known[step] = path
         return path
 
 
 class Tree:
-    """A page. `html_bytes` is the length of its source in UTF-8.
+    """A page: lists in document order, in which a number stands for a node; so a page takes no object for each.
 
-    `elements` are all of them in document order, without those inside of templates, and `by_tag` the `INDEXED` ones.
-    A page without a head or a body, as one with framesets, has empty ones that are not among the children of its root.
+        tags        in lower case, "" for text and "!" for a comment
+        attributes  not to be changed; one without a value has the value ""
+        texts       of a text, else ""
+        parents     the number of the element around, -1 for the root
+        ends        the number behind the last node inside: what is in n are the numbers from n + 1 to ends[n]
+
+    Behind the `size` nodes of the page are those that templates hold; `contents` says from where to where. `ids` has
+    the first element of each id and `conspicuous` those with an attribute of that kind, noted while the tree is made:
+    to look through all attributes again takes long.
+    `html_bytes` is the length of the source in UTF-8. A page without a head or a body, as one with framesets, has empty
+    ones that are not among the children of its root.
     """
 
-    __slots__ = ("_by_id", "_by_tag", "_elements", "_find", "body", "head", "html_bytes", "root")
+    __slots__ = (
+        *("_by_tag", "_find", "_head_at", "_nodes", "attributes", "body_at", "conspicuous", "contents"),
+        *("ends", "html_bytes", "ids", "parents", "size", "tags", "texts"),
+    )
 
-    def __init__(
-        self,
-        root: Element,
-        elements: list[Element],
-        by_tag: dict[str, list[Element]],
-        find: Callable[[str], list[Node]],
-        html_bytes: int,
-    ) -> None:
-        self.root = root
-        self._elements, self._by_tag = elements, by_tag
-        self._by_id: dict[str, Element] | None = None
-        self._find = find
-        self.html_bytes = html_bytes
-        children = {child.tag: child for child in reversed(root.children) if isinstance(child, Element)}
-        self.head = children.get("head") or make_element("head", NO_ATTRIBUTES, root)
-        self.body = children.get("body") or make_element("body", NO_ATTRIBUTES, root)
+    def __init__(self, html_bytes: int, find: Callable[["Tree", str], list[int]]) -> None:
+        self.html_bytes, self._find = html_bytes, find
+        self.tags: list[str] = []
+        self.attributes: list[Mapping[str, str]] = []
+        self.texts: list[str] = []
+        self.parents: list[int] = []
+        self.ends: list[int] = []
+        self.contents: dict[int, tuple[int, int]] = {}
+        self.size = self.body_at = self._head_at = 0
+        self._by_tag: dict[str, list[int]] = {}
+        self.ids: dict[str, int] = {}
+        self.conspicuous = set[int]()
+        self._nodes: dict[int, Node] = {}
 
-    def tagged(self, tag: str) -> Sequence[Element]:
+    def add(self, tag: str, attributes: Mapping[str, str], parent: int) -> int:
+        """Append an element in which nothing is yet, and return its number."""
+        at = len(self.tags)
+        self.tags.append(tag)
+        self.attributes.append(attributes)
+        self.texts.append("")
+        self.parents.append(parent)
+        self.ends.append(at + 1)
+        return at
+
+    def complete(self, by_tag: dict[str, list[int]]) -> None:
+        """End the page, of which only what templates hold is not added yet; `by_tag` are the `INDEXED` ones."""
+        self._by_tag, self.size = by_tag, len(self.tags)
+        places = {self.tags[child]: child for child in reversed(self.children(0))}
+        self._head_at = places["head"] if "head" in places else self.add("head", NO_ATTRIBUTES, 0)
+        self.body_at = places["body"] if "body" in places else self.add("body", NO_ATTRIBUTES, 0)
+
+    # --- By numbers ---
+
+    def children(self, at: int) -> list[int]:
+        """Return the children of an element."""
+        return self._siblings(at + 1, self.ends[at])
+
+    def content(self, template: int) -> list[int]:
+        """Return what is directly in a template."""
+        return self._siblings(*self.contents.get(template, (0, 0)))
+
+    def _siblings(self, child: int, end: int) -> list[int]:
+        found, ends = list[int](), self.ends
+        while child < end:
+            found.append(child)
+            child = ends[child]
+        return found
+
+    def only(self, at: int) -> str | None:
+        """Return the text of an element that holds one text and nothing else, as most do; else None."""
+        return self.texts[at + 1] if self.ends[at] == at + 2 and not self.tags[at + 1] else None
+
+    def find(self, tag: str) -> Sequence[int]:
         """Return every element of this name in document order, without those inside of templates."""
         if tag not in INDEXED and tag not in self._by_tag:
-            self._by_tag[tag] = [one for one in self._elements if one.tag == tag]
+            self._by_tag[tag] = [at for at in range(self.size) if self.tags[at] == tag]
         return self._by_tag.get(tag) or ()
 
-    def with_id(self, name: str) -> Element | None:
+    def find_id(self, name: str) -> int | None:
         """Return the first element of this id, as a label or a description refers to it."""
-        if self._by_id is None:
-            self._by_id = {
-                one.attributes["id"]: one for one in reversed(self._elements) if "id" in one.attributes
-            }  # the first of several is written last
-        return self._by_id.get(name) if name else None
+        return self.ids.get(name) if name else None
+
+    # --- By nodes ---
+
+    def node(self, at: int) -> Node:
+        """Return the node of a number, each time the same."""
+        found = self._nodes.get(at)
+        if found is None:
+            tag = self.tags[at]
+            make = Element if tag and tag != "template" else Template if tag else Node
+            found = self._nodes[at] = make(self, at)
+        return found
+
+    @property
+    def root(self) -> Node:
+        """The `<html>`."""
+        return self.node(0)
+
+    @property
+    def head(self) -> Node:
+        """The `<head>`."""
+        return self.node(self._head_at)
+
+    @property
+    def body(self) -> Node:
+        """The `<body>`."""
+        return self.node(self.body_at)
+
+    def tagged(self, tag: str) -> Sequence[Node]:
+        """Return every element of this name in document order, without those inside of templates."""
+        return [self.node(at) for at in self.find(tag)] or ()
+
+    def with_id(self, name: str) -> Node | None:
+        """Return the first element of this id."""
+        at = self.find_id(name)
+        return None if at is None else self.node(at)
 
     def select(self, css: str) -> list[str]:
         """Return the paths of what a CSS selector matches in the body, in document order; a shadow root is no element.
@@ -222,8 +289,8 @@ class Tree:
         """
         if len(css) > MAX_SELECTOR_LENGTH:
             raise ValueError(f"A selector of {len(css)} characters; the longest one taken has {MAX_SELECTOR_LENGTH}.")
-        paths = NodePaths()
-        found = {path for node in self._find(css) if (path := paths.of(node)) is not None}
+        paths = NodePaths(self)
+        found = {path for node in self._find(self, css) if (path := paths.of(node)) is not None}
         return sorted((path for path in found if not path.endswith(SHADOW)), key=_position)
 
     def node_at(self, path: str) -> Node | None:
@@ -234,7 +301,7 @@ class Tree:
             number, mark, rest = step.partition(SHADOW)
             if node is None or rest or not number.isascii() or not number.isdecimal() or len(number) > 11:
                 return None
-            children = node.content if isinstance(node, Template) else node.children
+            children = node.content if isinstance(node, Template) and not node.children else node.children
             if str(int(number)) != number or int(number) >= len(children):
                 return None
             node = children[int(number)]
@@ -244,36 +311,18 @@ class Tree:
 
     def walk(self) -> Iterator[Node]:
         """Yield every node of the body in document order."""
-        waiting: list[Node] = [self.body]
-        while waiting:
-            node = waiting.pop()
-            yield node
-            waiting.extend(reversed(node.children))
+        return map(self.node, range(self.body_at, self.ends[self.body_at]))
 
     def unlink(self) -> None:
-        """Free all nodes at once. Else they wait for Python's garbage collector, for each knows its parent.
-
-        In document order, which is that of memory: in any other, a long page waits for memory again and again.
-        """
-        self._by_tag.clear()
-        self._by_id = None
-        for element in self._elements:
-            element.children = ()
-        self._elements.clear()
-        self.root.children = self.head.children = self.body.children = ()
+        """Free all nodes at once. Else they wait for Python's garbage collector, for each knows its tree."""
+        for node in self._nodes.values():
+            node.children, node.parent = (), None
+        self._nodes.clear()
 
 
-def make_element(tag: str, attributes: Mapping[str, str], parent: Node | None) -> Element:
-    """Return an element that has no children yet."""
-    element = Template() if tag == "template" else Element()
-    element.tag, element.attributes, element.children = tag, attributes, ()
-    element.parent = parent
-    return element
-
-
-def _position(path: str | None) -> list[int]:
-    """Return what sorts paths in document order. What is in no body is in the head, before all others."""
-    return [int(step) for step in path.replace(SHADOW, "/-1").split("/")] if path is not None else []
+def _position(path: str) -> list[int]:
+    """Return what sorts paths in document order."""
+    return [int(step) for step in path.replace(SHADOW, "/-1").split("/")]
 
 
 def _shadow_of(host: Node) -> Template | None:
@@ -282,14 +331,18 @@ def _shadow_of(host: Node) -> Template | None:
 
 def read_title(tree: Tree) -> str:
     """Return the first title that says something, as it stands in the page, or "". A drawing's is not it."""
-    for title in tree.tagged("title"):
-        text = "".join(piece.text for piece in title.children)
-        above: Node | None = title.parent
-        while above is not None and above.tag != "svg":
-            above = above.parent
-        if text and above is None:
+    for title in tree.find("title"):
+        text, above = written_in(tree, title), tree.parents[title]
+        while above >= 0 and tree.tags[above] != "svg":
+            above = tree.parents[above]
+        if text and above < 0:
             return text
     return ""
+
+
+def written_in(tree: Tree, at: int) -> str:
+    """Return the text that stands directly in an element, as it is: a title, a script, an annotation."""
+    return "".join([tree.texts[child] for child in tree.children(at)])
 
 
 # --- What is seen of a page (SOM 1.0, section 6) ---
@@ -387,14 +440,15 @@ class Visibility:
     `hidden` holds every `tag`, `.class`, `#id`, `tag.class` and `tag#id` that its sheets hide, and no rule shows again.
     """
 
-    __slots__ = ("_styles", "hidden")
+    __slots__ = ("_styles", "hidden", "tree")
 
     def __init__(self, tree: Tree) -> None:
+        self.tree = tree
         hidden, shown = set[tuple[str, str]](), set[str]()
         sheets = [
-            "".join(child.text for child in style.children)
-            for style in tree.tagged("style")
-            if style.attributes.get("media", "").strip().lower() in ("", "all", "screen")
+            written_in(tree, style)
+            for style in tree.find("style")
+            if tree.attributes[style].get("media", "").strip().lower() in ("", "all", "screen")
         ]
         for sheet in sheets if any(map(_MAY_MATTER.search, sheets)) else ():
             named = _read_short_sheet(sheet) if len(sheet) <= _MAX_CACHED else _read_sheet(sheet)
@@ -405,9 +459,9 @@ class Visibility:
         )
         self._styles: dict[str, bool] = {}
 
-    def hides(self, element: Node) -> bool:
+    def hides(self, at: int) -> bool:
         """Tell whether nothing of an element is to be seen."""
-        tag, attributes = element.tag, element.attributes
+        tag, attributes = self.tree.tags[at], self.tree.attributes[at]
         if tag in STRIPPED:
             return True
         if not attributes and not self.hidden:
@@ -417,13 +471,13 @@ class Visibility:
             if not (attributes.get("aria-label") or attributes.get("aria-labelledby")):
                 if tag == "img" and (attributes.get("alt") == "" or "presentation" in roles or "none" in roles):
                     return True
-                if tag == "svg" and not ("img" in roles and (attributes.get("title") or title_of(element))):
+                if tag == "svg" and not ("img" in roles and (attributes.get("title") or title_of(self.tree, at))):
                     return True
-        return self.withdraws(element)
+        return self.withdraws(tag, attributes)
 
-    def withdraws(self, element: Node) -> bool:
+    def withdraws(self, tag: str, attributes: Mapping[str, str]) -> bool:
         """Tell whether the page itself hides an element: an attribute of it, its style, or a rule."""
-        attributes, hidden = element.attributes, self.hidden
+        hidden = self.hidden
         if not _HIDING_ATTRIBUTES.isdisjoint(attributes):
             if "hidden" in attributes or attributes.get("aria-hidden", "").strip().lower() == "true":
                 return True
@@ -435,7 +489,6 @@ class Visibility:
                     return True
         if not hidden:
             return False
-        tag = element.tag
         if tag in hidden:
             return True
         names = attributes.get("class")
@@ -445,46 +498,49 @@ class Visibility:
         return bool(name) and (f"#{name}" in hidden or f"{tag}#{name}" in hidden)
 
 
-def title_of(drawing: Node) -> str:
+def title_of(tree: Tree, drawing: int) -> str:
     """Return what the `<title>` of an `<svg>` says."""
-    titles = (child for child in drawing.children if child.tag == "title")
-    return " ".join("".join(piece.text for title in titles for piece in title.children).split())
+    titles = (child for child in tree.children(drawing) if tree.tags[child] == "title")
+    return " ".join("".join(written_in(tree, title) for title in titles).split())
 
 
 def text_of(
-    node: Node,
-    visibility: Visibility,
-    without: Node | None = None,
-    max_nodes: int | None = None,
-    *,
-    images: bool = False,
+    visibility: Visibility, node: int, without: int = -1, max_nodes: int | None = None, *, images: bool = False
 ) -> str:
     """Return the visible text below a node, whitespace collapsed (4.6), blocks parted by a space.
 
     `without` is a node to pass over; after `max_nodes` nodes the rest is left out. `images` say what they show.
     """
-    if node.only is not None:
-        return " ".join(node.only.split())
+    tree = visibility.tree
+    tags, texts, ends = tree.tags, tree.texts, tree.ends
+    if (only := tree.only(node)) is not None:
+        return " ".join(only.split())
     pieces: list[str] = []
-    waiting: list[Node | None] = list(reversed(node.children))
-    left = -1 if max_nodes is None else max_nodes
-    while waiting and left:
+    blocks: list[int] = []  # where those end that text is in
+    left = len(tags) * 2 if max_nodes is None else max_nodes
+    at, end = node + 1, ends[node]
+    while left > 0:
         left -= 1
-        found = waiting.pop()
-        if found is None:
+        if blocks and at >= blocks[-1]:
+            blocks.pop()
             pieces.append(" ")
-        elif not found.tag:
-            pieces.append(found.text)
-        elif found is not without and not visibility.hides(found):
-            if images and found.tag == "img":
-                pieces.append(f" {found.attributes.get('alt', '')} ")
-            if found.tag not in INLINE or found.tag == "br":
+        elif at >= end:
+            break
+        elif not (tag := tags[at]):
+            pieces.append(texts[at])
+            at += 1
+        elif at == without or visibility.hides(at):
+            at = ends[at]
+        else:
+            if images and tag == "img":
+                pieces.append(f" {tree.attributes[at].get('alt', '')} ")
+            if tag not in INLINE or tag == "br":
                 pieces.append(" ")
-                waiting.append(None)
-            if found.only is not None:
-                pieces.append(found.only)
-            else:
-                waiting.extend(reversed(found.children))
+                blocks.append(ends[at])
+            if ends[at] == at + 2 and not tags[at + 1]:
+                pieces.append(texts[at + 1])
+                at += 1
+            at += 1
     return " ".join("".join(pieces).split())
 
 
@@ -496,55 +552,55 @@ _MAX_WRAPPERS: Final = 3
 _MAX_FORMULA_NODES: Final = 500
 
 
-def formula_of(math: Node) -> str:
+def formula_of(tree: Tree, math: int) -> str:
     """Return what a formula says in words or in TeX: its `alttext`, or its annotation in TeX (MathML Core, 2.1)."""
-    said = math.attributes.get("alttext", "")
-    waiting = list(reversed(math.children)) if not said.strip() else []
-    for _ in range(_MAX_FORMULA_NODES):
-        if not waiting:
-            break
-        node = waiting.pop()
-        if node.tag == "annotation" and "tex" in node.attributes.get("encoding", "").lower():
-            said = "".join(child.text for child in node.children)
-            break
-        waiting.extend(reversed(node.children))
+    said = tree.attributes[math].get("alttext", "")
+    if not said.strip():
+        for at in range(math + 1, min(tree.ends[math], math + 1 + _MAX_FORMULA_NODES)):
+            if tree.tags[at] == "annotation" and "tex" in tree.attributes[at].get("encoding", "").lower():
+                said = written_in(tree, at)
+                break
     return " ".join(said.split())
 
 
-def read_formulas(tree: Tree, visibility: Visibility) -> Mapping[Node, str]:
+def read_formulas(visibility: Visibility) -> Mapping[int, str]:
     """Return for each picture of a formula that says nothing itself, what the formula says.
 
     Encyclopedias hide the `<math>` beside its picture, and the picture from assistive technology.
     """
-    found: dict[Node, str] = {}
-    places: dict[Node, int] = {}  # of siblings, so that a long row of formulas is counted once
-    for math in tree.tagged("math"):
-        node: Node | None = math
-        hidden: Node | None = None
+    tree = visibility.tree
+    tags, attributes = tree.tags, tree.attributes
+    found: dict[int, str] = {}
+    beside_of: dict[int, list[int]] = {}  # children of what formulas are in, so that a long row of them is read once
+    places: dict[int, int] = {}
+    for math in tree.find("math"):
+        node, hidden = math, -1
         for _ in range(_MAX_WRAPPERS):
-            if node is None or node.tag == "body":
+            if node < 0 or tags[node] == "body":
                 break
-            if visibility.withdraws(node):
+            if visibility.withdraws(tags[node], attributes[node]):
                 hidden = node
-            node = node.parent
-        if hidden is None or hidden.parent is None:
+            node = tree.parents[node]
+        parent = tree.parents[hidden] if hidden >= 0 else -1
+        if parent < 0:
             continue
-        siblings = hidden.parent.children
-        if hidden not in places:
-            places.update(zip(siblings, count(), strict=False))
-        place = places[hidden]
+        if parent not in beside_of:
+            beside_of[parent] = tree.children(parent)
+            places.update(zip(beside_of[parent], count(), strict=False))
+        siblings, place = beside_of[parent], places[hidden]
         for beside in (siblings[place + 1 : place + 3], siblings[max(place - 2, 0) : place][::-1]):
-            picture = next((one for one in beside if one.tag or one.text.strip()), None)
-            while picture is not None and picture.tag not in _PICTURES and len(picture.children) == 1:
-                picture = None if visibility.withdraws(picture) else picture.children[0]
-            if picture is None or picture.tag not in _PICTURES:
+            picture = next((one for one in beside if tags[one] or tree.texts[one].strip()), -1)
+            while picture >= 0 and tags[picture] not in _PICTURES and len(inner := tree.children(picture)) == 1:
+                picture = -1 if visibility.withdraws(tags[picture], attributes[picture]) else inner[0]
+            if picture < 0 or tags[picture] not in _PICTURES:
                 continue
-            alternative = " ".join(picture.attributes.get("alt", "").split())
-            seen = {name: value for name, value in picture.attributes.items() if name != "aria-hidden"}
-            if visibility.withdraws(make_element(picture.tag, seen, picture.parent)):
+            given = attributes[picture]
+            alternative = " ".join(given.get("alt", "").split())
+            seen = {name: value for name, value in given.items() if name != "aria-hidden"}
+            if visibility.withdraws(tags[picture], seen):
                 continue
             if visibility.hides(picture) or not alternative:
-                said = alternative or formula_of(math) or text_of(math, visibility, max_nodes=_MAX_FORMULA_NODES)
+                said = alternative or formula_of(tree, math) or text_of(visibility, math, max_nodes=_MAX_FORMULA_NODES)
                 if said:
                     found[picture] = said
             break

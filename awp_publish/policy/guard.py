@@ -245,9 +245,10 @@ class Guards:
     receipted: frozenset[str] = frozenset()
     credentials: frozenset[RouteCredential] = frozenset()
 
-    def identify(self, *, required: bool = False) -> AuthenticationGate:
+    def identify(self, *, required: bool = False, scopes: tuple[str, ...] = ()) -> AuthenticationGate:
         """The gate that tells who makes a request, for what is no call of an action."""
-        return AuthenticationGate(self.authenticators, required, (), self.realm, self.metadata_url, store=self.store)
+        known = self.authenticators, required, scopes, self.realm, self.metadata_url
+        return AuthenticationGate(*known, store=self.store)
 
     async def certify(self, call: Call) -> RawHeaders:
         """Remember a success on which others build, and return the header that proves it."""

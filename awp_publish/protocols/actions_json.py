@@ -11,11 +11,11 @@ which workflows replaced, handlers' source files, and context that would grant a
 import itertools
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
-from awp_publish.model import Action, Catalog, JsonObject, Locator, Page, Place, Projection, Value
-from awp_publish.protocols.members import extension_members, present
+from awp_publish.model import Action, Catalog, JsonObject, Locator, Page, Place, Projection
+from awp_publish.protocols.members import SITE_ACTION as SITE_ACTION, extension_members, present
 from awp_publish.protocols.protocol import Document, Protocol, to_json
 from awp_publish.protocols.schema_reading import answer_schema, options, resolved
 
@@ -28,8 +28,6 @@ HANDLER: Final = "agents.invoke"
 
 SITE_TOOL: Final = "actions.site"
 """The one tool through which an agent without a browser uses the map: what it lists, calls and reads."""
-SITE_ACTION: Final = "actions_site"
-"""The same under an id of ours, for doors whose names have no dots."""
 SITE_INPUTS: Final[JsonObject] = {
     "type": "object",
     "properties": {
@@ -73,6 +71,90 @@ def render(catalog: Catalog) -> dict[str, object]:
         for name, one in site.imports.items()
     ]
     composition = {"default_conflict_policy": "prefer_local", "namespace_required": True} if imports else None
+    parts: dict[str, list[dict[str, object]]] = {}
+
+    def add(kind: str, part: Mapping[str, object]) -> None:
+        parts.setdefault(kind, []).append(present(part))
+
+    for page in pages:
+        scope = _scope(catalog, page)
+        if page.guide or page.actions:
+            context = {
+                "id": page.id,
+                "title": page.title,
+                "body": page.guide or page.description,
+                "load_when": scope,
+                "available_tools": list(page.actions) or None,
+                "next_states": [_named(page, name) for name in page.states] or None,
+            }
+            add("context", context)
+        for name, state in page.states.items():
+            diagnostics: dict[str, object] = {}
+            for place in [state.where] if isinstance(state.where, (str, Locator)) else state.where:
+                called = _called(page, place) or name
+                numbered = (f"{called}_{number}" if number else called for number in itertools.count())
+                diagnostics[next(one for one in numbered if one not in diagnostics)] = _target(catalog, page, place)
+            described = {
+                "name": _named(page, name),
+                "description": state.description,
+                "diagnostics": [{"name": called, "target": target} for called, target in diagnostics.items()],
+                "observables": [_named(page, projection) for projection in state.shows] or None,
+            }
+            add("states", described)
+        for name, transition in page.transitions.items():
+            end = _named(page, transition.end)
+            step = {
+                "name": _named(page, name),
+                "from": _named(page, transition.start),
+                "to": end,
+                "tool": transition.action,
+                "signal": None if transition.signal is None else _named(page, transition.signal),
+                "method": "tool_call" if transition.action else "signal" if transition.signal else "navigation",
+                "rate_limit_ms": transition.every_ms,
+                "preconditions": list(transition.preconditions) or None,
+                "reveals": [_named(page, shown) for shown in page.states[transition.end].shows] or None,
+                "convergence": {"complete_when": end, "max_attempts": 1} if transition.action else None,
+                "do_not_use": list(transition.do_not_use) or None,
+            }
+            add("transitions", step)
+        for name, signal in page.signals.items():
+            event = {
+                "name": _named(page, name),
+                "description": signal.description,
+                "direction": "html_to_agent",
+                "event": signal.event,
+                "ingestion": "enabled" if signal.enabled else "disabled_by_default",
+                "target": None if signal.at is None else {"selector": _locator(page, signal.at).css, **scope},
+                "payload": signal.payload,
+            }
+            add("signals", event)
+        for name, attachment in page.attachments.items():
+            affordance = {"label": attachment.label, "placement": attachment.placement, "max_instances": 1}
+            attached = {
+                "id": _named(page, name),
+                "kind": attachment.kind,
+                "description": attachment.description,
+                "target": {"selector": _locator(page, attachment.at).css, **scope},
+                "affordance": affordance | ({"opens": {"tool": attachment.opens}} if attachment.opens else {}),
+                "lifecycle": {
+                    "install": "when_target_matches",
+                    "remove": "when_context_mismatch",
+                    "reattach": "on_url_or_dom_change",
+                },
+            }
+            add("attachments", attached)
+        for name, check in page.checks.items():
+            seen = [{"target": {"selector": _locator(page, place).css}, "visible": True} for place in check.visible]
+            held = {
+                "id": _named(page, name),
+                "description": check.description,
+                "severity": check.severity,
+                "assertions": seen,
+                "on_fail": {"store_evidence": ["url", "dom_snapshot"], "contingency": "handoff_to_user"},
+            }
+            add("checks", held)
+        for name, projection in page.projections.items():
+            add("state_projections", _projection(catalog, page, name, projection))
     members = {
         "protocol": "actions.json",
         "version": VERSION,
@@ -85,16 +167,11 @@ def render(catalog: Catalog) -> dict[str, object]:
         },
         "imports": imports,
         "composition": composition,
-        "context": [_context(catalog, page) for page in pages if page.guide or page.actions],
-        "states": [state for page in pages for state in _states(catalog, page)],
-        "transitions": [transition for page in pages for transition in _transitions(page)],
+        "context": parts.get("context"),
+        "states": parts.get("states"),
+        "transitions": parts.get("transitions"),
         "tools": [_tool(catalog, action, pages) for action in catalog.actions if action.id != SITE_ACTION],
-        "signals": [signal for page in pages for signal in _signals(catalog, page)],
-        "attachments": [attachment for page in pages for attachment in _attachments(catalog, page)],
-        "checks": [check for page in pages for check in _checks(page)],
-        "state_projections": [
-            _projection(catalog, page, name, one) for page in pages for name, one in page.projections.items()
-        ],
+        **{kind: parts.get(kind) for kind in ("signals", "attachments", "checks", "state_projections")},
         "provenance": {
             "created_by": f"awp-publish {__version__}",
             "source": "declarations of the site",
@@ -148,40 +225,6 @@ def _named(page: Page, name: str) -> str:
     return f"{page.id}.{name}"
 
 
-# --- The parts of a page ---
-
-
-def _context(catalog: Catalog, page: Page) -> dict[str, object]:
-    return present(
-        {
-            "id": page.id,
-            "title": page.title,
-            "body": page.guide or page.description,
-            "load_when": _scope(catalog, page),
-            "available_tools": list(page.actions) or None,
-            "next_states": [_named(page, name) for name in page.states] or None,
-        }
-    )
-
-
-def _states(catalog: Catalog, page: Page) -> Iterator[dict[str, object]]:
-    for name, state in page.states.items():
-        diagnostics: dict[str, object] = {}
-        for place in [state.where] if isinstance(state.where, (str, Locator)) else state.where:
-            called = _called(page, place) or name
-            numbered = (f"{called}_{number}" if number else called for number in itertools.count())
-            diagnostics[next(one for one in numbered if one not in diagnostics)] = _target(catalog, page, place)
-        shown = [_named(page, projection) for projection in state.shows] or None
-        yield present(
-            {
-                "name": _named(page, name),
-                "description": state.description,
-                "diagnostics": [{"name": called, "target": target} for called, target in diagnostics.items()],
-                "observables": shown,
-            }
-        )
-
-
 def _called(page: Page, place: Place) -> str | None:
     """Return the name of a diagnostic: that of the locator, "message" for a text, else the class, id or tag."""
     if isinstance(place, str) and place in page.locators:
@@ -194,89 +237,23 @@ def _called(page: Page, place: Place) -> str | None:
     return names[-1] if names else None
 
 
-def _transitions(page: Page) -> Iterator[dict[str, object]]:
-    for name, transition in page.transitions.items():
-        end = _named(page, transition.end)
-        reveals = [_named(page, shown) for shown in page.states[transition.end].shows]
-        yield present(
-            {
-                "name": _named(page, name),
-                "from": _named(page, transition.start),
-                "to": end,
-                "tool": transition.action,
-                "signal": None if transition.signal is None else _named(page, transition.signal),
-                "method": "tool_call" if transition.action else "signal" if transition.signal else "navigation",
-                "rate_limit_ms": transition.every_ms,
-                "preconditions": list(transition.preconditions) or None,
-                "reveals": reveals or None,
-                "convergence": {"complete_when": end, "max_attempts": 1} if transition.action else None,
-                "do_not_use": list(transition.do_not_use) or None,
-            }
-        )
-
-
-def _signals(catalog: Catalog, page: Page) -> Iterator[dict[str, object]]:
-    for name, signal in page.signals.items():
-        at = None
-        if signal.at is not None:
-            at = {"selector": _locator(page, signal.at).css, **_scope(catalog, page)}
-        yield present(
-            {
-                "name": _named(page, name),
-                "description": signal.description,
-                "direction": "html_to_agent",
-                "event": signal.event,
-                "ingestion": "enabled" if signal.enabled else "disabled_by_default",
-                "target": at,
-                "payload": signal.payload,
-            }
-        )
-
-
-def _attachments(catalog: Catalog, page: Page) -> Iterator[dict[str, object]]:
-    for name, attachment in page.attachments.items():
-        affordance = {"label": attachment.label, "placement": attachment.placement, "max_instances": 1}
-        yield present(
-            {
-                "id": _named(page, name),
-                "kind": attachment.kind,
-                "description": attachment.description,
-                "target": {"selector": _locator(page, attachment.at).css, **_scope(catalog, page)},
-                "affordance": affordance | ({"opens": {"tool": attachment.opens}} if attachment.opens else {}),
-                "lifecycle": {
-                    "install": "when_target_matches",
-                    "remove": "when_context_mismatch",
-                    "reattach": "on_url_or_dom_change",
-                },
-            }
-        )
-
-
-def _checks(page: Page) -> Iterator[dict[str, object]]:
-    for name, check in page.checks.items():
-        yield {
-            "id": _named(page, name),
-            "description": check.description,
-            "severity": check.severity,
-            "assertions": [
-                {"target": {"selector": _locator(page, place).css}, "visible": True} for place in check.visible
-            ],
-            "on_fail": {"store_evidence": ["url", "dom_snapshot"], "contingency": "handoff_to_user"},
-        }
-
-
 def _projection(catalog: Catalog, page: Page, name: str, projection: Projection) -> dict[str, object]:
-    extract = [
-        present(
-            {
-                "id": record_id,
-                "selector": record.css,
-                "many": record.many,
-                "fields": {field: _field(value) for field, value in record.fields.items()} or None,
+    extract = []
+    for record_id, record in projection.records.items():
+        fields: dict[str, object] = {}
+        for field, value in record.fields.items():
+            is_text = value.attribute is None and value.property is None
+            described = {
+                "selector": value.css,
+                "attribute": value.attribute,
+                "property": "innerText" if is_text else value.property,
+                "trim": True if is_text else None,
+                "required": True if value.required else None,
+                "many": True if value.many else None,
             }
-        )
-        for record_id, record in projection.records.items()
-    ]
+            fields[field] = present(described)
+        row = {"id": record_id, "selector": record.css, "many": record.many, "fields": fields or None}
+        extract.append(present(row))
     snapshot = {
         "version": 1,
         "source": "dom",
@@ -298,30 +275,14 @@ def _projection(catalog: Catalog, page: Page, name: str, projection: Projection)
     scope = _scope(catalog, page)
     if "url_matches" not in scope:  # a projection knows patterns only; a query may follow the address
         scope = {"url_matches": f"{catalog.absolute(page.path)}*"}
-    return present(
-        {
-            "name": _named(page, name),
-            "description": projection.description,
-            "scope": scope,
-            "snapshot": present(snapshot),
-            "summaries": summaries or None,
-            "postconditions": postconditions or None,
-        }
-    )
-
-
-def _field(value: Value) -> dict[str, object]:
-    is_text = value.attribute is None and value.property is None
-    return present(
-        {
-            "selector": value.css,
-            "attribute": value.attribute,
-            "property": "innerText" if is_text else value.property,
-            "trim": True if is_text else None,
-            "required": True if value.required else None,
-            "many": True if value.many else None,
-        }
-    )
+    return {
+        "name": _named(page, name),
+        "description": projection.description,
+        "scope": scope,
+        "snapshot": present(snapshot),
+        "summaries": summaries or None,
+        "postconditions": postconditions or None,
+    }
 
 
 def _slot(expression: str) -> str:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from awp_publish.model import Authentication, Catalog, JsonObject, Paths
+from awp_publish.model import Catalog, JsonObject, Paths
 from awp_publish.protocols.members import (
     absolute_if,
     extension_members,
@@ -247,32 +247,29 @@ def _security_schemes(catalog: Catalog) -> dict[str, object]:
     if "api_key" in kinds and declared.api_key_header is not None:
         schemes["api_key"] = {"apiKeySecurityScheme": {"location": "header", "name": declared.api_key_header}}
     if kinds & {"oauth2", "oauth"}:
-        schemes["oauth2"] = _oauth2(catalog, declared)
+        # The one flow that the declared endpoints make; without a token endpoint, tokens of the authorization server.
+        metadata = None
+        for issuer in declared.authorization_servers[:1]:
+            parts = urlsplit(issuer)  # RFC 8414 section 3.1: the well-known part stands between host and path
+            metadata = f"{parts.scheme}://{parts.netloc}/.well-known/oauth-authorization-server{parts.path.rstrip('/')}"
+        token, authorize = (absolute_if(catalog, declared.endpoints.get(name)) for name in ("token", "authorize"))
+        if token is None:
+            described = {"description": f"Tokens of {metadata}."} if metadata else {}
+            schemes["oauth2"] = {"httpAuthSecurityScheme": {**described, "scheme": "Bearer"}}
+        else:
+            scopes = {scope: scope for action in catalog.actions for scope in action.scopes}
+            refresh = absolute_if(catalog, declared.refresh_endpoint)
+            flow = present({"tokenUrl": token, "refreshUrl": refresh, "scopes": scopes})
+            flows: dict[str, object] = {"clientCredentials": flow}
+            if authorize is not None:
+                flows = {"authorizationCode": {"authorizationUrl": authorize, **flow}}
+            schemes["oauth2"] = {"oauth2SecurityScheme": present({"flows": flows, "oauth2MetadataUrl": metadata})}
     if "session" in kinds and declared.session_cookie is not None:
         begun = sign_in_of(catalog)
         told = {"description": f"Begin a session with {begun}, which sets this cookie."} if begun else {}
         cookie = {**told, "location": "cookie", "name": declared.session_cookie}
         schemes["session"] = {"apiKeySecurityScheme": cookie}
     return schemes
-
-
-def _oauth2(catalog: Catalog, declared: Authentication) -> dict[str, object]:
-    """The one flow that the declared endpoints make; without a token endpoint, tokens of the authorization server."""
-    metadata = None
-    for issuer in declared.authorization_servers[:1]:
-        parts = urlsplit(issuer)  # RFC 8414 section 3.1: the well-known part stands between host and path
-        metadata = f"{parts.scheme}://{parts.netloc}/.well-known/oauth-authorization-server{parts.path.rstrip('/')}"
-    token, authorize = (absolute_if(catalog, declared.endpoints.get(name)) for name in ("token", "authorize"))
-    if token is None:
-        described = {"description": f"Tokens of {metadata}."} if metadata else {}
-        return {"httpAuthSecurityScheme": {**described, "scheme": "Bearer"}}
-    scopes = {scope: scope for action in catalog.actions for scope in action.scopes}
-    refresh = absolute_if(catalog, declared.refresh_endpoint)
-    flow = present({"tokenUrl": token, "refreshUrl": refresh, "scopes": scopes})
-    flows: dict[str, object] = {"clientCredentials": flow}
-    if authorize is not None:
-        flows = {"authorizationCode": {"authorizationUrl": authorize, **flow}}
-    return {"oauth2SecurityScheme": present({"flows": flows, "oauth2MetadataUrl": metadata})}
 
 
 PROTOCOL = Protocol(

@@ -15,6 +15,7 @@ from awp_publish import problems
 from awp_publish.model import Action, Catalog, JsonObject
 from awp_publish.protocols import agent_card, awas, woa
 from awp_publish.protocols.members import (
+    AGENT_JSON_PATH,
     credentials_of,
     extended,
     located,
@@ -39,7 +40,7 @@ from awp_publish.protocols.schema_reading import (
 )
 
 NAME: Final = "agent_json"
-PATH: Final = "/agent.json"
+PATH: Final = AGENT_JSON_PATH
 MEDIA_TYPE: Final = "application/json"
 VERSION: Final = "0.2"
 
@@ -162,13 +163,23 @@ def _protocols(catalog: Catalog) -> dict[str, object]:
 
 
 _TYPES: Final = {"oauth": "oauth2", "api_key": "api_key", "bearer": "bearer"}
-"""How section 7 calls the kinds of authentication, in the order in which one of several is named."""
+"""Section 7's names of the kinds of authentication, in the order in which one of several is named."""
 
 
 def _action(catalog: Catalog, action: Action, entities: "Entities") -> dict[str, object]:
     """Section 9, in the order of its table."""
     method, path = catalog.endpoint_of(action)
-    inputs = _inputs(catalog, action, entities)
+    names, inputs = entities.learn(action.inputs), dict[str, object]()
+    for field in request_fields(catalog, action):
+        facts = resolved(field.schema, action.inputs)
+        values = options(facts, action.inputs)
+        kind = "enum" if values else spelled(field.schema, action.inputs, names)
+        entry: dict[str, object] = {"type": kind, "required": field.required}
+        told = {"default": facts.get("default"), "options": values or None, "description": facts.get("description")}
+        entry |= present(told)
+        if not _LIMITING.isdisjoint(facts):
+            entry |= {word: whole(facts[word]) for word in LIMITS if isinstance(facts.get(word), (str, int, float))}
+        inputs[field.name] = entry | dict(field.marks)
     outputs: Mapping[str, str] = {}
     if answer := answer_schema(action):
         names, facts = entities.learn(answer), resolved(answer, answer)
@@ -213,26 +224,6 @@ def _action(catalog: Catalog, action: Action, entities: "Entities") -> dict[str,
         }
     )
     return extended(described, action.extensions, NAME)
-
-
-def _inputs(catalog: Catalog, action: Action, entities: "Entities") -> dict[str, object]:
-    names, described = entities.learn(action.inputs), dict[str, object]()
-    for field in request_fields(catalog, action):
-        facts = resolved(field.schema, action.inputs)
-        values = options(facts, action.inputs)
-        kind = "enum" if values else spelled(field.schema, action.inputs, names)
-        entry: dict[str, object] = {"type": kind, "required": field.required}
-        told = (
-            ("default", facts.get("default")),
-            ("options", values or None),
-            ("description", facts.get("description")),
-        )
-        entry.update([one for one in told if one[1] is not None])
-        if not _LIMITING.isdisjoint(facts):
-            entry |= {word: whole(facts[word]) for word in LIMITS if isinstance(facts.get(word), (str, int, float))}
-        entry.update(field.marks)
-        described[field.name] = entry
-    return described
 
 
 # --- agent.json's notation of types (section 8), and the entities that the models of JSON Schemas become ---

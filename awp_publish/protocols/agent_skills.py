@@ -8,7 +8,6 @@ files stand beside it, where its relative links lead. Programs of the RFC's firs
 import hashlib
 import mimetypes
 from collections.abc import Iterator
-from functools import partial
 from typing import Final
 
 import orjson
@@ -28,19 +27,14 @@ MANIFEST: Final = "SKILL.md"
 _RUN_BY_BROWSERS: Final = ("application/javascript", "application/xhtml+xml", "image/svg+xml", "application/xml")
 
 
-def has_actions(catalog: Catalog) -> bool:
-    """Return True for a site on which something can be done."""
-    return bool(catalog.actions)
-
-
 def has_skills(catalog: Catalog) -> bool:
     """Return True for a site that has a skill, its own or a declared one."""
-    return has_actions(catalog) or bool(catalog.skills)
+    return bool(catalog.actions or catalog.skills)
 
 
 def has_own_skill(catalog: Catalog) -> bool:
     """Return True where a skill is made of what is declared: there are actions, and no declared skill of its name."""
-    return has_actions(catalog) and all(skill.name != skill_name(catalog) for skill in catalog.skills)
+    return bool(catalog.actions) and all(skill.name != skill_name(catalog) for skill in catalog.skills)
 
 
 def skills_of(catalog: Catalog) -> tuple[Skill, ...]:
@@ -81,14 +75,15 @@ def media_type_of(path: str) -> str:
     return "text/plain; charset=utf-8" if kind.startswith("text/") or kind in _RUN_BY_BROWSERS else kind
 
 
-def _give(body: bytes, _catalog: Catalog) -> bytes:
-    return body
-
-
-def _declared_files(catalog: Catalog) -> Iterator[Document]:
+def declared_files(catalog: Catalog) -> Iterator[Document]:
+    """Yield the files of the declared skills."""
     for skill in catalog.skills:
         for path, body in skill.files.items():
-            yield Document(f"{SKILLS}/{skill.name}/{path}", media_type_of(path), partial(_give, body))
+
+            def give(_catalog: Catalog, body: bytes = body) -> bytes:
+                return body
+
+            yield Document(f"{SKILLS}/{skill.name}/{path}", media_type_of(path), give)
 
 
 def render_skill(catalog: Catalog) -> bytes:
@@ -138,5 +133,5 @@ PROTOCOL = Protocol(
             door="woa",
         ),
     ),
-    further=_declared_files,
+    further=declared_files,
 )

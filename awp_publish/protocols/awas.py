@@ -23,9 +23,9 @@ from typing import Final
 import orjson
 
 from awp_publish.model import Action, Catalog, JsonObject, RateLimit, utc_text
-from awp_publish.protocols.actions_json import SITE_ACTION
 from awp_publish.protocols.members import (
     SCHEMAS,
+    SITE_ACTION,
     absolute_if,
     are_schemas_published,
     credentials_of,
@@ -73,6 +73,9 @@ METHODS: Final = {
 
 NO_METHOD: Final = "none"
 
+FLOW_MEMBERS: Final = (("token", "tokenUrl"), ("authorize", "authorizationUrl"), ("refresh", "refreshUrl"))
+"""Names of endpoints, and what they are called in OAuth flows of OpenAPI."""
+
 RATE_WINDOWS: Final = {60: "requests_per_minute", 3600: "requests_per_hour"}
 """Seconds of a window to the member of 1.1 `rate_limits` that says so."""
 
@@ -119,7 +122,6 @@ def is_published(catalog: Catalog) -> bool:
 def render(catalog: Catalog) -> dict[str, object]:
     """Return the manifest: 1.1's members in the order of its schema, 1.0's beside those that mean the same."""
     site, limit = catalog.site, catalog.site.rate_limit
-    # What calls the others by the map of the site's pages says nothing to a reader of this manifest.
     actions = [action for action in catalog.actions if action.id != SITE_ACTION]
     updated = site.updated and (site.updated if site.updated.tzinfo else site.updated.replace(tzinfo=UTC))
     level = _site_level(catalog, actions)
@@ -136,8 +138,15 @@ def render(catalog: Catalog) -> dict[str, object]:
     if site.authentication is not None or any(required) or schemes:
         authentication["optional_for"] = [action.id for action in actions if not action.auth_required]
     if site.authentication is not None or schemes:
+        endpoints: dict[str, str] = {}  # those of the routes' OAuth flows, the first of each kind, below the site's own
+        for scheme in schemes.values():
+            flows = scheme.get("flows")
+            for flow in flows.values() if isinstance(flows, Mapping) else ():
+                for name, member in FLOW_MEMBERS:
+                    if isinstance(address := flow.get(member), str) and address:
+                        endpoints.setdefault(name, address)
         given = site.authentication.endpoints if site.authentication is not None else {}
-        endpoints = _endpoints_of(schemes) | {name: located(catalog, address) for name, address in given.items()}
+        endpoints |= {name: located(catalog, address) for name, address in given.items()}
         authentication |= _methods(catalog) | present({"endpoints": endpoints or None})
         authentication |= present({"x-credentials": credentials_of(catalog), "x-security-schemes": schemes or None})
     # The doors go by the origin of a browser's call, and ask for no token.
@@ -210,18 +219,6 @@ def _rate_limit(limit: RateLimit | None) -> dict[str, object] | None:
     if limit is None:
         return None
     return present({"requests": limit.requests, "window": limit.window, "scope": limit.scope})
-
-
-def _endpoints_of(schemes: Mapping[str, JsonObject]) -> dict[str, str]:
-    """Return the addresses of the routes' OAuth flows, the first of each kind."""
-    found: dict[str, str] = {}
-    for scheme in schemes.values():
-        flows = scheme.get("flows")
-        for flow in flows.values() if isinstance(flows, Mapping) else ():
-            for name, member in (("token", "tokenUrl"), ("authorize", "authorizationUrl"), ("refresh", "refreshUrl")):
-                if isinstance(address := flow.get(member), str) and address:
-                    found.setdefault(name, address)
-    return found
 
 
 def _methods(catalog: Catalog) -> dict[str, object]:

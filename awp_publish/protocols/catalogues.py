@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from awp_publish.model import Action, Catalog
-from awp_publish.protocols import agent_card, agent_json, llms_txt, mcp_server_card, woa
-from awp_publish.protocols.members import absolute_if, present
+from awp_publish.protocols import agent_card, llms_txt, mcp_server_card, woa
+from awp_publish.protocols.members import AGENT_JSON_PATH, AI_CATALOG_PATH, ARD_PATH, absolute_if, present
 from awp_publish.protocols.protocol import Document, Protocol, to_json
 
 # --- RFC 9727: api-catalog, a linkset (RFC 9264) ---
@@ -24,7 +24,7 @@ def render_api_catalog(catalog: Catalog) -> dict[str, object]:
     """Return the linkset: what describes the site's interfaces, for machines and for people, and its status."""
     described = [{"href": catalog.absolute(woa.PATH), "type": woa.MEDIA_TYPE}] if catalog.publishes("woa") else []
     if catalog.publishes("agent_json"):
-        described.append({"href": catalog.absolute(agent_json.PATH), "type": agent_json.MEDIA_TYPE})
+        described.append({"href": catalog.absolute(AGENT_JSON_PATH), "type": "application/json"})
     if catalog.openapi is not None:
         described.insert(0, {"href": catalog.absolute(catalog.openapi.path), "type": "application/json"})
     documentation = absolute_if(catalog, catalog.site.documentation)
@@ -41,8 +41,6 @@ def render_api_catalog(catalog: Catalog) -> dict[str, object]:
 
 # --- ARD 0.91 and AI Catalog ---
 
-ARD_PATH: Final = "/.well-known/ard.json"
-AI_CATALOG_PATH: Final = "/.well-known/ai-catalog.json"
 AI_CATALOG_TYPE: Final = "application/ai-catalog+json"
 SPEC_VERSION: Final = "1.0"
 MOST_QUERIES: Final = 5

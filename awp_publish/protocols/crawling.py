@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape
 
 from awp_publish.model import Catalog, Robots
 from awp_publish.protocols import catalogues, llms_txt, protected_resource, som
-from awp_publish.protocols.members import absolute_if, credentials_of, located, sign_in_of
+from awp_publish.protocols.members import ARD_PATH, absolute_if, credentials_of, located, sign_in_of
 from awp_publish.protocols.protocol import Document, Protocol
 
 # --- robots.txt ---
@@ -39,7 +39,7 @@ def render_robots(catalog: Catalog) -> bytes:
     lines = [f"License: {absolute_if(catalog, told.license)}"] if told.license else []
     lines += [f"Sitemap: {catalog.absolute(SITEMAP_PATH)}"] if has_sitemap(catalog) else []
     if catalog.publishes("ard") and catalogues.is_ard_published(catalog):
-        lines.append(f"Agentmap: {catalog.absolute(catalogues.ARD_PATH)}")
+        lines.append(f"Agentmap: {catalog.absolute(ARD_PATH)}")
     text = "\n\n".join("\n".join(group) for group in [*groups, lines] if group) + "\n"
     return (text + som.robots_lines(catalog)).encode()
 

@@ -16,10 +16,9 @@ from urllib.parse import quote
 
 import orjson
 
-from awp_publish.model import Action, Agent, Catalog, JsonObject, Page
-from awp_publish.protocols import som, woa
-from awp_publish.protocols.actions_json import SITE_ACTION
-from awp_publish.protocols.members import credentials_of, located, whole
+from awp_publish.model import Catalog, JsonObject, Page
+from awp_publish.protocols import som
+from awp_publish.protocols.members import SITE_ACTION, WOA_PATH, credentials_of, located, whole
 from awp_publish.protocols.protocol import Document, Protocol
 from awp_publish.protocols.schema_reading import members, object_facts, required_members, resolved
 
@@ -57,15 +56,21 @@ def render(catalog: Catalog) -> bytes:
         lines += ["", "## Pages", "", *listed[:MOST_PAGES]]
         if len(listed) > MOST_PAGES and catalog.publishes("sitemap"):
             lines.append(f"- [All {len(listed)} pages]({catalog.absolute(SITEMAP_MD_PATH)})")
-    if further := _documents(catalog):
-        lines += ["", "## Documents", "", *further]
+    if catalog.publishes("agent_skills"):
+        names = [skill.name for skill in catalog.skills]
+        own = [f"- [Skill]({catalog.absolute(skill_path(catalog))}): the actions in one file"]
+        further = own if catalog.actions and skill_name(catalog) not in names else []
+        for skill in catalog.skills:
+            address = catalog.absolute(f"{SKILLS}/{skill.name}/SKILL.md")
+            further.append(f"- [{skill.name}]({address}): {one_line(skill.description)}")
+        lines += ["", "## Documents", "", *further] if further else []
     return ("\n".join(lines) + "\n").encode()
 
 
 def render_full(catalog: Catalog) -> bytes:
     """Return llms-full.txt: the same, where to begin, and what the schemas, the examples and the site's hints say."""
     site, lines = catalog.site, [render(catalog).decode().rstrip("\n")]
-    manifest = f", described in {catalog.absolute(woa.PATH)}" if catalog.publishes("woa") else ""
+    manifest = f", described in {catalog.absolute(WOA_PATH)}" if catalog.publishes("woa") else ""
     invoke = catalog.absolute(catalog.paths.invoke)
     lines += ["", "## Getting started", ""] if catalog.actions or _doors(catalog) else []
     lines += [f"- WoA: {invoke}{manifest}"] if catalog.actions else []
@@ -85,8 +90,10 @@ def render_full(catalog: Catalog) -> bytes:
 
 @lru_cache(maxsize=4)  # for the documents that are made of one catalog after the other
 def usage(catalog: Catalog) -> Sequence[str]:
-    """Return the actions and the rules of calling them, in Markdown; what no action here asks for is not said."""
-    # What calls the others by the map of the site's pages says nothing to who calls them himself.
+    """Return the actions and the rules of calling them, in Markdown; what no action here asks for is not said.
+
+    One line an action: `search_books {q, page?: 1..50}: Search the books. [30/minute, confirm]`
+    """
     actions = [action for action in catalog.actions if action.id != SITE_ACTION]
     also = ", ".join(f"{name} {located(catalog, path)}" for name, path in _doors(catalog))
     if not actions:
@@ -98,7 +105,19 @@ def usage(catalog: Catalog) -> Sequence[str]:
     groups = dict[str, list[str]]()  # by category, the first of an action's tags; what has none stands first
     for action in sorted(actions, key=lambda one: bool(one.tags)):
         tag = one_line(action.tags[0]) if action.tags else ""
-        groups.setdefault(tag, []).append(f"- {_line(agents[action.agent_id], action)}")
+        name = action.agent_id
+        if list(agents[name].operations) != ["default"]:
+            name += f' ("operation": "{action.operation}")'
+        marks = [f"after {' and '.join(action.requires)}"] if action.requires else []
+        marks += ["sign in"] if action.auth_required else []
+        marks += [f"scope {' '.join(action.scopes)}"] if action.scopes else []
+        marks += ["confirm"] if action.needs_confirmation else []
+        marks += ["key"] if action.idempotency else []
+        marks += ["job"] if action.is_background else []
+        marks += [str(action.rate_limit)] if action.rate_limit else []
+        marked = f" [{', '.join(marks)}]" if marks else ""
+        line = f"- {name} {signature(action.inputs)}: {first_sentence(action.description)}{marked}"
+        groups.setdefault(tag, []).append(line)
     for tag, told in groups.items():
         is_headed = bool(tag) and len(groups) > 1
         lines += [*([""] if lines[-1] else []), *([f"{tag}:", ""] if is_headed else []), *told]
@@ -108,22 +127,6 @@ def usage(catalog: Catalog) -> Sequence[str]:
 
 def _doors(catalog: Catalog) -> list[tuple[str, str]]:
     return [(_DOORS[door.protocol], door.path) for door in catalog.doors if door.protocol in _DOORS]
-
-
-def _line(agent: Agent, action: Action) -> str:
-    """One action: `search_books {q, page?: 1..50}: Search the books. 30/minute, confirm.`"""
-    name = action.agent_id
-    if list(agent.operations) != ["default"]:
-        name += f' ("operation": "{action.operation}")'
-    marks = [f"after {' and '.join(action.requires)}"] if action.requires else []
-    marks += ["sign in"] if action.auth_required else []
-    marks += [f"scope {' '.join(action.scopes)}"] if action.scopes else []
-    marks += ["confirm"] if action.needs_confirmation else []
-    marks += ["key"] if action.idempotency else []
-    marks += ["job"] if action.is_background else []
-    marks += [str(action.rate_limit)] if action.rate_limit else []
-    said = first_sentence(action.description)
-    return f"{name} {signature(action.inputs)}: {said}" + (f" [{', '.join(marks)}]" if marks else "")
 
 
 def _rules(catalog: Catalog) -> Iterator[str]:
@@ -227,20 +230,6 @@ def listed_pages(catalog: Catalog) -> list[Page]:
                 found.setdefault(path, replace(page, path=path, title=title))
     declared = {page.path: page for page in catalog.pages}
     return [declared.get(path, page) for path, page in found.items()]
-
-
-def _documents(catalog: Catalog) -> list[str]:
-    if not catalog.publishes("agent_skills"):
-        return []
-    names = {skill.name for skill in catalog.skills}
-    own = [f"- [Skill]({catalog.absolute(skill_path(catalog))}): the actions in one file"]
-    return [
-        *(own if catalog.actions and skill_name(catalog) not in names else []),
-        *(
-            f"- [{skill.name}]({catalog.absolute(f'{SKILLS}/{skill.name}/SKILL.md')}): {one_line(skill.description)}"
-            for skill in catalog.skills
-        ),
-    ]
 
 
 def skill_name(catalog: Catalog) -> str:

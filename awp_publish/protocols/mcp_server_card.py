@@ -25,7 +25,6 @@ VERSIONS: Final = ("2025-11-25", "2026-07-28")
 
 TRANSPORT: Final = "streamable-http"
 MAX_DESCRIPTION: Final = 100
-"""Authentication whose credentials travel in the header Authorization."""
 
 
 def is_published(catalog: Catalog) -> bool:

@@ -12,6 +12,15 @@ from awp_publish.model import EXTENDED_DOCUMENTS, Action, Catalog, JsonObject
 
 EXTENSION_PREFIX: Final = "x-"
 
+AGENT_JSON_PATH: Final = "/agent.json"
+AI_CATALOG_PATH: Final = "/.well-known/ai-catalog.json"
+ARD_PATH: Final = "/.well-known/ard.json"
+WOA_PATH: Final = "/.well-known/woa.json"
+"""Documents that others name."""
+
+SITE_ACTION: Final = "actions_site"
+"""The action that calls the others by the map of the site's pages: no news to who calls them himself."""
+
 
 def present(members: Mapping[str, object]) -> dict[str, object]:
     """The members that have a value: an absent fact is an absent member, not null."""

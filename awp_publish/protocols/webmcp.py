@@ -9,9 +9,7 @@ from typing import Final
 
 import orjson
 
-from awp_publish.model import Action, Catalog
-from awp_publish.protocols.agent_skills import has_actions
-from awp_publish.protocols.llms_txt import one_line
+from awp_publish.model import Catalog
 from awp_publish.protocols.members import located, present
 from awp_publish.protocols.protocol import Document, Protocol
 from awp_publish.protocols.schema_reading import members, object_facts, resolved
@@ -30,35 +28,32 @@ def address_of(catalog: Catalog) -> str:
 
 def render(catalog: Catalog) -> bytes:
     """Return the script."""
-    tools = orjson.dumps([_tool(catalog, action) for action in catalog.actions])
+    tools = []
+    for action in catalog.actions:
+        # A text may have been written by somebody else; numbers and named values have not.
+        facts = resolved(action.outputs, action.outputs)
+        inner = members(object_facts(facts, action.outputs))
+        parts = [resolved(one, action.outputs) for one in inner.values()] if inner else [facts]
+        annotations = {
+            "readOnlyHint": action.effect == "read",
+            "destructiveHint": action.sensitivity in ("destructive", "irreversible") or None,
+            "idempotentHint": action.effect in ("read", "idempotent"),
+            "consequentialHint": action.needs_confirmation or action.sensitivity == "irreversible" or None,
+            "untrustedContentHint": not all(one.get("type") in _WORDLESS or "enum" in one for one in parts),
+        }
+        tool = {
+            "name": action.id,
+            "title": action.name,
+            "description": " ".join(action.description.split()),
+            "inputSchema": action.inputs,
+            "annotations": present(annotations),
+            "url": located(catalog, catalog.invoke_path_of(action)),
+            "operation": action.operation,
+            "key": action.idempotency.key_field if action.idempotency else None,
+        }
+        tools.append(present(tool))
     # A script may stand in no element, but "</script" and "<!--" are written so that it could.
-    return _SCRIPT.replace(b"TOOLS_OF_THE_SITE", tools.replace(b"<", b"\\u003c"), 1)
-
-
-def _tool(catalog: Catalog, action: Action) -> dict[str, object]:
-    # A text may have been written by somebody else; numbers and named values have not.
-    facts = resolved(action.outputs, action.outputs)
-    inner = members(object_facts(facts, action.outputs))
-    parts = [resolved(one, action.outputs) for one in inner.values()] if inner else [facts]
-    has_texts = not all(one.get("type") in _WORDLESS or "enum" in one for one in parts)
-    annotations = {
-        "readOnlyHint": action.effect == "read",
-        "destructiveHint": action.sensitivity in ("destructive", "irreversible") or None,
-        "idempotentHint": action.effect in ("read", "idempotent"),
-        "consequentialHint": action.needs_confirmation or action.sensitivity == "irreversible" or None,
-        "untrustedContentHint": has_texts,
-    }
-    tool = {
-        "name": action.id,
-        "title": action.name,
-        "description": one_line(action.description),
-        "inputSchema": action.inputs,
-        "annotations": present(annotations),
-        "url": located(catalog, catalog.invoke_path_of(action)),
-        "operation": action.operation,
-        "key": action.idempotency.key_field if action.idempotency else None,
-    }
-    return present(tool)
+    return _SCRIPT.replace(b"TOOLS_OF_THE_SITE", orjson.dumps(tools).replace(b"<", b"\\u003c"), 1)
 
 
 _SCRIPT: Final = rb"""// Tools of this site for agents in the browser (WebMCP), made from what the site declares.
@@ -131,6 +126,15 @@ for (const context of contexts) {
 
 PROTOCOL = Protocol(
     "webmcp",
-    documents=(Document("/agents" + SUFFIX, MEDIA_TYPE, render, condition=has_actions, moved=address_of, door="woa"),),
+    documents=(
+        Document(
+            "/agents" + SUFFIX,
+            MEDIA_TYPE,
+            render,
+            condition=lambda catalog: bool(catalog.actions),
+            moved=address_of,
+            door="woa",
+        ),
+    ),
 )
 """Pages name the script themselves, by `awp_publish.templating.webmcp_script`."""

@@ -17,6 +17,7 @@ import orjson
 
 from awp_publish.model import DEFAULT_OPERATION, Action, Agent, Catalog, JsonObject
 from awp_publish.protocols.members import (
+    WOA_PATH,
     are_schemas_published,
     completed,
     credentials_of,
@@ -30,7 +31,7 @@ from awp_publish.protocols.schema_reading import answer_schema
 from awp_publish.schema import DIALECT
 
 NAME: Final = "woa"
-PATH: Final = "/.well-known/woa.json"
+PATH: Final = WOA_PATH
 MEDIA_TYPE: Final = "application/woa+json"
 VERSION: Final = "1"
 MAX_AGE: Final = 300

@@ -6,17 +6,20 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
 from itertools import count
-from typing import Final
+from typing import Final, Protocol as Interface, cast
 from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.middleware.sessions import SessionMiddleware
 
 from awp_publish.discover import find_routes, routed
-from awp_publish.health import count_workers
+from awp_publish.health import count_workers, is_first_worker, root_path_of_server
 from awp_publish.invoke import Invoker, Observer
-from awp_publish.model import Catalog, seconds_of
+from awp_publish.model import Catalog, Door, Paths, seconds_of
+from awp_publish.policy.authentication import AuthenticationGate
 from awp_publish.policy.botauth import WebBotAuth
 from awp_publish.policy.call import Credentials, Label
 from awp_publish.policy.guard import Guards, Tokens
@@ -28,11 +31,12 @@ from awp_publish.protocols.protected_resource import metadata_url
 from awp_publish.protocols.protocol import Protocol, published
 from awp_publish.serve.dispatch import ROUTE_CALL, CalledApplication, RouteCaller
 from awp_publish.serve.documents import Prepared, prepare, problem_documents
-from awp_publish.serve.doors import ENTRANCE, Answer, DoorContext, Doors, describe_live_doors, open_doors
-from awp_publish.serve.endpoint import read_admission_of
+from awp_publish.serve.doors import ENTRANCE, Answer, AnswerRest, DoorContext, LiveDoor, identify_caller
+from awp_publish.serve.endpoint import ProblemRenderer, read_admission_of
 from awp_publish.serve.guarded_routes import ARRIVED, GuardedRoutes
 from awp_publish.serve.http import (
     AsgiApp,
+    Cors,
     Fields,
     Receive,
     Reply,
@@ -43,8 +47,9 @@ from awp_publish.serve.http import (
     route_path,
     send_reply,
 )
-from awp_publish.serve.jobs import BACKGROUNDS, Background
+from awp_publish.serve.jobs import BACKGROUNDS, Background, JobsDoor
 from awp_publish.serve.lifespan import run_lifespan
+from awp_publish.serve.metrics import MetricsDoor
 from awp_publish.serve.negotiation import (
     READ_METHODS,
     Guide,
@@ -53,14 +58,81 @@ from awp_publish.serve.negotiation import (
     PageRenderer,
     negotiate,
 )
-from awp_publish.serve.pages import PageReader, describe_pages
+from awp_publish.serve.pages import PageReader, SomDoor, describe_pages
+from awp_publish.serve.plain import DIALECT, DOOR as PLAIN, PlainDoor, UnknownActionDoor
 from awp_publish.serve.sessions import LIFETIME, CookieSessions, Outside, SessionCalls, has_session_callers
-from awp_publish.serve.startup import is_first_worker, report, root_path_of_server
-from awp_publish.serve.status import StatusKeeper
+from awp_publish.serve.startup import report
+from awp_publish.serve.status import StatusDoor, StatusKeeper
 from awp_publish.serve.webhooks import Webhooks
-from awp_publish.serve.woa import door_of
+from awp_publish.serve.woa import PROTOCOL as WOA, InvokeAddress, WoaDoor, door_of
 from awp_publish.site import Site
 from awp_publish.templating import link_header
+
+RECEIPT_SECONDS: Final = 3600.0
+"""Time for which a receipt is good."""
+# --- The doors that a site has to ask for: each in its own file with its extra, imported only then ---
+
+MODULES: Final = {
+    "mcp": "awp_publish.serve.mcp",
+    "a2a": "awp_publish.serve.a2a",
+    "awp": "awp_publish.serve.awp",
+    "bridge": "awp_publish.serve.bridge",
+}
+PACKAGES: Final = {"mcp": ("mcp",), "a2a": ("a2a",), "awp": ("selectolax", "msgpack"), "bridge": ("selectolax",)}
+EXTRAS: Final = {"bridge": "actions"}
+"""Doors of `Site(doors=...)`: where each is, the packages it needs, and its extra where that has another name."""
+
+OVERVIEW: Final = "awp_publish.serve.overview"
+
+
+class DoorModule(Interface):
+    """The file of a live door."""
+
+    def describe_door(self, paths: Paths) -> Door:
+        """Return what the documents may say about this door."""
+
+    def open_door(self, context: DoorContext) -> LiveDoor:
+        """Make the door."""
+
+
+def import_door(name: str) -> DoorModule:
+    """Return the file of a door. Raises DeclarationError if its extra is not installed."""
+    if any(find_spec(package) is None for package in PACKAGES[name]):
+        raise DeclarationError(
+            "site",
+            f'doors: "{name}" needs a package that is missing.',
+            f'Install it: pip install "awp-publish[{EXTRAS.get(name, name)}]".',
+        )
+    return cast(DoorModule, import_module(MODULES[name]))
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """The doors of one address.
+
+    `exact` are those at paths known beforehand, `below` those below a path, `sockets` those that speak WebSocket.
+    `heads` are what every path of ours begins with that is not known beforehand.
+    """
+
+    invoker: Invoker
+    exact: Mapping[str, Answer]
+    below: Mapping[str, AnswerRest]
+    heads: tuple[str, ...]
+    woa: WoaDoor
+    address: InvokeAddress
+    live: tuple[LiveDoor, ...]
+    sockets: Mapping[str, Answer]
+
+    def find(self, scope: Scope, path: str) -> Answer | None:
+        """The door that a path with one of the heads means, None if it is the application's."""
+        for head, answer in self.below.items():
+            if path.startswith(head):
+                rest = path.removeprefix(head)
+                return lambda scope, receive, send: answer(scope, receive, send, rest)
+        matched = self.address.match(path, scope["query_string"])
+        if matched is None:
+            return None
+        return partial(self.woa, named=self.address.agent_of(matched, scope["query_string"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +158,28 @@ class _Published:
         ours = {path: partial(_fall_back, self.go_on, prepared) for path, prepared in self.fallbacks.items()}
         object.__setattr__(self, "exact", {**ours, **self.doors.exact})  # one step nearer for every request
         object.__setattr__(self, "heads", self.doors.heads)
+
+
+_starts: Final = count()
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Keeps a start linear: all that is made is kept, and each collection would look at all of it again.
+
+    What the first start of a process has made counts as old afterwards, without a look at it, unless somebody has set
+    objects aside for good. Not what later ones make, as in tests: much of that is garbage by then.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            if next(_starts) == 0 and not gc.get_freeze_count():  # which counts them one by one
+                gc.freeze()
+                gc.unfreeze()
+            gc.enable()
 
 
 class AgentPublisher:
@@ -259,12 +353,9 @@ class AgentPublisher:
 
     # --- Publishing ---
 
+    @_collector_paused()
     def _open(self, scope: Scope) -> tuple[_Published, ...]:
         """Freeze the site against the application's routes and prepare everything that is served."""
-        with _collector_paused():
-            return self._freeze(scope)
-
-    def _freeze(self, scope: Scope) -> tuple[_Published, ...]:
         settings = self.site.settings
         known = {protocol.name for protocol in (*ALL, *self._protocols)}
         for name in settings.about.leave_out:
@@ -275,7 +366,8 @@ class AgentPublisher:
         left_out = known - given
         documents = [document for one in self._protocols if one.name in given for document in one.documents]
         paths = [document.path for document in documents if document.condition is None]
-        doors = (door_of(settings.paths.invoke), *describe_live_doors(settings), *describe_pages(settings))
+        live = (import_door(name).describe_door(settings.paths) for name in settings.doors)
+        doors = (door_of(settings.paths.invoke), *live, *describe_pages(settings))
         self.site.freeze(self._application(scope), doors, paths, left_out)
         # The application with all that stands around us: where a request of our own comes in as any other does.
         self._whole = self.app if isinstance(routed(self.app), Starlette) else scope.get("app") or self.app
@@ -384,46 +476,88 @@ class AgentPublisher:
             updated = catalog.site.updated.date().isoformat() if catalog.site.updated is not None else None
             guide = Guide(llms, sitemap, catalog.site.version, updated)
             pages = NegotiatedPages(catalog, formats, self._renderer, links, guide)
-        guarded = self._guard_routes(catalog)
+        by_site = self.site.settings.guard_routes
+        actions = [one for one in catalog.actions if (by_site if one.guards_route is None else one.guards_route)]
+        guarded: GuardedRoutes | None = None
+        if any(action.target is not None for action in actions):
+            guards, admission = self._guards(catalog, metadata_url(catalog)), read_admission_of(self.site.settings)
+            routes = self._called.routes
+            guarded = GuardedRoutes(self.app, routes, catalog, actions, guards, self._observer, admission)
+            guarded = guarded if guarded.is_needed else None
         onward = negotiate(guarded or self.app, pages, links, self.site.settings.timeout)
         doors = self._open_doors(catalog, pages)
         return _Published(_host_of(catalog), documents, fallbacks, doors, pages, onward, guarded)
 
     def _open_doors(self, catalog: Catalog, pages: NegotiatedPages | None) -> Doors:
-        site, settings, reader = self.site, self.site.settings, None
+        site, settings, background, reader = self.site, self.site.settings, self._background, None
+        host = _host_of(catalog)
         if self._renderer is not None:
             links = pages.links if pages is not None else lambda scope: None
             reader = PageReader(settings, catalog, self._whole, self._renderer, self.owns, lambda: self._state, links)
         guards, admission = self._guards(catalog, metadata_url(catalog)), read_admission_of(settings, catalog.actions)
-        accept = self._background.accepting(catalog) if self._background is not None else None
+        accept = background.accepting(catalog) if background is not None else None
         sessions, carry = self._sessions(guards, catalog), None
         if sessions is not None:
             carry = SessionCalls(sessions, catalog, guards, admission.trusted_proxies, self._outside)
         reach = RouteCaller(self._called, catalog)
+        invoker = Invoker(catalog, reach, guards, accept, self._observer, carry, reach.check, reach.rehearse)
         context = DoorContext(
             settings=settings,
             catalog=catalog,
             published=lambda: next(one for one in site.catalogs if one.url == catalog.url),
-            invoker=Invoker(catalog, reach, guards, accept, self._observer, carry, reach.check, reach.rehearse),
+            invoker=invoker,
             guards=guards,
             keys=site.keys,
             admission=admission,
-            background=self._background,
+            background=background,
             entrance=self._entrance,
             pages=reader,
             site=site,
-            documents=partial(self._documents_of, _host_of(catalog)),
+            documents=lambda: next((one.documents, one.fallbacks) for one in self._published if one.host == host),
             routes=partial(find_routes, self._called.routes),
             sessions=sessions,
             carry=carry,
             webhooks=self._webhooks,
         )
-        return open_doors(context, self._status)
-
-    def _documents_of(self, host: str) -> tuple[Mapping[str, Prepared], Mapping[str, Prepared]]:
-        """The documents of one address as they were published last, and those that stand where the application's do."""
-        published = next(one for one in self._published if one.host == host)
-        return published.documents, published.fallbacks
+        names = settings.doors
+        live = [import_door(one).open_door(replace(context, catalog=catalog.exposed_at(one))) for one in names]
+        if settings.has_overview:  # what is off is not even imported
+            live.append(cast(DoorModule, import_module(OVERVIEW)).open_door(context))
+        paths, hosts, cors = catalog.paths, admission.own_hosts, Cors(admission.allow_origins)
+        below: dict[str, AnswerRest] = {}
+        exact: dict[str, Answer] = {paths.status: StatusDoor(catalog, self._status, hosts)}
+        if background is not None:
+            renderer, identify, jobs = ProblemRenderer(catalog), identify_caller(context), catalog.absolute(paths.jobs)
+            below[f"{paths.jobs}/"] = JobsDoor(
+                background.jobs, jobs, renderer, cors, identify, hosts, sessions, catalog.actions
+            )
+        if reader is not None:
+            exact[paths.som] = SomDoor(reader, hosts)
+        if site.traffic is not None and settings.traffic is not None and (who := settings.traffic.metrics):
+            gate = None
+            if isinstance(who, str):
+                known, metadata = guards.authenticators, guards.metadata_url
+                gate = AuthenticationGate(known, True, (who,), guards.realm, metadata, store=guards.store)
+            exact[paths.metrics] = MetricsDoor(catalog, site.traffic, hosts, gate, admission.trusted_proxies)
+        said, offered = ProblemRenderer(catalog, DIALECT), catalog.exposed_at(PLAIN)
+        below[f"{paths.actions}/"] = missing = UnknownActionDoor(offered, admission, said, cors)
+        for action in offered.actions:
+            plain = PlainDoor(action, invoker, admission, said, cors, missing.describe)
+            exact[catalog.plain_path_of(action)] = plain
+        woa, address = WoaDoor(catalog, invoker, admission), InvokeAddress(paths.invoke)
+        for path, agent_id in address.calls(catalog.exposed_at(WOA)).items():
+            if path in exact:
+                remedy = "Give the agent another id, or our addresses other paths: Site(paths=...)."
+                raise DeclarationError(
+                    f'agent "{agent_id}"', f"is called at {path}, which is another address of ours.", remedy
+                )
+            exact[path] = partial(woa.answer, agent_id)
+        for door in live:
+            exact |= door.exact
+            below |= door.below
+        heads = (paths.invoke.partition("{")[0].partition("?")[0], *below)
+        sockets = {path: answer for door in live for path, answer in door.sockets.items()}
+        return Doors(invoker, exact, below, heads, woa, address, tuple(live), sockets)
 
     def _count_reading(self, url: str, requested: str, status: int, fields: Fields) -> None:
         """Count a reading of a page; of what is no page of the site without its address, which anybody may invent."""
@@ -449,24 +583,13 @@ class AgentPublisher:
         tokens = Tokens(self.site.keys, f"session:{self.site.settings.namespace}", LIFETIME)
         return CookieSessions(self.site.store, tokens)
 
-    def _guard_routes(self, catalog: Catalog) -> GuardedRoutes | None:
-        """The application behind the gates of its actions' routes, None where no route is to be guarded."""
-        by_site = self.site.settings.guard_routes
-        actions = [one for one in catalog.actions if (by_site if one.guards_route is None else one.guards_route)]
-        if not any(action.target is not None for action in actions):
-            return None
-        guards, admission = self._guards(catalog, metadata_url(catalog)), read_admission_of(self.site.settings)
-        routes = self._called.routes
-        guarded = GuardedRoutes(self.app, routes, catalog, actions, guards, self._observer, admission)
-        return guarded if guarded.is_needed else None
-
     def _guards(self, catalog: Catalog, metadata: str | None) -> Guards:
         """Return what the guards of a catalog share. `metadata` is where RFC 9728 metadata is served, if it is."""
         site, settings, actions = self.site, self.site.settings, catalog.actions
         receipted = frozenset(needed for action in actions for needed in action.requires)
-        confirm_within, receipts_within = seconds_of(settings.confirm_within), seconds_of(settings.receipts_within)
-        confirmations = Tokens(site.keys, f"confirmation:{settings.namespace}", float(confirm_within))
-        receipts = Tokens(site.keys, f"receipt:{settings.namespace}", float(receipts_within))
+        confirm_within = float(seconds_of(settings.confirm_within))
+        confirmations = Tokens(site.keys, f"confirmation:{settings.namespace}", confirm_within)
+        receipts = Tokens(site.keys, f"receipt:{settings.namespace}", RECEIPT_SECONDS)
         # Processes that share a store without a key of the site's have none in common.
         has_keys = bool(settings.secret_keys) or not site.store.is_shared
         fingerprints = Tokens(site.keys, f"fingerprint:{settings.namespace}", 0.0) if has_keys else None
@@ -495,28 +618,6 @@ async def _fall_back(go_on: Answer, prepared: Prepared, scope: Scope, receive: R
         await send_reply(prepared.answer(scope["method"], scope["headers"]), send)
 
     await ask_first(go_on, scope, receive, send, (404,), answer)
-
-
-_starts: Final = count()
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Keeps a start linear: all that is made is kept, and each collection would look at all of it again.
-
-    What the first start of a process has made counts as old afterwards, without a look at it, unless somebody has set
-    objects aside for good. Not what later ones make, as in tests: much of that is garbage by then.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            if next(_starts) == 0 and not gc.get_freeze_count():  # which counts them one by one
-                gc.freeze()
-                gc.unfreeze()
-            gc.enable()
 
 
 def _session_cookies(app: object) -> frozenset[bytes]:

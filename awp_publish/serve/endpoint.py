@@ -270,6 +270,10 @@ class Admission:
         if size > most:
             raise too_large(most)
 
+    def smallest_limit(self, actions: Iterable[Action]) -> int:
+        """Return the size in bytes up to which no action refuses a body."""
+        return min([self.usual_body_bytes, *filter(None, (one.max_body_bytes for one in actions))])
+
 
 def largest_body(settings: SiteSettings, actions: Iterable[Action]) -> int:
     """Return the bytes of the largest body that any action takes."""

@@ -53,6 +53,11 @@ def read_query(text: bytes, name: str = "query") -> Fields:
         raise InvalidInput(f"The {name} has more than {MAX_FIELDS} fields.") from None
 
 
+def is_form(content_type: bytes) -> bool:
+    """Return True for a form of either media type."""
+    return content_type.split(b";", 1)[0].strip().lower() in (FORM, MULTIPART)
+
+
 def read_form(content_type: bytes, body: bytes) -> Fields:
     """The fields of a form, of either media type. Raises InvalidInput, UnsupportedMediaType."""
     if content_type.split(b";", 1)[0].strip().lower() == FORM:
@@ -128,17 +133,15 @@ class FieldReader:
                     texts = [_text_of(value) for value in values]
                     given[name] = texts[0] if len(texts) == 1 else texts
                 elif values != [""] or name in self._required or not member.kinds or "string" in member.kinds:
-                    given[name] = self._choose(name, member.readings(values))
+                    readings, validator = member.readings(values), self._validator
+                    given[name] = readings[0]
+                    if len(readings) > 1 and validator is not None:
+                        given[name] = next((one for one in readings if validator.is_valid({name: one})), readings[0])
             except _UnusableValueError as error:
                 wrong.append(Violation(pointer_to([name]), str(error)))
         if wrong:
             raise InvalidInput.of(wrong)
         return given
-
-    def _choose(self, name: str, readings: list[object]) -> object:
-        if len(readings) > 1 and self._validator is not None:
-            return next((one for one in readings if self._validator.is_valid({name: one})), readings[0])
-        return readings[0]
 
 
 class _UnusableValueError(ValueError):

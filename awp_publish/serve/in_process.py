@@ -1,27 +1,204 @@
-"""An application called in process by whoever is no coroutine: on an event loop in a thread of its own.
-
-The application's lifespan is around all calls, as a server has it around all requests.
-"""
+"""An application called in process: by one request, in a conversation, or by whoever is no coroutine."""
 
 import asyncio
 import json
+import sys
 import threading
-from collections.abc import Coroutine, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar, cast
+from urllib.parse import SplitResult, unquote_to_bytes, urlsplit
 
-from awp_publish.serve.http import AsgiApp, Message, Scope
+from awp_publish.serve.http import AsgiApp, Message, RawHeaders, Receive, Scope, mount_of, wait_for_disconnect
 from awp_publish.serve.lifespan import running
 
-T = TypeVar("T")
+# --- A request to a page of this site, in process ---
+# The request is made anew, so that all middleware sees a visitor; who that is, the caller says. No other host is
+# ever asked: an address is only a path here, never connected to. Calls of actions go another way (`dispatch`): they
+# carry their client's own request on.
+
+FORWARDED: Final = frozenset({b"forwarded", b"x-forwarded-for", b"x-real-ip"})
+"""Headers in which proxies name the client, which hold for the pages that are fetched for it too."""
+
+DEFAULT_PORTS: Final = {"https": 443, "http": 80}
+
+
+@dataclass(frozen=True, slots=True)
+class PageRequest:
+    """A request for a page. `path` is percent-encoded, without the path under which the application is mounted."""
+
+    origin: SplitResult
+    path: bytes
+    query: bytes
+    headers: RawHeaders
+    method: str = "GET"
+    body: bytes = field(default=b"", repr=False)
+    state: Mapping[str, object] = field(default_factory=dict)
+
+    def scope(self, outer: Scope) -> Scope:
+        """Return the ASGI scope, with the mount point and the client's address of the request that caused this one."""
+        mounted, origin = mount_of(outer), self.origin
+        length = ((b"content-length", b"%d" % len(self.body)),) if self.body else ()
+        return {
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.3"},
+            "http_version": "1.1",
+            "method": self.method,
+            "scheme": origin.scheme,
+            "root_path": outer.get("root_path", ""),
+            "path": mounted + unquote_to_bytes(self.path).decode("utf-8", "replace") or "/",
+            "raw_path": mounted.encode("utf-8") + self.path or b"/",
+            "query_string": self.query,
+            "headers": [*self.headers, *length],
+            "client": outer.get("client"),
+            "server": (origin.hostname or "", origin.port or DEFAULT_PORTS.get(origin.scheme, 80)),
+            "state": dict(self.state),
+            "extensions": {},  # the server's shortcuts for sending files would go round us
+        }
+
+    def websocket(self, outer: Scope) -> Scope:
+        """Return the scope of a WebSocket, whose refusal may have a body (ASGI, WebSocket Denial Response)."""
+        scope = self.scope(outer)
+        del scope["method"]
+        scheme = "wss" if scope["scheme"] == "https" else "ws"
+        extensions: dict[str, object] = {"websocket.http.response": {}}
+        return {**scope, "type": "websocket", "scheme": scheme, "subprotocols": [], "extensions": extensions}
+
+
+@dataclass(frozen=True, slots=True)
+class PageAnswer:
+    """The application's answer; of one that is too long only the beginning, and then it is not `is_whole`."""
+
+    status: int
+    headers: RawHeaders
+    body: bytes = field(repr=False)
+    is_whole: bool = True
+
+
+class PageExchange:
+    """The two ends of one request in process: hands out its body, collects at most `max_bytes` of its answer.
+
+    The application sees a disconnect when the answer is complete or too long, when `hang_up()` is
+    called, and when `outer`, the request behind this one, ends. `answered` is done as soon as the answer is.
+    """
+
+    __slots__ = ("_body", "_headers", "_left", "_max_bytes", "_outer", "_over", "_status", "answered")
+
+    def __init__(self, body: bytes, max_bytes: int, outer: Receive | None = None) -> None:
+        self.answered: asyncio.Future[PageAnswer] = asyncio.get_running_loop().create_future()
+        self._left: bytes | None = body
+        self._max_bytes = max_bytes
+        self._outer = outer
+        self._over = asyncio.Event()
+        self._status = 500
+        self._headers: RawHeaders = ()
+        self._body = bytearray()
+
+    async def receive(self) -> Message:
+        if self._left is not None:
+            body, self._left = self._left, None
+            return {"type": "http.request", "body": body, "more_body": False}
+        if self._outer is None:
+            await self._over.wait()
+        else:
+            async with asyncio.TaskGroup() as group:
+                ends: tuple[Coroutine[object, object, object], ...] = (
+                    self._over.wait(),
+                    wait_for_disconnect(self._outer),
+                )
+                waiting = {group.create_task(end) for end in ends}
+                await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                for task in waiting:
+                    task.cancel()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        if self._over.is_set():
+            await asyncio.sleep(0)  # one that sends without end and never waits can be stopped here
+        elif message["type"] == "http.response.start":
+            self._status, self._headers = message["status"], tuple(message.get("headers", ()))
+        elif message["type"] == "http.response.body":
+            self._body += message.get("body", b"")
+            if self.is_cut or not message.get("more_body", False):
+                self._over.set()
+                if not self.answered.done():  # its reader may have been cancelled
+                    self.answered.set_result(self.collected())
+
+    @property
+    def is_cut(self) -> bool:
+        """True once the answer is longer than was allowed."""
+        return len(self._body) > self._max_bytes
+
+    def hang_up(self) -> None:
+        """Let the application see a disconnect: nobody waits for the answer any more."""
+        self._over.set()
+
+    def collected(self) -> PageAnswer:
+        """Return the answer as far as it has come, with status 500 if nothing has."""
+        return PageAnswer(self._status, self._headers, bytes(self._body), not self.is_cut)
+
+
+# --- A conversation over a WebSocket ---
 
 
 class TalkFailed(Exception):
-    """A WebSocket that was not opened, or closed too early; `status` is that of its refusal, 0 without one."""
+    """A WebSocket that was not opened, or closed too early; with status and body of its refusal, 0 without one."""
 
-    def __init__(self, detail: str, status: int = 0) -> None:
+    def __init__(self, detail: str, status: int = 0, body: bytes = b"") -> None:
         super().__init__(detail)
-        self.status = status
+        self.status, self.body = status, body
+
+
+async def talk(app: AsgiApp, scope: Scope, messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Open a WebSocket, and send each message after the answer to the one before; return them, up to an error.
+
+    Raises TalkFailed.
+    """
+    inbox: asyncio.Queue[Message] = asyncio.Queue()
+    outbox: asyncio.Queue[Message] = asyncio.Queue()
+    inbox.put_nowait({"type": "websocket.connect"})
+    task = asyncio.ensure_future(app(scope, inbox.get, outbox.put))
+
+    async def hear() -> Message:
+        """Return the next message. Raises TalkFailed where the connection is closed, or the application has ended."""
+        heard = asyncio.ensure_future(outbox.get())
+        waited: set[asyncio.Future[Any]] = {heard, task}
+        await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+        if not heard.done():
+            heard.cancel()
+            raise TalkFailed("The application has no WebSocket at this address.")
+        message = heard.result()
+        if message["type"] == "websocket.http.response.start":
+            raise TalkFailed("The connection was refused.", message["status"], (await hear()).get("body", b""))
+        if message["type"] == "websocket.close":
+            raise TalkFailed("The connection was refused.")
+        return message
+
+    told: list[dict[str, Any]] = []
+    try:
+        await hear()  # accepted
+        for message in messages:
+            inbox.put_nowait({"type": "websocket.receive", "text": json.dumps(message)})
+            while True:
+                heard = json.loads((await hear())["text"])
+                if heard.get("id") == message["id"]:
+                    break
+            told.append(heard)
+            if "error" in heard:
+                break
+    finally:
+        inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
+        await asyncio.wait({task}, timeout=5)
+        task.cancel()
+        await asyncio.wait({task})
+    return told
+
+
+# --- Calls by whoever is no coroutine ---
+
+T = TypeVar("T")
+
+_CLIENT: Final[Scope] = {"client": ("127.0.0.1", 50000), "path": "/"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +230,10 @@ class InProcess:
         self._state: Mapping[str, object] = {}
 
     def request(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Response:
-        return self._run(self._request(method, path, headers, body))
+        return self._run(lambda: self._request(self._inside(method, path, headers, body)))
 
     def talk(self, path: str, headers: Mapping[str, str], messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return self._run(self._talk(path, headers, messages))
+        return self._run(lambda: talk(self._app, self._inside("GET", path, headers).websocket(_CLIENT), messages))
 
     def close(self) -> None:
         with self._lock:
@@ -65,15 +242,12 @@ class InProcess:
                 self._thread.join()
                 self._loop = None
 
-    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+    def _run(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         with self._lock:
             if self._loop is None:
-                try:
-                    self._start()
-                except BaseException:
-                    work.close()
-                    raise
-        return asyncio.run_coroutine_threadsafe(work, cast(asyncio.AbstractEventLoop, self._loop)).result(self._timeout)
+                self._start()
+            loop = cast(asyncio.AbstractEventLoop, self._loop)
+        return asyncio.run_coroutine_threadsafe(work(), loop).result(self._timeout)
 
     def _start(self) -> None:
         started = threading.Event()
@@ -97,86 +271,16 @@ class InProcess:
         if failures:
             raise failures[0]
 
-    def _scope(self, kind: str, path: str, headers: Mapping[str, str]) -> Scope:
+    def _inside(self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> PageRequest:
         plain, _, query = path.partition("?")
         fields = {"host": "localhost", **headers}
-        return {
-            "type": kind,
-            "asgi": {"version": "3.0", "spec_version": "2.3"},
-            "http_version": "1.1",
-            "scheme": "https" if kind == "http" else "wss",
-            "path": plain,
-            "raw_path": plain.encode(),
-            "query_string": query.encode(),
-            "root_path": "",
-            "headers": [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in fields.items()],
-            "client": ("127.0.0.1", 50000),
-            "server": ("localhost", 443),
-            "state": dict(self._state),
-            "extensions": {},
-        }
+        encoded = tuple((name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in fields.items())
+        origin = urlsplit("https://localhost")
+        return PageRequest(origin, plain.encode(), query.encode(), encoded, method, body, self._state)
 
-    async def _request(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Response:
-        scope = {**self._scope("http", path, {**headers, "content-length": str(len(body))}), "method": method}
-        start: Message = {}
-        pieces: list[bytes] = []
-        asked, over = False, asyncio.Event()
-
-        async def receive() -> Message:
-            nonlocal asked
-            if not asked:
-                asked = True
-                return {"type": "http.request", "body": body, "more_body": False}
-            await over.wait()
-            return {"type": "http.disconnect"}
-
-        async def send(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                start.update(message)
-            elif message["type"] == "http.response.body":
-                pieces.append(message.get("body", b""))
-                if not message.get("more_body", False):
-                    over.set()
-
-        await self._app(scope, receive, send)
-        fields = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in start.get("headers", ())}
-        return Response(start.get("status", 500), fields, b"".join(pieces))
-
-    async def _talk(
-        self, path: str, headers: Mapping[str, str], messages: list[dict[str, Any]]
-    ) -> list[dict[str, Any]]:
-        scope = {**self._scope("websocket", path, headers), "subprotocols": []}
-        inbox: asyncio.Queue[Message] = asyncio.Queue()
-        outbox: asyncio.Queue[Message] = asyncio.Queue()
-        inbox.put_nowait({"type": "websocket.connect"})
-        task = asyncio.ensure_future(self._app(scope, inbox.get, outbox.put))
-        told: list[dict[str, Any]] = []
-        try:
-            await self._hear(task, outbox)  # accepted
-            for message in messages:
-                inbox.put_nowait({"type": "websocket.receive", "text": json.dumps(message)})
-                while True:
-                    heard = json.loads((await self._hear(task, outbox))["text"])
-                    if heard.get("id") == message["id"]:
-                        break
-                told.append(heard)
-                if "error" in heard:
-                    break
-        finally:
-            inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
-            await asyncio.wait({task}, timeout=5)
-            task.cancel()
-        return told
-
-    async def _hear(self, task: "asyncio.Future[None]", outbox: "asyncio.Queue[Message]") -> Message:
-        """The next message of the application. Raises TalkFailed where it closes the connection, or has ended."""
-        heard = asyncio.ensure_future(outbox.get())
-        waited: set[asyncio.Future[Any]] = {heard, task}
-        await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
-        if not heard.done():
-            heard.cancel()
-            raise TalkFailed("The application has no WebSocket at this address.")
-        message = heard.result()
-        if message["type"] in ("websocket.close", "websocket.http.response.start"):
-            raise TalkFailed("The connection was refused.", message.get("status", 0))
-        return message
+    async def _request(self, inside: PageRequest) -> Response:
+        exchange = PageExchange(inside.body, sys.maxsize)
+        await self._app(inside.scope(_CLIENT), exchange.receive, exchange.send)
+        answer = exchange.collected()
+        fields = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in answer.headers}
+        return Response(answer.status, fields, answer.body)

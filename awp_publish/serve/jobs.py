@@ -19,7 +19,7 @@ from awp_publish.events import JOB_ENDED, JOBS_ENDED
 from awp_publish.invoke import Accept, Invoker, Observer
 from awp_publish.jobs import Job, JobResult, JobStore, Runner, Worker, wait_for_signal
 from awp_publish.jobs.jobs import UnreadableJob
-from awp_publish.model import Action, Catalog, Status, seconds_of, utc_text
+from awp_publish.model import Action, Catalog, Status, utc_text
 from awp_publish.policy.authentication import CALLER
 from awp_publish.policy.call import Call, Outcome, Principal, Result, never_disconnected
 from awp_publish.policy.guard import Guards
@@ -170,7 +170,7 @@ class Background:
     ) -> None:
         self._sessions = sessions
         self._catalog = catalog
-        self.jobs = JobStore(guards.store, result_seconds=float(seconds_of(settings.jobs.results)))
+        self.jobs = JobStore(guards.store)
         self._settings = settings.jobs
         self._queue_name = f"awp_publish:{settings.namespace}"
         self._actions: Mapping[str, Action] = {one.id: one for one in catalog.actions if one.is_background}
@@ -220,7 +220,10 @@ class Background:
             context=context,
             share=f"ip:{call.credentials().address}" if call.credentials is not None else "",
         )
-        self._work_anyway()
+        works = self._worker is not None and self._worker.is_working
+        if not works and not self._has_lifespan and self._settings.queue is None:
+            self._worker = self._runs_here()  # where no server tells of a lifespan: it ends with the event loop
+            self._worker.start()
         reply = accepted_reply(job, address)
         return Outcome(reply.body, None, reply.status, reply.headers)
 
@@ -231,7 +234,12 @@ class Background:
         async def keep(result: Result) -> None:
             results.append(result)
 
-        call, taken = self._call_of(job), list[str]()
+        request, scopes, taken = job.context.get("request"), job.context.get("scopes"), list[str]()
+        context = unpack_request(request if isinstance(request, dict) else {}, self._state)
+        call = Call(self._actions[job.action], job.input, job.request_id, "job", context, never_disconnected)
+        if job.principal:
+            call.principal = Principal(job.principal, frozenset(scopes if isinstance(scopes, list) else ()))
+        call.credentials = partial(read_credentials, context, read_fields(context["headers"]), TrustedProxies())
         if "session" in job.context:
             call.on_cookies = lambda set_cookies: taken.extend(one.decode("latin-1") for one in set_cookies)
         CALLER.set(call.principal)
@@ -262,38 +270,25 @@ class Background:
                 "the cookies of a job of action %s are not kept (request_id=%s)", job.action, job.request_id
             )
 
-    def _call_of(self, job: Job) -> Call:
-        request, scopes = job.context.get("request"), job.context.get("scopes")
-        context = unpack_request(request if isinstance(request, dict) else {}, self._state)
-        principal = Principal(job.principal, frozenset(scopes if isinstance(scopes, list) else ()))
-        call = Call(self._actions[job.action], job.input, job.request_id, "job", context, never_disconnected)
-        call.principal = principal if job.principal else None
-        call.credentials = partial(read_credentials, context, read_fields(context["headers"]), TrustedProxies())
-        return call
-
     # --- Working ---
 
     @asynccontextmanager
     async def working(self, state: Mapping[str, object]) -> AsyncIterator[None]:
-        """Carry out what is due, as long as the application runs. `state` is what it keeps for its requests."""
+        """Carry out what is due, here or at a task queue. `state` is what the application keeps for its requests."""
         self._state = state
         self._has_lifespan = True
         async with AsyncExitStack() as stack:
-            worker = await self._make_worker(stack)
+            worker = self._runs_here()
+            if self._settings.queue is not None:
+                from awp_publish.jobs.taskiq import SEND_AGAIN_SECONDS
+
+                queue = self._open_queue(self._settings.queue)
+                await queue.open()
+                stack.push_async_callback(queue.close)
+                worker = Worker(self.jobs, queue, lease=SEND_AGAIN_SECONDS)
             worker.start()
             stack.push_async_callback(worker.stop)
             yield
-
-    async def _make_worker(self, stack: AsyncExitStack) -> Worker:
-        """One that runs jobs here, or with a task queue one that sends them there."""
-        if self._settings.queue is None:
-            return self._runs_here()
-        from awp_publish.jobs.taskiq import SEND_AGAIN_SECONDS
-
-        queue = self._open_queue(self._settings.queue)
-        await queue.open()
-        stack.push_async_callback(queue.close)
-        return Worker(self.jobs, queue, lease=SEND_AGAIN_SECONDS)
 
     async def serve(self) -> None:
         """Be a worker process: run jobs until SIGTERM or SIGINT. Within `working`."""
@@ -304,14 +299,6 @@ class Background:
 
         queue = self._open_queue(self._settings.queue)
         await serve_worker(queue, self._runner(), concurrency=self._settings.concurrency)
-
-    def _work_anyway(self) -> None:
-        """Start the worker with the first job where a server tells of no lifespan; it ends with the event loop."""
-        if self._has_lifespan or self._settings.queue is not None:
-            return
-        if self._worker is None or not self._worker.is_working:
-            self._worker = self._runs_here()
-            self._worker.start()
 
     def _runs_here(self) -> Worker:
         return Worker(self.jobs, self._runner(), concurrency=self._settings.concurrency)

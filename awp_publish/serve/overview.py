@@ -7,28 +7,28 @@ cookies and nothing else of theirs.
 
 import asyncio
 import base64
-import hashlib
 import json
 import logging
 import re
 import secrets
 import shlex
 import time
+import tomllib
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from difflib import SequenceMatcher
 from functools import partial
-from html import escape
 from keyword import iskeyword
-from pathlib import Path
+from string import Template
 from typing import Any, Final, NamedTuple, cast, get_args
 from urllib.parse import quote, urlencode, urlsplit
 
 import orjson
 
-from awp_publish.checks import Finding, check_documents
+from awp_publish.checks import Finding
 from awp_publish.checks.urls import is_loopback
 from awp_publish.invoke import Carry, Handle
 from awp_publish.media import BINARY
@@ -75,16 +75,16 @@ from awp_publish.protocols.schema_reading import (
 from awp_publish.redaction import HIDDEN, input_redactor
 from awp_publish.schema import is_secret
 from awp_publish.serve.credentials import is_cross_site, read_credentials, refuse_foreign_host
-from awp_publish.serve.documents import Prepared
-from awp_publish.serve.doors import DoorContext, LiveDoor
+from awp_publish.serve.documents import Encodings, Prepared
+from awp_publish.serve.doors import Answer, DoorContext, LiveDoor
 from awp_publish.serve.endpoint import DoorRequest, Endpoint, ProblemRenderer
-from awp_publish.serve.forms import FORM, MULTIPART, FieldReader, read_form, read_query
+from awp_publish.serve.forms import FieldReader, is_form, read_form, read_query
+from awp_publish.serve.html import STATIC, Html, Pieces, inner, tag
 from awp_publish.serve.http import (
     NO_SNIFFING,
     AsgiApp,
     Cors,
     Fields,
-    Message,
     RawHeaders,
     Receive,
     Reply,
@@ -92,18 +92,18 @@ from awp_publish.serve.http import (
     Send,
     read_body,
     route_path,
+    send_reply,
 )
+from awp_publish.serve.in_process import FORWARDED, PageExchange, PageRequest, TalkFailed, talk
 from awp_publish.serve.negotiation import NegotiatedPages, negotiate
-from awp_publish.serve.pages import FORWARDED, PageExchange, PageRequest
-from awp_publish.serve.startup import DEVELOPMENT_CHECKS, check_addresses
+from awp_publish.serve.startup import check_published
 from awp_publish.stores.store import Add, Swap
 from awp_publish.threads import run_in_thread
 from awp_publish.traffic import TrafficReport, traffic_breakdowns, traffic_svg, traffic_table
 
 logger: Final = logging.getLogger("awp_publish.overview")
 
-STATIC: Final = Path(__file__).parents[1] / "static"
-FILES: Final = {"overview.css": b"text/css; charset=utf-8", "overview.js": b"text/javascript; charset=utf-8"}
+FILES: Final = {"overview.css": "text/css", "overview.js": "text/javascript"}
 
 SECURITY: Final = (
     (b"content-security-policy", b"default-src 'self'; frame-ancestors 'none'; form-action 'self'; base-uri 'none'"),
@@ -138,33 +138,8 @@ TOKEN_BYTES: Final = 4
 # --- HTML ---
 
 
-class Html(str):
-    """Text that is HTML already."""
-
-    __slots__ = ()
-
-
-def tag(name: str, /, *children: object, **attributes: object) -> Html:
-    """Return an element. Children that are not `Html` are escaped; None and False are left out, also as attributes."""
-    written = "".join(
-        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(str(value))}"')
-        for key, value in attributes.items()
-        if value is not None and value is not False
-    )
-    return Html(
-        f"<{name}{written}>{inner(children)}" + ("" if name in ("input", "br", "meta", "link") else f"</{name}>")
-    )
-
-
-def inner(children: object) -> Html:
-    """Return one child, or several after each other, as HTML."""
-    if isinstance(children, Html):
-        return children
-    if children is None or children is False:
-        return Html()
-    if isinstance(children, (str, int, float)):
-        return Html(escape(str(children)))
-    return Html("".join(inner(child) for child in cast(Iterable[object], children)))
+fill: Final = Pieces("overview.html").fill
+_CLIENTS: Final[list[dict[str, str]]] = tomllib.loads((STATIC / "clients.toml").read_text("utf-8"))["clients"]
 
 
 def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[object]]) -> Html:
@@ -175,9 +150,7 @@ def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[object]]) 
     ]
     if not lines:
         return tag("p", "None.", class_="none")
-    head = tag("thead", tag("tr", (tag("th", name, scope="col") for name in heads)))
-    content = tag("table", tag("caption", caption), head, tag("tbody", lines))
-    return tag("div", content, class_="scroll", tabindex=0, role="group", aria_label=caption)
+    return fill("table", caption=caption, heads=[tag("th", name, scope="col") for name in heads], rows=lines)
 
 
 def code(text: object) -> Html:
@@ -186,20 +159,25 @@ def code(text: object) -> Html:
 
 def block(text: object, label: str) -> Html:
     """Return text to copy."""
-    return tag("pre", tag("code", text), tabindex=0, role="group", aria_label=label, data_copy=True)
+    return fill("block", text=text, label=label)
+
+
+def quiet(text: str) -> Html:
+    """Return a part of a summary that is there for those who hear it alone."""
+    return tag("span", text, class_="quiet")
 
 
 def pretty(value: object) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False, default=str)
 
 
-def size_of(count: int) -> str:
-    return f"{count:,} bytes, about {tokens_of(count):,} tokens"
-
-
 def tokens_of(count: int) -> int:
     """Return about how many tokens of a model so many bytes are."""
     return -(-count // TOKEN_BYTES)
+
+
+def size_of(count: int) -> str:
+    return f"{count:,} bytes, about {tokens_of(count):,} tokens"
 
 
 # --- What is published, in words ---
@@ -656,11 +634,14 @@ async def send_request(
     try:
         async with asyncio.timeout(seconds):
             if request.frames:
-                status, body = await _talk(app, scope, request.frames)
+                answers = await talk(app, inside.websocket(outer), request.frames)
+                status, body = 101, orjson.dumps(answers[-1])
             else:
                 await app(scope, exchange.receive, exchange.send)
     except TimeoutError:
         failed = f"There was no answer within {seconds:g} seconds."
+    except TalkFailed as refused:
+        status, body, failed = refused.status, refused.body, "" if refused.status else str(refused)
     except Exception as error:
         logger.exception("a call of %s from the overview failed at %s", action.id, request.wire.title)
         failed = f"The application failed with {type(error).__name__}; its log says more."
@@ -692,40 +673,6 @@ async def send_request(
     )
 
 
-async def _talk(app: AsgiApp, scope: Scope, frames: Sequence[JsonObject]) -> tuple[int, bytes]:
-    """Open a WebSocket, send each frame after the answer to the one before, and return the last answer."""
-    to_app, from_app = asyncio.Queue[Message](), asyncio.Queue[Message]()
-    scheme = "wss" if scope["scheme"] == "https" else "ws"
-    extensions: JsonObject = {"websocket.http.response": {}}
-    scope = {**scope, "type": "websocket", "scheme": scheme, "subprotocols": [], "extensions": extensions}
-    scope.pop("method")
-    task = asyncio.ensure_future(app(scope, to_app.get, from_app.put))
-    task.add_done_callback(lambda _: from_app.put_nowait({"type": "websocket.close"}))
-    status, answer = 0, b""
-    try:
-        to_app.put_nowait({"type": "websocket.connect"})
-        opened = await from_app.get()
-        if opened["type"] == "websocket.http.response.start":
-            return opened["status"], (await from_app.get()).get("body", b"")
-        for frame in frames if opened["type"] == "websocket.accept" else ():
-            to_app.put_nowait({"type": "websocket.receive", "text": orjson.dumps(frame).decode()})
-            while True:
-                message = await from_app.get()
-                if message["type"] != "websocket.send":
-                    return status, answer
-                status, answer = 101, (message.get("text") or "").encode() or message.get("bytes") or b""
-                if orjson.loads(answer).get("id") == frame["id"]:
-                    break
-            if b'"error"' in answer and "error" in orjson.loads(answer):
-                break
-        return status, answer
-    finally:
-        to_app.put_nowait({"type": "websocket.disconnect", "code": 1000})
-        await asyncio.wait({task}, timeout=1.0)
-        task.cancel()
-        await asyncio.wait({task})
-
-
 def aligned(value: object, like: object) -> object:
     """Return JSON as it is, with its members in the order of another's and whole numbers without a fraction."""
     if isinstance(value, dict):
@@ -755,71 +702,29 @@ def differing(answer: WireAnswer, first: WireAnswer) -> tuple[Html, int]:
 # --- How to connect ---
 
 
-def connections(catalog: Catalog) -> Iterable[tuple[str, str, Html | None]]:
-    """Yield for each client its name, a line or a file to copy, and a link that sets it up."""
-    origin = catalog.url
+def connections(catalog: Catalog) -> Iterable[Html]:
+    """Yield for each client of `clients.toml` how it is connected to the site."""
     name = re.sub(r"[^a-z0-9]+", "-", catalog.site.name.lower()).strip("-") or "site"
-    if catalog.door("mcp") is not None:
-        address = origin + catalog.paths.mcp
-        in_code = {"name": name, "type": "http", "url": address}
-        cursor = base64.b64encode(orjson.dumps({"url": address})).decode()
-        yield "Claude Code", f"claude mcp add --transport http {name} {address}", None
-        told = "Settings, Connectors, Add custom connector; its address is"
-        link = tag("a", "Open the connectors of Claude", href="https://claude.ai/settings/connectors", class_="button")
-        yield "Claude (web, desktop, phone)", f"{told}\n{address}", link
-        told = "Settings, Apps & Connectors, Advanced settings, Developer mode; then Create, with the address"
-        link = tag(
-            "a", "Open the connectors of ChatGPT", href="https://chatgpt.com/#settings/Connectors", class_="button"
-        )
-        yield "ChatGPT", f"{told}\n{address}", link
-        install = f"vscode:mcp/install?{quote(json.dumps(in_code), safe='')}"
-        yield (
-            "VS Code",
-            f"code --add-mcp {shlex.quote(json.dumps(in_code))}",
-            tag("a", "Install in VS Code", href=install, class_="button"),
-        )
-        install = f"cursor://anysphere.cursor-deeplink/mcp/install?name={name}&config={quote(cursor, safe='')}"
-        in_file = pretty({"mcpServers": {name: {"url": address}}})
-        yield "Cursor (.cursor/mcp.json)", in_file, tag("a", "Install in Cursor", href=install, class_="button")
-        inspector = "npx @modelcontextprotocol/inspector --cli"
-        yield "MCP Inspector", f"{inspector} {address} --transport http --method tools/list", None
-        yield (
-            "Official MCP client for Python",
-            f"from mcp import Client\n\nasync with Client({json.dumps(address)}) as client:\n"
-            "    print(await client.list_tools())",
-            None,
-        )
-        yield (
-            "Official MCP client for TypeScript",
-            'import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";\n\n'
-            f'const client = new Client({{ name: "{name}-client", version: "1" }});\n'
-            f"await client.connect(new StreamableHTTPClientTransport(new URL({json.dumps(address)})));\n"
-            "console.log(await client.listTools());",
-            None,
-        )
-    if catalog.door("a2a") is not None:
-        yield (
-            "Official A2A client for TypeScript",
-            'import { ClientFactory } from "@a2a-js/sdk/client";\n\n'
-            f"const client = await new ClientFactory().createFromUrl({json.dumps(origin)});",
-            None,
-        )
-        yield (
-            "Official A2A client for Python",
-            "import httpx\nfrom a2a.client import A2ACardResolver\n\nasync with httpx.AsyncClient() as http:\n"
-            f"    card = await A2ACardResolver(http, {json.dumps(origin)}).get_agent_card()",
-            None,
-        )
-    yield (
-        "awp-publish for Python",
-        f"from awp_publish.client import AgentClient\n\nclient = AgentClient({json.dumps(origin)})",
-        None,
-    )
-    if catalog.actions:
-        action = catalog.actions[0]
-        given = action.examples[0] if action.examples else {}
-        written = write_request(WIRES[0], catalog, action, Filled(given))
-        yield "Any HTTP client", written.curl(origin), None
+    address, request = catalog.url + catalog.paths.mcp, ""
+    in_code = json.dumps({"name": name, "type": "http", "url": address})
+    for action in catalog.actions[:1]:
+        filled = Filled(action.examples[0] if action.examples else {})
+        request = write_request(WIRES[0], catalog, action, filled).curl(catalog.url)
+    facts = {
+        "name": name,
+        "origin": catalog.url,
+        "mcp": address,
+        "vscode_word": shlex.quote(in_code),
+        "vscode_query": quote(in_code, safe=""),
+        "cursor_file": pretty({"mcpServers": {name: {"url": address}}}),
+        "cursor_query": quote(base64.b64encode(orjson.dumps({"url": address})), safe=""),
+        "request": request,
+    }
+    for one in _CLIENTS:
+        text, link = (Template(one.get(key, "")).substitute(facts) for key in ("text", "link"))
+        if text and ("door" not in one or catalog.door(one["door"]) is not None):
+            label, shown = one.get("label"), block(text, f"For {one['title']}")
+            yield fill("client", title=one["title"], text=shown, label=label, link=link)
 
 
 # --- The form ---
@@ -860,36 +765,21 @@ def input_field(name: str, schema: object, root: JsonObject, required: bool, val
     """Return the field for one input, with its label and what its schema says."""
     facts, ident = resolved(schema, root), f"in-{name}"
     found, values = kinds(facts, root), options(facts, root)
-    limits = limits_of(facts)
-    described = str(facts.get("description", "")).rstrip(".")
-    typed = kind_words(schema, root)
-    kept: object = None
+    limits, typed, kept = limits_of(facts), kind_words(schema, root), None
+    common = {"name": name, "id": ident, "aria_describedby": f"{ident}-hint"}
     if (media_type := file_type(schema, root)) is not None:
         typed, limits = "files" if "array" in found else "a file", []
         if value:  # no page can fill in a file: what was sent goes along until another one is chosen
             kept = tag("input", type="hidden", name=name, value=value)
             typed += f"; the one that is here, {size_words(value)}, is sent until another one is chosen"
-        field = tag(
-            "input",
-            type="file",
-            name=name,
-            id=ident,
-            multiple="array" in found,
-            accept=media_type if media_type != BINARY else None,
-            aria_describedby=f"{ident}-hint",
-        )
+        accept = media_type if media_type != BINARY else None
+        many, described = "array" in found, f"{ident}-hint"
+        field = tag("input", type="file", name=name, id=ident, multiple=many, accept=accept, aria_describedby=described)
     elif found == ["boolean"] or (values and all(isinstance(one, (str, int, float)) for one in values)):
         texts = [json.dumps(one) if isinstance(one, bool) else str(one) for one in values] or ["true", "false"]
         listed = texts if not value or value in texts else [*texts, value]
-        left_out = tag("option", "(left out)", value="")
-        field = tag(
-            "select",
-            left_out,
-            (tag("option", text, value=text, selected=text == value) for text in listed),
-            name=name,
-            id=ident,
-            aria_describedby=f"{ident}-hint",
-        )
+        choices = (tag("option", text, value=text, selected=text == value) for text in listed)
+        field = tag("select", tag("option", "(left out)", value=""), choices, **common)
     else:
         is_list, is_object = "array" in found, "object" in found or not found
         items = kind_words(facts["items"], root) if is_list and "items" in facts else ""
@@ -898,7 +788,6 @@ def input_field(name: str, schema: object, root: JsonObject, required: bool, val
         elif is_object:
             typed += ", as JSON"
         long = int(cast(int, facts.get("maxLength", 0)) or 0) > LONG_TEXT or len(value) > LONG_TEXT or "\n" in value
-        common = {"name": name, "id": ident, "aria_describedby": f"{ident}-hint"}
         if is_list or is_object or long or name in ("text", "body", "message") or items == "object":
             field = tag("textarea", Html("\n") + inner(value), rows=4, **common)
         else:
@@ -906,17 +795,10 @@ def input_field(name: str, schema: object, root: JsonObject, required: bool, val
             mode = "numeric" if found == ["integer"] else "decimal" if "number" in found else None
             shown = {"placeholder": str(facts["default"])} if "default" in facts else {}
             field = tag("input", type=kind, value=value, inputmode=mode, autocomplete="off", **common, **shown)
-    said = (described, ", ".join([typed, *limits]))
+    said = (str(facts.get("description", "")).rstrip("."), ", ".join([typed, *limits]))
     hint = " ".join(f"{one[0].upper()}{one[1:]}." for one in said if one)
-    label = tag("label", name, tag("span", " required" if required else "", class_="needed"), for_=ident)
-    return tag(
-        "div",
-        label,
-        kept,
-        field,
-        tag("p", hint, id=f"{ident}-hint", class_="hint"),
-        class_="field",
-    )
+    needed = " required" if required else ""
+    return fill("field", ident=ident, label=name, needed=needed, kept=kept, field=field, hint=hint)
 
 
 def file_type(schema: object, root: JsonObject) -> str | None:
@@ -1053,12 +935,6 @@ def time_handler(handle: Handle) -> Handle:
 # --- The endpoint ---
 
 
-def audience_words(action: Action) -> str:
-    """Say for whom an action is that is not for everybody."""
-    whom = "callers who are known" if action.audience == KNOWN else f'callers with the scope "{action.audience}"'
-    return f"Only {whom} are told of it."
-
-
 def caller_id(caller: Principal | None) -> str:
     return caller.id if caller is not None else ""
 
@@ -1068,20 +944,32 @@ def scopes_of(caller: Principal | None) -> frozenset[str] | None:
     return caller.scopes if caller is not None else None
 
 
-def open_overview(door: DoorContext) -> LiveDoor:
+def open_door(door: DoorContext) -> LiveDoor:
     """Make the overview of one public address of a site. Raises DeclarationError for a scope that nobody can have."""
     if isinstance(door.settings.overview, str) and not door.guards.authenticators:
         wrong = f'overview: asks for the scope "{door.settings.overview}", and nothing here tells who calls.'
         raise DeclarationError("site", wrong, "Give Site(authenticate=...), or write overview=True for everybody.")
-    overview, root = Overview(door), door.catalog.paths.root
+    root = door.catalog.paths.root
     door.invoker.surround(time_call, time_handler)
     pages = None
     if door.pages is not None and door.settings.page_formats is not None:
         pages = NegotiatedPages(door.catalog, door.settings.page_formats, door.pages.renderer)
-    answer = negotiate(overview, pages, None, door.settings.timeout)
+    answer = negotiate(Overview(door), pages, None, door.settings.timeout)
 
     async def answer_below(scope: Scope, receive: Receive, send: Send, rest: str) -> None:
         await answer(scope, receive, send)
+
+    def serve_file(name: str, media_type: str) -> Answer:
+        headers = ((b"content-type", f"{media_type}; charset=utf-8".encode()), (b"cache-control", b"no-cache"))
+        encodings = Encodings((STATIC / name).read_bytes())
+        file = Prepared(
+            encodings, (*headers, (b"vary", b"Accept-Encoding"), NO_SNIFFING), datetime.now(UTC), media_type
+        )
+
+        async def answer_file(scope: Scope, receive: Receive, send: Send) -> None:
+            await send_reply(file.answer(scope["method"], scope["headers"]), send)
+
+        return answer_file
 
     for route in door.routes():
         if route.path == root and not route.is_opaque:
@@ -1090,7 +978,8 @@ def open_overview(door: DoorContext) -> LiveDoor:
                 '"...")) another address, or Site(overview=False).',
                 root,
             )
-    exact = {root: answer, f"{root}/": answer, **{f"{root}/{name}": overview.answer_file for name in FILES}}
+    exact: dict[str, Answer] = {root: answer, f"{root}/": answer}
+    exact |= {f"{root}/{name}": serve_file(name, media_type) for name, media_type in FILES.items()}
     exact |= {f"{root}.md": answer} if pages is not None else {}
     return LiveDoor(exact, {f"{root}/try/": answer_below})
 
@@ -1103,36 +992,19 @@ class Overview(Endpoint):
 
     def __init__(self, door: DoorContext) -> None:
         super().__init__(ProblemRenderer(door.catalog), Cors(()), door.admission.own_hosts)
-        self._door, self._root = door, door.catalog.prefix + door.catalog.paths.root
+        self.door, self.root = door, door.catalog.prefix + door.catalog.paths.root
         guards, scope = door.guards, door.settings.overview
         needed = (scope,) if isinstance(scope, str) else ()
         self._gate = AuthenticationGate(
             guards.authenticators, bool(needed), needed, guards.realm, guards.metadata_url, store=guards.store
         )
-        namespace = door.settings.namespace
-        self._approvals = Tokens(door.keys, f"approval:{namespace}", APPROVABLE_FOR)
-        self._files = {name: (STATIC / name).read_bytes() for name in FILES}
+        self._approvals = Tokens(door.keys, f"approval:{door.settings.namespace}", APPROVABLE_FOR)
         self._found: tuple[object, tuple[Finding, ...]] = (None, ())
         self._cards: tuple[object, Html] = (None, Html())
         self._signers = {
             name for one in guards.authenticators if isinstance(one, WebBotAuth) for name in one.signers or ()
         }
-        self._wires = tuple(one for one in WIRES if not one.door or door.catalog.door(one.door) is not None)
-
-    async def answer_file(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve the style or the script."""
-        request = DoorRequest(self._renderer, self._cors, scope, receive, send)
-        if scope["method"] == "HEAD":
-            request.drop_content()
-        name = route_path(scope).rpartition("/")[2]
-        body = self._files[name]
-        etag = b'"%s"' % hashlib.sha256(body).hexdigest()[:32].encode()
-        shared = ((b"etag", etag), (b"cache-control", b"no-cache"), NO_SNIFFING)
-        if etag in request.fields.get(b"if-none-match", b""):
-            await request.reply(Reply(304, shared))
-        else:
-            length = (b"content-length", b"%d" % len(body))
-            await request.reply(Reply(200, ((b"content-type", FILES[name]), length, *shared), body))
+        self.wires = tuple(one for one in WIRES if not one.door or door.catalog.door(one.door) is not None)
 
     def refuse_foreign(self, fields: Fields) -> None:
         """Refuse pages of rebound hosts. What pages of other sites send is refused where a form is read."""
@@ -1140,90 +1012,71 @@ class Overview(Endpoint):
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Answer with a page; refusals are a page too where a browser asks."""
+        status, extra = 200, cast(RawHeaders, ())
         try:
-            page = await self._page(request)
+            title, content, extra = await self._page(request)
         except Problem as problem:
             if b"text/html" not in request.fields.get(b"accept", b""):
                 raise
-            told = self._renderer.describe(problem)
-            content = (tag("h1", problem.title), tag("p", told["detail"]), tag("p", told["recovery"]))
+            title, status, told = problem.title, problem.status, self._renderer.describe(problem)
+            content = fill("refusal", title=title, detail=told["detail"], recovery=told["recovery"])
             extra = tuple(
                 (name.lower().encode(), value.encode("latin-1", "replace")) for name, value in problem.headers
             )
-            await self._show(request, problem.title, content, problem.status, extra)
-            return
-        title, shown, extra = page
-        await self._show(request, title, shown, extra=extra)
-
-    async def _show(
-        self,
-        request: DoorRequest,
-        title: str,
-        content: object,
-        status: int = 200,
-        extra: RawHeaders = (),
-    ) -> None:
-        site, root = self._door.catalog.site.name, self._root
-        head = (
-            Html('<meta charset="utf-8">'),
-            tag("title", f"{title} · {site}"),
-            tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-            tag("meta", name="color-scheme", content="light dark"),
-            tag("meta", name="description", content=f"What {site} publishes for agents, and how it answers."),
-            tag("link", rel="stylesheet", href=f"{root}/overview.css"),
-            tag("script", src=f"{root}/overview.js", defer=True),
-        )
-        skip = tag("a", "Skip to the content", href="#content", class_="skip")
-        bar = tag("header", tag("a", site, href=root, class_="home"), tag("span", " for agents"))
-        page = tag("html", tag("head", head), tag("body", skip, bar, tag("main", content, id="content")), lang="en")
-        body = f"<!doctype html>{page}".encode("utf-8", "replace")
+        page = fill("page", title=title, site=self.door.catalog.site.name, root=self.root, content=content)
+        body = page.encode("utf-8", "replace")
         headers = ((b"content-type", b"text/html; charset=utf-8"), (b"content-length", b"%d" % len(body)), *SECURITY)
         await request.reply(Reply(status, (*headers, *extra), body))
 
-    async def _page(self, request: DoorRequest) -> tuple[str, object, RawHeaders]:
+    async def _page(self, request: DoorRequest) -> tuple[str, Html, RawHeaders]:
         """Return the title, the content and further headers of the page that a request asks for. Raises a Problem."""
-        scope, fields, catalog = request.scope, request.fields, self._door.catalog
+        scope, fields, catalog = request.scope, request.fields, self.door.catalog
         if scope["method"] == "POST" and is_cross_site(fields, self._own_hosts):
             raise CrossSiteCookies("The form was sent by a page of another site, and was not read.")
-        credentials = read_credentials(scope, fields, self._door.admission.trusted_proxies)
         caller: Principal | None = None
         try:
-            caller = await self._gate(credentials)
+            caller = await self._gate(read_credentials(scope, fields, self.door.admission.trusted_proxies))
         except Problem:
             if self._gate.required:
                 raise
         path = route_path(scope).removeprefix(catalog.paths.root)
-        action_id = path.removeprefix("/try/") if path.startswith("/try/") else None
-        if path not in ("", "/") and action_id is None:
+        if path.startswith("/try/"):
+            action_id = path.removeprefix("/try/")
+            action = next((one for one in catalog.actions if one.id == action_id), None)
+            if action is None or not action.is_for(scopes_of(caller)):
+                wrong = f'This site has no action "{action_id[:100]}".'
+                raise UnknownAction(wrong, recovery="Choose one in the overview.")
+            is_sent = scope["method"] == "POST"
+            pairs = await self._read_form(request) if is_sent else read_query(scope["query_string"])
+            trial = Trial(self, action, pairs, scope)
+            if is_sent and trial.wrong is None:
+                await trial.send()
+            return action.name, trial.page(), tuple(trial.cookies.values())
+        if path not in ("", "/"):
             raise UnknownAction("There is no such page of the overview.")
-        pairs = read_query(scope["query_string"])
-        if action_id is None:
-            notice = await self._approve(request, caller) if scope["method"] == "POST" else None
-            await self._find()
-            asked = dict(pairs).get("sees", "")
-            sees = asked if isinstance(asked, str) else ""
-            traffic: TrafficReport | str | None = None
-            if (record := self._door.site.traffic) is not None:
-                try:
-                    traffic = await record.read(days=TRAFFIC_DAYS)
-                except StoreUnavailable as problem:
-                    traffic = f"Traffic cannot be read at the moment: {problem.detail}"
-                except Exception:
-                    logger.exception("traffic could not be read")
-                    traffic = "Traffic cannot be read at the moment: the store failed. The log says more."
-            make = partial(self._overview, caller, sees, traffic, notice)
-            return f"What {catalog.site.name} publishes", await run_in_thread(make, asyncio.to_thread), ()
-        action = next((one for one in catalog.actions if one.id == action_id), None)
-        if action is None or not action.is_for(scopes_of(caller)):
-            raise UnknownAction(f'This site has no action "{action_id[:100]}".', recovery="Choose one in the overview.")
-        if scope["method"] == "POST":
-            pairs = await self._read_form(request)
-        return action.name, *await self._try(action, pairs, scope, is_sent=scope["method"] == "POST")
+        asked = dict(read_query(scope["query_string"])).get("sees", "")
+        sees = asked if isinstance(asked, str) else ""
+        notice = await self._approve(request, caller) if scope["method"] == "POST" else None
+        documents, _ = self.door.documents()
+        if self._found[0] is not documents:  # the checks look at them once for each time that they are published
+            check = partial(check_published, catalog, documents, self.door.routes(), "")
+            self._found = (documents, await run_in_thread(check, asyncio.to_thread))
+        traffic: TrafficReport | str | None = None
+        if (record := self.door.site.traffic) is not None:
+            try:
+                traffic = await record.read(days=TRAFFIC_DAYS)
+            except StoreUnavailable as problem:
+                traffic = f"Traffic cannot be read at the moment: {problem.detail}"
+            except Exception:
+                logger.exception("traffic could not be read")
+                traffic = "Traffic cannot be read at the moment: the store failed. The log says more."
+        make = partial(self._overview, caller, sees, traffic, notice)
+        return f"What {catalog.site.name} publishes", await run_in_thread(make, asyncio.to_thread), ()
 
     async def _read_form(self, request: DoorRequest) -> list[tuple[str, str | bytes]]:
         body = await read_body(request.scope, request.fields, request.receive, MAX_FORM_BYTES)
         content_type = request.fields.get(b"content-type", b"")
-        if content_type.split(b";", 1)[0].strip().lower() not in (FORM, MULTIPART):
+        if not is_form(content_type):
             raise UnsupportedMediaType("Send the form as application/x-www-form-urlencoded.")
         return read_form(content_type, body)
 
@@ -1233,7 +1086,7 @@ class Overview(Endpoint):
 
     async def _approve(self, request: DoorRequest, caller: Principal | None) -> Html:
         """Approve what an operator has read, and say what came of it. Raises a Problem for anybody else's form."""
-        site, given = self._door.site, dict(await self._read_form(request))
+        site, given = self.door.site, dict(await self._read_form(request))
         if not site.settings.approval or "awp-approve" not in given:
             raise InvalidInput("This form is none of the overview's.", recovery="Load the page again.")
         if not self._may_approve(caller):
@@ -1279,293 +1132,221 @@ class Overview(Endpoint):
                 told.append(f"Approved: {', '.join(same)}. Keep {name} in version control, and start the site again.")
         return tag("div", told, role="status")
 
-    async def _find(self) -> None:
-        """Let the checks look at the documents, once for each time that they are published."""
-        door, (documents, _) = self._door, self._door.documents()
-        if self._found[0] is documents:
-            return
-        bodies = {
-            door.catalog.prefix + path: one.body for path, one in documents.items() if one.media_type.endswith("json")
-        }
-        catalog, routes = door.catalog, door.routes()
-
-        def check() -> tuple[Finding, ...]:
-            found = [*check_addresses(catalog, documents, routes, ""), *check_documents(bodies)]
-            is_local = is_loopback(catalog.domain)
-            return tuple(one for one in found if not (is_local and one.check in DEVELOPMENT_CHECKS))
-
-        self._found = (documents, await run_in_thread(check, asyncio.to_thread))
-
     # --- What is published ---
 
     def _overview(
         self, caller: Principal | None, sees: str, traffic: TrafficReport | str | None, notice: Html | None
     ) -> Html:
-        door = self._door
+        door = self.door
         catalog = door.published().visible_to(scopes_of(caller))
-        (documents, fallbacks), findings, left_out = door.documents(), self._found[1], door.site.left_out
+        site, (documents, fallbacks) = catalog.site, door.documents()
         if self._cards[0] is not catalog:  # a card for each action, the same until the catalog is published anew
             self._cards = (catalog, inner([self._action(catalog, one) for one in catalog.actions]))
         problems = f"{catalog.paths.problems}/"  # a page for each, of which nobody has to see the list
         listed = {**documents, **fallbacks}
         documents = {path: one for path, one in listed.items() if not f"{path}/".startswith(problems)}
-        lines = [
-            (tag("dt", name), tag("dd", block(text, f"For {name}"), tag("p", link) if link else None))
-            for name, text, link in connections(catalog)
-        ]
-        hint = None
+        hint: object = None
         if catalog.door("mcp") is None:
-            hint = tag("p", "Clients of MCP connect where the site speaks it: ", code('Site(doors=["mcp"])'), ".")
+            hint = ("Clients of MCP connect where the site speaks it: ", code('Site(doors=["mcp"])'), ".")
         elif is_loopback(catalog.domain):
-            hint = tag("p", "This is an address of one machine: Claude on the web and ChatGPT cannot reach it.")
-        sections: list[tuple[str, str, object]] = [
-            ("actions", f"Actions ({len(catalog.actions)})", self._cards[1]),
-            ("sees", "What does a caller see?", self._sees(catalog, documents, sees)),
-            ("connect", "Connect", (hint, tag("dl", lines, class_="connect"))),
-            (
+            hint = "This is an address of one machine: Claude on the web and ChatGPT cannot reach it."
+
+        def section(ident: str, title: str, content: object) -> tuple[Html, Html]:
+            link = tag("li", tag("a", title, href=f"#{ident}"))
+            return link, fill("section", ident=ident, title=title, content=content)
+
+        def listing(
+            ident: str, title: str, caption: str, heads: Sequence[str], rows: Iterable[Sequence[object]]
+        ) -> tuple[Html, Html]:
+            rows = list(rows)
+            return section(ident, f"{title} ({len(rows)})", table(caption, heads, rows))
+
+        sections = [
+            section("actions", f"Actions ({len(catalog.actions)})", self._cards[1]),
+            section("sees", "What does a caller see?", self._sees(catalog, documents, sees)),
+            section("connect", "Connect", fill("connect", hint=hint, clients=connections(catalog))),
+            listing(
                 "findings",
-                f"Findings ({len(findings)})",
-                table(
-                    "What the checks find",
-                    ("level", "where", "what", "remedy"),
-                    [
-                        (
-                            tag("strong", one.level, class_=one.level),
-                            (code(f"{one.document}#{one.pointer}") if one.document else "the site", " ", one.subject),
-                            one.message,
-                            (one.hint, " ", tag("small", f"{one.check}; {one.source}")),
-                        )
-                        for one in findings
-                    ],
+                "Findings",
+                "What the checks find",
+                ("level", "where", "what", "remedy"),
+                (
+                    (
+                        tag("strong", one.level, class_=one.level),
+                        (code(f"{one.document}#{one.pointer}") if one.document else "the site", " ", one.subject),
+                        one.message,
+                        (one.hint, " ", tag("small", f"{one.check}; {one.source}")),
+                    )
+                    for one in self._found[1]
                 ),
             ),
-            *self._approval(caller, notice),
-            *([("traffic", "Traffic", self._traffic(catalog, traffic))] if traffic is not None else []),
-            ("documents", f"Documents ({len(documents)})", self._documents(documents)),
-            (
+            *(section("approval", *told) for told in self._approval(caller, notice)),
+            *([section("traffic", "Traffic", self._traffic(catalog, traffic))] if traffic is not None else []),
+            section("documents", f"Documents ({len(documents)})", self._documents(documents)),
+            listing(
                 "agents",
-                f"Agents ({len(catalog.agents)})",
-                table(
-                    "Agents and their operations",
-                    ("agent", "name", "description", "operations"),
-                    [
-                        (
-                            code(one.id),
-                            one.name,
-                            one.description,
-                            ", ".join(f"{key}: {value}" for key, value in one.operations.items()),
-                        )
-                        for one in catalog.agents
-                    ],
+                "Agents",
+                "Agents and their operations",
+                ("agent", "name", "description", "operations"),
+                (
+                    (code(one.id), one.name, one.description, ", ".join(map(": ".join, one.operations.items())))
+                    for one in catalog.agents
                 ),
             ),
-            (
+            listing(
                 "pages",
-                f"Pages ({len(catalog.pages)})",
-                table(
-                    "Pages",
-                    ("path", "title", "description"),
-                    [
-                        (
-                            code(one.path) if one.is_template else tag("a", one.path, href=catalog.prefix + one.path),
-                            one.title,
-                            one.description or "",
-                        )
-                        for one in catalog.pages
-                    ],
+                "Pages",
+                "Pages",
+                ("path", "title", "description"),
+                (
+                    (
+                        code(one.path) if one.is_template else tag("a", one.path, href=catalog.prefix + one.path),
+                        one.title,
+                        one.description,
+                    )
+                    for one in catalog.pages
                 ),
             ),
-            (
+            listing(
                 "prompts",
-                f"Prompts ({len(catalog.prompts)})",
-                table(
-                    "Prompts",
-                    ("prompt", "name", "description", "arguments"),
-                    [
-                        (
-                            code(one.id),
-                            one.name,
-                            one.description or "",
-                            ", ".join(f"{arg.name}{'' if arg.required else ' (optional)'}" for arg in one.arguments),
-                        )
-                        for one in catalog.prompts
-                    ],
+                "Prompts",
+                "Prompts",
+                ("prompt", "name", "description", "arguments"),
+                (
+                    (
+                        code(one.id),
+                        one.name,
+                        one.description,
+                        ", ".join(f"{arg.name}{'' if arg.required else ' (optional)'}" for arg in one.arguments),
+                    )
+                    for one in catalog.prompts
                 ),
             ),
-            (
+            listing(
                 "left-out",
-                f"Left out ({len(left_out)})",
-                table(
-                    "What include() saw and did not take",
-                    ("route", "name", "why"),
-                    [(code(f"{one.method} {one.path}"), one.name, one.why) for one in left_out],
-                ),
+                "Left out",
+                "What include() saw and did not take",
+                ("route", "name", "why"),
+                ((code(f"{one.method} {one.path}"), one.name, one.why) for one in door.site.left_out),
             ),
         ]
-        known = "nobody in particular" if caller is None else caller.id
-        scopes = f", with the scopes {', '.join(sorted(caller.scopes))}" if caller is not None and caller.scopes else ""
-        links = (tag("li", tag("a", title, href=f"#{ident}")) for ident, title, _ in sections)
-        return inner(
-            (
-                tag("h1", f"What {catalog.site.name} publishes"),
-                tag("p", catalog.site.description, class_="lead"),
-                tag("p", "Its address is ", code(catalog.url), f"; to the site you are {known}{scopes}."),
-                tag("nav", tag("ul", links), aria_label="On this page"),
-                (
-                    tag("section", tag("h2", title, id=ident), content, aria_labelledby=ident)
-                    for ident, title, content in sections
-                ),
-            )
-        )
+        links, contents = zip(*sections, strict=True)
+        reader = "nobody in particular" if caller is None else caller.id
+        if caller is not None and caller.scopes:
+            reader += f", with the scopes {', '.join(sorted(caller.scopes))}"
+        facts = {"site": site.name, "description": site.description, "url": catalog.url, "reader": reader}
+        return fill("overview", **facts, links=links, sections=contents)
 
     def _action(self, catalog: Catalog, action: Action) -> Html:
-        here = f"{self._root}/try/{action.id}"
-        examples = (
-            (
-                block(pretty(one), f"Example {number} of {action.id}"),
-                tag("a", f"Fill in the form with example {number}", href=link_to(here, one)),
-            )
-            for number, one in enumerate(action.examples, 1)
-        )
-        about = tag(
-            "details",
-            tag("summary", "Inputs and outputs", tag("span", f" of {action.id}", class_="quiet")),
-            schema_table(f"Inputs of {action.id}", action.inputs),
-            schema_table(f"Outputs of {action.id}", answer_schema(action)),
-            (tag("h4", "Examples"), examples) if action.examples else None,
-        )
-        heading = tag("h3", action.name, " ", code(action.id), id=f"action-{action.id}")
-        words = tag("ul", (tag("li", one) for one in policy_words(catalog, action)), class_="facts")
+        here, audience, tags = f"{self.root}/try/{action.id}", None, None
+        if action.audience != PUBLIC:
+            is_known = action.audience == KNOWN
+            audience = "callers who are known" if is_known else f'callers with the scope "{action.audience}"'
+        if action.tags:
+            tags = f"{'category' if len(action.tags) == 1 else 'categories'} {', '.join(action.tags)}"
         is_degraded = action.id in catalog.status.degraded_actions
-        return tag(
-            "article",
-            heading,
-            tag("p", action.description),
-            tag("p", tag("strong", "It does not work at the moment."), class_="error") if is_degraded else None,
-            words,
-            tag("p", "Offered at ", ", ".join(self._doors_of(action)) or "no door that is open", "."),
-            tag("p", "In the category " if len(action.tags) == 1 else "In the categories ", ", ".join(action.tags), ".")
-            if action.tags
-            else None,
-            tag("p", audience_words(action)) if action.audience != PUBLIC else None,
-            about if len(catalog.actions) <= MAX_DETAILED else None,
-            tag("p", tag("a", f"Try {action.id}", href=here, class_="button")),
-            class_="card",
-            aria_labelledby=f"action-{action.id}",
+        return card(
+            catalog,
+            action,
+            f"action-{action.id}",
+            is_detailed=len(catalog.actions) <= MAX_DETAILED,
+            here=here,
+            broken="It does not work at the moment." if is_degraded else None,
+            doors=", ".join(self._doors_of(action)) or "no door that is open",
+            tags=tags,
+            audience=audience,
         )
 
-    def _wires_of(self, action: Action) -> tuple[Wire, ...]:
+    def wires_of(self, action: Action) -> tuple[Wire, ...]:
         """Return the wires whose doors offer an action."""
-        return tuple(one for one in self._wires if action.is_exposed_at(one.door or one.key))
+        return tuple(one for one in self.wires if action.is_exposed_at(one.door or one.key))
 
     def _doors_of(self, action: Action) -> list[str]:
         """Return the titles of the doors that offer an action."""
-        catalog = self._door.catalog
-        titles = [one.title for one in self._wires_of(action)]
-        has_bridge = catalog.door("bridge") is not None and action.is_exposed_at("bridge")
+        titles = [one.title for one in self.wires_of(action)]
+        has_bridge = self.door.catalog.door("bridge") is not None and action.is_exposed_at("bridge")
         return [*titles, "the Actions Bridge"] if has_bridge else titles
 
-    def _approval(self, caller: Principal | None, notice: Html | None) -> list[tuple[str, str, object]]:
-        """Return the section of what waits for approval, by the file as it is now; none for a site without approval.
+    def _approval(self, caller: Principal | None, notice: Html | None) -> Iterable[tuple[str, Html]]:
+        """Yield the title and the content of what waits for approval, by the file as it is now; none without approval.
 
         What would not be for a reader once it is approved is not told to them before. A button of an operator's sends
         what they have read, signed: what has changed meanwhile is not approved by it.
         """
-        scopes, may_approve = scopes_of(caller), self._may_approve(caller)
-
-        def button(names: Sequence[str], label: str) -> Html | None:
-            if not may_approve or not names:
-                return None
-            digests = {name: digests_of(actions[name])["digest"] for name in names}
-            token, _ = self._approvals.write({"caller": caller_id(caller), "digests": digests})
-            field = tag("input", type="hidden", name="awp-approve", value=token)
-            here = f"{self._root}#approval"
-            return tag("form", field, tag("button", label, class_="button"), method="post", action=here)
-
-        site = self._door.site
+        site, may_approve = self.door.site, self._may_approve(caller)
         if not site.settings.approval:
-            return []
+            return
         try:
             standing = site.approvals()
         except DeclarationError as error:
             logger.warning("%s", error)
             wrong = f"{path_of(site.settings.approval).name} cannot be read. {error.remedy}"
-            return [("approval", "Approval", tag("p", wrong, class_="error"))]
+            yield "Approval", tag("p", wrong, class_="error")
+            return
         actions = {one.id: one for one in site.catalog.actions}
-        cards, waiting, gone = list[Html](), list[str](), list[str]()
+
+        def button(names: Sequence[str], label: str) -> Html | None:
+            if not may_approve:
+                return None
+            digests = {name: digests_of(actions[name])["digest"] for name in names}
+            token, _ = self._approvals.write({"caller": caller_id(caller), "digests": digests})
+            return fill("approve", root=self.root, token=token, label=label)
+
+        cards, waiting = list[Html](), list[str]()
         for one in standing:
-            if (action := actions.get(one.action)) is None:
-                gone.append(one.action)
+            action, is_approved = actions.get(one.action), one.state == "approved"
+            if action is None or (is_approved and action.is_approved):
                 continue
-            is_settled = one.state == "approved" and action.is_approved
-            if is_settled or not replace(action, is_approved=True).is_for(scopes):
+            if not replace(action, is_approved=True).is_for(scopes_of(caller)):
                 continue
-            if one.state == "approved":
+            if is_approved:
                 said = "Approved by now; hidden until all that it requires is approved and the site starts again."
             elif one.state == "new":
                 said = "New: it was never approved."
             else:
                 said = f"Changed since it was approved: {', '.join(one.changed)}."
-            waiting += [one.action] if one.state != "approved" else []
-            ident = f"waiting-{action.id}"
-            cards.append(
-                tag(
-                    "article",
-                    tag("h3", action.name, " ", code(action.id), id=ident),
-                    tag("p", tag("strong", said), class_="warning"),
-                    tag("p", action.description),
-                    tag("ul", (tag("li", fact) for fact in policy_words(site.catalog, action)), class_="facts"),
-                    tag(
-                        "details",
-                        tag("summary", "Inputs and outputs", tag("span", f" of {action.id}", class_="quiet")),
-                        schema_table(f"Inputs of {action.id}", action.inputs),
-                        schema_table(f"Outputs of {action.id}", answer_schema(action)),
-                    )
-                    if len(cards) < MAX_DETAILED
-                    else None,
-                    button([action.id], f"Approve {action.id}") if one.state != "approved" else None,
-                    class_="card",
-                    aria_labelledby=ident,
-                )
-            )
-        lines = f"awp-publish approve module:app {' '.join(waiting)}" if waiting else None
-        content = (
-            notice,
-            tag("p", "What is not approved is there for nobody. Actions that are not for you are not listed here."),
-            cards or tag("p", "Nothing waits.", class_="none"),
-            tag("p", "Approved, and there no more: ", ", ".join(gone), ".") if gone else None,
-            button(waiting, "Approve all of these") if len(waiting) > 1 else None,
-            (tag("p", "On the command line, as they are now:"), block(lines, "Line that approves them"))
-            if lines
-            else None,
+            own = None
+            if not is_approved:
+                waiting.append(action.id)
+                own = button([action.id], f"Approve {action.id}")
+            ident, is_detailed = f"waiting-{action.id}", len(cards) < MAX_DETAILED
+            cards.append(card(site.catalog, action, ident, is_detailed=is_detailed, waiting=said, button=own))
+        gone = [one.action for one in standing if one.action not in actions]
+        line = block(f"awp-publish approve module:app {' '.join(waiting)}", "Line that approves them")
+        yield (
+            f"Approval ({len(waiting)} waiting)",
+            fill(
+                "approval",
+                notice=notice,
+                cards=cards,
+                none=None if cards else "Nothing waits.",
+                gone=", ".join(gone) or None,
+                button=button(waiting, "Approve all of these") if len(waiting) > 1 else None,
+                command=line if waiting else None,
+            ),
         )
-        return [("approval", f"Approval ({len(waiting)} waiting)", content)]
 
-    def _traffic(self, catalog: Catalog, report: TrafficReport | str) -> object:
+    def _traffic(self, catalog: Catalog, report: TrafficReport | str) -> Html:
         """Show what has been called, as far as a reader of this catalog may know of it."""
         if isinstance(report, str):
             return tag("p", report, class_="error")
-        hidden = {one.id for one in self._door.site.catalog.actions} - {one.id for one in catalog.actions}
+        hidden = {one.id for one in self.door.site.catalog.actions} - {one.id for one in catalog.actions}
         rows = tuple(row for row in report.rows if row.action not in hidden)
         latencies = {key: one for key, one in report.latencies.items() if key[2] not in hidden}
-        report = replace(report, rows=rows, latencies=latencies)
-        picture = tag("div", Html(traffic_svg(report)), class_="picture card")
+        report, days = replace(report, rows=rows, latencies=latencies), len(report.days)
+        picture = Html(traffic_svg(report))
         if not rows:
-            return picture, tag("p", f"Nothing has been called or read in {len(report.days)} days.", class_="none")
-
+            return fill("traffic", picture=picture, none=f"Nothing has been called or read in {days} days.")
         told = [
             table(one.caption, one.heads, ((code(line[0]), *line[1:]) for line in one.rows))
             for one in traffic_breakdowns(report, with_callers=self._gate.required)  # for readers who are known
         ]
-        days = f"Calls, jobs and readings of pages in the last {len(report.days)} days (UTC), of all workers."
-        by_day = tag("div", Html(traffic_table(report)), class_="scroll", tabindex=0, role="group", aria_label="By day")
-        return tag("p", days), picture, by_day, told
+        return fill("traffic", days=days, picture=picture, by_day=Html(traffic_table(report)), tables=told)
 
-    def _documents(self, documents: Mapping[str, Prepared]) -> object:
-        rows, total = list[Sequence[object]](), 0
-        prefix, problems = self._door.catalog.prefix, self._door.catalog.paths.problems
+    def _documents(self, documents: Mapping[str, Prepared]) -> Html:
+        prefix, rows = self.door.catalog.prefix, list[Sequence[object]]()
         for path, one in documents.items():
-            full, total = one.variants[-1].full, total + len(one.body)
+            compressed, full = one.variants[0].full, one.variants[-1].full
             headers = ((tag("dt", name.decode()), tag("dd", value.decode("latin-1"))) for name, value in full.headers)
             rows.append(
                 (
@@ -1573,21 +1354,18 @@ class Overview(Endpoint):
                     one.media_type,
                     f"{len(one.body):,}",
                     f"{tokens_of(len(one.body)):,}",
-                    f"{len(one.variants[0].full.body):,} ({one.codings[0]})",
-                    tag(
-                        "details",
-                        tag("summary", "headers", tag("span", f" of {path}", class_="quiet")),
-                        tag("dl", headers),
-                    ),
+                    f"{len(compressed.body):,} ({one.codings[0]})",
+                    fill("headers", path=path, headers=headers),
                 )
             )
-        pages = tag("a", "pages of the problem types", href=prefix + problems)
-        return (
-            table("Documents", ("path", "type", "bytes", "tokens", "compressed", "headers"), rows),
-            tag("p", f"All of them: {size_of(total)}. Besides, there are the ", pages, "."),
+        return fill(
+            "documents",
+            table=table("Documents", ("path", "type", "bytes", "tokens", "compressed", "headers"), rows),
+            size=size_of(sum(len(one.body) for one in documents.values())),
+            problems=prefix + self.door.catalog.paths.problems,
         )
 
-    def _sees(self, catalog: Catalog, documents: Mapping[str, Prepared], asked: str) -> object:
+    def _sees(self, catalog: Catalog, documents: Mapping[str, Prepared], asked: str) -> Html:
         """Show what anybody, a caller with scopes, or an agent that signs reads and may call, and what that costs."""
         audiences = {action.audience for action in catalog.actions} - {PUBLIC, KNOWN}
         known = sorted(audiences.union(*(action.scopes for action in catalog.actions)))
@@ -1602,21 +1380,25 @@ class Overview(Endpoint):
         }
         kind, _, named = asked.partition(":")
         chosen = asked if asked in choices or (kind in ("scope", "agent") and named) else ""
-        scopes = frozenset(named.split()) if chosen.startswith("scope:") else frozenset[str]()
         choices.setdefault(chosen, f'a caller with the {kind} "{named}"' if kind == "scope" else f"the agent {named}")
-        hides, sizes = self._door.settings.list_only_allowed, dict[str, int]()
+        hides, sizes = self.door.settings.list_only_allowed, dict[str, int]()
         for action in catalog.actions:
             tool: JsonObject = {"name": action.id, "title": action.name, "description": action.description}
-            tool = {**tool, "inputSchema": action.inputs, "outputSchema": answer_schema(action)}
-            sizes[action.id] = len(orjson.dumps(tool))
+            sizes[action.id] = len(
+                orjson.dumps({**tool, "inputSchema": action.inputs, "outputSchema": answer_schema(action)})
+            )
+
+        def visible(choice: str) -> Catalog:
+            scopes = frozenset(choice.partition(":")[2].split() if choice.startswith("scope:") else ())
+            return catalog.visible_to(scopes if choice else None)
 
         def tools(choice: str) -> dict[str, str]:
             """Return what is listed to a caller, each with "" for what they may call, or why they may not."""
             kind, _, named = choice.partition(":")
-            scopes = frozenset(named.split()) if kind == "scope" else frozenset[str]()
+            scopes = frozenset(named.split() if kind == "scope" else ())
             names = {"verified", named, named.partition("://")[2]} if kind == "agent" else {"unknown", ""}
             found = {}
-            for action in catalog.visible_to(scopes if choice else None).actions:
+            for action in visible(choice).actions:
                 needs = action.auth_required or action.scopes
                 may = not needs or (choice != "" and scopes.issuperset(action.scopes))
                 if not may and hides and not action.route_authenticates:
@@ -1655,397 +1437,282 @@ class Overview(Endpoint):
         ][:MAX_DETAILED]
         costs = [tokens_of(sum(sizes[name] for name in tools)) for tools in columns.values()]
         beside.append(("tokens of the list", *(f"{n:,}" if n == costs[0] else tag("mark", f"{n:,}") for n in costs)))
-        form = tag(
-            "form",
-            tag("label", "Caller", for_="sees-who"),
-            tag(
-                "select",
-                (tag("option", text, value=key, selected=key == chosen) for key, text in choices.items()),
-                name="sees",
-                id="sees-who",
-            ),
-            tag("button", "Show"),
-            action=f"{self._root}#sees",
-            class_="row",
-        )
-        visible = catalog.visible_to(scopes if chosen else None)
+        heads, caption = ("tool", *columns), "Side by side: marked is what differs from an anonymous caller"
         read = {path: len(one.body) for path, one in documents.items()}
-        return (
-            form,
-            table(
-                f"Tools that {choices[chosen]} is shown",
-                ("tool", "may be called", "bytes", "tokens", "listed at"),
-                rows,
-            ),
-            tag("p", f"The whole list of tools: {size_of(sum(sizes[name] for name in listed))}."),
-            table("Side by side: marked is what differs from an anonymous caller", ("tool", *columns), beside)
-            if len(columns) > 1
-            else None,
-            tag(
-                "p",
-                f"Documents are the same for every caller. They name the {len(catalog.public.actions)} actions that "
-                f"are public, of {len(visible.actions)} that this caller may know of; the "
-                "others are in the lists that doors give to callers whom they know. What you may not see yourself is "
-                "not told of others either.",
-            ),
-            tag(
-                "details",
-                tag("summary", f"{len(read)} documents, {size_of(sum(read.values()))}"),
-                tag("ul", (tag("li", code(path), f": {size_of(size)}") for path, size in read.items())),
-            ),
+        shown = ("tool", "may be called", "bytes", "tokens", "listed at")
+        return fill(
+            "sees",
+            root=self.root,
+            choices=[tag("option", text, value=key, selected=key == chosen) for key, text in choices.items()],
+            tools=table(f"Tools that {choices[chosen]} is shown", shown, rows),
+            size=size_of(sum(sizes[name] for name in listed)),
+            side_by_side=table(caption, heads, beside) if len(columns) > 1 else None,
+            public=len(catalog.public.actions),
+            visible=len(visible(chosen).actions),
+            total=f"{len(read)} documents, {size_of(sum(read.values()))}",
+            documents=[tag("li", code(path), f": {size_of(size)}") for path, size in read.items()],
         )
 
-    # --- One form, every door ---
 
-    async def _try(
-        self, action: Action, pairs: Sequence[tuple[str, str | bytes]], scope: Scope, *, is_sent: bool
-    ) -> tuple[Html, RawHeaders]:
-        """Return the form of an action with what came of it, and the cookies that its visitor is set."""
-        door, catalog = self._door, self._door.published()
-        wires = self._wires_of(action) or self._wires
-        texts = [(name, value) for name, value in pairs if isinstance(value, str)]
-        controls = {name: value.strip() for name, value in texts if name.startswith(PREFIX)}
+# --- One form, every door ---
+
+
+class Trial:
+    """The form of an action as it is filled in, and what comes of sending it. `wrong` is an input that is none."""
+
+    def __init__(
+        self, overview: Overview, action: Action, pairs: Sequence[tuple[str, str | bytes]], scope: Scope
+    ) -> None:
+        self._door, self._scope, self._root = overview.door, scope, overview.root
+        self._catalog, self._action = overview.door.published(), action
+        self._wires = overview.wires_of(action) or overview.wires
+        self._raw = {name: value for name, value in pairs if isinstance(value, str)}
+        self._controls = {name: value.strip() for name, value in self._raw.items() if name.startswith(PREFIX)}
         if not pairs and action.examples:
             pairs = fields_of(action.examples[0])
-        wrong: InvalidInput | None = None
-        given: dict[str, object] = {}
+        self._given: dict[str, object] = {}
+        self.wrong: InvalidInput | None = None
         try:
-            given = read_input(action, pairs)
+            self._given = read_input(action, pairs)
         except InvalidInput as problem:
-            wrong = problem
-        secrets_given = [("Authorization", controls.get("awp-authorization", ""))]
-        key_headers = credential_headers(catalog, action)
-        secrets_given += [(name, controls.get(f"{PREFIX}{name.lower()}", "")) for name in key_headers]
+            self.wrong = problem
+        self._key_headers = credential_headers(self._catalog, action)
+        typed = {"Authorization": "awp-authorization"} | {name: PREFIX + name.lower() for name in self._key_headers}
+        told = {name: re.sub(r"[\x00-\x1f\x7f]", "", self._control(field)) for name, field in typed.items()}
+        receipts = (one.strip() for one in self._control("awp-receipts").split(","))
         filled = Filled(
-            given,
-            controls.get("awp-key", ""),
-            controls.get("awp-confirmation", ""),
-            tuple(one.strip() for one in controls.get("awp-receipts", "").split(",") if one.strip()),
-            controls.get("awp-session", ""),
+            self._given,
+            self._control("awp-key"),
+            self._control("awp-confirmation"),
+            tuple(one for one in receipts if one),
+            self._control("awp-session"),
             secrets.token_hex(8),
-            tuple((name, re.sub(r"[\x00-\x1f\x7f]", "", value)) for name, value in secrets_given if value),
+            tuple((name, value) for name, value in told.items() if value),
         )
         redact = input_redactor(action.inputs)
-        kept = filled if redact is None else replace(filled, given=redact(given))
-        shown = replace(kept, given=shortened(action, kept.given))
-        chosen = next((one for one in wires if one.key == controls.get("awp-door")), wires[0])
-        requests = {one.key: write_request(one, catalog, action, filled) for one in wires}
-        shown_requests = {one.key: write_request(one, catalog, action, shown) for one in wires}
-        told: object = None
-        answers: list[WireAnswer] = []
-        cookies: dict[str, tuple[bytes, bytes]] = {}
-        if is_sent and wrong is None:
-            app, seconds, do = door.entrance(scope), action.timeout + 5.0, controls.get("awp-do", "send")
-            if do == "job" and _JOB_ID.fullmatch(controls.get("awp-job", "")):
-                told = await self._job(action, controls["awp-job"], kept, app, scope)
-            elif do in ("send", "all"):
-                sent = [one for one in wires if do == "all" or one is chosen]
-                answers = [await send_request(requests[one.key], catalog, action, app, scope, seconds) for one in sent]
-                told = [
-                    await self._answer(one, answers[0], shown_requests[one.request.wire.key], action, kept, app, scope)
-                    for one in answers
-                ]
-                for name, value in (pair for one in answers for pair in one.headers):
-                    if name.lower() == "set-cookie":
-                        cookies[value.partition("=")[0]] = (b"set-cookie", value.encode("latin-1"))
-        here = f"{self._root}/try/{action.id}"
-        link = link_to(here, public_part(shown.given), {"awp-door": chosen.key} if chosen is not wires[0] else {})
-        page = inner(
-            (
-                tag("p", tag("a", "All that is published", href=f"{self._root}#action-{action.id}")),
-                tag("h1", action.name, " ", code(action.id)),
-                tag("p", action.description, class_="lead"),
-                tag("ul", (tag("li", one) for one in policy_words(catalog, action)), class_="facts"),
-                self._form(action, texts, given, controls, chosen, here, key_headers, wrong),
-                tag(
-                    "section",
-                    tag("h2", "Answers", id="answers-title"),
-                    tag("div", told, class_="answers") if told else tag("p", "Nothing has been sent.", class_="none"),
-                    id="answers",
-                    aria_labelledby="answers-title",
-                    aria_live="polite",
-                ),
-                self._requests(action, shown_requests, shown, chosen, answers, link),
-                tag(
-                    "section",
-                    tag("h2", "Inputs and outputs", id="schemas"),
-                    schema_table(f"Inputs of {action.id}", action.inputs),
-                    schema_table(f"Outputs of {action.id}", answer_schema(action)),
-                    aria_labelledby="schemas",
-                ),
-            )
-        )
-        return page, tuple(cookies.values())
+        self._kept = filled if redact is None else replace(filled, given=redact(self._given))
+        self._shown = replace(self._kept, given=shortened(action, self._kept.given))
+        self._chosen = next((one for one in self._wires if one.key == self._control("awp-door")), self._wires[0])
+        self._requests = {one.key: write_request(one, self._catalog, action, filled) for one in self._wires}
+        self._shown_requests = {one.key: write_request(one, self._catalog, action, self._shown) for one in self._wires}
+        self._answers: list[WireAnswer] = []
+        self._told: list[Html] = []
+        self.cookies: dict[str, tuple[bytes, bytes]] = {}
 
-    def _form(
-        self,
-        action: Action,
-        pairs: Sequence[tuple[str, str]],
-        given: Mapping[str, object],
-        controls: Mapping[str, str],
-        chosen: Wire,
-        here: str,
-        key_headers: Sequence[str],
-        wrong: InvalidInput | None,
-    ) -> Html:
-        wires = self._wires_of(action) or self._wires
-        facts = object_facts(action.inputs, action.inputs)
-        required, raw = required_members(facts), dict(pairs)
-        values = {name: shown_value(given[name]) if name in given else raw.get(name, "") for name in members(facts)}
-        if (redact := input_redactor(action.inputs)) is not None:  # a secret is typed for each sending
+    def _control(self, name: str) -> str:
+        return self._controls.get(name, "")
+
+    async def send(self) -> None:
+        """Do what the button asks for that was pressed: send the input, or look at a job."""
+        do, seconds = self._controls.get("awp-do", "send"), self._action.timeout + 5.0
+        if do == "job" and _JOB_ID.fullmatch(self._control("awp-job")):
+            self._told.append(await self._job(self._control("awp-job")))
+        elif do in ("send", "all"):
+            sent = [one for one in self._wires if do == "all" or one is self._chosen]
+            self._answers = [await self._send(self._requests[one.key], seconds) for one in sent]
+            self._told = [await self._answer(one) for one in self._answers]
+            for name, value in (pair for one in self._answers for pair in one.headers):
+                if name.lower() == "set-cookie":
+                    self.cookies[value.partition("=")[0]] = (b"set-cookie", value.encode("latin-1"))
+
+    async def _send(self, request: WireRequest, seconds: float) -> WireAnswer:
+        entrance = self._door.entrance(self._scope)
+        return await send_request(request, self._catalog, self._action, entrance, self._scope, seconds)
+
+    def page(self) -> Html:
+        """Return the form with what came of it."""
+        action, origin = self._action, self._catalog.url
+        given, requests = self._shown.given, self._shown_requests
+        door = {} if self._chosen is self._wires[0] else {"awp-door": self._chosen.key}
+        sent = next((one for one in self._answers if one.request.wire is self._chosen), None)
+        shown = {key: (one.wire.title, one.text(origin)) for key, one in requests.items()}
+        plain = next((one for one in (requests[self._chosen.key], *requests.values()) if not one.frames), None)
+        if plain is not None:  # no line of curl is a WebSocket
+            shown["curl"] = ("curl", plain.curl(origin))
+        client = f"from awp_publish.client import AgentClient\n\nclient = AgentClient({json.dumps(origin)})\n"
+        shown["python"] = ("Python", f"{client}answer = {python_call(action, given)}")
+        shown["test"] = ("As a test", write_test(action, self._shown, self._chosen, sent))
+        tabs = [
+            (
+                tag("input", type="radio", name="tab", id=f"tab-{key}", checked=key == self._chosen.key, class_="tab"),
+                tag("label", title, for_=f"tab-{key}"),
+            )
+            for key, (title, _) in shown.items()
+        ]
+        panels = [fill("panel", key=key, title=title, text=block(text, title)) for key, (title, text) in shown.items()]
+        return fill(
+            "try",
+            root=self._root,
+            **facts_of(self._catalog, action),
+            form=self._form(),
+            answers=self._told or None,
+            none=None if self._told else "Nothing has been sent.",
+            link=link_to(f"{self._root}/try/{action.id}", public_part(given), door),
+            tabs=tabs,
+            panels=panels,
+            schemas=schema_tables(action),
+        )
+
+    def _form(self) -> Html:
+        action, inputs, given = self._action, self._action.inputs, self._given
+        parts = members(facts := object_facts(inputs, inputs))
+        values = {name: shown_value(given[name]) if name in given else self._raw.get(name, "") for name in parts}
+        if (redact := input_redactor(inputs)) is not None:  # a secret is typed for each sending
             values |= dict.fromkeys(given.keys() - public_part(redact(given)).keys() & values.keys(), "")
-        more = [name for name in given if name not in values]
-        takes_files = any(file_type(part, action.inputs) is not None for part in members(facts).values())
-        fields = [
-            input_field(name, part, action.inputs, name in required, values[name])
-            for name, part in members(facts).items()
-        ]
-        fields += [input_field(name, {}, action.inputs, False, shown_value(given[name])) for name in more]
-        secret = [
-            BesideField(f"{PREFIX}{name.lower()}", name, "It is sent and never shown.", "password")
-            for name in key_headers
-        ]
+        required = required_members(facts)
+        fields = [input_field(name, part, inputs, name in required, values[name]) for name, part in parts.items()]
+        more = {name: shown_value(value) for name, value in given.items() if name not in values}
+        fields += [input_field(name, {}, inputs, False, value) for name, value in more.items()]
+        told = "It is sent and never shown."
+        secret = [BesideField(PREFIX + name.lower(), name, told, "password") for name in self._key_headers]
         beside = [
-            tag(
-                "div",
-                tag("label", one.label, for_=one.name),
-                tag(
+            fill(
+                "field",
+                ident=one.name,
+                label=one.label,
+                field=tag(
                     "input",
                     type=one.kind,
                     name=one.name,
                     id=one.name,
                     # A credential is typed for each sending: no page holds one.
-                    value="" if one.kind == "password" else controls.get(one.name, ""),
+                    value="" if one.kind == "password" else self._control(one.name),
                     autocomplete="off",
                     aria_describedby=f"{one.name}-hint",
                 ),
-                tag("p", one.hint, id=f"{one.name}-hint", class_="hint"),
-                class_="field",
+                hint=one.hint,
             )
             for one in (*_BESIDE, *secret)
         ]
-        doors = (
+        said = tag("summary", "Beside the input: keys, confirmation, credentials")
+        doors = [
             tag(
                 "label",
-                tag("input", type="radio", name="awp-door", value=one.key, checked=one is chosen),
+                tag("input", type="radio", name="awp-door", value=one.key, checked=one is self._chosen),
                 f" {one.title}",
                 class_="choice",
             )
-            for one in wires
+            for one in self._wires
+        ]
+        content = fill(
+            "form",
+            wrong=self.wrong.detail if self.wrong is not None else None,
+            fields=fields or None,
+            none=None if fields else "It takes none.",
+            beside=tag("details", said, beside, open=any(self._control(one.name) for one in _BESIDE)),
+            doors=doors,
+            effect=_EFFECT_WORDS[action.effect] if action.effect != "read" else None,
+            many=len(self._wires),
         )
-        note = None
-        if action.effect != "read":
-            many = len(wires)
-            note = tag(
-                "p",
-                f"This is no rehearsal: it {_EFFECT_WORDS[action.effect]}; all doors together call it {many} times.",
-                class_="hint",
-            )
+        takes_files = any(file_type(part, inputs) is not None for part in parts.values())
         return tag(
             "form",
-            tag("p", tag("strong", wrong.detail), class_="error", role="alert") if wrong is not None else None,
-            tag(
-                "fieldset",
-                tag("legend", "Input"),
-                tag("div", fields, class_="fields") if fields else tag("p", "It takes none."),
-            ),
-            tag(
-                "details",
-                tag("summary", "Beside the input: keys, confirmation, credentials"),
-                beside,
-                open=any(controls.get(one.name) for one in _BESIDE),
-            ),
-            tag("fieldset", tag("legend", "Door"), tag("div", doors, class_="choices")),
-            tag(
-                "p",
-                tag("button", "Send", name="awp-do", value="send", class_="button"),
-                " ",
-                tag("button", "Send through all doors", name="awp-do", value="all"),
-                " ",
-                tag("button", "Show the requests", name="awp-do", value="show"),
-                class_="row",
-            ),
-            note,
+            content,
             method="post",
-            action=here,
+            action=f"{self._root}/try/{action.id}",
             enctype="multipart/form-data" if takes_files else None,
             novalidate=True,
             data_live=True,
         )
 
-    def _requests(
-        self,
-        action: Action,
-        requests: Mapping[str, WireRequest],
-        filled: Filled,
-        chosen: Wire,
-        answers: Sequence[WireAnswer],
-        link: str,
-    ) -> Html:
-        origin = self._door.catalog.url
-        client = f"from awp_publish.client import AgentClient\n\nclient = AgentClient({json.dumps(origin)})\n"
-        sent = next((one for one in answers if one.request.wire is chosen), None)
-        shown = {key: (one.wire.title, one.text(origin)) for key, one in requests.items()}
-        plain = next((one for one in (requests[chosen.key], *requests.values()) if not one.frames), None)
-        if plain is not None:  # no line of curl is a WebSocket
-            shown["curl"] = ("curl", plain.curl(origin))
-        shown |= {
-            "python": ("Python", f"{client}answer = {python_call(action, filled.given)}"),
-            "test": ("As a test", write_test(action, filled, chosen, sent)),
-        }
-        tabs = [
-            (
-                tag("input", type="radio", name="tab", id=f"tab-{key}", checked=key == chosen.key, class_="tab"),
-                tag("label", title, for_=f"tab-{key}"),
-            )
-            for key, (title, _) in shown.items()
-        ]
-        panels = [
-            tag("div", tag("h3", title), block(text, title), class_="panel", id=f"panel-{key}")
-            for key, (title, text) in shown.items()
-        ]
-        return tag(
-            "section",
-            tag("h2", "The exact request", id="requests-title"),
-            tag("p", "The form as it is filled in now has an address: ", tag("a", "link to this form", href=link), "."),
-            tag(
-                "div",
-                tag("div", tabs, class_="tablist", role="radiogroup", aria_labelledby="requests-title"),
-                panels,
-                class_="tabs",
-            ),
-            id="requests",
-            aria_labelledby="requests-title",
-        )
-
-    async def _answer(
-        self,
-        answer: WireAnswer,
-        first: WireAnswer,
-        request: WireRequest,
-        action: Action,
-        filled: Filled,
-        app: AsgiApp,
-        scope: Scope,
-    ) -> Html:
+    async def _answer(self, answer: WireAnswer) -> Html:
         """Return one answer beside the others."""
+        first, wire, problem, question = self._answers[0], answer.request.wire, answer.problem, None
         lines, count = differing(answer, first)
-        compared = None
+        compared: object = ""
         if answer is not first:
-            compared = tag(
-                "span",
-                "the same as " if not count else "differs from ",
-                first.request.wire.title,
-                class_="differs" if count else "same",
-            )
-        state = "ok" if answer.problem is None else "error"
-        said = "answered" if answer.problem is None else str(answer.problem.get("code") or "refused")
-        heading = f"answer-{answer.request.wire.key}"
-        question, job = None, None
+            words = ("differs from " if count else "the same as ", first.request.wire.title)
+            compared = (" · ", tag("span", *words, class_="differs" if count else "same"))
         if (asked := answer.question) is not None:
-            agreed = {"awp-door": answer.request.wire.key, "awp-confirmation": asked["token"], "awp-do": "send"}
-            question = tag(
-                "div",
-                tag("h4", "A person is asked"),
-                tag(
-                    "p",
-                    "The agent shows this to the person it works for, and calls again with the token once they agree:",
-                ),
-                tag("blockquote", str(asked.get("summary", ""))),
-                tag(
-                    "p",
-                    "The token is good for this caller and this input until ",
-                    code(str(asked.get("expires_at", ""))),
-                    ".",
-                ),
-                self._again(action, filled, agreed, "Agree and call again"),
-                class_="question",
+            agreed = {"awp-door": wire.key, "awp-confirmation": asked["token"], "awp-do": "send"}
+            question = fill(
+                "question",
+                summary=asked.get("summary", ""),
+                until=asked.get("expires_at", ""),
+                agree=self._again(agreed, "Agree and call again"),
             )
-        if answer.job_id is not None:
-            job = await self._job(action, answer.job_id, filled, app, scope)
-        problem = answer.problem or {}
-        recovery = (
-            tag("p", tag("strong", "What to do: "), str(problem["recovery"])) if problem.get("recovery") else None
-        )
-        headers = table(
-            f"Headers of the answer through {answer.request.wire.title}",
-            ("header", "value"),
-            [(code(n), v) for n, v in answer.headers],
-        )
-        raw = answer.text[:20_000] or "(empty)"
-        return tag(
-            "article",
-            tag("h3", answer.request.wire.title, id=heading),
-            tag(
-                "p",
-                tag("strong", said, class_=state),
-                f" · {answer.status} · " if answer.status else " · ",
-                f"{answer.milliseconds:.1f} ms",
-                (" · ", compared) if compared else None,
-            ),
-            tag("p", answer.spent, class_="hint") if answer.spent else None,
-            tag(
-                "pre",
-                tag("code", lines),
-                tabindex=0,
-                role="group",
-                aria_label=f"Answer through {answer.request.wire.title}",
-            ),
-            recovery,
-            question,
-            job,
-            tag(
-                "details",
-                tag("summary", "On the wire", tag("span", f" through {answer.request.wire.title}", class_="quiet")),
-                tag("h4", "Sent"),
-                block(request.text(self._door.catalog.url), f"Sent to {answer.request.wire.title}"),
-                tag("h4", "Received"),
-                headers if answer.headers else None,
-                block(raw, f"Received from {answer.request.wire.title}"),
-            ),
-            class_="card",
-            aria_labelledby=heading,
+        headers = [(code(name), value) for name, value in answer.headers]
+        sent = self._shown_requests[wire.key].text(self._catalog.url)
+        return fill(
+            "answer",
+            key=wire.key,
+            door=wire.title,
+            state="ok" if problem is None else "error",
+            said="answered" if problem is None else str(problem.get("code") or "refused"),
+            status=f"{answer.status} · " if answer.status else "",
+            milliseconds=f"{answer.milliseconds:.1f}",
+            compared=compared,
+            spent=answer.spent or None,
+            lines=lines,
+            recovery=str(problem["recovery"]) if problem and problem.get("recovery") else None,
+            question=question,
+            job=await self._job(answer.job_id) if answer.job_id is not None else None,
+            sent=block(sent, f"Sent to {wire.title}"),
+            headers=table(f"Headers of the answer through {wire.title}", ("header", "value"), headers)
+            if headers
+            else None,
+            received=block(answer.text[:20_000] or "(empty)", f"Received from {wire.title}"),
         )
 
-    def _again(self, action: Action, filled: Filled, controls: Mapping[str, str], label: str) -> Html:
+    def _again(self, controls: Mapping[str, str], label: str) -> Html:
         """Return a form that sends the same input with something more. Credentials have to be typed again."""
+        filled, public = self._kept, public_part(self._kept.given)
         kept = {"awp-key": filled.key, "awp-receipts": ", ".join(filled.receipts), "awp-session": filled.session}
-        public = public_part(filled.given)
         hidden = [*fields_of_form(public), *{**kept, **controls}.items()]
         fields = [tag("input", type="hidden", name=name, value=value) for name, value in hidden if value]
-        typed = [
-            tag("label", f"{name} ", tag("input", type="password", name=f"{PREFIX}{name.lower()}", autocomplete="off"))
-            for name, _ in filled.secrets
+        typed = {name: PREFIX + name.lower() for name, _ in filled.secrets}
+        typed |= {name: name for name in filled.given.keys() - public.keys()}
+        fields += [
+            tag("label", f"{shown} ", tag("input", type="password", name=name, autocomplete="off"))
+            for shown, name in typed.items()
         ]
-        typed += [
-            tag("label", f"{name} ", tag("input", type="password", name=name, autocomplete="off"))
-            for name in filled.given.keys() - public.keys()
-        ]
-        here = f"{self._root}/try/{action.id}"
-        return tag("form", fields, typed, tag("button", label), method="post", action=here, data_live=True)
+        here = f"{self._root}/try/{self._action.id}"
+        return tag("form", fields, tag("button", label), method="post", action=here, data_live=True)
 
-    async def _job(self, action: Action, job_id: str, filled: Filled, app: AsgiApp, scope: Scope) -> Html:
+    async def _job(self, job_id: str) -> Html:
         """Return how far a job is."""
-        catalog = self._door.catalog
+        filled, path = self._kept, f"{self._catalog.paths.jobs}/{job_id}"
         session = (("AWP-Session", filled.session),) if filled.session else ()
-        path = f"{catalog.paths.jobs}/{job_id}"
         request = WireRequest(Wire("job", "Job", ""), "GET", path, (*session, *filled.secrets))
-        answer = await send_request(request, catalog, action, app, scope, 10.0)
+        answer = await self._send(request, 10.0)
         state: Mapping[str, Any] = answer.output if isinstance(answer.output, dict) else {}
         progress: Mapping[str, Any] = state["progress"] if isinstance(state.get("progress"), dict) else {}
         status, fraction = str(state.get("status", "unknown")), progress.get("fraction")
         has_ended = status not in ("accepted", "running")
-        bar = {"value": 1 if has_ended else fraction} if has_ended or isinstance(fraction, (int, float)) else {}
-        return tag(
-            "div",
-            tag("h4", "Job"),
-            tag("p", f"{status}. {progress.get('message') or ''}"),
-            tag("progress", max=1, aria_label="Progress of the job", **bar),
-            block(pretty(answer.output if answer.problem is None else answer.problem), "State of the job"),
-            None if has_ended else self._again(action, filled, {"awp-do": "job", "awp-job": job_id}, "Look again"),
-            class_="job",
-            data_job=None if has_ended else job_id,
+        value = 1 if has_ended else fraction if isinstance(fraction, (int, float)) else None
+        content = fill(
+            "job",
+            said=f"{status}. {progress.get('message') or ''}",
+            bar=tag("progress", max=1, aria_label="Progress of the job", value=value),
+            state=block(pretty(answer.output if answer.problem is None else answer.problem), "State of the job"),
+            again=None if has_ended else self._again({"awp-do": "job", "awp-job": job_id}, "Look again"),
         )
+        return tag("div", content, class_="job", data_job=None if has_ended else job_id)
+
+
+def facts_of(catalog: Catalog, action: Action) -> dict[str, object]:
+    """Return what a card and the page of an action say of it alike."""
+    facts = [tag("li", one) for one in policy_words(catalog, action)]
+    return {"name": action.name, "id": action.id, "description": action.description, "facts": facts}
+
+
+def card(
+    catalog: Catalog, action: Action, ident: str, *, is_detailed: bool, here: str | None = None, **more: object
+) -> Html:
+    """Return what is said of an action, with its examples where `here` is its form."""
+    examples = [
+        fill("example", text=block(pretty(one), f"Example {n} of {action.id}"), link=link_to(here or "", one), number=n)
+        for n, one in enumerate(action.examples if here else (), 1)
+    ]
+    schemas = None
+    if is_detailed:
+        schemas = fill("schemas", id=action.id, tables=schema_tables(action), examples=examples or None)
+    return fill("card", ident=ident, schemas=schemas, here=here, **facts_of(catalog, action), **more)
+
+
+def schema_tables(action: Action) -> tuple[Html, Html]:
+    outputs = schema_table(f"Outputs of {action.id}", answer_schema(action))
+    return schema_table(f"Inputs of {action.id}", action.inputs), outputs
 
 
 def public_part(given: Mapping[str, object]) -> dict[str, object]:

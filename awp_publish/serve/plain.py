@@ -26,7 +26,7 @@ from awp_publish.protocols.schema_reading import kind_of, members, resolved
 from awp_publish.schema import pointer_to
 from awp_publish.serve.credentials import is_cross_site, read_credentials, refuse_foreign_pages
 from awp_publish.serve.endpoint import STATIC_HEADERS, Admission, DoorRequest, Endpoint, ProblemRenderer
-from awp_publish.serve.forms import FORM, MULTIPART, FieldReader, read_form, read_query
+from awp_publish.serve.forms import FieldReader, is_form, read_form, read_query
 from awp_publish.serve.http import Cors, Fields, RawHeaders, parse_json, read_body
 from awp_publish.serve.woa import is_json, read_admission
 
@@ -159,7 +159,7 @@ class PlainDoor(Endpoint):
             if not isinstance(sent, dict):
                 detail = f"must be an object of the inputs, not {kind_of(sent)}"
                 raise InvalidInput(f"The body {detail}.", errors=[Violation("", detail)])
-        elif content_type.split(b";", 1)[0].strip().lower() in (FORM, MULTIPART):
+        elif is_form(content_type):
             sent = self._reader.read(read_form(content_type, body))
         else:
             named = f'"{content_type[:100].decode("latin-1")}"' if content_type else "no Content-Type"

@@ -255,7 +255,10 @@ class SessionCalls:
             action.id: parse_address(catalog.absolute(action.target.path if action.target else catalog.paths.invoke))
             for action in catalog.actions
         }
-        self._recovery = _recovery(catalog)
+        self._recovery: str | None = None
+        if (sign_in := catalog.sign_in) is not None and code_of(SessionUnknown.slug) not in catalog.site.errors:
+            again = "then send the session that its answer hands out."
+            self._recovery = f"Leave the session out and call {sign_in.id}, {again}"
 
     async def __call__(self, run: Run, call: Call, deliver: Deliver) -> None:
         """Run a call. Delivers SessionUnknown for a session that is none, or not this caller's."""
@@ -287,8 +290,13 @@ class SessionCalls:
                     call.session_id = key_of(new_id)
 
             async def hand_out(result: Result) -> None:
-                if call.session_id and await self._begin(call, new_id, scope, taken, at):
-                    call.headers += ((HEADER, new_id.encode()),)
+                if call.session_id:
+                    address = client_address(scope, fields, self._proxies)
+                    try:  # who came without cookies is known, if at all, by more than the session
+                        if await self._sessions.begin(key_of(new_id), call.caller_id, address, taken, at):
+                            call.headers += ((HEADER, new_id.encode()),)
+                    except StoreUnavailable:  # must not cost the caller the answer
+                        logger.exception(_NOT_KEPT, call.action.id, call.request_id)
                 await deliver(result)
 
             call.on_cookies, call.is_fresh = take, self._outside is not None
@@ -340,15 +348,6 @@ class SessionCalls:
                 raise
             return ""  # the call's own gate says what is wrong
         return principal.id if principal is not None else ""
-
-    async def _begin(self, call: Call, new_id: str, scope: Scope, set_cookies: list[str], at: WebAddress) -> bool:
-        """Begin a session. The answer stands even if that fails."""
-        address = client_address(scope, read_fields(scope["headers"]), self._proxies)
-        try:  # who came without cookies is known, if at all, by more than the session
-            return await self._sessions.begin(key_of(new_id), call.caller_id, address, set_cookies, at)
-        except StoreUnavailable:
-            logger.exception(_NOT_KEPT, call.action.id, call.request_id)
-            return False
 
     def _put_headers(self, call: Call, scope: Scope, cookies: str) -> Scope:
         """Give a call the scope with the cookies of its session."""
@@ -500,13 +499,3 @@ class SessionPass:
     def _end(self) -> None:
         if not self._ended.done():
             self._ended.set_result(None)
-
-
-def _recovery(catalog: Catalog) -> str | None:
-    """Return what to do about a session that is over, with the name of the action that signs in, if it is known."""
-    if code_of(SessionUnknown.slug) in catalog.site.errors:
-        return None
-    action = catalog.sign_in
-    if action is None:
-        return None
-    return f"Leave the session out and call {action.id}, then send the session that its answer hands out."

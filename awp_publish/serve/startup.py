@@ -4,8 +4,6 @@ Equal findings are one line, and there are at most MOST_LINES; one of several wo
 """
 
 import logging
-import sys
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Final
@@ -39,16 +37,19 @@ def report(site: Site, documents: Mapping[str, Prepared], routes: Sequence[Route
             'and other workers do not know them. Give Site(store="sqlite:///agents.db") or "redis://...".',
             ", ".join(remembering),
         )
-    json_documents = {
-        catalog.prefix + path: prepared.body
-        for path, prepared in documents.items()
-        if prepared.media_type.endswith("json")
-    }
-    found = [*check_addresses(catalog, documents, routes, root_path), *check_documents(json_documents)]
-    if is_loopback(urlsplit(catalog.url).hostname or ""):
-        found = [one for one in found if one.check not in DEVELOPMENT_CHECKS]
+    found = check_published(catalog, documents, routes, root_path)
     for level, line in summarize(found):
         logger.log(level, "%s", line)
+
+
+def check_published(
+    catalog: Catalog, documents: Mapping[str, Prepared], routes: Sequence[Route], root_path: str
+) -> tuple[Finding, ...]:
+    """Return what is found about one address of a site: its documents, and where its addresses lead."""
+    bodies = {catalog.prefix + path: one.body for path, one in documents.items() if one.media_type.endswith("json")}
+    found = [*check_addresses(catalog, documents, routes, root_path), *check_documents(bodies)]
+    is_local = is_loopback(catalog.domain)
+    return tuple(one for one in found if not (is_local and one.check in DEVELOPMENT_CHECKS))
 
 
 def summarize(findings: Iterable[Finding]) -> Iterator[tuple[int, str]]:
@@ -158,32 +159,3 @@ def _is_installed(name: str) -> bool:
 
 def _warning(check: str, message: str, hint: str) -> Finding:
     return Finding("warning", check, "", message, hint, "awp_publish")
-
-
-# --- Servers: what they say only on the stack, as in `health.count_workers` ---
-
-
-def is_first_worker() -> bool:
-    """Return True if this process is the first, or the only one, of those that a server started with this application.
-
-    A worker that takes the place of another one is none: what it would say was said.
-    """
-    frame = sys._current_frames().get(threading.main_thread().ident or 0)
-    while frame is not None:
-        module, here = frame.f_globals.get("__name__"), frame.f_locals
-        if module == "gunicorn.arbiter" and "worker" in here:
-            return getattr(here["worker"], "age", 1) == 1
-        if module == "multiprocessing.process" and "self" in here:
-            return not getattr(here["self"], "_identity", ()) or here["self"]._identity[-1] == 1
-        frame = frame.f_back
-    return True
-
-
-def root_path_of_server() -> str:
-    """Return what uvicorn was told by `--root-path`: its lifespan does not tell it to the application."""
-    frame = sys._current_frames().get(threading.main_thread().ident or 0)
-    while frame is not None:
-        if frame.f_globals.get("__name__") == "uvicorn.server":
-            return str(getattr(getattr(frame.f_locals.get("self"), "config", None), "root_path", ""))
-        frame = frame.f_back
-    return ""

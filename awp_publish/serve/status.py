@@ -10,9 +10,10 @@ import orjson
 
 from awp_publish.health import Liveness
 from awp_publish.model import Catalog
+from awp_publish.policy.call import Outcome
 from awp_publish.serve.credentials import refuse_foreign_host
 from awp_publish.serve.endpoint import DoorRequest, Endpoint, ProblemRenderer
-from awp_publish.serve.http import ANY_ORIGIN, NO_SNIFFING, Fields, PublicCors, Reply
+from awp_publish.serve.http import Fields, PublicCors
 
 
 class StatusKeeper:
@@ -31,17 +32,18 @@ class StatusKeeper:
     @asynccontextmanager
     async def keeping(self) -> AsyncIterator[None]:
         """Ask again and again, as long as the application runs."""
-        task = asyncio.create_task(self._keep(), name="awp_publish status")
+
+        async def keep() -> None:
+            while True:
+                await self.freshen()
+                await asyncio.sleep(self.liveness.interval)
+
+        task = asyncio.create_task(keep(), name="awp_publish status")
         try:
             yield
         finally:
             task.cancel()
             await asyncio.wait({task})
-
-    async def _keep(self) -> None:
-        while True:
-            await self.freshen()
-            await asyncio.sleep(self.liveness.interval)
 
     async def freshen(self) -> None:
         """Ask the probes unless they were asked within the interval."""
@@ -80,12 +82,4 @@ class StatusDoor(Endpoint):
             "actions": works,
             "checked_at": self._keeper.checked_at,
         }
-        body = orjson.dumps(described)
-        headers = (
-            (b"content-type", b"application/json"),
-            (b"content-length", b"%d" % len(body)),
-            (b"cache-control", b"no-store"),
-            ANY_ORIGIN,
-            NO_SNIFFING,
-        )
-        await request.reply(Reply(200, headers, body))
+        await request.deliver(Outcome(orjson.dumps(described), None))

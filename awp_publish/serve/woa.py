@@ -193,8 +193,7 @@ class WoaDoor(Endpoint):
             named: (one, one.id in invoker.guarded, one.is_public) for named, one in invoker.offered(PROTOCOL).items()
         }
         self._admission = admission
-        # No action refuses a body up to this size.
-        self._small = min([admission.usual_body_bytes, *filter(None, (one.max_body_bytes for one in catalog.actions))])
+        self._small = admission.smallest_limit(catalog.actions)
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Carry out one invocation: POST, a body of application/json, an answer that is JSON (WoA section 4.3.1)."""

@@ -23,7 +23,7 @@ from queue import Empty, SimpleQueue
 from typing import Final, Protocol, TypeAlias, cast
 
 from awp_publish.problems import StoreUnavailable
-from awp_publish.stores.store import Look, Ran, Step, Swap, unavailable
+from awp_publish.stores.store import LeasingShelf, Look, Ran, Step, Swap, carry_out, unavailable
 from awp_publish.threads import Thread, ThreadsOfTheirOwn, is_gevent, make_lock, make_queue
 
 logger: Final = logging.getLogger("awp_publish.stores")
@@ -61,8 +61,8 @@ class StoreRequest:
 
     `deadline` is when it may last be carried out, in seconds of `time.monotonic`. The backend asks `is_wanted` before
     it begins, and `commit` before what it did can no longer be undone: whoever waits gives up at the deadline, but once
-    it is committed only when all of its time is over. `may_be_late` is what only writes down what has happened, under
-    what was claimed for it: better late than never.
+    it is committed only when all of its time is over. `writes` is False for what only looks. `may_be_late` is what only
+    writes down what has happened, under what was claimed for it: better late than never.
     """
 
     __slots__ = (
@@ -76,6 +76,7 @@ class StoreRequest:
         "loop",
         "may_be_late",
         "order",
+        "writes",
     )
 
     def __init__(self, order: Order, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
@@ -83,7 +84,8 @@ class StoreRequest:
         now = time.monotonic()
         self.order = order
         self.loop = loop
-        self.deadline = now + seconds * (1.0 if kinds == {Look} else SHARE_OF_STEPS)
+        self.writes = bool(kinds - {Look})
+        self.deadline = now + seconds * (SHARE_OF_STEPS if self.writes else 1.0)
         self.may_be_late = kinds == {Swap}
         self.answer: Answer | Exception | None = None
         self._end = now + seconds
@@ -102,6 +104,12 @@ class StoreRequest:
         with self._lock:
             self._is_committed = self.is_wanted
             return self._is_committed
+
+    def carry_out(self, shelf: LeasingShelf, now: float) -> Answer:
+        """Return what comes of the order on a shelf, in a transaction that may still be undone."""
+        if isinstance(self.order, TakeDue):
+            return shelf.take(self.order.queue, self.order.lease, self.order.most, now)
+        return carry_out(self.order.steps, shelf, now)
 
     async def wait(self) -> Answer:
         """The answer. Raises StoreUnavailable when there is none in time."""

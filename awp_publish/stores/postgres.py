@@ -23,19 +23,23 @@ from psycopg_pool import AsyncConnectionPool
 
 from awp_publish.problems import DeclarationError
 from awp_publish.stores.batches import Answer, BatchedStore, PooledThread, RunSteps, StoreRequest, TakeDue
-from awp_publish.stores.store import Count, Look, Schedule, Unschedule, carry_out, unavailable
+from awp_publish.stores.store import (
+    ENDLESS,
+    TOLERANCE,
+    Count,
+    Schedule,
+    Unschedule,
+    carry_out,
+    decode,
+    encode,
+    unavailable,
+)
 
 POOL_SIZE: Final = 4
 """Connections that a process has at most. One that is idle for some minutes is closed."""
 
 STRIPES: Final = 64
 """Locks of a namespace, of which a batch takes those of its keys."""
-
-ENDLESS: Final = 1e15
-"""Seconds since 1970 of what never expires."""
-
-TOLERANCE: Final = 3600.0
-"""Seconds by which a member may have been scheduled in the future, before the clock counts as set back."""
 
 PURGE_EVERY: Final = 64
 MOST_PURGED: Final = 1000
@@ -215,14 +219,13 @@ class _PostgresBackend:
         names: set[bytes] = set()
         queues: set[bytes] = set()
         limited: set[bytes] = set()
-        is_reading, is_durable = True, False
+        is_durable = False
         for order in (request.order for request in wanted):
             if isinstance(order, TakeDue):
                 queues.add(self._name("q", order.queue))
                 continue
             is_durable |= order.durable
             for step in order.steps:
-                is_reading &= isinstance(step, Look)
                 if isinstance(step, (Schedule, Unschedule)):
                     queues.add(queue := self._name("q", step.queue))
                     if isinstance(step, Schedule) and step.most is not None:
@@ -230,7 +233,7 @@ class _PostgresBackend:
                 else:
                     names.add(self._name("c" if isinstance(step, Count) else "v", step.key))
         async with connection.pipeline():
-            if queues or not is_reading:
+            if any(request.writes for request in wanted):
                 await connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
                 await connection.execute(_LOCK, (sorted({self._lock + name[0] % STRIPES for name in names | queues}),))
                 if not is_durable:
@@ -257,7 +260,7 @@ class _PostgresBackend:
             leased = await connection.execute(
                 _TAKE, {"queue": queue, "now": now, "again": again, "most": max(order.most, 0)}
             )
-            members = tuple([bytes(member).decode("utf-8", "surrogatepass") async for (member,) in leased])
+            members = tuple([decode(bytes(member)) async for (member,) in leased])
             if batch[0].commit():
                 await connection.execute("COMMIT")
                 batch[0].answer = members
@@ -323,7 +326,7 @@ class _PostgresShelf:
 
     def schedule(self, queue: str, member: str, due: float, now: float) -> None:
         place = self._name("q", queue), _hash(member)
-        self._scheduled[place] = member.encode("utf-8", "surrogatepass"), min(due, ENDLESS), now
+        self._scheduled[place] = encode(member), min(due, ENDLESS), now
         self._members.get(place[0], set()).add(place[1])
 
     def unschedule(self, queue: str, member: str) -> None:
@@ -351,7 +354,7 @@ class _PostgresShelf:
 
 def _hash(text: str) -> bytes:
     """Names of any length, in an index that takes no more than some 2,700 bytes."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+    return hashlib.sha256(encode(text)).digest()
 
 
 def _number(text: str) -> int:

@@ -30,7 +30,20 @@ from redis.retry import Retry
 
 from awp_publish.problems import DeclarationError
 from awp_publish.stores.batches import BatchedStore, BatchThread, StoreRequest, TakeDue
-from awp_publish.stores.store import Add, Count, Counted, Look, Ran, Schedule, Step, Swap, Unschedule, unavailable
+from awp_publish.stores.store import (
+    Add,
+    Count,
+    Counted,
+    Look,
+    Ran,
+    Schedule,
+    Step,
+    Swap,
+    Unschedule,
+    decode,
+    encode,
+    unavailable,
+)
 
 MAX_MILLISECONDS: Final = 10**14
 """Milliseconds that anything is kept at most (some 3,000 years): Redis refuses what would overflow."""
@@ -106,7 +119,7 @@ class _RedisBackend:
             if isinstance(reply, Exception):
                 request.answer = unavailable(_detail(reply))
             elif isinstance(request.order, TakeDue):
-                request.answer = tuple(member.decode("utf-8", "surrogatepass") for member in reply)
+                request.answer = tuple(map(decode, reply))
             else:
                 failed, *saw = reply
                 seen = (Counted(one[0], one[1] / 1000) if isinstance(one, list) else one for one in saw)
@@ -178,7 +191,7 @@ class _RedisBackend:
         return (b"EVALSHA", self._run.digest, len(keys), *keys, deadline, *words)
 
     def _name(self, kind: str, name: str) -> bytes:
-        return _encode(self._prefix + kind + name)
+        return encode(self._prefix + kind + name)
 
 
 _KINDS: Final[dict[type, str]] = {
@@ -205,9 +218,9 @@ def _words(step: Step) -> _Command:
         case Swap(_, old, new, seconds):
             return b"S", old, new or b"", 1, _milliseconds(seconds)
         case Schedule(_, member, delay, most):
-            return b"Q", _encode(member), delay, -1 if most is None else max(most, 0)
+            return b"Q", encode(member), delay, -1 if most is None else max(most, 0)
         case Unschedule(_, member):
-            return b"U", _encode(member)
+            return b"U", encode(member)
 
 
 def _is_late(reply: object) -> bool:
@@ -226,7 +239,3 @@ def _detail(error: Exception) -> str:
     if isinstance(error, (RedisConnectionError, OSError)):
         return "The site's store cannot be reached."
     return "The site's store failed."
-
-
-def _encode(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")

@@ -13,19 +13,15 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
-from awp_publish.stores.batches import Answer, BatchedStore, BatchThread, StoreRequest, TakeDue
-from awp_publish.stores.store import SECRETS, Look, Swap, carry_out, unavailable
+from awp_publish.stores.batches import BatchedStore, BatchThread, RunSteps, StoreRequest
+from awp_publish.stores.store import SECRETS, TOLERANCE, Swap, decode, encode, unavailable
 
 # --- The tables of the SQLite store, and every statement on them ---
-# Keys are stored as bytes: text that is no valid Unicode, or has a NUL in it, is a key like any other.
 # Records of jobs hold credentials, of which nothing may stay behind. `secure_delete` overwrites what is deleted, but
 # not what SQLite has moved from page to page before to make room: that stays where it was until something else is
 # written there. Only what lies beyond the first part of a row, on pages of its own, is never moved. So a job's record
 # is stored behind as much padding as that part can hold
 # (https://www.sqlite.org/fileformat2.html#cell_payload_overflow_pages).
-
-TOLERANCE: Final = 3600.0
-"""Seconds by which a member of a queue may have been scheduled in the future, before the clock counts as set back."""
 
 SLOT_SECONDS: Final = 5.0
 MAX_MOMENT: Final = 2.0**60
@@ -97,13 +93,13 @@ class SqliteShelf:
         self._execute(PUT, (self._name("c", key), events, closes, _slot_of(closes)))
 
     def schedule(self, queue: str, member: str, due: float, now: float) -> None:
-        self._execute(SCHEDULE, (self._name("q", queue), _encode(member), due, now))
+        self._execute(SCHEDULE, (self._name("q", queue), encode(member), due, now))
 
     def unschedule(self, queue: str, member: str) -> None:
-        self._execute(UNSCHEDULE, (self._name("q", queue), _encode(member)))
+        self._execute(UNSCHEDULE, (self._name("q", queue), encode(member)))
 
     def others(self, queue: str, member: str) -> int:
-        place = {"queue": self._name("q", queue), "member": _encode(member)}
+        place = {"queue": self._name("q", queue), "member": encode(member)}
         found: tuple[int] = self._execute(OTHERS, place).fetchone()
         return found[0]
 
@@ -113,22 +109,18 @@ class SqliteShelf:
         self._execute(RELEASE, (now, now, name, now + TOLERANCE))
         members: list[bytes] = [member for (member,) in self._execute(DUE, (name, now, max(most, 0)))]
         self._executemany(SCHEDULE, [(name, member, now + lease, now) for member in members])
-        return tuple(member.decode("utf-8", "surrogatepass") for member in members)
+        return tuple(decode(member) for member in members)
 
     def purge(self, now: float, most: int) -> None:
         """Forget up to `most` entries whose slot is over, so that the file stays about as large as what is in it."""
         self._execute(PURGE, (_slot_of(now), most))
 
     def _name(self, kind: str, name: str) -> bytes:
-        return _encode(f"{self._prefix}:{kind}:{name}")
+        return encode(f"{self._prefix}:{kind}:{name}")
 
 
 def _slot_of(moment: float) -> float:
     return moment // SLOT_SECONDS if moment < MAX_MOMENT else MAX_MOMENT
-
-
-def _encode(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
 
 
 logger: Final = logging.getLogger("awp_publish.stores")
@@ -252,13 +244,10 @@ class _SqliteBackend:
                 request.answer = error
 
     def _transact(self, requests: Sequence[StoreRequest]) -> None:
-        orders = [request.order for request in requests]
-        steps = [step for order in orders if not isinstance(order, TakeDue) for step in order.steps]
-        takes = sum(isinstance(order, TakeDue) for order in orders)
-        writes = takes > 0 or any(type(step) is not Look for step in steps)
-        connection = self._open()
+        runs = [request.order for request in requests if isinstance(request.order, RunSteps)]
+        writes, connection = any(request.writes for request in requests), self._open()
         # FULL waits for the disk at each commit; with NORMAL a loss of power may undo the last ones.
-        is_full = any(not isinstance(order, TakeDue) and order.durable for order in orders)
+        is_full = any(order.durable for order in runs)
         if is_full is not self._is_full_sync:
             connection.execute(f"PRAGMA synchronous={'FULL' if is_full else 'NORMAL'}")
             self._is_full_sync = is_full
@@ -267,25 +256,20 @@ class _SqliteBackend:
         self._insist(connection, begin)
         now = self._clock()
         shelf = SqliteShelf(connection, self._namespace, self._page_size)
-        wanted, replaces_jobs = [request for request in requests if request.is_wanted], False
-        answers: list[Answer] = []
-        for order in (request.order for request in wanted):
-            if isinstance(order, TakeDue):
-                answers.append(shelf.take(order.queue, order.lease, order.most, now))
-            else:
-                answers.append(carry_out(order.steps, shelf, now))
-                replaces_jobs |= any(type(step) is Swap and step.key.startswith(SECRETS) for step in order.steps)
+        wanted = [request for request in requests if request.is_wanted]
+        answers = [request.carry_out(shelf, now) for request in wanted]
         if not all(request.commit() for request in wanted):  # those who gave up meanwhile: none of it has happened
             connection.execute("ROLLBACK")
             self._transact(requests)
             return
         if writes:  # forget twice as much as is written, a good deal of it at a time
-            self._owed += 2 * (takes + len(steps))
+            self._owed += 2 * (len(requests) - len(runs) + sum(len(order.steps) for order in runs))
             if self._owed >= MIN_PURGE:
                 shelf.purge(now, self._owed)
                 self._owed = 0
         connection.execute("COMMIT")
-        if self._erase_at is None and replaces_jobs:
+        swaps = (step for order in runs for step in order.steps if type(step) is Swap)
+        if self._erase_at is None and any(step.key.startswith(SECRETS) for step in swaps):
             self._erase_at = time.monotonic() + ERASE_INTERVAL
         for request, answer in zip(wanted, answers, strict=True):
             request.answer = answer

@@ -26,6 +26,12 @@ WEBHOOK: Final = "webhook:"
 SECRETS: Final = (JOB, SESSION, WEBHOOK)
 """Beginnings of the keys under which credentials are kept: what is replaced or dropped there must not stay readable."""
 
+TOLERANCE: Final = 3600.0
+"""Seconds by which a member of a queue may have been scheduled in the future, before the clock counts as set back."""
+
+ENDLESS: Final = 1e15
+"""Seconds since 1970 of what never expires; not every database knows infinity."""
+
 
 class Count(NamedTuple):
     """One more event. Holds while that makes at most `most` in a window of `seconds`, which the first event opens.
@@ -155,6 +161,13 @@ class Shelf(Protocol):
         """The number of members of a queue beside one."""
 
 
+class LeasingShelf(Shelf, Protocol):
+    """A shelf of which members of queues can be leased."""
+
+    def take(self, queue: str, lease: float, most: int, now: float) -> tuple[str, ...]:
+        """Lease what is due, and what would not be due for hours only because the clock was set back."""
+
+
 def carry_out(steps: Sequence[Step], shelf: Shelf, now: float) -> Ran:
     """Count and look until a step does not hold; if all hold, make the changes."""
     seen: list[Seen] = []
@@ -199,6 +212,15 @@ def carry_out(steps: Sequence[Step], shelf: Shelf, now: float) -> Ran:
         elif isinstance(step, Unschedule):
             shelf.unschedule(step.queue, step.member)
     return Ran(None, tuple(seen))
+
+
+def encode(text: str) -> bytes:
+    """Return a key or a member as bytes: text that is no valid Unicode, or has a NUL in it, is one like any other."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def decode(name: bytes) -> str:
+    return name.decode("utf-8", "surrogatepass")
 
 
 def unavailable(detail: str) -> StoreUnavailable:

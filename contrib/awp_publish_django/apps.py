@@ -17,8 +17,8 @@ from awp_publish_django.conf import url_of_project
 logger: Final = logging.getLogger("awp_publish")
 
 FAILED: Final[list[Exception]] = []
-"""What the import of an `agents.py` raised. It is told by the checks and by a server that starts, and keeps no other
-command from its work: a table that declarations ask for may be what `migrate` is about to make."""
+"""The error that the import of an `agents.py` raised. It is told by the checks and by a server at its start, and keeps
+no other command from its work: a table that declarations ask for may be what `migrate` is about to make."""
 
 
 if url_of_project not in URL_SOURCES:  # before any module of the project makes its Site

@@ -1,4 +1,4 @@
-"""Who calls, as Django's own middleware knows it: the session and the user, read where the database may be asked."""
+"""The caller as Django's own middleware knows them: the session and the user, read where the database may be asked."""
 
 import sys
 from contextlib import suppress
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Permissions:
-    """What a user may do, as scopes: "shop.add_order"."""
+    """A user's permissions as scopes: "shop.add_order"."""
 
     scopes: frozenset[str]
 

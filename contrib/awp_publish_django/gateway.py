@@ -42,6 +42,8 @@ def script_name_of(request: HttpRequest) -> str:
 
 def _scope_of_wsgi(request: HttpRequest) -> Scope:
     meta = request.META
+    pairs = ((name.lower(), str(value)) for name, value in request.headers.items() if value != "")
+    fields = {"host": host_of(request), **dict(pairs)}
     version = str(meta.get("SERVER_PROTOCOL", "HTTP/1.1")).removeprefix("HTTP/")
     return {
         "type": "http",
@@ -49,18 +51,12 @@ def _scope_of_wsgi(request: HttpRequest) -> Scope:
         "http_version": version,
         "method": request.method or "GET",
         "raw_path": request.path.encode(),
-        "headers": _headers_of(request),
+        "headers": [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in fields.items()],
         "server": (meta.get("SERVER_NAME", ""), int(meta.get("SERVER_PORT") or 0)),
         "state": {},
         "extensions": {},
         HOLDS_THREAD: True,
     }
-
-
-def _headers_of(request: HttpRequest) -> list[tuple[bytes, bytes]]:
-    pairs = ((name.lower(), value) for name, value in request.headers.items() if value != "")
-    fields = {"host": host_of(request), **dict(pairs)}
-    return [(name.encode("latin-1"), str(value).encode("latin-1", "replace")) for name, value in fields.items()]
 
 
 def host_of(request: HttpRequest) -> str:
@@ -74,7 +70,7 @@ def read_body(request: HttpRequest, most: int) -> bytes:
 
 
 class Sent:
-    """What a caller sends: a body, which is here already, and much later the news that they have gone."""
+    """A caller's messages: a body, which is here already, and much later the news that they have gone."""
 
     def __init__(self, body: bytes) -> None:
         self._body: bytes | None = body
@@ -141,7 +137,7 @@ async def _bodies_async(first: Message, messages: AsyncIterator[Message]) -> Asy
 
 
 class Closers(list[Callable[[], object]]):
-    """What is called when an answer has been sent. A cache that keeps the answer keeps none of it."""
+    """Functions to be called when an answer has been sent. A cache that keeps the answer keeps none of it."""
 
     def __reduce__(self) -> tuple[type, tuple[()]]:
         return list, ()

@@ -36,7 +36,7 @@ PARSED: Final = frozenset(
         "resolver_match",
     }
 )
-"""What Django reads from a request and keeps on it. All else on a request was put there by middleware."""
+"""Attributes that Django reads from a request and keeps on it. All else on a request was put there by middleware."""
 
 _OF_REQUEST: Final = frozenset(
     {"REQUEST_METHOD", "PATH_INFO", "QUERY_STRING", "CONTENT_TYPE", "CONTENT_LENGTH", "SCRIPT_NAME", "RAW_URI"}

@@ -36,7 +36,7 @@ T = TypeVar("T")
 SESSIONS: Final = "django.contrib.sessions.middleware.SessionMiddleware"
 
 BRIDGE: Final = "awp_publish_django"
-"""Where the scope of a request keeps its Bridge."""
+"""The place of a request's Bridge in its scope."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class DjangoProject:
     """By its requests: see RouteRequest."""
 
     awp_carried = (BRIDGE,)
-    """What leads a request of ours back through the whole project."""
+    """The way of a request of ours back through the whole project."""
 
     @property
     def awp_has_sessions(self) -> bool:

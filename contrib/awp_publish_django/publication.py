@@ -28,7 +28,7 @@ MIDDLEWARE: Final = "awp_publish_django.middleware.AgentPublisherMiddleware"
 
 @dataclass(frozen=True)
 class Publication:
-    """What the middleware, the commands, the checks and the templates share."""
+    """The common ground of the middleware, the commands, the checks and the templates."""
 
     settings: Settings
     site: Site

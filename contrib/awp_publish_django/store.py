@@ -17,17 +17,11 @@ from django.db import Error, OperationalError, connections, transaction
 from django.db.models import F, QuerySet
 from django.utils.connection import ConnectionDoesNotExist
 
-from awp_publish.stores.batches import Answer, BatchedStore, BatchThread, Order, RunSteps, StoreRequest, TakeDue
+from awp_publish.stores.batches import BatchedStore, BatchThread, RunSteps, StoreRequest
 from awp_publish.stores.sqlite import BUSY
-from awp_publish.stores.store import JOB, Add, Look, Swap, carry_out, unavailable
+from awp_publish.stores.store import ENDLESS, JOB, TOLERANCE, Add, Look, Swap, decode, encode, unavailable
 from awp_publish.threads import pause
 from awp_publish_django.models import Entry, Lock, Member
-
-ENDLESS: Final = 1e15
-"""Seconds since 1970 of what never expires; not every database knows infinity."""
-
-TOLERANCE: Final = 3600.0
-"""Seconds by which a member may have been scheduled in the future, before the clock counts as set back."""
 
 MOST_AT_ONCE: Final = 500
 """Keys in one question; SQLite takes no more than a thousand, of old."""
@@ -35,7 +29,7 @@ MOST_AT_ONCE: Final = 500
 POLITE_SECONDS: Final = 3.0
 POLITE_INTERVAL: Final = 0.01
 PATIENCE_MS: Final = 1500
-"""How long SQLite's readers are waited for without a lock, how often it is tried again, and how long with one."""
+"""Seconds for which SQLite's readers are waited for without a lock, further tries, and seconds with one."""
 
 PURGE_EVERY: Final = 64
 """Changes after which what has expired is forgotten."""
@@ -81,7 +75,12 @@ class _DjangoBackend:
                 self._transact(requests)
         except Exception as error:
             if len(requests) == 1:
-                requests[0].answer = _problem_of(error)
+                if isinstance(error, (Error, ConnectionDoesNotExist)):
+                    problem = unavailable("The site's database cannot be used.")
+                    problem.__cause__ = error
+                    requests[0].answer = problem
+                else:
+                    requests[0].answer = error
                 return
             for request in requests:
                 self.carry_out([request])
@@ -102,7 +101,7 @@ class _DjangoBackend:
         """
         patient_from = time.monotonic() + POLITE_SECONDS
         connection = connections[self._using]
-        begin = "BEGIN EXCLUSIVE" if any(_writes(request.order) for request in requests) else "BEGIN"
+        begin = "BEGIN EXCLUSIVE" if any(request.writes for request in requests) else "BEGIN"
         setattr(connection, "_start_transaction_under_autocommit", lambda: connection.cursor().execute(begin))  # noqa: B010
         while True:
             is_patient = time.monotonic() >= patient_from
@@ -117,53 +116,29 @@ class _DjangoBackend:
             pause(POLITE_INTERVAL)
 
     def _transact(self, requests: Sequence[StoreRequest]) -> None:
-        writes = any(_writes(request.order) for request in requests)
+        writes = any(request.writes for request in requests)
         wanted = [request for request in requests if request.is_wanted]
         try:
             with transaction.atomic(using=self._using):
                 if writes:
                     self._shelf.lock()
                 now = self._clock()
-                self._shelf.foresee(_keys_of(request.order for request in wanted))
-                answers = [(request, self._answer(request.order, now)) for request in wanted]
+                orders = (request.order for request in wanted)
+                steps = [step for order in orders if isinstance(order, RunSteps) for step in order.steps]
+                self._shelf.foresee({step.key for step in steps if isinstance(step, (Look, Add, Swap))})
+                answers = [request.carry_out(self._shelf, now) for request in wanted]
                 if writes:
-                    self._purge(now, len(requests))
+                    self._changes += len(requests)
+                    if self._changes >= PURGE_EVERY:
+                        self._changes = 0
+                        self._shelf.purge(now)
                 if not all(request.commit() for request in wanted):
                     raise _GivenUp
         except _GivenUp:
             self._transact(requests)
             return
-        for request, answer in answers:
+        for request, answer in zip(wanted, answers, strict=True):
             request.answer = answer
-
-    def _answer(self, order: Order, now: float) -> Answer:
-        if isinstance(order, RunSteps):
-            return carry_out(order.steps, self._shelf, now)
-        return self._shelf.take(order.queue, order.lease, order.most, now)
-
-    def _purge(self, now: float, changes: int) -> None:
-        self._changes += changes
-        if self._changes >= PURGE_EVERY:
-            self._changes = 0
-            self._shelf.purge(now)
-
-
-def _writes(order: Order) -> bool:
-    return isinstance(order, TakeDue) or any(type(step) is not Look for step in order.steps)
-
-
-def _keys_of(orders: Iterable[Order]) -> set[str]:
-    """The keys of values that will be looked at."""
-    steps = (step for order in orders if isinstance(order, RunSteps) for step in order.steps)
-    return {step.key for step in steps if isinstance(step, (Look, Add, Swap))}
-
-
-def _problem_of(error: Exception) -> Exception:
-    if not isinstance(error, (Error, ConnectionDoesNotExist)):
-        return error
-    problem = unavailable("The site's database cannot be used.")
-    problem.__cause__ = error
-    return problem
 
 
 class DjangoShelf:
@@ -211,10 +186,9 @@ class DjangoShelf:
         self._put(Entry(key=self._name("c", key), value=b"", events=events, expires=min(closes, ENDLESS)))
 
     def schedule(self, queue: str, member: str, due: float, now: float) -> None:
-        name = member.encode("utf-8", "surrogatepass")
         key, times = self._name("m", f"{_hash(queue)}{member}"), {"due": min(due, ENDLESS), "since": now}
         if not self._members.filter(key=key).update(**times):
-            self._members.create(key=key, queue=self._name("q", queue), name=name, **times)
+            self._members.create(key=key, queue=self._name("q", queue), name=encode(member), **times)
 
     def unschedule(self, queue: str, member: str) -> None:
         self._members.filter(key=self._name("m", f"{_hash(queue)}{member}")).delete()
@@ -229,7 +203,7 @@ class DjangoShelf:
         in_queue.filter(since__gt=now + TOLERANCE).update(due=now, since=now)
         found = list(in_queue.filter(due__lte=now).order_by("due", "name")[: max(most, 0)])
         self._members.filter(key__in=[one.key for one in found]).update(due=min(now + lease, ENDLESS), since=now)
-        return tuple(_names(found))
+        return tuple(decode(bytes(one.name)) for one in found)
 
     def purge(self, now: float) -> None:
         """Forget what has expired. At the end of a transaction."""
@@ -252,9 +226,5 @@ class DjangoShelf:
         return _hash(f"{self._namespace}:{kind}:{name}")
 
 
-def _names(members: Iterable[Member]) -> Iterable[str]:
-    return (bytes(member.name).decode("utf-8", "surrogatepass") for member in members)
-
-
 def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256(encode(text)).hexdigest()

@@ -1,4 +1,4 @@
-"""What stands behind a URL pattern: a function with the methods it is restricted to, or the methods of a class."""
+"""The handlers behind a URL pattern: a function with the methods it is restricted to, or the methods of a class."""
 
 import inspect
 import re
@@ -16,10 +16,10 @@ from awp_publish.discover.routes import METHODS, docstring_of, layers_of, marked
 from awp_publish_django.callers import make_stranger
 
 RESTRICTION: Final = "request_method_list"
-"""How Django's require_http_methods calls what it was given, which it shows nowhere else."""
+"""The name under which Django's require_http_methods has what it was given, which it shows nowhere else."""
 
 FRAMEWORKS: Final = ("django.", "rest_framework.", "ninja.")
-"""Whose docstrings say nothing of what a site does."""
+"""Classes whose docstrings say nothing of what a site does."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,7 +84,7 @@ class View:
 
     @property
     def kept_out(self) -> str:
-        """Why it is no action that agents want unless it is named, "" for all others."""
+        """The reason why it is no action that agents want unless it is named, "" for all others."""
         behind = [self.cls, self.callback, *self.handlers]
         modules = {str(getattr(one, "__module__", "")) for handler in behind for one in layers_of(handler)}
         modules |= {one.__module__ for one in getattr(self.cls, "__mro__", ())}

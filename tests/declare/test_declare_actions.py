@@ -256,7 +256,6 @@ TOKEN = "must be letters, digits, - and _."
             "text/xml",
             "content_type: must be 'application/json', 'application/x-www-form-urlencoded' or",
         ),
-        ("agent", 3, "agent: must be text."),
         (
             "awas",
             {"type": "search_it"},
@@ -400,7 +399,6 @@ def test_declaring_ends_when_the_application_starts(site, start):
         ({"effect": "irreversible", "confirm": False}, "confirm: an irreversible action is always confirmed."),
         ({"confirm": "Order {books}."}, 'confirm: "books" is not an input. There are: book, count.'),
         ({"scopes": ["a"], "auth_required": False}, "scopes: need auth_required=True."),
-        ({"agent": "shop"}, 'agent: "shop" is not declared. Add site.agent("shop", description="...").'),
         ({"content_type": "multipart/form-data"}, "content_type: its route takes application/json."),
         ({"method": "GET"}, "method, path: match none of its routes (POST /orders)."),
         ({"path": "/order"}, "method, path: match none of its routes (POST /orders)."),

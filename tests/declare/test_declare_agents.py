@@ -110,18 +110,18 @@ def test_an_agent_without_description_takes_it_from_its_only_function(site, star
     assert start().agent("summarizer")["description"] == "Summarize texts."
 
 
-def test_actions_join_an_agent_by_name(site, start):
+def test_operations_of_an_agent_may_have_routes(site, start):
     app = FastAPI()
-    site.agent("library", description="Finds and lends books.")
+    library = site.agent("library", description="Finds and lends books.")
 
     @app.get("/find")
-    @site.action("find_books", agent="library")
+    @library.operation("find_books")
     async def find(q: str) -> list[str]:
         """Find books."""
         return [q]
 
     @app.post("/lend")
-    @site.action("lend_book", agent="library")
+    @library.operation("lend_book")
     async def lend(q: str) -> str:
         """Lend a book."""
         return q
@@ -161,15 +161,6 @@ def several_without_a_description(site) -> None:
             """Do it."""
 
 
-def one_operation_twice(site) -> None:
-    agent = site.agent("library", description="Finds books.")
-    site.declare("find", method="GET", path="/", description="Find.", agent="library")
-
-    @agent.operation("find")
-    async def find() -> None:
-        """Find books."""
-
-
 def an_action_with_the_id_of_an_agent(site) -> None:
     site.declare("library", method="GET", path="/", description="Find.")
     site.agent("library", description="Finds books.")
@@ -186,13 +177,9 @@ def an_operation_without_a_word(site) -> None:
         (without_operations, 'agent "library": has no operation. Decorate a function with it.'),
         (several_without_a_description, 'agent "library": description: is missing. It has several operations.'),
         (
-            one_operation_twice,
-            'action "library_find": operation: "find" of agent "library" is action "find" already. '
-            "Give it another name: @agent.operation(...).",
-        ),
-        (
             an_action_with_the_id_of_an_agent,
-            'action "library": has the id of agent "library". Make it an operation with agent=..., or rename it.',
+            'action "library": has the id of agent "library". '
+            "Make it an operation, @agent.operation(...), or rename it.",
         ),
         (
             an_operation_without_a_word,
@@ -211,7 +198,7 @@ def test_what_does_not_make_an_agent_is_refused_at_the_start(site, refusal, decl
         ({"version": ""}, "version: must not be empty."),
         ({"capabilities": "urn:lend"}, "capabilities: must be a list, not one text."),
         ({"metadata": {"authz": {1, 2}}}, "metadata: {1, 2} is not JSON."),
-        ({"agent": "other"}, "agent: is an option of actions, not of agents."),
+        ({"agent": "other"}, "agent: there is no such option"),
         ({"descripton": "x"}, 'descripton: there is no such option; did you mean "description"?'),
         ({"rate_limit": "often"}, "rate_limit: 'often' is not a rate limit; write it as \"30/minute\"."),
     ],
@@ -220,6 +207,18 @@ def test_a_wrong_option_of_an_agent_is_refused(site, options, words):
     with pytest.raises(DeclarationError) as refused:
         site.agent("library", **options)
     assert str(refused.value).startswith(f'agent "library": {words}')
+
+
+@pytest.mark.parametrize("again", ["find-it", "find_it"])
+def test_an_operation_is_declared_once(site, again):
+    agent = site.agent("library", description="Finds books.")
+    agent.operation("find-it")(find_nothing)
+    with pytest.raises(DeclarationError, match='"library": the id "library_find_it" is declared twice'):
+        agent.operation(again)(find_nothing)
+
+
+def find_nothing() -> None:
+    """Find nothing."""
 
 
 def test_an_agent_is_declared_once(site):

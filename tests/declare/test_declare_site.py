@@ -314,7 +314,6 @@ ORIGIN = 'is not an origin; write "https://shop.example" without a path, or "*" 
         ("jobs", 4, "jobs: must be Jobs(...) or a dictionary of its fields."),
         ("jobs", Jobs(queue="amqp://:secret@queue"), "jobs.queue: must be the address of a Redis, such as"),
         ("jobs", {"concurrency": 0}, "jobs.concurrency: must be greater than 0."),
-        ("jobs", {"results": "a day"}, "jobs.results: 'a day' is not a duration"),
         ("job_queue", "redis://queue", 'job_queue: there is no such option; did you mean "jobs"?'),
         ("pages", "yes", "pages: must be True, False or Pages(in_query=True, shared_cache=True)."),
         ("pages", {"in_query": "yes"}, "pages: must be True, False or Pages(in_query=True, shared_cache=True)."),

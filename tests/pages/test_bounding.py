@@ -18,8 +18,8 @@ from awp_publish.pages.tree import NodePaths, Tree
 
 
 def depth_of(page: Tree) -> int:
-    paths = NodePaths()
-    return max((paths.of(node) or "").count("/") for node in page.walk())
+    paths = NodePaths(page)
+    return max((paths.of(node.at) or "").count("/") for node in page.walk())
 
 
 DEEP = {

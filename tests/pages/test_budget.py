@@ -189,12 +189,12 @@ def test_full_fidelity_has_every_visible_link_and_word_of_the_saved_article():
     tree = parse(read_page("pages/wiki.html"))
     document = compile_som(tree, "https://en.wikipedia.org/", Budget.FULL).document
     visibility = Visibility(tree)
-    words = set(re.findall(r"\w+", visible_text(tree.body, visibility)))
+    words = set(re.findall(r"\w+", visible_text(visibility, tree.body_at)))
     assert words <= set(re.findall(r"\w+", text_of(document)))
     shown = {
         node.attributes["href"]
         for node in tree.tagged("a")
-        if "href" in node.attributes and not any(visibility.hides(above) for above in _above(node))
+        if "href" in node.attributes and not any(visibility.hides(above.at) for above in _above(node))
     }
     assert shown == {one["attrs"]["href"] for one in elements_of(document) if one["role"] == "link"}
 

@@ -27,11 +27,11 @@ class Both:
 
     def __init__(self, page: dict[str, Any]) -> None:
         tree = parse(read_page(page["html"]))
-        som, paths = compile_som(tree, page["url"], Budget.FULL), NodePaths()
+        som, paths = compile_som(tree, page["url"], Budget.FULL), NodePaths(tree)
         self.golden = [one for region in read_json(page["golden"])["regions"] for one in region["elements"]]
         by_id = {one["id"]: one for region in som.document["regions"] for one in _all(region["elements"])}
         self.ours = {path: by_id[name] for name, path in som.places.items()}
-        self._paths = [path for node in tree.walk() if (path := paths.of(node)) is not None]
+        self._paths = [path for node in tree.walk() if (path := paths.of(node.at)) is not None]
         self._url = page["url"]
         self._known = {one["id"]: som.places[one["id"]] for one in self.golden if one["id"] in som.places}
 

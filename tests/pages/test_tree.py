@@ -1,5 +1,7 @@
 """The tree of a page: the one of the HTML Standard, with paths to every node of the body."""
 
+import gc
+
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -31,7 +33,7 @@ def test_every_node_of_the_body_is_found_again_at_its_path():
 def test_a_text_that_is_all_of_an_element_is_a_node_like_any_other():
     tree = parse("<p>One</p><p>Two <b>three</b></p><p></p><p><!-- x --></p>")
     one, two, *others = tree.tagged("p")
-    assert (one.only, two.only, [other.only for other in others]) == ("One", None, [None, None])
+    assert [tree.only(each.at) for each in (one, two, *others)] == ["One", None, None, None]
     (text,) = one.children
     assert (text.text, text.parent, text.path(), tree.node_at("0/0/0")) == ("One", one, "0/0/0", text)
     assert one.children[0] is text
@@ -132,3 +134,13 @@ def test_a_shadow_root_may_have_an_id_and_be_met_by_a_selector():
     assert tree.with_id("i") is tree.node_at("0/0")
     assert tree.select("*") == ["0", "0/0", "0/1"]
     assert compile_som(html, "https://shop.example/").document["meta"]["element_count"] == 3
+
+
+def test_a_tree_gives_the_garbage_collector_next_to_nothing_to_look_at():
+    html = "<p class=a>One <b id=b>two</b> <a href=/three>three</a></p>" * 2_000
+    gc.collect()
+    before = len(gc.get_objects())
+    tree = parse(html)
+    gc.collect()
+    assert tree.size > 14_000
+    assert len(gc.get_objects()) - before < 100

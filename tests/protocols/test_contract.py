@@ -10,6 +10,7 @@ import pytest
 import awp_publish.protocols
 from awp_publish.model import Catalog, JsonObject
 from awp_publish.protocols import ALL, agent_card, agent_skills, catalogues
+from awp_publish.protocols.members import AI_CATALOG_PATH, ARD_PATH
 from awp_publish.protocols.protocol import Document, Protocol
 
 from .catalogs import BOOKSHOP, make_action, make_catalog, make_function_action, read
@@ -26,8 +27,8 @@ OF_CLOSED_SHAPE = {
     agent_skills.PATH,
     agent_skills.ALIAS_PATH,
     catalogues.API_CATALOG_PATH,
-    catalogues.ARD_PATH,
-    catalogues.AI_CATALOG_PATH,
+    ARD_PATH,
+    AI_CATALOG_PATH,
     catalogues.SERVERS_PATH,
 }
 """Documents whose schema leaves no room for members of a site's own."""

@@ -312,7 +312,8 @@ def clock() -> Clock:
 def sessions(clock, monkeypatch) -> Sessions:
     monkeypatch.setattr(limits, "RESUME_WITHIN", 30.0)
     monkeypatch.setattr(limits, "LIFETIME", 300.0)
-    return Sessions(Browsing(idle="1m"), ("https://shop.example",), clock)
+    monkeypatch.setattr(limits, "IDLE_SECONDS", 60.0)
+    return Sessions(Browsing(), ("https://shop.example",), clock)
 
 
 def is_there(sessions: Sessions, holder: object, session_id: str) -> bool:
@@ -366,8 +367,9 @@ def test_whoever_is_here_goes_before_whoever_may_come_back(clock):
         sessions.create("another", "", {}, 30)
 
 
-def test_sessions_that_have_ended_make_room(clock):
-    sessions = Sessions(Browsing(sessions=2, idle="1m"), ("https://shop.example",), clock)
+def test_sessions_that_have_ended_make_room(clock, monkeypatch):
+    monkeypatch.setattr(limits, "IDLE_SECONDS", 60.0)
+    sessions = Sessions(Browsing(sessions=2), ("https://shop.example",), clock)
     for _ in range(5):
         for _ in range(2):
             sessions.create("holder", "", {}, 30)

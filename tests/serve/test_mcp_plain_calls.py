@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
-from fastapi import FastAPI
+from fastapi import FastAPI, Response
 from hypothesis import given, settings, strategies as st
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
@@ -51,7 +51,16 @@ def make_app():
         """Buy."""
         return "bought"
 
-    return AgentPublisher(FastAPI(), site=site)
+    app = FastAPI()
+
+    @app.get("/raw")
+    @site.action("raw")
+    async def raw() -> dict[str, Any]:
+        """Answer in JSON of the route's own writing."""
+        written: Any = Response(b'{"n": 1.0e5,\n "h": "h\\u00e4", "l": [1, 2.50]}', media_type="application/json")
+        return written
+
+    return AgentPublisher(app, site=site)
 
 
 APP = make_app()
@@ -73,7 +82,7 @@ async def send(sent, headers, *, direct: bool):
     return answer.status_code, shown, body
 
 
-names = st.sampled_from(["echo", "word", "nothing", "burn", "buy", "unknown", ""])
+names = st.sampled_from(["echo", "word", "nothing", "raw", "burn", "buy", "unknown", ""])
 arguments = st.one_of(
     st.none(),
     st.dictionaries(
@@ -142,3 +151,11 @@ async def test_plain_calls_do_not_reach_the_sdk_and_all_others_do(changed, is_di
     headers = {"content-type": "application/json", **headers_of(sent, MODERN), **changed}
     await send(sent, headers, direct=True)
     assert bool(reached) is not is_direct
+
+
+@pytest.mark.parametrize("version", ["2026-07-28", "2025-11-25"])
+async def test_the_json_of_a_route_is_the_structured_content_as_it_stands(version):
+    sent = message("tools/call", {"name": "raw", "arguments": {}}, version=version)
+    answer = await send(sent, {"content-type": "application/json", **headers_of(sent, version)}, direct=True)
+    assert b'"structuredContent":{"n": 1.0e5,\n "h": "h\\u00e4", "l": [1, 2.50]}' in answer[2]
+    assert json.loads(answer[2])["result"]["structuredContent"] == {"n": 100000.0, "h": "hä", "l": [1, 2.5]}

@@ -1,6 +1,7 @@
 """Progress through the MCP door: what handlers report, how jobs go, and what becomes of both when a caller leaves."""
 
 import asyncio
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -8,10 +9,11 @@ from typing import Any
 
 import orjson
 import pytest
-from fastapi import FastAPI
+from fastapi import BackgroundTasks, FastAPI, Response
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, OAuth, report_progress
+from awp_publish.invoke import DEADLINE_INTERVAL
 from awp_publish.serve.lifespan import running
 from tests.serve.guarded import known_callers, make_shop
 from tests.serve.mcp_messages import CLASSIC, MODERN, MODES, VERSIONS, connect, headers_of, message
@@ -320,3 +322,25 @@ def test_the_headers_of_a_streamed_call_are_those_of_a_stream(site, count, open_
     assert answer.headers["content-type"].startswith("text/event-stream")
     assert answer.headers["x-accel-buffering"] == "no"
     assert answer.headers["x-request-id"]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_json_of_several_lines_is_one_event_of_the_stream_though_its_handler_works_on(version, site):
+    app = FastAPI()
+
+    @app.get("/raw")
+    @site.action("raw")
+    async def raw(later: BackgroundTasks) -> dict[str, Any]:
+        """Answer in JSON of the route's own writing."""
+        report_progress(0.5)
+        await asyncio.sleep(PAUSE)
+        later.add_task(asyncio.sleep, 2 * DEADLINE_INTERVAL)
+        written: Any = Response(b'{"n":\n 1}', media_type="application/json", background=later)
+        return written
+
+    published = AgentPublisher(app, site=site)
+    async with running(published):
+        call = Streamed(published, "raw", version)
+        await call.call()
+    assert call.told[-1]["result"]["structuredContent"] == {"n": 1}
+    assert not re.search(rb"[^\r]\n", b"".join(sent.get("body", b"") for sent in call.messages))

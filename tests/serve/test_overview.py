@@ -21,8 +21,8 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, BearerToken, DeclarationError, Paths, Principal, Refused, Site, WebBotAuth
-from awp_publish.browsing.chromium_page import open_chromium, why_unavailable
 from awp_publish.problems import StoreUnavailable
+from awp_publish.running.script_page import open_chromium, why_unavailable
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.traffic import traffic_svg, traffic_table
 from tests.serve.live_server import serve
@@ -148,6 +148,7 @@ def test_every_page_keeps_strict_rules(open_client):
             file = client.get(name)
             assert file.status_code == 200
             assert client.get(name, headers={"if-none-match": file.headers["etag"]}).status_code == 304
+            assert client.post(name).status_code == 405
 
 
 @pytest.mark.parametrize(

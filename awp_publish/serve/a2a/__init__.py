@@ -181,8 +181,12 @@ class A2aDoor:
         # The SDK reads one line of each header, so they are joined.
         inner = {**scope, "headers": list(fields.items()), "path": f"/{rest}", "root_path": "", REQUEST: request}
         inner.pop("app", None)  # else a route raises where it should answer
-        with without_contents():
-            await self._hand_over(request, inner, send)
+        try:
+            with without_contents():
+                await self._hand_over(request, inner, send)
+        finally:
+            for error in filter(None, (request.error, request.refused)):
+                error.__traceback__ = None  # whose frames, the SDK's too, hold the error
 
     async def _hand_over(self, request: A2aRequest, inner: Scope, send: Send) -> None:
         """Have the SDK answer. Our headers are added, the status is that of a refusal, its mistakes are put right.

@@ -136,7 +136,7 @@ class A2aRequest:
 
     A message has a `call`, or else the `problem` why it became none; `before` are the skill and the input that its task
     had without it. `event` is what it wants to be told of, in place of a call. `is_new` says that its task began with
-    it: then nothing is kept if the call is refused. `settled` is what became of the task.
+    it: then nothing is kept if the call is refused.
     """
 
     # Defaults of the class: most requests need few of them.
@@ -156,7 +156,6 @@ class A2aRequest:
     problem: Problem | None = None
     event: tuple[Event, JsonObject] | None = None
     is_background = False
-    settled: "asyncio.Future[TaskRecord]"
     _is_disconnected = False
 
     def __init__(self, scope: Scope, receive: Receive, fields: Fields, headers: RawHeaders) -> None:
@@ -634,6 +633,8 @@ class A2aHandler(RequestHandler):
             logger.exception("the A2A door failed (request_id=%s)", request.request_id)
             request.error = InternalError("The site failed. Its log has the cause under this request's id.")
             raise request.error from failure
+        finally:
+            request.call = None  # each holds the other, and nothing but the garbage collector would part them
 
     async def _find(self, task_id: str, request: A2aRequest) -> TaskRecord:
         principal = await self._principal_of(request)
@@ -748,7 +749,7 @@ class A2aHandler(RequestHandler):
                 call.conversation = message.context_id or (task.context_id if request.is_new else None)
         except Problem as problem:
             self._invoker.note_refusal(DOOR, request.request_id, problem)
-            request.problem = problem
+            request.problem = problem.with_traceback(None)
             if request.call is None and self._invoker.input_redactors:  # whose skill is meant is not known
                 words = [part for part in said.parts if part.text and not part.text.lstrip().startswith(("{", "["))]
                 _replace_parts(said, words or [Part(text=LEFT_OUT)])
@@ -812,23 +813,22 @@ class A2aHandler(RequestHandler):
 
         A call is answered when it has a result, though its handler may work on.
         """
-        if request.call is None:
-            return await self._settle(request, request.problem or Problem("The message is no call."))
-        request.settled = asyncio.get_running_loop().create_future()
-        running = asyncio.create_task(self._run(request, request.call))
+        call = request.call
+        if call is None:
+            return await self._settle(request, None, request.problem or Problem("The message is no call."))
+        settled = asyncio.get_running_loop().create_future()
+        running = asyncio.create_task(self._run(request, call, settled))
         self._running[running] = request
         running.add_done_callback(self._running.pop)
         try:
-            return await asyncio.shield(request.settled)
+            return await asyncio.shield(settled)
         except asyncio.CancelledError:
             request.cancelled.set()  # a stream that is given up
             raise
 
-    async def _run(self, request: A2aRequest, call: Call) -> None:
-        settled = request.settled
-
+    async def _run(self, request: A2aRequest, call: Call, settled: "asyncio.Future[TaskRecord]") -> None:
         async def deliver(result: Result) -> None:
-            record = await self._settle(request, result)
+            record = await self._settle(request, call, result)
             if not settled.done():
                 settled.set_result(record)
 
@@ -851,9 +851,9 @@ class A2aHandler(RequestHandler):
             ends.append(self._tasks.cancelled(request.record))
         await _first(*ends)
 
-    async def _settle(self, request: A2aRequest, result: Result) -> TaskRecord:
+    async def _settle(self, request: A2aRequest, call: Call | None, result: Result) -> TaskRecord:
         """Write down what became of a task, unless it began and ended with a refusal: then nothing was done."""
-        record, call, task = request.record, request.call, request.record.task
+        record, task = request.record, request.record.task
         if isinstance(result, UnknownOperation):  # to its caller it was no call of anything
             if call is not None:
                 record.skill, record.input = request.before

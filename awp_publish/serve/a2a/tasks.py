@@ -37,7 +37,8 @@ from a2a.types.a2a_pb2 import (
 from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError
 from awp_publish import media, problems
 from awp_publish.jobs import JobStore
-from awp_publish.model import JsonObject, seconds_of
+from awp_publish.jobs.jobs import RESULT_SECONDS
+from awp_publish.model import JsonObject
 from awp_publish.problems import JobEnded, Problem, RateLimited, StoreUnavailable, UnknownJob, code_of
 from awp_publish.serve.doors import DoorContext
 from awp_publish.serve.endpoint import ProblemRenderer
@@ -336,7 +337,7 @@ class Tasks:
         background = door.background
         self._jobs: JobStore | None = background.jobs if background is not None else None
         self._store = door.guards.store
-        self._seconds = float(seconds_of(door.settings.jobs.results))
+        self._seconds = RESULT_SECONDS
         self._timeouts = {action.id: action.timeout for action in door.catalog.actions}
         self._renderer = renderer
 

@@ -19,7 +19,7 @@ import orjson
 from mcp_types import PaginatedRequestParams
 from starlette.requests import Request
 
-from awp_publish import invoke as tracing
+from awp_publish.invoke import Invoker
 from awp_publish.model import Door, Paths
 from awp_publish.problems import NotJson, Problem
 from awp_publish.protocols import mcp_server_card, protected_resource
@@ -38,8 +38,7 @@ from awp_publish.serve.http import (
 from awp_publish.serve.mcp.apps import Cards
 from awp_publish.serve.mcp.calls import CALL, EXCHANGE, PROTOCOL, RECOVERIES, McpExchange, Tools
 from awp_publish.serve.mcp.events import STREAM, EventExtension
-from awp_publish.serve.mcp.resources import CompletionHandler, PromptHandlers, Resources
-from awp_publish.serve.mcp.subscriptions import LISTEN, Subscriptions
+from awp_publish.serve.mcp.resources import LISTEN, CompletionHandler, PromptHandlers, Resources, Subscriptions
 from awp_publish.serve.mcp.tasks import TaskExtension
 from awp_publish.serve.sdk_logs import keep_contents_out, without_contents
 from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
@@ -146,8 +145,8 @@ class McpDoor(Endpoint):
                 await exchange.answer(orjson.dumps(refused), problem.status)
                 return
         passes = b"origin" not in fields or "*" in self._admission.allow_origins or is_local_page(fields)
-        is_plain = self.takes_plain_calls and isinstance(message, dict) and message.get("method") == CALL
-        is_plain = is_plain and passes and not tracing.is_on()
+        is_plain = self.takes_plain_calls and passes and type(message) is dict and message.get("method") == CALL
+        is_plain = is_plain and not self._invoker.is_traced()
         if is_plain and await self._tools.call_directly(exchange, cast(dict[str, Any], message), fields):
             return
         # The SDK reads one line of each header and compares it with the body as it is, so lines are joined, and blanks
@@ -241,8 +240,9 @@ def make_server(door: DoorContext, tools: Tools, subscriptions: Subscriptions, e
         website_url=catalog.url,
         get_tool_input_schema=tools.mirrored.get,  # without it the SDK lists all tools for every call
     )
-    server.middleware[:] = [*(partial(observe_if_traced, observe) for observe in server.middleware), tools]
-    tools.stamp = {types.SERVER_INFO_META_KEY: server.server_info_stamp}
+    observing = (partial(observe_if_traced, door.invoker, observe) for observe in server.middleware)
+    server.middleware[:] = [*observing, tools]
+    tools.set_stamp({types.SERVER_INFO_META_KEY: server.server_info_stamp})
     server.add_request_handler("tools/list", PaginatedRequestParams, tools.list_tools)
     if door.background is not None:
         tools.tasks = TaskExtension(door, door.background, tools)
@@ -259,7 +259,7 @@ def make_server(door: DoorContext, tools: Tools, subscriptions: Subscriptions, e
     server.add_request_handler("resources/read", types.ReadResourceRequestParams, resources.read_resource)
     if door.pages is not None:
         server.add_request_handler("resources/templates/list", PaginatedRequestParams, resources.list_templates)
-    prompts = PromptHandlers(catalog, door.settings.timeout)
+    prompts = PromptHandlers(door)
     if catalog.prompts or door.pages is not None:
         completion = CompletionHandler(prompts, resources, door.settings.timeout)
         server.add_request_handler("completion/complete", types.CompleteRequestParams, completion.complete)
@@ -279,7 +279,7 @@ async def offer_at_top(ctx: ServerRequestContext[Any, Any], call_next: CallNext)
 
 
 async def observe_if_traced(
-    observe: ServerMiddleware[Any], ctx: ServerRequestContext[Any, Any], call_next: CallNext
+    invoker: Invoker, observe: ServerMiddleware[Any], ctx: ServerRequestContext[Any, Any], call_next: CallNext
 ) -> HandlerResult:
     """Leave out the SDK's own middleware, which opens a span for each message, while nobody collects spans."""
-    return await (observe(ctx, call_next) if tracing.is_on() else call_next(ctx))
+    return await (observe(ctx, call_next) if invoker.is_traced() else call_next(ctx))

@@ -10,7 +10,7 @@ servers is the HTTP status 401 or 403 (specification, Basic/Authorization), beca
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -28,7 +28,7 @@ from awp_publish import media
 from awp_publish.jobs import Job, JobStore, Progress
 from awp_publish.jobs.worker import open_report
 from awp_publish.model import Action, Catalog, JsonObject
-from awp_publish.policy.call import Call, Outcome, Principal, Result
+from awp_publish.policy.call import Call, Deliver, Outcome, Principal, Result
 from awp_publish.policy.guard import RECEIPT
 from awp_publish.problems import (
     ConfirmationExpired,
@@ -49,16 +49,13 @@ from awp_publish.protocols.schema_reading import answer_schema, embedded
 from awp_publish.schema import DIALECT, compile_schema
 from awp_publish.serve.credentials import read_credentials
 from awp_publish.serve.doors import DoorContext
-from awp_publish.serve.endpoint import DoorRequest, ProblemRenderer
+from awp_publish.serve.endpoint import STATIC_HEADERS, DoorRequest
 from awp_publish.serve.http import (
     NO_SNIFFING,
-    Cors,
     Fields,
     Message,
+    Pair,
     RawHeaders,
-    Receive,
-    Scope,
-    Send,
     read_fields,
     wait_for_disconnect,
 )
@@ -119,34 +116,26 @@ _NOT_IN_META: Final = (b"set-cookie", b"x-ratelimit-")
 class McpExchange(DoorRequest):
     """One request and its answer.
 
-    `refusal` is the problem whose status the HTTP answer takes, `is_streamed` tells that the answer may be a stream,
-    `is_answered` that it was sent, so that what the SDK makes of the request is dropped, and `ended`, in a call, that
-    its handler has returned. `addresses` replace the site's metadata (RFC 9728) by the endpoint's in challenges.
+    `refusal` is the problem whose status the HTTP answer takes, `result` what a call has come to, `is_plain` tells that
+    the SDK knows nothing of it, `is_streamed` that the answer may be a stream, into which the SDK writes what the
+    call's own `task` returns, `is_answered` that it goes out, so that what the SDK makes of the request is dropped, and
+    `ended`, in a call, that its handler has returned.
+
+    `addresses` replace the site's metadata (RFC 9728) by the endpoint's in challenges.
     """
 
-    __slots__ = (
-        "_added",
-        "_has_begun",
-        "_start",
-        "addresses",
-        "ended",
-        "is_answered",
-        "is_streamed",
-        "refusal",
-        "size",
-    )
-
-    def __init__(self, renderer: ProblemRenderer, cors: Cors, scope: Scope, receive: Receive, send: Send) -> None:
-        super().__init__(renderer, cors, scope, receive, send)
-        self.addresses: tuple[bytes, bytes] | None = None
-        self.refusal: Problem | None = None
-        self.size = 0
-        self.ended: asyncio.Event | None = None
-        self.is_answered = False
-        self.is_streamed = False
-        self._added: RawHeaders = ()
-        self._start: Message | None = None
-        self._has_begun = False
+    addresses: tuple[bytes, bytes] | None = None
+    refusal: Problem | None = None
+    result: Result | None = None
+    size = 0
+    ended: asyncio.Event | None = None
+    task: asyncio.Task[Any] | None = None
+    is_answered = False
+    is_plain = False
+    is_streamed = False
+    _added: RawHeaders = ()
+    _start: Message | None = None
+    _has_begun = False
 
     async def send(self, message: Message) -> None:
         """Pass on the SDK's answer with our headers, unless the request is answered.
@@ -160,24 +149,26 @@ class McpExchange(DoorRequest):
             return
         if self._start is not None:
             start, self._start = self._start, None
-            own = (NO_SNIFFING, *self._cors, (b"x-request-id", self.request_id.encode()))
-            headers = [*start.get("headers", ()), *own, *self._added]
-            if all(name != b"cache-control" for name, _ in headers):
-                headers.append((b"cache-control", b"no-store"))
-            status = start["status"] if self.refusal is None else self.refusal.status
-            await self._send({**start, "status": status, "headers": headers})
-            self._has_begun = True
+            await self._begin(start["status"], start.get("headers", ()))
         await self._send(message)
 
     async def answer(self, body: bytes, status: int = 200) -> None:
         """Send a whole message in place of the SDK, as the next event if a stream has begun."""
+        self.is_answered = True
         if self._has_begun:
             body = b"event: message\r\ndata: " + body + b"\r\n\r\n"
         else:
-            headers = ((b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)))
-            self._start = {"type": "http.response.start", "status": status, "headers": headers}
-        await self.send({"type": "http.response.body", "body": body})
-        self.is_answered = True
+            await self._begin(status, (STATIC_HEADERS[0], (b"content-length", b"%d" % len(body))))
+        await self._send({"type": "http.response.body", "body": body})
+
+    async def _begin(self, status: int, headers: Iterable[Pair]) -> None:
+        own = (NO_SNIFFING, *self._cors, (b"x-request-id", self.request_id.encode()))
+        headers = [*headers, *own, *self._added]
+        if b"cache-control" not in dict(headers):
+            headers.append(STATIC_HEADERS[1])
+        status = status if self.refusal is None else self.refusal.status
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+        self._has_begun = True
 
     def render(self, problem: Problem) -> bytes:
         """Render a problem as JSON text (RFC 9457)."""
@@ -185,7 +176,8 @@ class McpExchange(DoorRequest):
 
     def meta_for(self, result: Result, added: RawHeaders = ()) -> dict[str, object]:
         """Return the `_meta` of a result, and put its headers, after those that gates `added`, on the HTTP answer."""
-        own: list[tuple[bytes, bytes]] = []
+        meta: dict[str, object] = {f"{META}requestId": self.request_id}
+        own: list[Pair] = []
         if isinstance(result, Problem):
             for name, text in result.headers:
                 key, value = name.lower().encode("latin-1"), text.encode("latin-1", "replace")
@@ -197,6 +189,8 @@ class McpExchange(DoorRequest):
                         told = challenge[1], b"resource_metadata=" + self.addresses[1]
                         value = b" ".join(told) + (b", " + challenge[2] if challenge[2] else b"")
                 own.append((key, value))
+        elif not (result.headers or added):
+            return meta
         else:
             own += result.headers
         gates = {key for key, _ in added}
@@ -206,7 +200,6 @@ class McpExchange(DoorRequest):
             if not key.startswith(_NOT_IN_META):
                 name, text = key.decode("latin-1"), value.decode("latin-1")
                 shown[name] = f"{shown[name]}, {text}" if name in shown else text
-        meta: dict[str, object] = {f"{META}requestId": self.request_id}
         return meta | {f"{META}headers": shown} if shown else meta
 
 
@@ -267,10 +260,6 @@ class PlainContext:
         return types.ClientCapabilities.model_validate(self.meta[types.CLIENT_CAPABILITIES_META_KEY], by_name=False)
 
 
-async def _no_next(_context: object) -> HandlerResult:
-    raise AssertionError("a plain call is answered by the tools")
-
-
 # --- Tools ---
 # Up to 2025-11-25 a structured result is an object, so an action that answers with anything else is listed with an
 # `outputSchema` whose one member is `result`. From 2026-07-28 on any JSON value will do but null, which the SDK takes
@@ -286,11 +275,19 @@ CANCELLED: Final = -32800
 """The error of a call whose client has disconnected: nobody reads it."""
 
 _PLAIN: Final = frozenset({"name", "arguments", "_meta"})
-_CALL_MEMBERS: Final = frozenset({"jsonrpc", "id", "method", "params"})
-_JSON_TYPES: Final = frozenset({b"application/json", b"application/json; charset=utf-8"})
-_ACCEPTED: Final = frozenset(
-    {b"application/json, text/event-stream", b"application/json,text/event-stream", b"application/json"}
+_CALL_MEMBERS: Final = ("jsonrpc", "id", "method", "params")
+_PLAIN_FIELDS: Final = frozenset(
+    (_LATEST_BYTES, CALL.encode(), content_type, accept)
+    for content_type in (b"application/json", b"application/json; charset=utf-8")
+    for accept in (b"application/json, text/event-stream", b"application/json,text/event-stream", b"application/json")
 )
+"""Revision, method, Content-Type and Accept of a plain call."""
+_PLAIN_ANSWER: Final = (
+    b'{"jsonrpc":"2.0","id":%b,"result":{"content":[{"type":"text","text":%b}],"isError":false,'
+    b'"_meta":{%b"' + META.encode() + b'requestId":"%b"},"structuredContent":%b,"resultType":"complete"}}'
+)
+"""The answer to a plain call whose action answers with an object, as `Tools.render` would have it."""
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 MAX_ID: Final = 2**53
 MAX_KNOWN_META: Final = 64
 """Descriptions of clients that are kept, so that they are not validated anew for each call."""
@@ -311,12 +308,14 @@ _PLACES: Final[Mapping[str, str]] = {
 class Tool:
     """An action as one generation of the protocol lists it. If `is_wrapped`, answers are `{"result": ...}`.
 
-    `own` are the arguments beside the action's input: what the envelope of other doors carries.
+    If `is_plain`, an answer is its own structured content, and never a task. `own` are the arguments beside the
+    action's input: what the envelope of other doors carries.
     """
 
     action: Action
     entry: Mapping[str, object]
     is_wrapped: bool
+    is_plain: bool
     own: frozenset[str] = frozenset()
 
 
@@ -381,7 +380,7 @@ def make_tools(catalog: Catalog, *, only_objects: bool, has_sessions: bool) -> M
             answered = {**dialect, **wrapper, **({"$defs": definitions} if definitions else {})}
         if answered:
             entry["outputSchema"] = answered
-        tools[name] = Tool(action, entry, is_wrapped, frozenset(own))
+        tools[name] = Tool(action, entry, is_wrapped, not (is_wrapped or action.is_background), frozenset(own))
     return tools
 
 
@@ -395,11 +394,13 @@ class Tools:
 
     stamp: Mapping[str, object] = MappingProxyType({})
     """What every result of the stateless generation says of the server; the SDK would copy it anew for each."""
+    _stamped = b""
 
     def __init__(self, door: DoorContext) -> None:
         self._invoker = door.invoker
         self._admission = door.admission
         self._proxies = door.admission.trusted_proxies
+        self._small = door.admission.smallest_limit(door.catalog.actions)
         self._jobs = door.background.jobs if door.background is not None else None
         self.tasks: TaskExtension | None = None
         self.cards: Cards | None = None
@@ -416,6 +417,10 @@ class Tools:
         # Streamable HTTP of 2026-07-28: inputs that a header of the request repeats
         self.mirrored = {one.id: one.inputs for one in actions if b'"x-mcp-header"' in orjson.dumps(one.inputs)}
         """Schemas of the tools whose arguments are compared with headers, which takes a while."""
+
+    def set_stamp(self, stamp: Mapping[str, object]) -> None:
+        """From now on say of the server what the SDK says of it."""
+        self.stamp, self._stamped = stamp, orjson.dumps(stamp)[1:-1] + b","
 
     async def list_tools(self, context: Context, _: types.PaginatedRequestParams) -> WireResult:
         """Answer `tools/list`: what the caller may know of, with `Site(list_only_allowed=True)` what they may call.
@@ -458,27 +463,25 @@ class Tools:
         no progress and brings no reply to a question. Everything else, and every mistake, goes the SDK's way.
         """
         params, request_id = message.get("params"), message.get("id")
-        if message.keys() != _CALL_MEMBERS or type(params) is not dict or message["jsonrpc"] != "2.0":
+        if type(params) is not dict or len(message) != len(_CALL_MEMBERS) or message.get("jsonrpc") != "2.0":
             return False
-        if not (type(request_id) is str or (type(request_id) is int and abs(request_id) < MAX_ID)):
+        if type(request_id) is not str and not (type(request_id) is int and abs(request_id) < MAX_ID):
             return False
-        name, meta = params.get("name"), params.get("_meta")
-        if not params.keys() <= _PLAIN or type(name) is not str or type(meta) is not dict or "progressToken" in meta:
+        name, meta, given = params.get("name"), params.get("_meta"), params.get("arguments")
+        if type(name) is not str or type(meta) is not dict or "progressToken" in meta:
             return False
-        if type(params.get("arguments", {})) is not dict or name not in self.modern or name in self.mirrored:
+        if len(params) != (2 if given is None else 3) or (given is not None and type(given) is not dict):
             return False
-        version = meta.get(types.PROTOCOL_VERSION_META_KEY)
-        if (
-            version != LATEST
-            or fields.get(b"mcp-protocol-version") != _LATEST_BYTES
-            or fields.get(b"mcp-method") != b"tools/call"
-            or fields.get(b"mcp-name") != name.encode()
-            or fields.get(b"content-type") not in _JSON_TYPES
-            or fields.get(b"accept") not in _ACCEPTED
-        ):
+        tool = self.modern.get(name)
+        if tool is None or name in self.mirrored:
+            return False
+        told = (fields.get(b"mcp-protocol-version"), fields.get(b"mcp-method"), fields.get(b"content-type"))
+        if (*told, fields.get(b"accept")) not in _PLAIN_FIELDS or fields.get(b"mcp-name") != name.encode():
             return False
         # What a client says of itself is the same in every call, and takes the longest to validate.
         if self._valid != (LATEST, meta):
+            if meta.get(types.PROTOCOL_VERSION_META_KEY) != LATEST:
+                return False
             written = orjson.dumps(meta)
             if written not in self._known_meta:
                 try:
@@ -488,10 +491,11 @@ class Tools:
                 if len(self._known_meta) >= MAX_KNOWN_META:
                     self._known_meta.clear()
                 self._known_meta.add(written)
-        self._valid = (LATEST, meta)
+            self._valid = (LATEST, meta)
         answer: WireResult = {"jsonrpc": "2.0", "id": request_id}
         try:
-            answer["result"] = await self(cast(Context, PlainContext(exchange, params, meta, request_id)), _no_next)
+            exchange.is_plain, context = True, cast(Context, PlainContext(exchange, params, meta, request_id))
+            answer["result"] = await self._call(exchange, tool, params, context)
         except MCPError as refused:
             answer["error"] = refused.error.model_dump(by_alias=True, exclude_none=True)
         if not exchange.is_answered:
@@ -509,7 +513,6 @@ class Tools:
         if ctx.method != CALL or ctx.request_id is None:
             return await call_next(ctx)
         params: Mapping[str, Any] = ctx.params or {}
-        # What a client says of itself is the same in every call, and takes the longest to validate.
         is_plain = params.keys() <= _PLAIN and type(params.get("name")) is str
         seen = (ctx.protocol_version, params.get("_meta"))
         if not is_plain or type(params.get("arguments", {})) is not dict or seen != self._valid:
@@ -518,74 +521,86 @@ class Tools:
                 raise MCPError(types.INVALID_PARAMS, told)
             validate_client_request(CALL, ctx.protocol_version, params)
             self._valid = seen
-        exchange: McpExchange = cast(Request, ctx.request).scope[EXCHANGE]
+        exchange, name = exchange_of(ctx), params["name"]
         tools = self.modern if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else self._classic
-        tool = tools.get(params["name"])
+        tool = tools.get(name)
         if tool is None:
-            if self.tasks is not None and params["name"] in self.tasks.own_tools:
+            if self.tasks is not None and name in self.tasks.own_tools:
                 return await self.tasks.call_get_job(ctx, params)
-            unknown = _unknown_tool(tools, params["name"])
+            unknown = _unknown_tool(tools, name)
             self._invoker.note_refusal(PROTOCOL, exchange.request_id, unknown)
             raise MCPError(types.INVALID_PARAMS, unknown.detail)
-        given, arguments = params.get("arguments") or {}, dict[str, object]()
+        exchange.task, exchange.ended = asyncio.current_task(), asyncio.Event()
+        try:
+            return await self._call(exchange, tool, params, ctx)
+        finally:
+            exchange.task = None
+            exchange.ended.set()
+
+    async def _call(self, exchange: McpExchange, tool: Tool, params: Mapping[str, Any], context: Context) -> WireResult:
+        """Carry out a call, and return its result for the SDK, which is dropped where its message went out already."""
+        action, given, arguments = tool.action, params.get("arguments") or {}, _NOTHING
         if tool.own and not tool.own.isdisjoint(given):
             arguments = {name: given[name] for name in tool.own & given.keys()}
             given = {name: value for name, value in given.items() if name not in tool.own}
-        disconnected = partial(wait_for_disconnect, exchange.receive)
-        call = Call(tool.action, given, exchange.request_id, PROTOCOL, exchange.scope, disconnected)
+        call = Call(action, given, exchange.request_id, PROTOCOL, exchange.scope, exchange.disconnected)
         call.places = _PLACES
-        try:
-            self._admission.check_size(tool.action, exchange.size)
-        except Problem as problem:
-            if tool.action.is_public:
-                self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
-                return self.render(exchange, tool, call, ctx, problem)
-            call.refuse(problem)
-        if tool.action.id in self._invoker.guarded:
-            call.unknown = partial(_unknown_tool, tools, params["name"])
+        is_guarded = action.id in self._invoker.guarded
+        if is_guarded or exchange.size > self._small:
+            names = self.modern if context.protocol_version in MODERN_PROTOCOL_VERSIONS else self._classic
+            call.unknown = partial(_unknown_tool, names, params["name"])
             call.credentials = partial(read_credentials, exchange.scope, exchange.fields, self._proxies)
-            key_field = tool.action.idempotency.key_field if tool.action.idempotency else "idempotency_key"
-            names = {key_field: "idempotencyKey", **{one: one for one in ("confirmation", "receipts", SESSION)}}
-            meta: Mapping[str, Any] = ctx.meta or {}
             try:
-                members = {name: meta[META + key] for name, key in names.items() if META + key in meta}
-                members |= arguments
-                read_admission(call, members, exchange.fields)
-                read_reply(call, params)
+                self._admission.check_size(action, exchange.size)
+                if is_guarded:
+                    key_field = action.idempotency.key_field if action.idempotency else "idempotency_key"
+                    own = {name: name for name in (CONFIRMATION, RECEIPTS, SESSION)}
+                    places = {key_field: "idempotencyKey", **own}
+                    meta = cast(Mapping[str, Any], context.meta or {})
+                    members = {name: meta[META + key] for name, key in places.items() if META + key in meta}
+                    read_admission(call, {**members, **arguments}, exchange.fields)
+                    read_reply(call, params)
             except Problem as problem:
-                if tool.action.is_public:
+                if action.is_public:
                     self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
-                    return self.render(exchange, tool, call, ctx, problem)
+                    return self.render(exchange, tool, call, context, problem)
                 call.refuse(problem)
-        own, results = asyncio.current_task(), list[Result]()
-        ended = exchange.ended = asyncio.Event()
-
-        async def deliver(result: Result) -> None:
-            # The message goes out while the SDK still waits for the handler: one that works on after its answer, or
-            # past its deadline, must not keep its caller waiting. Into a stream the SDK writes the results it gets.
-            results.append(result)
-            if isinstance(result, UnknownAgent) or (exchange.is_streamed and asyncio.current_task() is own):
-                return
-            message: WireResult = {"jsonrpc": "2.0", "id": ctx.request_id}
-            try:
-                message["result"] = await self._answer(exchange, tool, call, ctx, result)
-            except MCPError as refused:
-                message["error"] = refused.error.model_dump(by_alias=True, exclude_none=True)
-            await exchange.answer(orjson.dumps(message))
-
-        async def run() -> Result | None:
-            try:
-                await self._invoker.run(call, deliver)
-            finally:
-                ended.set()
-            return results[0] if results else None
-
-        outcome = await (self._run_with_progress(ctx, exchange, call, run) if exchange.is_streamed else run())
+        deliver = partial(self._deliver, exchange, tool, call, context)
+        if exchange.is_streamed:
+            outcome = await self._run_with_progress(context, exchange, call, deliver)
+        else:
+            await self._invoker.run(call, deliver)
+            outcome = exchange.result
         if outcome is None:
             raise MCPError(CANCELLED, "The client has disconnected.")
         if exchange.is_answered:
             return {"isError": isinstance(outcome, Problem)}
-        return await self._answer(exchange, tool, call, ctx, outcome)
+        return await self._answer(exchange, tool, call, context, outcome)
+
+    async def _deliver(self, exchange: McpExchange, tool: Tool, call: Call, context: Context, result: Result) -> None:
+        """Send the message of a result while the SDK still waits for the handler.
+
+        One that works on after its answer, or past its deadline, must not keep its caller waiting. Into a stream the
+        SDK writes the results it gets.
+        """
+        exchange.result = result
+        is_plain = exchange.is_plain and tool.is_plain and not call.headers
+        if is_plain and type(result) is Outcome and type(result.output) is dict and not result.headers:
+            message_id, text = orjson.dumps(context.request_id), orjson.dumps(result.body.decode())
+            told = message_id, text, self._stamped, exchange.request_id.encode(), result.body
+            await exchange.answer(_PLAIN_ANSWER % told)
+            return
+        if isinstance(result, UnknownAgent) or (exchange.is_streamed and asyncio.current_task() is exchange.task):
+            return
+        message: WireResult = {"jsonrpc": "2.0", "id": context.request_id}
+        try:
+            message["result"] = rendered = await self._answer(exchange, tool, call, context, result)
+            if "structuredContent" in rendered and not tool.is_wrapped and not exchange.is_streamed:
+                assert isinstance(result, Outcome)
+                rendered["structuredContent"] = orjson.Fragment(result.body)  # JSON already, in an event of one line
+        except MCPError as refused:
+            message["error"] = refused.error.model_dump(by_alias=True, exclude_none=True)
+        await exchange.answer(orjson.dumps(message))
 
     def tool_of(self, action_id: str, context: Context) -> Tool:
         """Return the tool of an action as the client's generation has it."""
@@ -611,10 +626,11 @@ class Tools:
         MCPError for a challenge.
         """
         is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
-        if isinstance(result, UnknownAgent):
-            raise MCPError(types.INVALID_PARAMS, result.detail)
-        if isinstance(result, Problem) and (question := question_for(result, context)) is not None:
-            return {**question, "_meta": self.stamp}
+        if isinstance(result, Problem):
+            if isinstance(result, UnknownAgent):
+                raise MCPError(types.INVALID_PARAMS, result.detail)
+            if (question := question_for(result, context)) is not None:
+                return {**question, "_meta": self.stamp}
         meta = {**(self.stamp if is_modern else {}), **exchange.meta_for(result, call.headers)}
         structured: WireResult = {}
         block: WireResult | None = None
@@ -626,18 +642,16 @@ class Tools:
             if self._challenges and result.status in (401, 403) and is_challenge:
                 exchange.refusal = result
                 raise MCPError(types.INVALID_REQUEST, result.detail, described)
+            # Server/Tools, multi-round-trip requests
             if isinstance(result, ConfirmationTampered) and (context.params or {}).get("requestState") is not None:
-                raise MCPError(
-                    types.INVALID_PARAMS, result.detail, described
-                )  # Server/Tools, multi-round-trip requests
+                raise MCPError(types.INVALID_PARAMS, result.detail, described)
             text = body.decode()
             meta[f"{META}problem"] = described
         else:
             output = orjson.loads(result.body) if result.output is None else result.output
             shaped = {"result": output} if tool.is_wrapped else output
             text = orjson.dumps(shaped).decode() if tool.is_wrapped else result.body.decode()
-            said = next((value for name, value in result.headers if name == media.HEADER), None)
-            if said is not None and type(output) is str:
+            if type(output) is str and (said := dict(result.headers[::-1]).get(media.HEADER)) is not None:
                 block = content_block(output, said, f"{tool.action.id}/{exchange.request_id}")
             if context.protocol_version >= STRUCTURED_SINCE and (
                 (isinstance(shaped, dict) and block is None) or "outputSchema" in tool.entry
@@ -646,19 +660,20 @@ class Tools:
             elif type(output) is str and not tool.is_wrapped:
                 text = output
         content = [{"type": "text", "text": text} if block is None else block]
-        receipt = next((value.decode() for name, value in call.headers if name == RECEIPT), None)
-        if receipt is not None and not call.known_as:  # a model sees no _meta
-            content.append({"type": "text", "text": f"receipt: {receipt}"})
-        begun = next((value.decode() for name, value in call.headers if name == b"awp-session"), None)
-        if begun is not None:  # a model sees no _meta
-            content.append({"type": "text", "text": f"session: {begun}\nSend it as the argument session from now on."})
+        if call.headers:  # a model sees no _meta
+            added = dict(call.headers)
+            if (receipt := added.get(RECEIPT)) is not None and not call.known_as:
+                content.append({"type": "text", "text": f"receipt: {receipt.decode()}"})
+            if (begun := added.get(SESSION_HEADER)) is not None:
+                told = f"session: {begun.decode()}\nSend it as the argument session from now on."
+                content.append({"type": "text", "text": told})
         rendered = {"content": content, "isError": isinstance(result, Problem), "_meta": meta, **structured}
         if is_modern:
             rendered["resultType"] = "complete"
         return rendered
 
     async def _run_with_progress(
-        self, context: Context, exchange: McpExchange, call: Call, run: Callable[[], Awaitable[Result | None]]
+        self, context: Context, exchange: McpExchange, call: Call, deliver: Deliver
     ) -> Result | None:
         """Run a call whose progress goes out in a stream; None if its client has disconnected.
 
@@ -666,7 +681,8 @@ class Tools:
         by then is answered as everywhere, with the address to poll.
         """
         async with notify_progress(context.session) as note:
-            accepted = await run()
+            await self._invoker.run(call, deliver)
+            accepted = exchange.result
             if exchange.is_answered or self._jobs is None or not call.action.is_background:
                 return accepted
             if self.tasks is not None and self.tasks.is_declared(context):

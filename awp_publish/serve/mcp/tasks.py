@@ -19,7 +19,8 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from awp_publish.invoke import Invoker
 from awp_publish.jobs import Job
-from awp_publish.model import seconds_of, utc_text
+from awp_publish.jobs.jobs import RESULT_SECONDS
+from awp_publish.model import utc_text
 from awp_publish.policy.call import Call, Outcome, Principal, Result, never_disconnected
 from awp_publish.problems import (
     ConfirmationRequired,
@@ -155,7 +156,7 @@ class TaskExtension:
         self._identify = identify_caller(door)
         self._proxies = door.admission.trusted_proxies
         self._address = door.catalog.absolute(door.catalog.paths.jobs)
-        self._seconds = float(seconds_of(door.settings.jobs.results))
+        self._seconds = RESULT_SECONDS
         self._tools = tools
         self._actions = {action.id: action for action in door.catalog.actions if action.is_background}
         self._restricted = restricted(self._actions.values())

@@ -75,4 +75,10 @@ MIDDLEWARE.insert(
     MIDDLEWARE.index("oscar.apps.basket.middleware.BasketMiddleware"),
     "awp_publish_django.middleware.AgentPublisherMiddleware",
 )
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "handlers": {"console": {"class": "logging.StreamHandler"}},
+    "root": {"handlers": ["console"], "level": "ERROR"},
+}
 AWP_PUBLISH = {"SITE": "tests.django.oscar_shop.agents.site"}

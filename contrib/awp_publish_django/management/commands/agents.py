@@ -15,7 +15,7 @@ from django.test import Client
 
 from awp_publish import DeclarationError
 from awp_publish.cli import FAILURES, add_commands, describe_failure, run, take_rest
-from awp_publish.commands.calling import read_inputs
+from awp_publish.commands.application import read_inputs
 from awp_publish.commands.console import Console, is_asking
 from awp_publish.model import LeftOut
 from awp_publish_django.publication import Publication, get_publication
@@ -36,7 +36,7 @@ class Parser(CommandParser):
 
 
 class Command(BaseCommand):
-    """What `awp-publish` does with an application, with this process's publication."""
+    """The verbs of `awp-publish`, with this process's publication."""
 
     help = "List, call, check, show or export what the site publishes to agents; run its background jobs."
     requires_system_checks = ("agents",)
