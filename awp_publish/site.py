@@ -492,8 +492,8 @@ class Prompts:
 
         return mark
 
-    def resolve(self) -> tuple[Prompt, ...]:
-        """All prompts, in the order of their declaration. Raises DeclarationError."""
+    def resolve(self, actions: Sequence[Declaration]) -> tuple[Prompt, ...]:
+        """All prompts, in the order of their declaration; some are `actions` too. Raises DeclarationError."""
         prompts: list[Prompt] = []
         for declared in self._declared.values():
             try:
@@ -524,6 +524,7 @@ class Prompts:
                     arguments=tuple(arguments),
                     write=described.call,
                     complete=complete,
+                    action=next((one.id for one in actions if one.function is declared.function), None),
                 )
             )
         return tuple(prompts)
@@ -1030,7 +1031,7 @@ class Site:
                 site=self.facts,
                 actions=actions,
                 agents=agents,
-                prompts=self._prompts.resolve(),
+                prompts=self._prompts.resolve(declared),
                 skills=tuple(read_skill(*declared) for declared in self._skills.values()),
                 events=self.events.all(),
                 pages=self._pages.resolve(

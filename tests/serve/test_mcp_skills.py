@@ -252,3 +252,11 @@ def test_what_a_library_writes_is_read_the_same_or_refused(facts):
     except DeclarationError:
         return
     assert found == facts
+
+
+def test_a_skill_is_markdown_wherever_it_is_listed_and_read(client):
+    listed = [one for one in ask(client, "resources/list")["resources"] if one["uri"].endswith("SKILL.md")]
+    assert len(listed) == 3
+    for one in listed:
+        [read] = ask(client, "resources/read", uri=one["uri"])["contents"]
+        assert one["mimeType"] == read["mimeType"] == "text/markdown"
