@@ -898,6 +898,12 @@ def title_of(identifier: str) -> str:
     return identifier.replace("_", " ").strip().capitalize()
 
 
+def snake_case(words: str) -> str:
+    """An id of words, or of a name in another spelling: `list_books` of "List books" and listBooks; "" of no words."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", words)
+    return re.sub(r"[^a-z0-9]+", "_", spaced.lower()).strip("_")
+
+
 def next_by_id(actions: tuple[Action, ...], action_id: str) -> Action:
     for action in actions:
         if action.id == action_id:
