@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, cast
 
-from awp_publish.browsing import live_page, projecting, runtime, workflow_runner
 from awp_publish.policy.guard import CLAIM_AFTER
 from awp_publish.problems import (
     ALL,
@@ -40,7 +39,8 @@ from awp_publish.problems import (
     code_of,
 )
 from awp_publish.protocols.actions_json import SITE_INPUTS
-from awp_publish.serve import bridge, drift, runtimes, sockets
+from awp_publish.running import live_page, runtime, steps
+from awp_publish.serve import bridge, drift, sockets
 from awp_publish.settings import (
     About,
     ActionSettings,
@@ -132,7 +132,7 @@ LIMITS: Final = (
     ("bytes of a workflow's output", rules.MAX_WORKFLOW_BYTES),
     ("bytes of a state", rules.MAX_STATE_BYTES),
     ("bytes of a summary that says no other number", rules.MAX_SUMMARY_BYTES),
-    ("operations of a `state_diff`", projecting.MAX_PATCHES),
+    ("operations of a `state_diff`", runtime.MAX_PATCHES),
     ("elements of one look at a page", live_page.MAX_FOUND),
     ("values that are read for one projection", live_page.MAX_VALUES),
     ("milliseconds of a wait that says no other number", rules.SETTLE_TIMEOUT_MS),
@@ -160,13 +160,13 @@ def _bound(number: float) -> str:
 BRIDGE_LIMITS: Final = (
     ("characters of an id or a code, at most", bridge.MAX_ID),
     ("characters of an address, at most", bridge.MAX_URL),
-    ("characters of a visitor's code, at least", runtimes.CODE_LENGTH),
+    ("characters of a visitor's code, at least", bridge.CODE_LENGTH),
     ("runtimes of one caller", bridge.MAX_RUNTIMES),
     ("calls of one connection under way", sockets.MAX_PENDING),
-    ("calls that wait for one runtime", runtimes.MAX_QUEUED),
-    ("answers of a caller that are remembered", runtimes.MAX_ANSWERS),
-    ("bytes of these answers together", runtimes.MAX_ANSWER_BYTES),
-    ("seconds in which a tab comes back", runtimes.GRACE),
+    ("calls that wait for one runtime", bridge.MAX_QUEUED),
+    ("answers of a caller that are remembered", bridge.MAX_ANSWERS),
+    ("bytes of these answers together", bridge.MAX_ANSWER_BYTES),
+    ("seconds in which a tab comes back", bridge.GRACE),
 )
 
 
@@ -222,7 +222,7 @@ def recovery_table() -> str:
     """The classes of failures of workflows."""
     rows = [
         f"| `{name}` | {state} | {'yes' if again else 'no'} | {words} |"
-        for name, (state, again, words) in workflow_runner.RECOVERY.items()
+        for name, (state, again, words) in steps.RECOVERY.items()
     ]
     return "\n".join(("| class | failed state | retryable | safe recovery |", "|---|---|---|---|", *rows))
 
@@ -261,10 +261,10 @@ MAKERS = {
     "agent options": lambda: option_table(DEFAULT, AgentSettings, beyond=ActionSettings),
     "page options": lambda: option_table(DEFAULT, PageSettings),
     "runtime codes": lambda: code_table({str(code): words for code, words in runtime.CODES.items()}),
-    "workflow codes": lambda: code_table(workflow_runner.CODES),
+    "workflow codes": lambda: code_table(steps.WORKFLOW_CODES),
     "failure classes": recovery_table,
     "primitive codes": lambda: code_table(live_page.CODES),
-    "projection codes": lambda: code_table(projecting.CODES),
+    "projection codes": lambda: code_table(runtime.PROJECTION_CODES),
     "runtime limits": limit_table,
     "drift": drift_table,
     "bridge items": item_table,

@@ -552,7 +552,7 @@ class AgentPublisher:
                 raise DeclarationError(
                     f'agent "{agent_id}"', f"is called at {path}, which is another address of ours.", remedy
                 )
-            exact[path] = partial(woa.__call__, named=agent_id)
+            exact[path] = partial(woa.answer, agent_id)
         for door in live:
             exact |= door.exact
             below |= door.below

@@ -23,7 +23,7 @@ from awp_publish.policy.guard import Guards
 from awp_publish.problems import HandlerFailed, Problem
 from awp_publish.protocols.schema_reading import required_members, resolved
 from awp_publish.serve.credentials import read_credentials, refuse_foreign_pages
-from awp_publish.serve.dispatch import JSON, read_answer
+from awp_publish.serve.dispatch import JSON, PASSED, read_answer
 from awp_publish.serve.endpoint import Admission, Endpoint, ProblemRenderer
 from awp_publish.serve.forms import FieldReader, Fields as Pairs, is_form, read_form, read_query
 from awp_publish.serve.http import (
@@ -47,9 +47,6 @@ SAFE: Final = frozenset({"GET", "HEAD"})
 
 ARRIVED: Final = "awp_publish.arrived"
 """The member of a scope in which an adapter says at which action's route a request arrives, if it asked before."""
-
-PASSED: Final = "awp_publish.passed"
-"""The member of a scope that names the action whose gates a workflow has passed, which now sends its form."""
 
 TELLS_ARRIVAL: Final = "awp_arrival"
 """A method that tells where a path arrives in an application of another framework: `(path) -> Arrival | None`."""
@@ -113,18 +110,23 @@ class GuardedRoutes:
             await self._door(scope, receive, send, action.id)
 
 
+def pattern_of(target: Target) -> re.Pattern[str]:
+    """Return what the paths of requests match that a route takes."""
+    spanning = {one.wire_name for one in target.parameters if one.spans_segments}
+    pieces = re.split(r"{(\w+)}", target.path)  # text, name, text, name, ..., text
+    expression = re.escape(pieces[0])
+    for name, text in zip(pieces[1::2], pieces[2::2], strict=True):
+        expression += f"(?P<{name}>{'.+' if name in spanning else '[^/]+'}){re.escape(text)}"
+    return re.compile(expression, re.DOTALL)
+
+
 class _GuardedRoute:
     """One route: which requests arrive there, and how the input is read from them."""
 
     def __init__(self, action: Action, target: Target) -> None:
         self.action = action
         self._target = target
-        spanning = {one.wire_name for one in target.parameters if one.spans_segments}
-        pieces = re.split(r"{(\w+)}", target.path)  # text, name, text, name, ..., text
-        expression = re.escape(pieces[0])
-        for name, text in zip(pieces[1::2], pieces[2::2], strict=True):
-            expression += f"(?P<{name}>{'.+' if name in spanning else '[^/]+'}){re.escape(text)}"
-        self.pattern = re.compile(expression, re.DOTALL)
+        self.pattern = pattern_of(target)
         self._by_place: dict[str, dict[str, Parameter]] = {}
         for parameter in target.parameters:
             self._by_place.setdefault(parameter.location, {})[parameter.wire_name] = parameter

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -159,10 +159,12 @@ class PageReader:
         receive: Receive,
         fields: Fields,
         is_head: bool = False,
+        admit: Callable[[Scope], Awaitable[None]] | None = None,
     ) -> Reply:
         """Return the page at `url`, after redirects within the site, in the requested format.
 
-        `scope` and `receive` are the request behind it, `fields` hold its conditions. Raises InvalidUrl for what is no
+        `scope` and `receive` are the request behind it, `fields` hold its conditions; `admit` may refuse each request
+        that is made for it. Raises InvalidUrl for what is no
         address of this site, PageNotFound for what is no page that everybody may see.
         """
         address = read_address(url, self.settings.urls, self.catalog.url + "/")
@@ -175,6 +177,8 @@ class PageReader:
             inner = PageRequest(own, path, query, headers, state=self.state()).scope(scope)
             if self.owns(inner):
                 raise _not_found("The address is one of the documents and endpoints for agents, not a page.")
+            if admit is not None:
+                await admit(inner)
             answer, url = await self._fetch(inner, receive), address.below(self.catalog.url)
             location = read_fields(answer.headers).get(b"location")
             if answer.status not in _REDIRECTS or location is None:

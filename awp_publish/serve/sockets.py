@@ -19,7 +19,7 @@ from awp_publish.serve.credentials import is_local_page, refuse_foreign_host
 from awp_publish.serve.doors import DoorContext
 from awp_publish.serve.endpoint import ProblemRenderer, read_request_id
 from awp_publish.serve.http import Fields, Message, Receive, Reply, Scope, Send, read_fields
-from awp_publish.serve.site_client import OwnedTasks
+from awp_publish.serve.lifespan import OwnedTasks
 
 logger: Final = logging.getLogger("awp_publish.calls")
 

@@ -18,8 +18,8 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, BearerToken, DeclarationError, Paths, Principal, Refused, Site, WebBotAuth
-from awp_publish.browsing.chromium_page import open_chromium, why_unavailable
 from awp_publish.problems import StoreUnavailable
+from awp_publish.running.script_page import open_chromium, why_unavailable
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.traffic import traffic_svg, traffic_table
 from tests.serve.live_server import serve

@@ -13,8 +13,26 @@ from functools import cached_property
 from itertools import groupby
 from typing import Final, TypeAlias
 
+from awp_publish.browsing.acting import CERTAIN, ResolvedTarget
 from awp_publish.browsing.errors import AwpError
-from awp_publish.browsing.live_page import (
+from awp_publish.browsing.markup import (
+    Control,
+    Overlay,
+    Place,
+    is_checked,
+    is_open,
+    kind_of,
+    parent_of,
+    selected_options,
+    value_of,
+)
+from awp_publish.browsing.page import Compiled, LoadedPage, Steps
+from awp_publish.browsing.session import Session
+from awp_publish.model import JsonObject
+from awp_publish.pages.elements import AccessibleNames
+from awp_publish.pages.regions import role_of
+from awp_publish.pages.tree import INLINE, STRIPPED, Element, Node, Visibility
+from awp_publish.running.live_page import (
     MAX_FOUND,
     MAX_VALUES,
     SCREENLESS_PRIMITIVES,
@@ -23,16 +41,8 @@ from awp_publish.browsing.live_page import (
     FoundElement,
     PageEvent,
     PrimitiveError,
+    roles_of,
 )
-from awp_publish.browsing.markup import INPUT_KINDS, Control, Place, kind_of, parent_of
-from awp_publish.browsing.page import Compiled, LoadedPage, Steps
-from awp_publish.browsing.session import Session
-from awp_publish.browsing.state import Overlay, is_checked, selected_options, value_of
-from awp_publish.browsing.targets import CERTAIN, ResolvedTarget
-from awp_publish.model import JsonObject
-from awp_publish.pages.elements import AccessibleNames
-from awp_publish.pages.regions import role_of
-from awp_publish.pages.tree import INLINE, STRIPPED, Element, Node, Visibility
 
 Drive: TypeAlias = Callable[[Steps], Awaitable[JsonObject]]
 """Carries a method of a session out, with all requests that it makes. Raises AwpError."""
@@ -65,77 +75,6 @@ _PIECE: Final = re.compile(
     re.DOTALL,
 )
 """A piece of a selector: what an element fits, or what stands between it and the next."""
-
-_ROLES: Final[Mapping[str, str]] = {
-    **{f"h{level}": "heading" for level in range(1, 7)},
-    **dict.fromkeys(("ul", "ol", "menu"), "list"),
-    **dict.fromkeys(("thead", "tbody", "tfoot"), "rowgroup"),
-    "a": "link",
-    "area": "link",
-    "button": "button",
-    "textarea": "textbox",
-    "option": "option",
-    "img": "img",
-    "svg": "img",
-    "form": "form",
-    "nav": "navigation",
-    "main": "main",
-    "header": "banner",
-    "footer": "contentinfo",
-    "aside": "complementary",
-    "section": "region",
-    "article": "article",
-    "li": "listitem",
-    "table": "table",
-    "tr": "row",
-    "td": "cell",
-    "th": "columnheader",
-    "dialog": "dialog",
-    "details": "group",
-    "summary": "button",
-    "fieldset": "group",
-    "hr": "separator",
-    "p": "paragraph",
-    "output": "status",
-    "progress": "progressbar",
-    "meter": "meter",
-    "figure": "figure",
-    "search": "search",
-    "dt": "term",
-    "dd": "definition",
-    "blockquote": "blockquote",
-}
-_INPUT_ROLES: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("submit", "button", "reset", "image"), "button"),
-    "checkbox": "checkbox",
-    "radio": "radio",
-    "range": "slider",
-    "number": "spinbutton",
-    "search": "searchbox",
-}
-_ALSO: Final[Mapping[str, str]] = {"banner": "header", "contentinfo": "footer", "searchbox": "textbox", "img": "image"}
-"""Other names of a role: by a SOM, and by those who know a search box for a text box."""
-
-
-def roles_of(tag: str, attributes: Mapping[str, str]) -> frozenset[str]:
-    """Return the ARIA role of an element, explicit or implicit (HTML-AAM 1.0), and the names that a SOM has for it."""
-    if tag == "input":
-        kind = attributes.get("type", "").lower()
-        kind = kind if kind in INPUT_KINDS else "text"
-        aria = None if kind == "hidden" else _INPUT_ROLES.get(kind, "combobox" if "list" in attributes else "textbox")
-    elif tag == "select":
-        aria = (
-            "listbox" if "multiple" in attributes or attributes.get("size", "1") not in ("", "0", "1") else "combobox"
-        )
-    elif tag in ("a", "area") and "href" not in attributes:
-        aria = None
-    else:
-        aria = _ROLES.get(tag)
-    explicit = attributes.get("role", "").lower().split()
-    if explicit and tag != "form":  # a form that is a landmark for searching is a form all the same
-        aria = explicit[0]
-    found = {aria, *explicit[:1], role_of(tag, attributes)}
-    return frozenset(role for one in found if one for role in (one, _ALSO.get(one)) if role)
 
 
 class _Look:
@@ -281,8 +220,8 @@ class SitePage:
     has_scripts: Final = False
     primitives: Final = SCREENLESS_PRIMITIVES
 
-    def __init__(self, session: Session, drive: Drive, page_id: str | None = None) -> None:
-        self._tab, self._browser = session.tab(page_id), session.browser
+    def __init__(self, session: Session, drive: Drive) -> None:
+        self._tab, self._browser = session.tab(), session.browser
         self._drive = drive
         self._state = 0
         self._loaded: LoadedPage | None = None
@@ -342,10 +281,8 @@ class SitePage:
                     return False
                 node = look.nodes[at]
                 if node.tag == "details" and inner >= 0:
-                    state = overlay.get(place)
-                    is_open = "open" in node.attributes if state is None or state.open is None else state.open
                     own = next((child for child in node.children if child.tag == "summary"), None)
-                    if not is_open and look.nodes[inner] is not own:
+                    if not is_open(place, node, overlay) and look.nodes[inner] is not own:
                         return False
                 inner = at
             place = parent_of(place)
@@ -365,7 +302,12 @@ class SitePage:
         control = look.compiled.markup.controls.get(look.places[number])
         node = look.nodes[number]
         if control is not None and node.tag in ("input", "textarea", "select"):
-            return " ".join(self._value(control).split())
+            kind, value = kind_of(node), ""
+            if kind == "select":
+                value = " ".join(option.text for option in selected_options(control, overlay))
+            elif kind not in ("checkbox", "radio", "hidden", "file"):
+                value = value_of(control, overlay) or {"submit": "Submit", "reset": "Reset"}.get(kind, "")
+            return " ".join(value.split())
         if not self.shows(number):
             return ""
         pieces: list[str] = []
@@ -386,25 +328,13 @@ class SitePage:
             if at is None or look.is_withdrawn(at) or inner.tag in ("select", "textarea"):
                 continue
             children = [(f"{place}/{count}", child) for count, child in enumerate(inner.children)]
-            if inner.tag == "details" and at != number:
-                state = overlay.get(place)
-                is_open = "open" in inner.attributes if state is None or state.open is None else state.open
-                if not is_open:
-                    children = [pair for pair in children if pair[1].tag == "summary"][:1]
+            if inner.tag == "details" and at != number and not is_open(place, inner, overlay):
+                children = [pair for pair in children if pair[1].tag == "summary"][:1]
             if inner.tag not in INLINE or inner.tag == "br":
                 pieces.append(" ")
                 waiting.append(" ")
             waiting.extend(reversed(children))
         return " ".join("".join(pieces).split())[:_MAX_TEXT]
-
-    def _value(self, control: Control) -> str:
-        kind = kind_of(control.node)
-        if kind == "select":
-            return " ".join(option.text for option in selected_options(control, self._overlay()))
-        if kind in ("checkbox", "radio", "hidden", "file"):
-            return ""
-        value = value_of(control, self._overlay())
-        return value or {"submit": "Submit", "reset": "Reset"}.get(kind, "")
 
     def box_of(self, number: int) -> Box:
         """Return where an element is: a row for each, in a band that belongs to the loaded page."""
