@@ -33,6 +33,7 @@ from awp_publish.serve.dispatch import ROUTE_CALL, CalledApplication, RouteCalle
 from awp_publish.serve.documents import Prepared, prepare, problem_documents
 from awp_publish.serve.doors import ENTRANCE, Answer, AnswerRest, DoorContext, LiveDoor, identify_caller
 from awp_publish.serve.endpoint import ProblemRenderer, read_admission_of
+from awp_publish.serve.forms import DIALECT
 from awp_publish.serve.guarded_routes import ARRIVED, GuardedRoutes
 from awp_publish.serve.http import (
     AsgiApp,
@@ -59,7 +60,7 @@ from awp_publish.serve.negotiation import (
     negotiate,
 )
 from awp_publish.serve.pages import PageReader, SomDoor, describe_pages
-from awp_publish.serve.plain import DIALECT, DOOR as PLAIN, PlainDoor, UnknownActionDoor
+from awp_publish.serve.plain import DOOR as PLAIN, PlainDoor, UnknownActionDoor
 from awp_publish.serve.sessions import LIFETIME, CookieSessions, Outside, SessionCalls, has_session_callers
 from awp_publish.serve.startup import report
 from awp_publish.serve.status import StatusDoor, StatusKeeper

@@ -162,11 +162,6 @@ def block(text: object, label: str) -> Html:
     return fill("block", text=text, label=label)
 
 
-def quiet(text: str) -> Html:
-    """Return a part of a summary that is there for those who hear it alone."""
-    return tag("span", text, class_="quiet")
-
-
 def pretty(value: object) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False, default=str)
 
