@@ -60,7 +60,7 @@ from awp_publish.running.runtime import (
 )
 from awp_publish.running.script_page import SCRIPT, ScriptPage
 from awp_publish.running.site_page import SitePage
-from awp_publish.running.steps import HARMLESS, run_primitive
+from awp_publish.running.steps import HARMLESS, errors_of, run_primitive
 from awp_publish.schema import Validator, compile_schema
 from awp_publish.serve.credentials import client_address, read_credentials
 from awp_publish.serve.dispatch import PASSED
@@ -1540,5 +1540,4 @@ def _agent_of(handled: HandlerCall) -> JsonObject:
 def _misfit(words: str, violations: Sequence[Violation]) -> RuntimeFailure:
     """Return the refusal of what does not fit its schema."""
     told = "; ".join(f"{one.pointer or 'they'} {one.detail}" for one in violations[:5])
-    errors = [{"pointer": one.pointer, "detail": one.detail} for one in violations]
-    return invalid(f"{words}: {told}", errors=errors)
+    return invalid(f"{words}: {told}", errors=errors_of(violations))
