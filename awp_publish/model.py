@@ -432,7 +432,7 @@ class Prompt:
 
     `write` makes it of the arguments, as JSON: a string, or a list of pairs of a role ("user", "assistant") and a text;
     of a picture, a sound or a file the text is base64, and its media type stands third. It raises InvalidInput, or what
-    its function raises.
+    its function raises. `action` is the id of the action whose function it is, too.
     """
 
     id: str
@@ -441,6 +441,7 @@ class Prompt:
     arguments: tuple[PromptArgument, ...]
     write: Function = field(compare=False, repr=False)
     complete: Complete | None = field(default=None, compare=False, repr=False)
+    action: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -789,7 +790,10 @@ class Catalog:
 
     def visible_to(self, scopes: frozenset[str] | None) -> "Catalog":
         """The catalog as a caller with these scopes may see it; None for nobody known."""
-        return self._with(tuple(one for one in self.actions if one.is_for(scopes)))
+        shown = self._with(tuple(one for one in self.actions if one.is_for(scopes)))
+        hidden = {one.id for one in self.actions} - {one.id for one in shown.actions}
+        prompts = tuple(one for one in self.prompts if one.action not in hidden)
+        return shown if prompts == self.prompts else replace(shown, prompts=prompts)
 
     def exposed_at(self, door: str) -> "Catalog":
         """The catalog with the actions that are offered at a door."""

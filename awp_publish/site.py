@@ -27,7 +27,6 @@ from urllib.parse import quote, unquote
 from awp_publish.discover import Route, find_injector, find_openapi, find_routes
 from awp_publish.discover.functions import describe_function
 from awp_publish.discover.routes import docstring_of, is_bound_for_a_call, mark
-from awp_publish.discover.skills import read_skill
 from awp_publish.events import JOB_ENDED, JOB_PAYLOAD, Events
 from awp_publish.health import Liveness, count_workers
 from awp_publish.model import (
@@ -80,6 +79,7 @@ from awp_publish.resolve import (
     RouteIndex,
     listing,
     name_of,
+    read_skill,
     resolve,
 )
 from awp_publish.schema import UnusableSchema, compile_schema, inline_definitions, write_schema
@@ -492,8 +492,8 @@ class Prompts:
 
         return mark
 
-    def resolve(self) -> tuple[Prompt, ...]:
-        """All prompts, in the order of their declaration. Raises DeclarationError."""
+    def resolve(self, actions: Sequence[Declaration]) -> tuple[Prompt, ...]:
+        """All prompts, in the order of their declaration; some are `actions` too. Raises DeclarationError."""
         prompts: list[Prompt] = []
         for declared in self._declared.values():
             try:
@@ -524,6 +524,7 @@ class Prompts:
                     arguments=tuple(arguments),
                     write=described.call,
                     complete=complete,
+                    action=next((one.id for one in actions if one.function is declared.function), None),
                 )
             )
         return tuple(prompts)
@@ -1030,7 +1031,7 @@ class Site:
                 site=self.facts,
                 actions=actions,
                 agents=agents,
-                prompts=self._prompts.resolve(),
+                prompts=self._prompts.resolve(declared),
                 skills=tuple(read_skill(*declared) for declared in self._skills.values()),
                 events=self.events.all(),
                 pages=self._pages.resolve(

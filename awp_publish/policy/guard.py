@@ -124,7 +124,6 @@ CLAIM_AFTER: Final[dict[str, tuple[Fate, Fate, Fate]]] = {
 }
 """How the first call ended, and what becomes of its key: for repeatable, other and irreversible actions."""
 
-_KEY: Final = re.compile(r"[!-~]([ -~]{0,253}[!-~])?")
 _QUOTED: Final = re.compile(r'"((?:[ !#-\[\]-~]|\\["\\])*)"')
 _RECORDED_HEADERS: Final = frozenset({b"location", b"link", media.HEADER})
 """What of an answer's headers is worth repeating. A Set-Cookie is a secret: it is given once."""
@@ -175,9 +174,10 @@ class Guards:
     receipted: frozenset[str] = frozenset()
     credentials: frozenset[RouteCredential] = frozenset()
 
-    def identify(self, *, required: bool = False) -> AuthenticationGate:
+    def identify(self, *, required: bool = False, scopes: tuple[str, ...] = ()) -> AuthenticationGate:
         """The gate that tells who makes a request, for what is no call of an action."""
-        return AuthenticationGate(self.authenticators, required, (), self.realm, self.metadata_url, store=self.store)
+        known = self.authenticators, required, scopes, self.realm, self.metadata_url
+        return AuthenticationGate(*known, store=self.store)
 
     async def certify(self, call: Call) -> RawHeaders:
         """Remember a success on which others build, and return the header that proves it."""
@@ -219,6 +219,7 @@ class _Limit:
     scope: str | None
     key: str
     state: bytes
+    told: tuple[bytes, bytes]
 
 
 class Guard:
@@ -256,6 +257,7 @@ class Guard:
                 rate.scope,
                 f"limit:{name}:",
                 b'"%b";r=%%d;t=%%d' % name.encode("ascii"),
+                (b"x-ratelimit-limit", b"%d" % rate.requests),
             )
             for name, rate in named
             if rate is not None
@@ -510,16 +512,15 @@ class Guard:
             events, seconds_left = found
             left = limit.most - events if limit.most > events else 0
             states.append(limit.state % (left, ceil(seconds_left)))
-            one = (left, limit.most, seconds_left)
-            least = one if least is None or one < least else least
+            if least is None or (left, limit.most, seconds_left) < least:
+                least, told = (left, limit.most, seconds_left), limit.told
         if least is not None:
-            left, most, seconds_left = least
             call.headers += (
                 self._policies,
                 (b"ratelimit", b", ".join(states)),
-                (b"x-ratelimit-limit", b"%d" % most),
-                (b"x-ratelimit-remaining", b"%d" % left),
-                (b"x-ratelimit-reset", b"%d" % ceil(self.clock() + seconds_left)),  # in Unix seconds
+                told,
+                (b"x-ratelimit-remaining", b"%d" % least[0]),
+                (b"x-ratelimit-reset", b"%d" % ceil(self.clock() + least[2])),  # in Unix seconds
             )
 
     # --- Idempotency keys ---
@@ -547,8 +548,9 @@ class Guard:
         tokens = self._guards.fingerprints
         fingerprints = (hashlib.sha256(told).hexdigest(),) if tokens is None else tokens.digests(told)
         fingerprint = fingerprints[0].encode()
-        facts = fingerprint, self.clock() + self._longest, orjson.dumps(call.request_id)
-        value = b'{"state":"running","for":"%b","until":%a,"by":%b}' % facts
+        # In milliseconds: a fraction takes longer to write than all else here.
+        facts = fingerprint, (self.clock() + self._longest) * 1000, orjson.dumps(call.request_id)
+        value = b'{"state":"running","for":"%b","until":%d,"by":%b}' % facts
         # Keys of different callers and actions never meet: a key has no line breaks, and an action's id no colons.
         caller = "" if principal is None else principal.id
         return _new(Claim, (f"key:{action.id}:{caller}\n{key}", value, fingerprints, fingerprint))
@@ -561,7 +563,7 @@ class Guard:
             state, meant_for = facts["state"], facts["for"]
             if not isinstance(meant_for, str):
                 raise TypeError
-            is_running = state == "running" and self.clock() < facts["until"]
+            is_running = state == "running" and self.clock() * 1000 < facts["until"]
             if state == "done" and meant_for in claim.fingerprints:
                 headers = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in facts["headers"])
                 content = Content(*facts["content"]) if "content" in facts else None
@@ -754,7 +756,7 @@ def read_key(text: str) -> str:
     key = text.strip()
     if key.startswith('"') and (quoted := _QUOTED.fullmatch(key)):
         key = re.sub(r"\\(.)", r"\1", quoted[1])
-    if not _KEY.fullmatch(key):
+    if not (0 < len(key) <= 255 and key.isascii() and key.isprintable() and key == key.strip()):
         raise InvalidIdempotencyKey("The idempotency key is empty, too long, or not printable ASCII.")
     return key
 

@@ -161,6 +161,28 @@ class _Published:
         object.__setattr__(self, "heads", self.doors.heads)
 
 
+_starts: Final = count()
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Keeps a start linear: all that is made is kept, and each collection would look at all of it again.
+
+    What the first start of a process has made counts as old afterwards, without a look at it, unless somebody has set
+    objects aside for good. Not what later ones make, as in tests: much of that is garbage by then.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            if next(_starts) == 0 and not gc.get_freeze_count():  # which counts them one by one
+                gc.freeze()
+                gc.unfreeze()
+            gc.enable()
+
+
 class AgentPublisher:
     """Makes an ASGI application usable by agents.
 
@@ -332,12 +354,9 @@ class AgentPublisher:
 
     # --- Publishing ---
 
+    @_collector_paused()
     def _open(self, scope: Scope) -> tuple[_Published, ...]:
         """Freeze the site against the application's routes and prepare everything that is served."""
-        with _collector_paused():
-            return self._freeze(scope)
-
-    def _freeze(self, scope: Scope) -> tuple[_Published, ...]:
         settings = self.site.settings
         known = {protocol.name for protocol in (*ALL, *self._protocols)}
         for name in settings.about.leave_out:
@@ -458,7 +477,14 @@ class AgentPublisher:
             updated = catalog.site.updated.date().isoformat() if catalog.site.updated is not None else None
             guide = Guide(llms, sitemap, catalog.site.version, updated)
             pages = NegotiatedPages(catalog, formats, self._renderer, links, guide)
-        guarded = self._guard_routes(catalog)
+        by_site = self.site.settings.guard_routes
+        actions = [one for one in catalog.actions if (by_site if one.guards_route is None else one.guards_route)]
+        guarded: GuardedRoutes | None = None
+        if any(action.target is not None for action in actions):
+            guards, admission = self._guards(catalog, metadata_url(catalog)), read_admission_of(self.site.settings)
+            routes = self._called.routes
+            guarded = GuardedRoutes(self.app, routes, catalog, actions, guards, self._observer, admission)
+            guarded = guarded if guarded.is_needed else None
         onward = negotiate(guarded or self.app, pages, links, self.site.settings.timeout)
         doors = self._open_doors(catalog, pages)
         return _Published(_host_of(catalog), documents, fallbacks, doors, pages, onward, guarded)
@@ -526,7 +552,7 @@ class AgentPublisher:
                 raise DeclarationError(
                     f'agent "{agent_id}"', f"is called at {path}, which is another address of ours.", remedy
                 )
-            exact[path] = partial(woa.__call__, named=agent_id)
+            exact[path] = partial(woa.answer, agent_id)
         for door in live:
             exact |= door.exact
             below |= door.below
@@ -557,17 +583,6 @@ class AgentPublisher:
             return None
         tokens = Tokens(self.site.keys, f"session:{self.site.settings.namespace}", LIFETIME)
         return CookieSessions(self.site.store, tokens)
-
-    def _guard_routes(self, catalog: Catalog) -> GuardedRoutes | None:
-        """The application behind the gates of its actions' routes, None where no route is to be guarded."""
-        by_site = self.site.settings.guard_routes
-        actions = [one for one in catalog.actions if (by_site if one.guards_route is None else one.guards_route)]
-        if not any(action.target is not None for action in actions):
-            return None
-        guards, admission = self._guards(catalog, metadata_url(catalog)), read_admission_of(self.site.settings)
-        routes = self._called.routes
-        guarded = GuardedRoutes(self.app, routes, catalog, actions, guards, self._observer, admission)
-        return guarded if guarded.is_needed else None
 
     def _guards(self, catalog: Catalog, metadata: str | None) -> Guards:
         """Return what the guards of a catalog share. `metadata` is where RFC 9728 metadata is served, if it is."""
@@ -604,28 +619,6 @@ async def _fall_back(go_on: Answer, prepared: Prepared, scope: Scope, receive: R
         await send_reply(prepared.answer(scope["method"], scope["headers"]), send)
 
     await ask_first(go_on, scope, receive, send, (404,), answer)
-
-
-_starts: Final = count()
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Keeps a start linear: all that is made is kept, and each collection would look at all of it again.
-
-    What the first start of a process has made counts as old afterwards, without a look at it, unless somebody has set
-    objects aside for good. Not what later ones make, as in tests: much of that is garbage by then.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            if next(_starts) == 0 and not gc.get_freeze_count():  # which counts them one by one
-                gc.freeze()
-                gc.unfreeze()
-            gc.enable()
 
 
 def _session_cookies(app: object) -> frozenset[bytes]:

@@ -616,9 +616,7 @@ class RouteCaller:
         self._app = app
         arrivals = _compared(app.routes, catalog, among or catalog)
         self._ways = {
-            action.id: (Encoder(action, action.way), arrivals.get(action.id))
-            for action in catalog.actions
-            if action.way
+            one.id: (Encoder(one, one.way), arrivals.get(one.id)) for one in catalog.actions if one.way is not None
         }
         self.codes = catalog.site.errors
 

@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from awp_publish.model import Catalog
+from awp_publish.model import Action, Catalog
 from awp_publish.policy.call import Principal
 from awp_publish.serve.credentials import read_credentials
 from awp_publish.serve.http import AsgiApp, Fields, Receive, Scope, Send, read_fields
@@ -77,9 +77,14 @@ class LiveDoor:
     sockets: Mapping[str, Answer] = field(default_factory=dict)
 
 
-def identify_caller(context: DoorContext) -> "Identify":
-    """Return what tells who makes a request, with the cookies of the session that it shows."""
-    gate, carry, proxies = context.guards.identify(), context.carry, context.admission.trusted_proxies
+def identify_caller(context: DoorContext, action: Action | None = None) -> "Identify":
+    """Return what tells who makes a request, with the cookies of the session that it shows.
+
+    Of an `action` it is told what the action asks its callers for.
+    """
+    carry, proxies = context.carry, context.admission.trusted_proxies
+    needed, scopes = (False, ()) if action is None else (action.auth_required, action.scopes)
+    gate = context.guards.identify(required=needed, scopes=scopes)
 
     async def identify(scope: Scope, fields: Fields) -> Principal | None:
         if carry is not None:

@@ -27,9 +27,9 @@ from awp_publish.running.script_page import open_chromium
 from awp_publish.running.site_page import SitePage
 from awp_publish.running.steps import locate
 from awp_publish.serve.http import AsgiApp, Scope
+from awp_publish.serve.in_process import PageExchange, PageRequest
 from awp_publish.serve.lifespan import OwnedTasks, running
 from awp_publish.serve.negotiation import MAX_PAGE_BYTES
-from awp_publish.serve.pages import PageExchange, PageRequest
 from awp_publish.serve.site_client import SiteClient, drive
 from awp_publish.workflows import rules
 from awp_publish.workflows.expressions import has_slots

@@ -110,18 +110,23 @@ class GuardedRoutes:
             await self._door(scope, receive, send, action.id)
 
 
+def pattern_of(target: Target) -> re.Pattern[str]:
+    """Return what the paths of requests match that a route takes."""
+    spanning = {one.wire_name for one in target.parameters if one.spans_segments}
+    pieces = re.split(r"{(\w+)}", target.path)  # text, name, text, name, ..., text
+    expression = re.escape(pieces[0])
+    for name, text in zip(pieces[1::2], pieces[2::2], strict=True):
+        expression += f"(?P<{name}>{'.+' if name in spanning else '[^/]+'}){re.escape(text)}"
+    return re.compile(expression, re.DOTALL)
+
+
 class _GuardedRoute:
     """One route: which requests arrive there, and how the input is read from them."""
 
     def __init__(self, action: Action, target: Target) -> None:
         self.action = action
         self._target = target
-        spanning = {one.wire_name for one in target.parameters if one.spans_segments}
-        pieces = re.split(r"{(\w+)}", target.path)  # text, name, text, name, ..., text
-        expression = re.escape(pieces[0])
-        for name, text in zip(pieces[1::2], pieces[2::2], strict=True):
-            expression += f"(?P<{name}>{'.+' if name in spanning else '[^/]+'}){re.escape(text)}"
-        self.pattern = re.compile(expression, re.DOTALL)
+        self.pattern = pattern_of(target)
         self._by_place: dict[str, dict[str, Parameter]] = {}
         for parameter in target.parameters:
             self._by_place.setdefault(parameter.location, {})[parameter.wire_name] = parameter

@@ -166,17 +166,13 @@ class _Lifespan:
         if self._has_failed:
             return  # the server was told that the start failed, and listens no more
         if message["type"] == "lifespan.startup.complete":
-            message = await self._open(message)
+            try:
+                await self.keeper.open()
+            except Exception as error:
+                logger.exception("what runs beside the application could not be started")
+                self._has_failed = True
+                message = {"type": "lifespan.startup.failed", "message": f"{type(error).__name__}: {error}"}
         await self._send(message)
-
-    async def _open(self, message: Message) -> Message:
-        try:
-            await self.keeper.open()
-        except Exception as error:
-            logger.exception("what runs beside the application could not be started")
-            self._has_failed = True
-            return {"type": "lifespan.startup.failed", "message": f"{type(error).__name__}: {error}"}
-        return message
 
 
 # --- Tasks that end with what they are done for ---

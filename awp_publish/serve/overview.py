@@ -94,9 +94,8 @@ from awp_publish.serve.http import (
     route_path,
     send_reply,
 )
-from awp_publish.serve.in_process import TalkFailed, talk
+from awp_publish.serve.in_process import FORWARDED, PageExchange, PageRequest, TalkFailed, talk
 from awp_publish.serve.negotiation import NegotiatedPages, negotiate
-from awp_publish.serve.pages import FORWARDED, PageExchange, PageRequest
 from awp_publish.serve.startup import check_published
 from awp_publish.threads import run_in_thread
 from awp_publish.traffic import TrafficReport, traffic_breakdowns, traffic_svg, traffic_table
@@ -126,9 +125,6 @@ TRAFFIC_DAYS: Final = 30
 MAX_FORM_BYTES: Final = 4_194_304
 MAX_ANSWER_BYTES: Final = 1_048_576
 MAX_COMPARED_LINES: Final = 400
-DENIAL: Final[JsonObject] = {"websocket.http.response": {}}
-"""The extension of a WebSocket's scope with which a refusal has a body (ASGI, WebSocket Denial Response)."""
-
 MAX_EXPECTED: Final = 2000
 """Characters of an answer that a test compares with."""
 TOKEN_BYTES: Final = 4
@@ -634,10 +630,7 @@ async def send_request(
     try:
         async with asyncio.timeout(seconds):
             if request.frames:
-                scheme = "wss" if scope["scheme"] == "https" else "ws"
-                socket = {**scope, "type": "websocket", "scheme": scheme, "subprotocols": [], "extensions": DENIAL}
-                del socket["method"]
-                answers = await talk(app, socket, request.frames)
+                answers = await talk(app, inside.websocket(outer), request.frames)
                 status, body = 101, orjson.dumps(answers[-1])
             else:
                 await app(scope, exchange.receive, exchange.send)
@@ -1060,7 +1053,10 @@ class Overview(Endpoint):
         asked = dict(read_query(scope["query_string"])).get("sees", "")
         sees = asked if isinstance(asked, str) else ""
         notice = await self._approve(request, caller) if scope["method"] == "POST" else None
-        await self._find()
+        documents, _ = self.door.documents()
+        if self._found[0] is not documents:  # the checks look at them once for each time that they are published
+            check = partial(check_published, catalog, documents, self.door.routes(), "")
+            self._found = (documents, await run_in_thread(check, asyncio.to_thread))
         traffic: TrafficReport | str | None = None
         if (record := self.door.site.traffic) is not None:
             try:
@@ -1116,14 +1112,6 @@ class Overview(Endpoint):
             logger.info("%s approved %s", caller_id(caller), ", ".join(same))
             told.append(f"Approved: {', '.join(same)}. Keep {path.name} in version control, and start the site again.")
         return tag("div", told, role="status")
-
-    async def _find(self) -> None:
-        """Let the checks look at the documents, once for each time that they are published."""
-        door, (documents, _) = self.door, self.door.documents()
-        if self._found[0] is documents:
-            return
-        check = partial(check_published, door.catalog, documents, door.routes(), "")
-        self._found = (documents, await run_in_thread(check, asyncio.to_thread))
 
     # --- What is published ---
 

@@ -236,7 +236,8 @@ class WoaDoor(Endpoint):
         call.places = PLACES
         is_guarded = action.id in invoker.guarded
         if is_guarded or len(body) > self._small:
-            call.unknown = partial(invoker.unknown, PROTOCOL, agent, operation)
+            if not action.is_public:
+                call.unknown = partial(invoker.unknown, PROTOCOL, agent, operation)
             call.credentials = partial(read_credentials, scope, fields, self._admission.trusted_proxies)
             try:
                 self._admission.check_size(action, len(body))

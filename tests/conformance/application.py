@@ -1,6 +1,7 @@
 """What the conformance scenarios are run against: a site with what some of them ask for by name."""
 
 import asyncio
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,14 @@ SCHEMA_2020_12: dict[str, Any] = {
 }
 
 
+WITH_HEADER: dict[str, Any] = {
+    "type": "object",
+    "properties": {"region": {"type": "string", "x-mcp-header": "Region"}},
+    "additionalProperties": False,
+}
+
 PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
+FILE = "JVBERi0xLjQKJSVFT0YK"
 SOUND = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA="
 
 
@@ -75,6 +83,22 @@ def make_application(url: str) -> AsgiApp:
         """Answer with a sound."""
         return SOUND
 
+    @site.agent("test_embedded_resource", effect="read", outputs=encoded("application/pdf"))
+    async def test_embedded_resource() -> str:
+        """Answer with a file."""
+        return FILE
+
+    @site.agent("look_up_weather", inputs=WITH_HEADER, effect="read")
+    async def look_up_weather(given: dict[str, Any]) -> str:
+        """Take an input that a header of the request repeats."""
+        return f"Sunny in {given.get('region', 'general')}."
+
+    @site.agent("test_logging_tool", effect="read")
+    async def test_logging_tool() -> str:
+        """Write to the site's own log, which no client is sent."""
+        logging.getLogger(__name__).info("called")
+        return "logged"
+
     @site.agent("test_tool_with_progress", effect="read")
     async def test_tool_with_progress() -> str:
         """Tell how far it is."""
@@ -109,9 +133,13 @@ def make_application(url: str) -> AsgiApp:
         """Delete a file once a person has agreed."""
         return f"deleted {filename}"
 
-    for name in ("tampered_state", "request_state"):
+    for name in (
+        "test_input_required_result_tampered_state",
+        "test_input_required_result_request_state",
+        "test_streaming_elicitation",
+    ):
 
-        @site.agent(f"test_input_required_result_{name}", confirm=True)
+        @site.agent(name, confirm=True)
         async def confirmed() -> str:
             """Be done once a person has agreed."""
             return "state-ok"
@@ -125,6 +153,11 @@ def make_application(url: str) -> AsgiApp:
     def test_prompt_with_image() -> list[tuple[str, ...]]:
         """Ask about a picture."""
         return [("user", PICTURE, "image/png"), ("user", "Please analyze the image above.")]
+
+    @site.prompt("test_prompt_with_embedded_resource")
+    def test_prompt_with_embedded_resource(resourceUri: str) -> list[tuple[str, ...]]:  # noqa: N803, its published name
+        """Ask about a file."""
+        return [("user", FILE, "application/pdf"), ("user", f"Please process the file of {resourceUri} above.")]
 
     site.skill("refunds", Path(__file__).parent / "skills" / "refunds")
 

@@ -8,8 +8,8 @@ from fastapi import FastAPI
 from hypothesis import given, strategies as st
 
 from awp_publish import About, AgentPublisher, Site
-from awp_publish.discover.skills import read_front_matter
 from awp_publish.problems import DeclarationError
+from awp_publish.resolve import read_front_matter
 from tests.serve.mcp_messages import VERSIONS, message, post
 
 yaml = pytest.importorskip("yaml")
@@ -252,3 +252,11 @@ def test_what_a_library_writes_is_read_the_same_or_refused(facts):
     except DeclarationError:
         return
     assert found == facts
+
+
+def test_a_skill_is_markdown_wherever_it_is_listed_and_read(client):
+    listed = [one for one in ask(client, "resources/list")["resources"] if one["uri"].endswith("SKILL.md")]
+    assert len(listed) == 3
+    for one in listed:
+        [read] = ask(client, "resources/read", uri=one["uri"])["contents"]
+        assert one["mimeType"] == read["mimeType"] == "text/markdown"

@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from awp_publish import AgentPublisher, Principal
 from awp_publish.problems import InvalidCredentials
 from awp_publish.serve.lifespan import running
-from awp_publish.serve.mcp import subscriptions
+from awp_publish.serve.mcp import resources
 from tests.serve.guarded import known_callers, make_shop
 from tests.serve.live_server import serve
 from tests.serve.mcp_messages import CLASSIC, MODERN, connect_to, headers_of, message, open_stream
@@ -91,7 +91,7 @@ async def test_nobody_is_told_what_they_have_not_asked_for():
 
 
 async def test_who_may_call_more_than_before_is_told(monkeypatch):
-    monkeypatch.setattr(subscriptions, "VERIFY_SECONDS", 0.02)
+    monkeypatch.setattr(resources, "VERIFY_SECONDS", 0.02)
     scopes = {"ann": frozenset[str]()}
     site = make_site(
         authenticate=lambda shown: Principal("ann", scopes["ann"]) if scopes else None, list_only_allowed=True
@@ -112,7 +112,7 @@ async def test_who_may_call_more_than_before_is_told(monkeypatch):
 
 
 async def test_who_is_not_known_any_more_is_not_told_anything(monkeypatch):
-    monkeypatch.setattr(subscriptions, "VERIFY_SECONDS", 0.02)
+    monkeypatch.setattr(resources, "VERIFY_SECONDS", 0.02)
     tokens = {"Bearer ann": "ann"}
 
     def authenticate(shown):
@@ -144,7 +144,7 @@ async def test_wrong_requests_to_listen_are_refused():
 
 
 async def test_other_workers_are_told_through_the_store(tmp_path, monkeypatch):
-    monkeypatch.setattr(subscriptions, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(resources, "LOOK_SECONDS", 0.02)
     first, second = (make_site(store=f"sqlite:///{tmp_path}/agents.db") for _ in range(2))
     apps = [AgentPublisher(FastAPI(), site=site) for site in (first, second)]
     document = "https://shop.example/agent.json"

@@ -38,8 +38,7 @@ from awp_publish.serve.http import (
 from awp_publish.serve.mcp.apps import Cards
 from awp_publish.serve.mcp.calls import CALL, EXCHANGE, PROTOCOL, RECOVERIES, McpExchange, Tools
 from awp_publish.serve.mcp.events import STREAM, EventExtension
-from awp_publish.serve.mcp.resources import CompletionHandler, PromptHandlers, Resources
-from awp_publish.serve.mcp.subscriptions import LISTEN, Subscriptions
+from awp_publish.serve.mcp.resources import LISTEN, CompletionHandler, PromptHandlers, Resources, Subscriptions
 from awp_publish.serve.mcp.tasks import TaskExtension
 from awp_publish.serve.sdk_logs import keep_contents_out, without_contents
 from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
@@ -260,7 +259,7 @@ def make_server(door: DoorContext, tools: Tools, subscriptions: Subscriptions, e
     server.add_request_handler("resources/read", types.ReadResourceRequestParams, resources.read_resource)
     if door.pages is not None:
         server.add_request_handler("resources/templates/list", PaginatedRequestParams, resources.list_templates)
-    prompts = PromptHandlers(catalog, door.settings.timeout)
+    prompts = PromptHandlers(door)
     if catalog.prompts or door.pages is not None:
         completion = CompletionHandler(prompts, resources, door.settings.timeout)
         server.add_request_handler("completion/complete", types.CompleteRequestParams, completion.complete)

@@ -1,32 +1,85 @@
-"""What a model may read of a site besides its tools: documents and pages as resources, and prompts.
+"""What a model may read of a site besides its tools, and how it is told that this has changed.
 
 Declared pages are listed, and a template says that all others can be read too: as at the endpoint for pages, as
-somebody sees them who is not known, and nothing else than pages of this site.
+somebody sees them who is not known, and nothing else than pages of this site. A prompt whose function is an action's,
+and a page at the route of one, ask their reader for what the action asks its caller for.
 """
 
 import asyncio
+import base64
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Final
+from urllib.parse import quote, unquote
 
 import mcp_types as types
 import orjson
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from awp_publish import media
-from awp_publish.model import Catalog, Complete
-from awp_publish.problems import InvalidOutput, PageNotFound, Problem
+from awp_publish.model import Action, Catalog, Complete, Prompt, Skill
+from awp_publish.problems import InvalidOutput, PageNotFound, Problem, StoreUnavailable
 from awp_publish.protocols import ALL, catalogues, crawling, mcp_server_card
-from awp_publish.protocols.agent_skills import render_skill, skills_of
+from awp_publish.protocols.agent_skills import MANIFEST, digest_of, media_type_of, render_skill, skills_of
 from awp_publish.protocols.protocol import Document, published, views_of
-from awp_publish.serve.doors import DoorContext
-from awp_publish.serve.http import Message, read_fields, wait_for_disconnect
+from awp_publish.serve.doors import DoorContext, identify_caller
+from awp_publish.serve.guarded_routes import pattern_of
+from awp_publish.serve.http import HOLDS_THREAD, Message, Scope, read_fields, route_path, wait_for_disconnect
 from awp_publish.serve.mcp.apps import SCHEME as CARDS, Cards
-from awp_publish.serve.mcp.calls import LIST_TTL, Context, McpExchange, WireResult, content_block, exchange_of
-from awp_publish.serve.mcp.skills import SCHEME, SkillResources
+from awp_publish.serve.mcp.calls import (
+    LIST_TTL,
+    Context,
+    Tools,
+    WireResult,
+    admit_caller,
+    content_block,
+    exchange_of,
+)
 from awp_publish.serve.negotiation import RequestedFormat
+from awp_publish.stores.store import Add, Look, Store, Swap
+from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
+from mcp.shared.subscriptions import (
+    SUBSCRIPTION_ID_META_KEY,
+    PromptsListChanged,
+    ResourcesListChanged,
+    ResourceUpdated,
+    ServerEvent,
+    ToolsListChanged,
+    event_to_notification,
+)
+
+
+class Readers:
+    """Those who read what is an action's: they may know of it, and are asked for what its caller is asked for."""
+
+    def __init__(self, door: DoorContext) -> None:
+        self._door = door
+        self._identify = identify_caller(door)
+
+    def find(self, action_id: str | None) -> Action | None:
+        """Return the action of this id as it is published, None for none."""
+        return next((one for one in self._door.published().actions if one.id == action_id), None)
+
+    async def may_know_of(self, context: Context, action: Action | None) -> bool:
+        """Return True if a caller may know of an action. Raises MCPError for credentials that are not valid."""
+        if action is None or action.is_public:
+            return True
+        caller = await admit_caller(context, self._identify)
+        return action.is_for(caller.scopes if caller is not None else None)
+
+    async def admit(self, context: Context, action: Action | None) -> bool:
+        """Return False to a caller who may not know of an action. Raises MCPError, with the challenge of a call."""
+        if not await self.may_know_of(context, action):
+            return False
+        if action is not None and action.auth_required and not action.route_authenticates:
+            await admit_caller(context, identify_caller(self._door, action))
+        return True
+
 
 # --- Resources (specification, Server/Resources) ---
 
@@ -48,6 +101,7 @@ class Resources:
         self._catalog = door.published
         self._url = door.catalog.url
         self._pages = door.pages  # None where pages are HTML only
+        self._readers = Readers(door)
         self.skills = SkillResources(door.published)
         self.cards: Cards | None = None
 
@@ -110,24 +164,25 @@ class Resources:
         uri = params.uri
         if uri.startswith(CARDS) and self.cards is not None and (card := self.cards.read(uri)) is not None:
             return card
-        if uri.startswith(SCHEME) and (read := self.skills.read(uri)) is not None:
+        if uri.startswith(SKILL_SCHEME) and (read := self.skills.read(uri)) is not None:
             return read
         for catalog, document in self._documents():
             if catalog.absolute(document.path_in(catalog)) == uri:
                 text, milliseconds = document.render(views_of(catalog)(document)).decode(), document.max_age * 1000
-                contents = [{"uri": uri, "mimeType": document.media_type, "text": text}]
+                kind = MEDIA_TYPE if document.render is render_skill else document.media_type
+                contents = [{"uri": uri, "mimeType": kind, "text": text}]
                 return {"contents": contents, **_LISTED, "ttlMs": milliseconds}
-        page = await self._read_page(exchange_of(context), uri)
+        page = await self._read_page(context, uri)
         if page is not None:
             return page
         is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
         code = types.INVALID_PARAMS if is_modern else NOT_FOUND
         raise MCPError(code, f"This site has no resource {uri[:200]}.", {"uri": uri[:200]})
 
-    async def _read_page(self, exchange: McpExchange, uri: str) -> WireResult | None:
+    async def _read_page(self, context: Context, uri: str) -> WireResult | None:
         """Read the page at `uri`, to be kept as its own answer says; None for what is no page that everybody may see.
 
-        Raises MCPError for a page that failed.
+        Raises MCPError for a page that failed, and for one at the route of an action that asks for more.
         """
         # A resource has an address of its own: the references within the site that the endpoint takes are none.
         if self._pages is None or re.match(r"https?://", uri, re.IGNORECASE) is None:
@@ -137,8 +192,17 @@ class Resources:
             await wait_for_disconnect(exchange.receive)
             return {"type": "http.disconnect"}
 
+        async def admit(inner: Scope) -> None:
+            path = route_path(inner)
+            for action in self._catalog().actions:
+                if action.target is None or action.method != "GET" or (action.is_public and not action.auth_required):
+                    continue
+                if pattern_of(action.target).fullmatch(path) and not await self._readers.admit(context, action):
+                    raise PageNotFound("There is no such page.")
+
+        exchange = exchange_of(context)
         try:
-            reply = await self._pages.read(uri, _MARKDOWN, exchange.scope, receive, {})
+            reply = await self._pages.read(uri, _MARKDOWN, exchange.scope, receive, {}, admit=admit)
         except PageNotFound as problem:
             if problem.status < 500:
                 return None
@@ -189,14 +253,20 @@ ROLES: Final = ("user", "assistant")
 class PromptHandlers:
     """Lists and writes the prompts of a catalog. `timeout` in seconds."""
 
-    def __init__(self, catalog: Catalog, timeout: float) -> None:
-        self._prompts = {prompt.id: prompt for prompt in catalog.prompts}
-        self._timeout = timeout
+    def __init__(self, door: DoorContext) -> None:
+        self._prompts = {prompt.id: prompt for prompt in door.catalog.prompts}
+        self._readers = Readers(door)
+        self._timeout = door.settings.timeout
 
-    async def list_prompts(self, _context: Context, _params: types.PaginatedRequestParams) -> WireResult:
-        """Answer `prompts/list`."""
-        listed = []
+    async def list_prompts(self, context: Context, _params: types.PaginatedRequestParams) -> WireResult:
+        """Answer `prompts/list`: those that the caller may know of."""
+        listed, cache_scope = [], "public"
         for prompt in self._prompts.values():
+            action = self._readers.find(prompt.action)
+            if action is not None and not action.is_public:
+                cache_scope = "private"
+                if not await self._readers.may_know_of(context, action):
+                    continue
             entry: WireResult = {"name": prompt.id, "title": prompt.name}
             if prompt.description:
                 entry["description"] = prompt.description
@@ -207,11 +277,19 @@ class PromptHandlers:
                     for one in prompt.arguments
                 ]
             listed.append(entry)
-        return {"prompts": listed, **_LISTED}
+        return {"prompts": listed, **_LISTED, "cacheScope": cache_scope}
 
-    async def complete(self, name: str, argument: str, value: str, others: Mapping[str, str]) -> Sequence[str] | None:
-        """Return what fits into an argument of a prompt; None for a prompt or an argument that there is not."""
+    async def _find(self, context: Context, name: str) -> Prompt | None:
+        """Return a prompt to a caller who may have it. Raises MCPError."""
         prompt = self._prompts.get(name)
+        admitted = prompt is None or await self._readers.admit(context, self._readers.find(prompt.action))
+        return prompt if admitted else None
+
+    async def complete(
+        self, context: Context, name: str, argument: str, value: str, others: Mapping[str, str]
+    ) -> Sequence[str] | None:
+        """Return what fits into an argument of a prompt; None for a prompt or an argument that there is not."""
+        prompt = await self._find(context, name)
         found = next((one for one in prompt.arguments if one.name == argument), None) if prompt is not None else None
         if prompt is None or found is None:
             return None
@@ -219,7 +297,7 @@ class PromptHandlers:
 
     async def get_prompt(self, context: Context, params: types.GetPromptRequestParams) -> WireResult:
         """Answer `prompts/get`. Raises MCPError."""
-        prompt = self._prompts.get(params.name)
+        prompt = await self._find(context, params.name)
         if prompt is None:
             raise MCPError(types.INVALID_PARAMS, f'This site has no prompt "{params.name[:100]}".')
         given: dict[str, object] = {**(params.arguments or {})}
@@ -293,9 +371,12 @@ class CompletionHandler:
         try:
             async with asyncio.timeout(self._timeout):
                 if isinstance(params.ref, types.PromptReference):
-                    named, values = params.ref.name, await self._prompts.complete(params.ref.name, *asked)
+                    named = params.ref.name
+                    values = await self._prompts.complete(context, named, *asked)
                 else:
                     named, values = params.ref.uri, await self._resources.complete(params.ref.uri, *asked)
+        except MCPError:
+            raise
         except Exception as error:
             request_id = exchange_of(context).request_id
             logger.exception("complete= of %s failed (request_id=%s)", argument.name, request_id)
@@ -306,3 +387,295 @@ class CompletionHandler:
             raise MCPError(types.INVALID_PARAMS, told)
         shown = {"values": list(values[:MAX_VALUES]), "total": len(values), "hasMore": len(values) > MAX_VALUES}
         return {"completion": shown, "resultType": "complete"}
+
+
+# --- Skills: the extension `io.modelcontextprotocol/skills` (SEP-2640) ---
+# Each file of a skill is a resource `skill://NAME/PATH`, the same bytes as in the agent-skills index. An entry lists
+# all of them with digest and size, so that a client knows what it has read is what its person has agreed to.
+
+SKILLS: Final = "io.modelcontextprotocol/skills"
+SKILL_SCHEME: Final = "skill://"
+DIRECTORY: Final = "inode/directory"
+
+
+class SkillParams(types.RequestParams):
+    """Params of `skills/get`."""
+
+    uri: str
+
+
+class DirectoryParams(types.PaginatedRequestParams):
+    """Params of `resources/directory/read`."""
+
+    uri: str
+
+
+class SkillResources:
+    """Lists and reads the skills of one public address of a site. `catalog` is what is published at the moment."""
+
+    def __init__(self, catalog: Callable[[], Catalog]) -> None:
+        self._catalog = catalog
+
+    def all(self) -> tuple[Skill, ...]:
+        """Return the skills there are, as their documents speak of them; none on a site that leaves them out."""
+        catalog = self._catalog()
+        return skills_of(catalog.public.exposed_at("woa")) if catalog.publishes("agent_skills") else ()
+
+    def register(self, server: Server[Any]) -> None:
+        """Have the SDK's server offer the extension."""
+        server.extensions[SKILLS] = {"directoryRead": True}
+        server.add_request_handler("skills/list", types.PaginatedRequestParams, self.list_skills)
+        server.add_request_handler("skills/get", SkillParams, self.get_skill)
+        server.add_request_handler("resources/directory/read", DirectoryParams, self.read_directory)
+
+    async def list_skills(self, _context: Context, _params: types.PaginatedRequestParams) -> WireResult:
+        """Answer `skills/list` (Listing Skills)."""
+        return {"skills": [_skill_entry(skill) for skill in self.all()], **_LISTED}
+
+    async def get_skill(self, _context: Context, params: SkillParams) -> WireResult:
+        """Answer `skills/get` (Getting a Skill). Raises MCPError."""
+        for skill in self.all():
+            if _skill_uri(skill, MANIFEST) == params.uri:
+                return {"skill": _skill_entry(skill), **_LISTED}
+        raise MCPError(types.INVALID_PARAMS, f"No skill is served at {params.uri[:200]}.", {"uri": params.uri[:200]})
+
+    async def read_directory(self, _context: Context, params: DirectoryParams) -> WireResult:
+        """Answer `resources/directory/read` (Reading Directories). Raises MCPError."""
+        for skill in self.all():
+            root = f"{SKILL_SCHEME}{skill.name}"
+            if params.uri != root and not params.uri.startswith(f"{root}/"):
+                continue
+            folder = unquote(params.uri.removeprefix(root).removeprefix("/"))
+            inside = f"{folder}/" if folder else ""
+            below = [path.removeprefix(inside) for path in skill.files if path.startswith(inside)]
+            if not below or params.uri.endswith("/"):
+                break
+            children = list[WireResult]()
+            for name in dict.fromkeys(path.partition("/")[0] for path in below):
+                path = inside + name
+                listed = {"uri": _skill_uri(skill, path), "name": name, "mimeType": DIRECTORY}
+                children.append(_describe_file(skill, path) if path in skill.files else listed)
+            return {"resources": children, "resultType": "complete"}
+        told = f"{params.uri[:200]} is not a directory resource."
+        raise MCPError(types.INVALID_PARAMS, told, {"uri": params.uri[:200]})
+
+    def listed(self) -> Iterator[WireResult]:
+        """Yield what `resources/list` says of declared skills: the file that is read first.
+
+        The site's own is among the documents.
+        """
+        declared = self._catalog().skills
+        yield from (_describe_file(skill, MANIFEST) for skill in self.all() if skill in declared)
+
+    def read(self, uri: str) -> WireResult | None:
+        """Return what `resources/read` answers for a file of a skill; None for what is none."""
+        for skill in self.all():
+            for path, body in skill.files.items():
+                if _skill_uri(skill, path) == uri:
+                    contents: WireResult = {"uri": uri, "mimeType": _kind(path)}
+                    try:
+                        contents["text"] = body.decode()
+                    except UnicodeDecodeError:
+                        contents["blob"] = base64.b64encode(body).decode()
+                    return {"contents": [contents], **_LISTED}
+        return None
+
+
+def _skill_uri(skill: Skill, path: str) -> str:
+    return f"{SKILL_SCHEME}{skill.name}/{quote(path)}"
+
+
+def _kind(path: str) -> str:
+    return media_type_of(path).partition(";")[0]
+
+
+def _describe_file(skill: Skill, path: str) -> WireResult:
+    """A file as a resource (Resource Metadata)."""
+    described: WireResult = {"uri": _skill_uri(skill, path), "name": path.rpartition("/")[2], "mimeType": _kind(path)}
+    if path == MANIFEST:
+        described |= {"name": skill.name, "description": skill.description}
+    return described | {"size": len(skill.files[path])}
+
+
+def _skill_entry(skill: Skill) -> WireResult:
+    """A skill with all its files (Skill Entries)."""
+    files = [
+        {"uri": _skill_uri(skill, path), "digest": digest_of(body), "size": len(body)}
+        for path, body in skill.files.items()
+    ]
+    return {"uri": _skill_uri(skill, MANIFEST), "frontmatter": skill.facts, "resources": files}
+
+
+# --- `subscriptions/listen` (revision 2026-07-28) ---
+# Clients that listen are told that what they have read may have changed: when the site publishes anew (`Site.refresh`),
+# when it says what works (`Site.set_status`), and when the list of tools that this very caller sees is another than
+# before, because what they may call has changed. Workers tell each other through the site's store, where it is shared.
+# Nothing is replayed: whoever was not connected reads again.
+
+LISTEN: Final = "subscriptions/listen"
+
+LOOK_SECONDS: Final = 2.0
+"""Seconds between two looks at what other workers have published."""
+
+VERIFY_SECONDS: Final = 5.0
+"""Seconds after which it is asked again who listens, and what they may call."""
+
+MAX_LISTENING: Final = 1_000
+MAX_RESOURCES: Final = 1_000
+KEPT_SECONDS: Final = 86_400.0
+_CHANGED: Final = "mcp-changed"
+
+
+class Subscriptions:
+    """Those who listen at one public address of a site."""
+
+    def __init__(self, door: DoorContext, tools: Tools) -> None:
+        self._door = door
+        self._tools = tools
+        self._identify = identify_caller(door)
+        self._store: Store = door.guards.store
+        self._listening: dict[asyncio.Event, asyncio.AbstractEventLoop] = {}
+        self._version = 0
+        self._is_elsewhere = False
+        self._unwritten: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
+        self._is_closing = False
+        door.site.change_listeners.append(self.tell)
+
+    def register(self, server: Server[Any]) -> None:
+        """Have the SDK's server take those who listen."""
+        server.add_request_handler(LISTEN, types.SubscriptionsListenRequestParams, self.listen)
+
+    def tell(self) -> None:
+        """Tell all who listen, here and at other workers. May be called in any thread."""
+        self._note_change(is_elsewhere=False)
+        if self._unwritten is not None:
+            loop, event = self._unwritten
+            with suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(event.set)
+
+    def _note_change(self, *, is_elsewhere: bool) -> None:
+        self._version += 1
+        self._is_elsewhere = is_elsewhere
+        self._wake()
+
+    def _wake(self) -> None:
+        for woken, loop in tuple(self._listening.items()):
+            with suppress(RuntimeError):  # the loop has ended, and its listeners with it
+                loop.call_soon_threadsafe(woken.set)
+
+    async def listen(self, context: Context, params: types.SubscriptionsListenRequestParams) -> WireResult:
+        """Answer `subscriptions/listen` with a stream, until its client hangs up. Raises MCPError."""
+        await admit_caller(context, self._identify)
+        if HOLDS_THREAD in exchange_of(context).scope:  # of which the server has few
+            raise MCPError(types.METHOD_NOT_FOUND, "Method not found: this server cannot keep streams open.")
+        if len(self._listening) >= MAX_LISTENING:
+            raise MCPError(types.INTERNAL_ERROR, "Too many clients listen.")
+        meta, honored = {SUBSCRIPTION_ID_META_KEY: context.request_id}, self._honor(params.notifications)
+        changes: list[ServerEvent] = []
+        changes += [ToolsListChanged()] if honored.tools_list_changed else []
+        changes += [PromptsListChanged()] if honored.prompts_list_changed else []
+        changes += [ResourcesListChanged()] if honored.resources_list_changed else []
+        digests, version, woken = self._digests(), self._version, asyncio.Event()
+        names = await self._names(context)
+        self._listening[woken] = asyncio.get_running_loop()
+        try:
+            told = types.SubscriptionsAcknowledgedNotificationParams(notifications=honored, _meta=meta)
+            acknowledged = types.SubscriptionsAcknowledgedNotification(params=told)
+            await context.session.send_notification(acknowledged, related_request_id=context.request_id)
+            verified = time.monotonic()
+            while not self._is_closing:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(VERIFY_SECONDS):
+                        await woken.wait()
+                woken.clear()
+                events = list[ServerEvent]()
+                if self._version != version:
+                    version, before, digests = self._version, digests, self._digests()
+                    wanted = honored.resource_subscriptions or ()
+                    is_new = self._is_elsewhere
+                    events = [
+                        *changes,
+                        *(ResourceUpdated(one) for one in wanted if is_new or digests.get(one) != before.get(one)),
+                    ]
+                elif time.monotonic() - verified >= VERIFY_SECONDS:
+                    verified = time.monotonic()
+                    now = await self._names(context)
+                    if now is None:  # nobody knows them any more
+                        break
+                    if now != names and honored.tools_list_changed:
+                        events = [ToolsListChanged()]
+                    names = now
+                for event in events:
+                    notification = event_to_notification(event, meta)
+                    await context.session.send_notification(notification, related_request_id=context.request_id)
+        finally:
+            del self._listening[woken]
+        return {"resultType": "complete", "_meta": {**self._tools.stamp, **meta}}
+
+    def _honor(self, wanted: types.SubscriptionFilter) -> types.SubscriptionFilter:
+        """Return what of the wanted notifications there are here."""
+        known, door = self._digests(), self._door
+        uris = [one for one in dict.fromkeys(wanted.resource_subscriptions or ()) if one in known]
+        return types.SubscriptionFilter(
+            tools_list_changed=wanted.tools_list_changed or None,
+            prompts_list_changed=(wanted.prompts_list_changed and bool(door.catalog.prompts)) or None,
+            resources_list_changed=wanted.resources_list_changed or None,
+            resource_subscriptions=uris[:MAX_RESOURCES] or None,
+        )
+
+    def _digests(self) -> dict[str, str]:
+        """Return what every document is now, by its address."""
+        return {
+            self._door.catalog.absolute(path): one.encodings.digest
+            for documents in self._door.documents()
+            for path, one in documents.items()
+        }
+
+    async def _names(self, context: Context) -> list[object] | None:
+        """Return the tools that a caller is listed, None for one whose credentials are not valid any more."""
+        with suppress(MCPError):
+            await admit_caller(context, self._identify)
+            listed = await self._tools.list_tools(context, types.PaginatedRequestParams())
+            return [one["name"] for one in listed["tools"]]
+        return None
+
+    # --- Workers ---
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Exchange with other workers that something has changed, as long as the application runs."""
+        self._is_closing = False
+        unwritten = asyncio.Event()
+        task: asyncio.Task[None] | None = None
+        if self._store.is_shared:
+            self._unwritten = (asyncio.get_running_loop(), unwritten)
+            task = asyncio.create_task(self._exchange(unwritten), name="awp_publish changes")
+        try:
+            yield
+        finally:
+            self._unwritten, self._is_closing = None, True
+            self._wake()
+            if task is not None:
+                task.cancel()
+                await asyncio.wait({task})
+
+    async def _exchange(self, unwritten: asyncio.Event) -> None:
+        seen: bytes | None = None
+        has_looked = False
+        while True:
+            with suppress(StoreUnavailable):
+                raw = (await self._store.run((Look(_CHANGED),))).seen[0]
+                now = raw if isinstance(raw, bytes) else None
+                if has_looked and now != seen and now is not None:
+                    self._note_change(is_elsewhere=True)
+                seen, has_looked = now, True
+                if unwritten.is_set():
+                    new = secrets.token_bytes(8)
+                    step = Add(_CHANGED, new, KEPT_SECONDS) if now is None else Swap(_CHANGED, now, new, KEPT_SECONDS)
+                    if (await self._store.run((step,))).failed is not None:
+                        continue
+                    seen = new
+                    unwritten.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await unwritten.wait()
