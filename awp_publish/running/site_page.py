@@ -171,17 +171,14 @@ class _SiteElement:
 
     @property
     def ref(self) -> str:
-        """Its place."""
         return self._look.places[self.number]
 
     @property
     def tag(self) -> str:
-        """Its name."""
         return self.node.tag
 
     @cached_property
     def roles(self) -> frozenset[str]:
-        """Its roles."""
         return roles_of(self.tag, self.node.attributes)
 
     @cached_property
@@ -197,12 +194,10 @@ class _SiteElement:
 
     @property
     def is_visible(self) -> bool:
-        """True for an element that is rendered."""
         return self._page.shows(self.number)
 
     @property
     def is_enabled(self) -> bool:
-        """False for a disabled control."""
         if self.control is not None:
             return not self.control.disabled
         return self.node.attributes.get("aria-disabled", "").lower() != "true"
@@ -214,7 +209,6 @@ class _SiteElement:
 
     @property
     def box(self) -> Box:
-        """Its place, made up."""
         return self._page.box_of(self.number)
 
 
@@ -243,7 +237,6 @@ class SitePage:
         return self._tab.url or ""
 
     async def title(self) -> str:
-        """Return the title."""
         return self._tab.title
 
     async def html(self) -> str:
@@ -355,7 +348,6 @@ class SitePage:
         roles: frozenset[str] | None = None,
         text_contains: str | None = None,
     ) -> Sequence[FoundElement]:
-        """Return the elements that a selector matches, at most `MAX_FOUND`."""
         look = self._look()
         first, last = 0, len(look.places)
         if within is not None:
@@ -452,7 +444,6 @@ class SitePage:
         return sorted(matched)
 
     async def closest(self, ref: str, css: str) -> FoundElement | None:
-        """Return the nearest of an element and those around it that a selector matches."""
         look = self._look()
         matched = set(self._select(css))
         while ref:
@@ -494,7 +485,6 @@ class SitePage:
             raise PrimitiveError(code, error.message, **error.details) from error
 
     async def insert(self, ref: str | None, text: str, mode: str) -> JsonObject:
-        """Type into a field."""
         look = self._look()
         if ref is None:
             ref = self._focus
@@ -513,7 +503,6 @@ class SitePage:
         return {"inserted": True, "inserted_length": len(text)}
 
     async def perform(self, primitive: str, arguments: JsonObject) -> JsonObject:
-        """Carry out a primitive."""
         if primitive == "browser.navigate":
             url = arguments.get("url")
             if arguments.get("tab_id") is not None:
@@ -649,7 +638,6 @@ class SitePage:
     # --- Reading for projections ---
 
     async def extract(self, extracts: Sequence[JsonObject]) -> Extraction:
-        """Read the records of a projection."""
         look = self._look()
         counts: dict[str, int] = {}
         missing: list[str] = []

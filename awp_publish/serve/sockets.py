@@ -95,6 +95,9 @@ MAX_PENDING: Final = 64
 CLIENT_TIMEOUT: Final = 30.0
 """Seconds in which a client has to complete its handshake, whatever else it sends, and to take an answer."""
 
+ADDRESS_SHARE: Final = 5
+"""All callers of one address have a fifth of what a process keeps for callers (`browsing.sessions`)."""
+
 MAX_REFUSED: Final = 1000
 """Requests in a row that are refused as too many, before the connection is closed."""
 
