@@ -413,7 +413,7 @@ class ToolResult:
     output: object
     steps: Sequence[JsonObject] = ()
     drift: Sequence[str] = ()
-    """How the page differed from what the map says, though the tool could be carried out."""
+    """Differences of the page from what the map says, though the tool could be carried out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -1112,9 +1112,18 @@ class Runtime:
         evidence: dict[str, object] = {}
         error: dict[str, object] | None = None
         status, drift = "passed", _Drift()
+        state, attachment = check.get("state"), check.get("attachment")
         try:
-            if (reason := await self._unsuitable(check)) is not None:
-                status, evidence["reason"] = "skipped", reason
+            if check.get("setup"):  # it goes where it belongs itself
+                pass
+            elif not rules.url_fits(rules.part(check, "target"), self.page.url):
+                evidence["reason"] = "The check is about another address."
+            elif isinstance(state, str) and (await self._state_holds(state))["holds"] is False:
+                evidence["reason"] = f"The check is about the state {state}, which does not hold."
+            elif isinstance(attachment, str) and attachment not in await self.page.attached():
+                evidence["reason"] = f"The check is about the attachment {attachment}, which is not attached."
+            if evidence:
+                status = "skipped"
             else:
                 evidence["assertions"] = await self._assert(check, drift)
         except PrimitiveError as failed:
@@ -1145,19 +1154,6 @@ class Runtime:
             if "contingency" in failing:
                 result["contingency"] = failing["contingency"]
         return result
-
-    async def _unsuitable(self, check: JsonObject) -> str | None:
-        """Return why a check is not about the page as it is, None where it is."""
-        target, state, attachment = rules.part(check, "target"), check.get("state"), check.get("attachment")
-        if check.get("setup"):  # it goes where it belongs itself
-            return None
-        if not rules.url_fits(target, self.page.url):
-            return "The check is about another address."
-        if isinstance(state, str) and (await self._state_holds(state))["holds"] is False:
-            return f"The check is about the state {state}, which does not hold."
-        if isinstance(attachment, str) and attachment not in await self.page.attached():
-            return f"The check is about the attachment {attachment}, which is not attached."
-        return None
 
     async def _assert(self, check: JsonObject, drift: _Drift) -> Sequence[JsonObject]:
         """Run the setup, the steps and the assertions of a check, and return the evidence of each."""

@@ -76,7 +76,7 @@ _PLACES: Final[Mapping[str, str]] = {
     "confirmation": "it is a parameter of skills.invoke, beside args",
     "receipts": "they are a parameter of skills.invoke, beside args",
 }
-"""Where parameters of skills.invoke belong that stand inside its args."""
+"""The right places of parameters of skills.invoke that stand inside its args."""
 
 
 class AwpSkills:
