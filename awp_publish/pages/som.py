@@ -156,9 +156,7 @@ def choose(
     tree: Tree, survey: Survey, elements: Elements, room: int | None
 ) -> tuple[dict[int, SomElement], list[Losses]]:
     """Return the elements that fit in so many bytes, all when there is no limit, and what is missing of each region."""
-    pools = [
-        list(_candidates_of(survey, region)) if survey.shadows else region.candidates for region in survey.regions
-    ]
+    pools = [list(_candidates_of(survey, region)) if survey.shadows else region.candidates for region in survey.regions]
     losses: list[Losses] = [defaultdict(int) for _ in pools]
     lengths = list(accumulate(map(len, survey.pieces), initial=0))  # characters before each piece, and in all
     roles = survey.roles
