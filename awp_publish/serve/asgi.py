@@ -22,9 +22,8 @@ from awp_publish.model import Catalog, Door, Paths, seconds_of
 from awp_publish.policy.authentication import AuthenticationGate
 from awp_publish.policy.botauth import WebBotAuth
 from awp_publish.policy.call import Credentials, Label
-from awp_publish.policy.guard import Guards
+from awp_publish.policy.guard import Guards, Tokens
 from awp_publish.policy.jwt import JwtBearer
-from awp_publish.policy.tokens import Tokens
 from awp_publish.problems import DeclarationError
 from awp_publish.protocols import ALL, llms_txt
 from awp_publish.protocols.crawling import has_sitemap
@@ -34,6 +33,7 @@ from awp_publish.serve.dispatch import ROUTE_CALL, CalledApplication, RouteCalle
 from awp_publish.serve.documents import Prepared, prepare, problem_documents
 from awp_publish.serve.doors import ENTRANCE, Answer, AnswerRest, DoorContext, LiveDoor, identify_caller
 from awp_publish.serve.endpoint import ProblemRenderer, read_admission_of
+from awp_publish.serve.forms import DIALECT
 from awp_publish.serve.guarded_routes import ARRIVED, GuardedRoutes
 from awp_publish.serve.http import (
     AsgiApp,
@@ -60,7 +60,7 @@ from awp_publish.serve.negotiation import (
     negotiate,
 )
 from awp_publish.serve.pages import PageReader, SomDoor, describe_pages
-from awp_publish.serve.plain import DIALECT, DOOR as PLAIN, PlainDoor, UnknownActionDoor
+from awp_publish.serve.plain import DOOR as PLAIN, PlainDoor, UnknownActionDoor
 from awp_publish.serve.sessions import LIFETIME, CookieSessions, Outside, SessionCalls, has_session_callers
 from awp_publish.serve.startup import report
 from awp_publish.serve.status import StatusDoor, StatusKeeper
