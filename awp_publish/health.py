@@ -6,8 +6,9 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from types import FrameType
 from typing import Final
 
 from awp_publish.model import Action, Status
@@ -127,7 +128,7 @@ class Liveness:
             raise DeclarationError("site", f'degraded_actions: there is no action "{named}".')
 
 
-# --- Several workers ---
+# --- Servers: what they say of themselves only on the stack ---
 
 
 def count_workers() -> int:
@@ -138,8 +139,7 @@ def count_workers() -> int:
     one process at a time. Only where no server is found that we know, WEB_CONCURRENCY itself is believed.
     """
     is_alone = False
-    frame = sys._current_frames().get(threading.main_thread().ident or 0)
-    while frame is not None:
+    for frame in frames_of_server():
         match frame.f_globals.get("__name__"):
             case "gunicorn.arbiter":
                 return _number(getattr(getattr(frame.f_locals.get("self"), "cfg", None), "workers", 1))
@@ -149,8 +149,37 @@ def count_workers() -> int:
                 return 1 if reloads else _number(getattr(config, "workers", 1))
             case "uvicorn.server" | "django.core.management.commands.runserver":
                 is_alone = True  # unless it was started by one of those above
-        frame = frame.f_back
     return 1 if is_alone else _number(os.environ.get("WEB_CONCURRENCY", "1"))
+
+
+def is_first_worker() -> bool:
+    """Return True if this process is the first, or the only one, of those that a server started with this application.
+
+    A worker that takes the place of another one is none: what it would say was said.
+    """
+    for frame in frames_of_server():
+        module, here = frame.f_globals.get("__name__"), frame.f_locals
+        if module == "gunicorn.arbiter" and "worker" in here:
+            return getattr(here["worker"], "age", 1) == 1
+        if module == "multiprocessing.process" and "self" in here:
+            return not getattr(here["self"], "_identity", ()) or here["self"]._identity[-1] == 1
+    return True
+
+
+def root_path_of_server() -> str:
+    """Return what uvicorn was told by `--root-path`: its lifespan does not tell it to the application."""
+    for frame in frames_of_server():
+        if frame.f_globals.get("__name__") == "uvicorn.server":
+            return str(getattr(getattr(frame.f_locals.get("self"), "config", None), "root_path", ""))
+    return ""
+
+
+def frames_of_server() -> Iterator[FrameType]:
+    """Yield the frames of the main thread, the innermost first."""
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
 
 
 def _number(given: object) -> int:

@@ -480,7 +480,7 @@ class Invoker:
                 result = await prepared.accept(call)
             except Problem as problem:
                 result = problem.with_traceback(None)
-            await self._conclude(guard, call, result, deliver)
+            await self._conclude(prepared, call, result, deliver)
             return
 
         # Now, under its deadline. A timer and a task for each call would cost a quick one a tenth of its time, for
@@ -511,7 +511,11 @@ class Invoker:
                 failure = failed(call)
                 result = failure if call.answer is None else call.answer  # a failure after it takes nothing back
             if not call.is_delivered:
-                await self._deliver(prepared, call, result)
+                result = self._validate(prepared, call, result)
+                if guard is not None:
+                    result = await guard.conclude(call, result)
+                self._count(call, result)
+                await deliver(result)
         except asyncio.CancelledError:
             is_late = call.finisher is not None if call.interrupted else call.is_delivered  # then it is counted
             if not is_late:
@@ -524,8 +528,8 @@ class Invoker:
                 await _settle(call)
             del call.deliver  # which mostly leads back to the call
 
-    def _deliver(self, prepared: _Prepared, call: Call, result: Result) -> Awaitable[None]:
-        """Validate what a handler answered (WoA section 5.2), record how the call ended, and deliver that."""
+    def _validate(self, prepared: _Prepared, call: Call, result: Result) -> Result:
+        """Return what a handler answered, if it is valid (WoA section 5.2): from now on the call is delivered."""
         call.is_delivered = True
         if type(result) is Outcome:
             if not prepared.outputs.is_valid(result.output):
@@ -538,14 +542,12 @@ class Invoker:
                 if not is_said:
                     result.headers = (*result.headers, *prepared.content)
                     result.content = Content(media.declared_type(call.action.outputs), "")
-        if prepared.guard is not None:
-            return self._conclude(prepared.guard, call, result, call.deliver)
-        self._count(call, result)
-        return call.deliver(result)
+        return result
 
-    async def _conclude(self, guard: Guard | None, call: Call, result: Result, deliver: Deliver) -> None:
-        if guard is not None:
-            result = await guard.conclude(call, result)
+    async def _conclude(self, prepared: _Prepared, call: Call, result: Result, deliver: Deliver) -> None:
+        """Record how a call ended, and deliver that."""
+        if prepared.guard is not None:
+            result = await prepared.guard.conclude(call, result)
         self._count(call, result)
         await deliver(result)
 
@@ -555,9 +557,12 @@ class Invoker:
             ended, call.started = perf_counter(), 0.0
             caller = "" if call.principal is None else call.principal.id
             outcome = "ok" if isinstance(result, Outcome) else UNANSWERED if result is None else result.code
-            pending = traffic.pending
-            pending.append((ended, call.door, call.action.id, caller, call.label, outcome, ended - started))
-            if len(pending) >= MAX_PENDING:
+            kind = call.door, call.action.id, caller, call.label, outcome
+            times = traffic.pending.get(kind) if ended < traffic.midnight else None
+            if times is None:
+                times = traffic.times_of(kind, ended)
+            times.append(ended - started)
+            if len(times) >= MAX_PENDING:
                 traffic.sum_up()
 
     # --- Deadlines ---
@@ -598,7 +603,8 @@ class Invoker:
     async def _deliver_early(self, call: Call, result: Result) -> None:
         """Deliver a result before the handler has returned, unless that is done."""
         if not call.is_delivered:
-            await self._deliver(self._actions[call.action.id], call, result)
+            prepared = self._actions[call.action.id]
+            await self._conclude(prepared, call, self._validate(prepared, call, result), call.deliver)
 
 
 async def _listen(call: Call) -> None:

@@ -1,12 +1,5 @@
 """Every refusal and failure of a call, as one tree of exceptions.
 
-    Problem
-    ├── requests.py   the envelope or the request around it was wrong
-    ├── guards.py     a gate in front of the handler said no
-    ├── handlers.py   the input does not match, the handler refused, failed or took too long
-    ├── jobs.py       a background job is not there, or ended without a result
-    └── pages.py      a page cannot be given in the format that was asked for
-
 A problem knows what happened; the door that caught it knows how to say it (problem+json, MCP `isError`, ...). `ALL`
 lists the concrete classes, from which the documentation, agent.json's `errors` and the problem pages are made.
 """
@@ -108,6 +101,12 @@ class Problem(Exception):
     recoveries: ClassVar[Mapping[int, str]] = {}
     """Remedies where the status says more than the class: for answers of the site's own routes."""
 
+    def __init_subclass__(cls) -> None:
+        """Call a problem of ours as its class is called, `unknown-agent`; what is made of one keeps its name."""
+        super().__init_subclass__()
+        if cls.__module__ == __name__ and Problem in cls.__bases__:
+            cls.slug = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", cls.__name__).lower()
+
     def __init__(
         self,
         detail: str,
@@ -176,7 +175,6 @@ class DeclarationError(Exception):
 class NotJson(Problem):
     """The body is not JSON as RFC 8259 and I-JSON (RFC 7493) define it: syntax, encoding, duplicate names, numbers."""
 
-    slug = "not-json"
     title = "The body is not usable JSON"
     default_status = 400
     default_recovery = "Send one JSON object, UTF-8, without duplicate names, NaN or numbers beyond 64 bits."
@@ -185,7 +183,6 @@ class NotJson(Problem):
 class EnvelopeNotAnObject(Problem):
     """The body is JSON, but the WoA invocation envelope is an object (section 5.1)."""
 
-    slug = "envelope-not-an-object"
     title = "The invocation envelope is not an object"
     default_status = 400
     default_recovery = 'Send {"agent": "...", "operation": "...", "input": {...}}.'
@@ -194,7 +191,6 @@ class EnvelopeNotAnObject(Problem):
 class InvalidEnvelope(Problem):
     """A member of the envelope has the wrong type (section 5.1)."""
 
-    slug = "invalid-envelope"
     title = "A member of the invocation envelope is missing or has the wrong type"
     default_status = 400
     default_recovery = "Send agent and operation as strings and input as an object."
@@ -203,7 +199,6 @@ class InvalidEnvelope(Problem):
 class MissingInput(Problem):
     """The envelope has no `input`, which is required (section 5.1)."""
 
-    slug = "missing-input"
     title = "The invocation envelope has no input"
     default_status = 400
     default_recovery = "Put the action's input into the envelope's member input; send {} if the action takes none."
@@ -212,73 +207,63 @@ class MissingInput(Problem):
 class AgentMismatch(Problem):
     """The agent of the URL and the agent of the envelope differ (section 5.2: MUST be 400)."""
 
-    slug = "agent-mismatch"
     title = "The URL and the envelope name different agents"
     default_status = 400
     default_recovery = "Name the same agent in the URL and in the envelope, or leave it out of the envelope."
 
 
 class UnknownAgent(Problem):
-    slug = "unknown-agent"
     title = "There is no such agent"
     default_status = 404
     default_recovery = "GET /.well-known/woa.json and use the id of an agent listed there."
 
 
 class UnknownAction(Problem):
-    slug = "unknown-action"
     title = "There is no such action"
     default_status = 404
     default_recovery = "GET /agent.json and use the endpoint of an action listed there."
 
 
 class UnknownOperation(Problem):
-    slug = "unknown-operation"
     title = "The agent has no such operation"
     default_status = 400
     default_recovery = "Use one of the operations that the agent lists in /.well-known/woa.json."
 
 
 class MethodNotAllowed(Problem):
-    slug = "method-not-allowed"
     title = "The method is not allowed here"
     default_status = 405
     default_recovery = "Use a method that the Allow header names."
 
 
 class NotAcceptable(Problem):
-    slug = "not-acceptable"
     title = "The answer is JSON, which the request does not accept"
     default_status = 406
     default_recovery = "Send Accept: application/json."
 
 
 class UnsupportedMediaType(Problem):
-    slug = "unsupported-media-type"
     title = "The body is not declared as JSON"
     default_status = 415
     default_recovery = "Send Content-Type: application/json, UTF-8, without a content encoding."
 
 
-class BodyTimeout(Problem):
-    slug = "body-timeout"
-    title = "The body did not arrive in time"
-    default_status = 408
-    default_recovery = "Send the whole request at once, then retry."
-
-
 class BodyTooLarge(Problem):
-    slug = "body-too-large"
     title = "The body is larger than is accepted"
     default_status = 413
     default_recovery = "Send a smaller input; detail names the limit."
+
+
+class BodyTimeout(Problem):
+    title = "The body did not arrive in time"
+    default_status = 408
+    default_recovery = "Send the whole request at once, then retry."
 
 
 # --- A gate in front of the handler said no ---
 
 
 class AuthenticationRequired(Problem):
-    slug = "authentication-required"
     title = "The action needs to know who calls"
     default_status = 401
     default_recovery = (
@@ -287,7 +272,6 @@ class AuthenticationRequired(Problem):
 
 
 class InvalidCredentials(Problem):
-    slug = "invalid-credentials"
     title = "The credentials are not valid"
     default_status = 401
     default_recovery = (
@@ -305,7 +289,6 @@ class InvalidProof(InvalidCredentials):
 
 
 class AuthExpired(Problem):
-    slug = "auth-expired"
     title = "The credentials have expired"
     default_status = 401
     default_recovery = "Refresh the credentials (auth.refresh_endpoint of /agent.json, if there is one), then retry."
@@ -314,7 +297,6 @@ class AuthExpired(Problem):
 class SessionUnknown(Problem):
     """There is no such session, it has ended, or it is another caller's; which of these, nobody is told."""
 
-    slug = "session-unknown"
     title = "The session is not known, or is over"
     default_status = 401
     default_recovery = (
@@ -323,27 +305,14 @@ class SessionUnknown(Problem):
 
 
 class InsufficientScope(Problem):
-    slug = "insufficient-scope"
     title = "The credentials do not allow this action"
     default_status = 403
     default_recovery = "Ask for credentials with the scopes that missing_scopes names, then retry with them."
 
 
-class InsufficientPermissions(Problem):
-    """The site's own route or handler knows who calls, and does not let them."""
-
-    slug = "insufficient-permissions"
-    title = "The caller may not do this"
-    default_status = 403
-    default_recovery = (
-        "Do not repeat the call as it is: ask your user for credentials that allow it, or choose another action."
-    )
-
-
 class ForeignHost(Problem):
     """A browser calls under a name that is not the site's: its page may have pointed that name here (DNS rebinding)."""
 
-    slug = "foreign-host"
     title = "A browser called under a name that is not this site's"
     default_status = 403
     default_recovery = (
@@ -355,28 +324,24 @@ class ForeignHost(Problem):
 class CrossSiteCookies(Problem):
     """Cookies are sent by browsers unasked, so they never authorise a call that another site's page makes."""
 
-    slug = "cross-site-cookies"
     title = "Cookies do not authorise calls from other sites"
     default_status = 403
     default_recovery = "Call without cookies, or from a page of this site; identify yourself in Authorization."
 
 
 class RateLimited(Problem):
-    slug = "rate-limited"
     title = "There were too many calls"
     default_status = 429
     default_recovery = f"Wait for {_SECONDS}, then retry."
 
 
 class InvalidIdempotencyKey(Problem):
-    slug = "invalid-idempotency-key"
     title = "The idempotency key is not usable"
     default_status = 400
     default_recovery = "Send one key of 1 to 255 printable ASCII characters, such as a new UUID, in one place only."
 
 
 class IdempotencyKeyReused(Problem):
-    slug = "idempotency-key-reused"
     title = "The idempotency key was used for another input"
     default_status = 409
     default_recovery = (
@@ -385,7 +350,6 @@ class IdempotencyKeyReused(Problem):
 
 
 class IdempotencyKeyInFlight(Problem):
-    slug = "idempotency-key-in-flight"
     title = "A call with this idempotency key is still running"
     default_status = 409
     default_recovery = f"Wait for {_SECONDS}, then send the same call again to get its answer."
@@ -394,7 +358,6 @@ class IdempotencyKeyInFlight(Problem):
 class OutcomeUnknown(Problem):
     """The first call with this key was interrupted: nobody can tell whether it took effect."""
 
-    slug = "outcome-unknown"
     title = "An earlier call with this idempotency key was interrupted"
     default_status = 409
     default_recovery = "Find out whether the earlier call took effect; only if it did not, call again with a new key."
@@ -403,14 +366,12 @@ class OutcomeUnknown(Problem):
 class AnswerNotKept(Problem):
     """The first call with this key succeeded; its answer was too large to be recorded, or is given only once."""
 
-    slug = "answer-not-kept"
     title = "The answer of an earlier call with this idempotency key was not kept"
     default_status = 409
     default_recovery = "The earlier call took effect: do not make it again. Read what it did in another way."
 
 
 class ConfirmationRequired(Problem):
-    slug = "confirmation-required"
     title = "A person has to confirm this call"
     default_status = 428
     default_recovery = (
@@ -420,28 +381,24 @@ class ConfirmationRequired(Problem):
 
 
 class ConfirmationExpired(Problem):
-    slug = "confirmation-expired"
     title = "The confirmation has expired"
     default_status = 428
     default_recovery = "Ask your user again, then send the same call with the new confirmation.token."
 
 
 class ConfirmationTampered(Problem):
-    slug = "confirmation-tampered"
     title = "The confirmation is not a token of this site"
     default_status = 400
     default_recovery = "Send confirmation.token exactly as it was given; ask your user, then use the new one."
 
 
 class ConfirmationForeign(Problem):
-    slug = "confirmation-foreign"
     title = "The confirmation was given for somebody else or for another action"
     default_status = 403
     default_recovery = "Ask your user about this call, then send it with the new confirmation.token."
 
 
 class ConfirmationSpent(Problem):
-    slug = "confirmation-spent"
     title = "The confirmation was used already"
     default_status = 409
     default_recovery = (
@@ -450,21 +407,18 @@ class ConfirmationSpent(Problem):
 
 
 class ConfirmationMismatch(Problem):
-    slug = "confirmation-mismatch"
     title = "The confirmation was given for another input"
     default_status = 409
     default_recovery = "Send exactly the input that was confirmed, or ask your user about this one and use its token."
 
 
 class ConfirmationStale(Problem):
-    slug = "confirmation-stale"
     title = "The confirmation was given for something that has changed since"
     default_status = 409
     default_recovery = "Show the new confirmation.summary to your user. Only if they agree, use the new token."
 
 
 class PrerequisiteRequired(Problem):
-    slug = "prerequisite-required"
     title = "Another action has to succeed first"
     default_status = 428
     default_recovery = (
@@ -475,7 +429,6 @@ class PrerequisiteRequired(Problem):
 
 
 class TemporarilyUnavailable(Problem):
-    slug = "temporarily-unavailable"
     title = "The action does not work at the moment"
     default_status = 503
     default_recovery = f"Wait for {_SECONDS}, look at agent_status in /agent.json, then retry."
@@ -484,7 +437,6 @@ class TemporarilyUnavailable(Problem):
 class StoreUnavailable(Problem):
     """The store, without which this call cannot be guarded, is slow, full or gone."""
 
-    slug = "store-unavailable"
     title = "The site cannot look after this call at the moment"
     default_status = 503
     default_recovery = f"Wait for {_SECONDS}, then send the same call again, with the same key."
@@ -494,7 +446,6 @@ class StoreUnavailable(Problem):
 
 
 class InvalidInput(Problem):
-    slug = "invalid-input"
     title = "The input does not match the action's schema"
     default_status = 422
     default_recovery = "Correct the members that errors points at, following the action's inputs schema, then retry."
@@ -511,7 +462,6 @@ class InvalidInput(Problem):
 class Refused(Problem):
     """The handler itself said no. Raise it in a handler to refuse a call in your own words and with your own code."""
 
-    slug = "refused"
     title = "The action refused the call"
     default_status = 409
     default_recovery = "Read detail and code, change the input or the order of calls accordingly, then retry."
@@ -535,15 +485,23 @@ class Refused(Problem):
     }
 
 
+class InsufficientPermissions(Problem):
+    """The site's own route or handler knows who calls, and does not let them."""
+
+    title = "The caller may not do this"
+    default_status = 403
+    default_recovery = (
+        "Do not repeat the call as it is: ask your user for credentials that allow it, or choose another action."
+    )
+
+
 class HandlerRedirected(Problem):
-    slug = "handler-redirected"
     title = "The action answered with a redirect instead of data"
     default_status = 502
     default_recovery = "The action may have taken effect: read the address in location before you retry."
 
 
 class HandlerFailed(Problem):
-    slug = "handler-failed"
     title = "The action failed"
     default_status = 500
     default_recovery = (
@@ -557,21 +515,18 @@ class HandlerFailed(Problem):
 
 
 class HandlerUnavailable(Problem):
-    slug = "handler-unavailable"
     title = "The action is unavailable for the moment"
     default_status = 503
     default_recovery = f"The action is not ready: call again {_AFTER_A_WHILE}."
 
 
 class HandlerTimeout(Problem):
-    slug = "handler-timeout"
     title = "The action took too long"
     default_status = 504
     default_recovery = "The action may have taken effect: check before you retry, and ask for less at a time."
 
 
 class InvalidOutput(Problem):
-    slug = "invalid-output"
     title = "The action's answer does not match its own schema"
     default_status = 500
     default_recovery = "Do not retry: the site has to correct the action. Report request_id to the site's contact."
@@ -580,7 +535,6 @@ class InvalidOutput(Problem):
 class RuntimeFailed(Problem):
     """`actions.site` has not done what was asked. `error` has the code and the evidence of the bridge."""
 
-    slug = "runtime-failed"
     title = "The page could not do what was asked"
     default_status = 502
     default_recovery = "Read error.code and error.evidence: they say what to change, and what was done already."
@@ -651,7 +605,6 @@ def raised(error: HTTPException, codes: Mapping[str, str]) -> Problem:
 class TooManyJobs(Problem):
     """As many of the caller's jobs wait or run as the site takes on for one caller."""
 
-    slug = "too-many-jobs"
     title = "Too many of your jobs have not ended"
     default_status = 429
     default_recovery = "Poll the jobs that you have, or cancel some; when one has ended, send the same call again."
@@ -660,7 +613,6 @@ class TooManyJobs(Problem):
 class JobQueueFull(Problem):
     """As many jobs wait or run as the site takes on for all of its callers."""
 
-    slug = "job-queue-full"
     title = "The site takes on no more jobs at the moment"
     default_status = 503
     default_recovery = f"Wait for {_SECONDS}, then send the same call again, with the same key."
@@ -669,21 +621,18 @@ class JobQueueFull(Problem):
 class UnknownJob(Problem):
     """There is none, it has expired, or it belongs to somebody else; which of these, nobody is told."""
 
-    slug = "unknown-job"
     title = "There is no such job"
     default_status = 404
     default_recovery = "Poll with the address and the credentials with which the job was started; results expire."
 
 
 class JobEnded(Problem):
-    slug = "job-ended"
     title = "The job has ended and cannot be cancelled"
     default_status = 409
     default_recovery = "Do not retry: GET the job to read how it ended."
 
 
 class JobCancelled(Problem):
-    slug = "job-cancelled"
     title = "The job was cancelled"
     default_status = 409
     default_recovery = "It may have taken effect in part: check, then call the action again if it is still wanted."
@@ -692,7 +641,6 @@ class JobCancelled(Problem):
 class JobInterrupted(Problem):
     """The process that ran a job died, and the action may not be run twice."""
 
-    slug = "job-interrupted"
     title = "The job was interrupted"
     default_status = 500
     default_recovery = "Find out whether the job took effect; only if it did not, call the action again."
@@ -704,7 +652,6 @@ class JobInterrupted(Problem):
 class InvalidUrl(Problem):
     """The address is none, or not one of this site's own pages: others are never fetched."""
 
-    slug = "invalid-url"
     title = "The address is not that of a page of this site"
     default_status = 400
     default_recovery = "Give url once, percent-encoded: an address below this site's own."
@@ -713,69 +660,15 @@ class InvalidUrl(Problem):
 class PageNotFound(Problem):
     """There is no such page, or none that everybody may read. `status` is that of the page where it says more."""
 
-    slug = "page-not-found"
     title = "There is no such page for everybody to read"
     default_status = 404
     default_recovery = "Check the address, or ask for the page itself, with Accept: application/som+json."
 
 
-GUARDS: tuple[type[Problem], ...] = (
-    AuthenticationRequired,
-    InvalidCredentials,
-    AuthExpired,
-    SessionUnknown,
-    InsufficientScope,
-    ForeignHost,
-    CrossSiteCookies,
-    RateLimited,
-    InvalidIdempotencyKey,
-    IdempotencyKeyReused,
-    IdempotencyKeyInFlight,
-    OutcomeUnknown,
-    AnswerNotKept,
-    ConfirmationRequired,
-    ConfirmationExpired,
-    ConfirmationTampered,
-    ConfirmationForeign,
-    ConfirmationSpent,
-    ConfirmationMismatch,
-    ConfirmationStale,
-    PrerequisiteRequired,
-    TemporarilyUnavailable,
-    StoreUnavailable,
+ALL: tuple[type[Problem], ...] = tuple(
+    one for one in vars().values() if isinstance(one, type) and issubclass(one, Problem) and one.__base__ is Problem
 )
-"""Refusals of the gates in front of the handler."""
+"""The problems of ours, in the order of the documentation."""
 
-ALL: tuple[type[Problem], ...] = (
-    NotJson,
-    EnvelopeNotAnObject,
-    InvalidEnvelope,
-    MissingInput,
-    AgentMismatch,
-    UnknownAgent,
-    UnknownAction,
-    UnknownOperation,
-    MethodNotAllowed,
-    NotAcceptable,
-    UnsupportedMediaType,
-    BodyTooLarge,
-    BodyTimeout,
-    *GUARDS,
-    InvalidInput,
-    Refused,
-    InsufficientPermissions,
-    HandlerRedirected,
-    HandlerFailed,
-    HandlerUnavailable,
-    HandlerTimeout,
-    InvalidOutput,
-    RuntimeFailed,
-    TooManyJobs,
-    JobQueueFull,
-    UnknownJob,
-    JobEnded,
-    JobCancelled,
-    JobInterrupted,
-    InvalidUrl,
-    PageNotFound,
-)
+GUARDS: tuple[type[Problem], ...] = ALL[ALL.index(AuthenticationRequired) : ALL.index(StoreUnavailable) + 1]
+"""Refusals of the gates in front of the handler."""

@@ -227,39 +227,49 @@ def unpack(value: object) -> object:
 # --- Texts and names ---
 
 
+def _matching(pattern: str, wrong: str) -> Callable[[str], str]:
+    def check(value: str) -> str:
+        if not re.fullmatch(pattern, value):
+            raise ValueError(wrong.format(value))
+        return value
+
+    return check
+
+
+check_id: Final = _matching(
+    r"[a-z][a-z0-9_]*", "{!r} must be lower-case letters, digits and _, beginning with a letter"
+)
+"""The one spelling of ids that every protocol accepts."""
+check_token: Final = _matching(r"[A-Za-z0-9_-]+", "{!r} must be letters, digits, - and _")
+"""WoA section 4.1: agent-id = 1*( ALPHA / DIGIT / "-" / "_" ); operation names are held to the same."""
+check_error_code: Final = _matching(
+    r"[A-Z][A-Z0-9_]*", '{!r} is not an error code; write it in capitals, such as "SOLD_OUT"'
+)
+check_duration: Final = _matching(
+    r"[1-9]\d*[smhd]", '{!r} is not a duration; write a number and one of s, m, h, d, such as "24h"'
+)
+check_email: Final = _matching(r"[^@\s]+@[^@\s]+", "{!r} is not an e-mail address")
+check_queue: Final = _matching(
+    r"(?s:(rediss?|unix)://.+)", 'must be the address of a Redis, such as "redis://queue.example:6379/0"'
+)
+"""A refusal does not repeat the address of the queue, which may hold a password."""
+_SCOPE: Final = r"[!#-\[\]-~]+"
+"""A scope (RFC 6749 section 3.3)."""
+
+
 def check_text(value: str) -> str:
     if not value.strip() or not _is_writable(value):
         raise ValueError("must not be empty" if _is_writable(value) else "holds characters that UTF-8 has not")
     return value
 
 
-def check_id(value: str) -> str:
-    """The one spelling of ids that every protocol accepts."""
-    if not re.fullmatch(r"[a-z][a-z0-9_]*", value):
-        raise ValueError(f"{value!r} must be lower-case letters, digits and _, beginning with a letter")
-    return value
-
-
 def check_audience(value: str) -> str:
-    """Refuse what is no scope (RFC 6749 section 3.3), and what was meant to be one of the words."""
-    if not re.fullmatch(r"[!#-\[\]-~]+", value):
+    """Refuse what is no scope, and what was meant to be one of the words."""
+    if not re.fullmatch(_SCOPE, value):
         raise ValueError(f'{value!r} is not an audience; write "public", "known", "operator", or one scope')
     close = get_close_matches(value.lower(), (PUBLIC, KNOWN, OPERATOR), 1, 0.8)
     if close and close[0] != value:
         raise ValueError(f'{value!r} would be a scope of that name; did you mean "{close[0]}"?')
-    return value
-
-
-def check_token(value: str) -> str:
-    """WoA section 4.1: agent-id = 1*( ALPHA / DIGIT / "-" / "_" ); operation names are held to the same."""
-    if not re.fullmatch(r"[A-Za-z0-9_-]+", value):
-        raise ValueError(f"{value!r} must be letters, digits, - and _")
-    return value
-
-
-def check_error_code(value: str) -> str:
-    if not re.fullmatch(r"[A-Z][A-Z0-9_]*", value):
-        raise ValueError(f'{value!r} is not an error code; write it in capitals, such as "SOLD_OUT"')
     return value
 
 
@@ -308,7 +318,7 @@ def read_traffic(value: object) -> object:
 
 
 def check_metrics(value: bool | str) -> bool | str:
-    if isinstance(value, str) and not re.fullmatch(r"[!#-\[\]-~]+", value):
+    if isinstance(value, str) and not re.fullmatch(_SCOPE, value):
         raise ValueError(f"{value!r} is no scope: write metrics=True, or the name of a scope")
     return value
 
@@ -326,12 +336,6 @@ def read_idempotency(value: object) -> Idempotency | None:
     if value.key_field in ENVELOPE or not re.fullmatch(r"[!-~]+", value.key_field):
         raise ValueError(f"key_field {value.key_field!r} means something else in a call; choose a name of its own")
     check_duration(value.window)
-    return value
-
-
-def check_duration(value: str) -> str:
-    if not re.fullmatch(r"[1-9]\d*[smhd]", value):
-        raise ValueError(f'{value!r} is not a duration; write a number and one of s, m, h, d, such as "24h"')
     return value
 
 
@@ -392,7 +396,7 @@ def read_overview(value: object) -> bool | str | None:
         raise ValueError(f"the environment variable {OVERVIEW_VARIABLE} must be 1 or 0")
     if value is None or isinstance(value, bool):
         return value
-    if not isinstance(value, str) or not re.fullmatch(r"[!#-\[\]-~]+", value):
+    if not isinstance(value, str) or not re.fullmatch(_SCOPE, value):
         raise ValueError('must be True, False, or the name of a scope that a caller needs, such as "operator"')
     return value
 
@@ -564,22 +568,9 @@ def _shortened(value: object) -> str:
 # --- Whole values ---
 
 
-def check_email(value: str) -> str:
-    if not re.fullmatch(r"[^@\s]+@[^@\s]+", value):
-        raise ValueError(f"{value!r} is not an e-mail address")
-    return value
-
-
 def check_authorization_server(value: str) -> str:
     """RFC 8414 section 2: an issuer identifier, which stays as it is written."""
     check_url(value)
-    return value
-
-
-def check_queue(value: str) -> str:
-    """A refusal does not repeat the address of the queue, which may hold a password."""
-    if not re.match(r"(rediss?|unix)://.", value):
-        raise ValueError('must be the address of a Redis, such as "redis://queue.example:6379/0"')
     return value
 
 

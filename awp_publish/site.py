@@ -27,7 +27,6 @@ from urllib.parse import quote, unquote
 from awp_publish.discover import Route, find_injector, find_openapi, find_routes
 from awp_publish.discover.functions import describe_function
 from awp_publish.discover.routes import docstring_of, is_bound_for_a_call, mark
-from awp_publish.discover.skills import read_skill
 from awp_publish.events import JOB_ENDED, JOB_PAYLOAD, Events
 from awp_publish.health import Liveness, count_workers
 from awp_publish.model import (
@@ -80,6 +79,7 @@ from awp_publish.resolve import (
     RouteIndex,
     listing,
     name_of,
+    read_skill,
     resolve,
 )
 from awp_publish.schema import UnusableSchema, compile_schema, inline_definitions, write_schema

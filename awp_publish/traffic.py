@@ -12,7 +12,6 @@ import math
 import random
 import time
 from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -32,7 +31,7 @@ logger: Final = logging.getLogger("awp_publish")
 
 FLUSH_SECONDS: Final = 5.0
 MAX_PENDING: Final = 1_000
-"""Entries that are summed up at a time, so that no pause is long."""
+"""Calls of one kind, and kinds of calls, that are summed up at a time, so that no pause is long."""
 
 SHARDS: Final = 4
 """Values of the store among which a day is divided: workers that write at once seldom meet."""
@@ -108,8 +107,8 @@ class _Cell:
         self.milliseconds += other.milliseconds
 
 
-Entry: TypeAlias = tuple[float, str, str, str, str, str, float | None]
-"""Time at which it ended (perf_counter); door, action, caller, label and outcome; seconds that it took."""
+Kind: TypeAlias = tuple[str, str, str, str, str]
+"""Door, action, caller, label and outcome."""
 
 _Cells: TypeAlias = dict[tuple[str, str], _Cell]
 """Cells by door and action."""
@@ -176,8 +175,11 @@ class TrafficRecord:
         self._store = store
         self._clock = clock
         self.days = days
-        self.pending: list[Entry] = []
-        """Calls that were counted last. Whoever adds to it has it summed up from MAX_PENDING on."""
+        self.pending: dict[Kind, list[float | None]] = {}
+        """Seconds of what was counted last, by kind. Whoever adds to a list has it summed up from MAX_PENDING on."""
+        self.midnight = math.inf
+        """When the day of what is pending ends (perf_counter)."""
+        self._today = ""
         self._sums: dict[str, _Cells] = {}
         self._lock = make_lock()
         self._is_kept = False
@@ -191,32 +193,35 @@ class TrafficRecord:
         self, door: str, action: str, caller: str, label: str, outcome: str, milliseconds: float | None = None
     ) -> None:
         """Count one call, or one reading of a page, which has no time."""
-        seconds = None if milliseconds is None else milliseconds / 1000
-        self.pending.append((time.perf_counter(), door, action, caller, label, outcome, seconds))
-        if len(self.pending) >= MAX_PENDING:
+        times = self.times_of((door, action, caller, label, outcome), time.perf_counter())
+        times.append(None if milliseconds is None else milliseconds / 1000)
+        if len(times) >= MAX_PENDING:
             self.sum_up()
+
+    def times_of(self, kind: Kind, now: float) -> list[float | None]:
+        """Return where the seconds of calls of a kind are gathered that end now (perf_counter)."""
+        if now >= self.midnight or len(self.pending) >= MAX_PENDING:
+            self.sum_up()
+        if not self.pending:
+            day = datetime.fromtimestamp(clock := self._clock(), UTC).date()
+            self._today = day.isoformat()
+            self.midnight = now + ((day - date(1970, 1, 1)).days + 1) * 86_400.0 - clock
+        return self.pending.setdefault(kind, [])
 
     def sum_up(self) -> None:
         """Make sums of what is pending."""
         with self._lock:
-            pending, self.pending = self.pending, []
-            offset = self._clock() - time.perf_counter()
-            groups: defaultdict[tuple[str, ...], list[float | None]] = defaultdict(list)
-            today, until = "", 0.0
-            for entry in pending:
-                if not until - 86_400 <= entry[0] + offset < until:
-                    day = datetime.fromtimestamp(entry[0] + offset, UTC).date()
-                    today, until = day.isoformat(), (day - date(1970, 1, 1)).days * 86_400.0 + 86_400
-                groups[today, *entry[1:6]].append(entry[6])
-            for (today, door, action, caller, label, outcome), taken in groups.items():
-                cells, key = self._sums.setdefault(today, {}), (door, action[:MAX_NAME])
+            pending, self.pending = self.pending, {}
+            cells = self._sums.setdefault(self._today, {}) if pending else {}
+            for (door, action, caller, label, outcome), taken in tuple(pending.items()):
+                key = door, action[:MAX_NAME]
                 if key not in cells and len(cells) >= MAX_CELLS * SHARDS:
                     key = (door, OTHERS)
                 cell = cells.setdefault(key, _Cell())
                 cell.add((caller[:MAX_NAME], label, outcome[:MAX_NAME]), len(taken))
-                times = sorted(seconds * 1000 for seconds in taken if seconds is not None)
-                cell.milliseconds += sum(times)
-                below = [0, *(bisect_right(times, bound) for bound in BOUNDS), len(times)]
+                times = sorted(seconds for seconds in taken if seconds is not None)
+                cell.milliseconds += sum(times) * 1000
+                below = [0, *(bisect_right(times, bound / 1000) for bound in BOUNDS), len(times)]
                 cell.buckets = [
                     known + after - before for known, (before, after) in zip(cell.buckets, pairwise(below), strict=True)
                 ]

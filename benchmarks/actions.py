@@ -20,9 +20,9 @@ from typing import Any, Final
 import jsonschema_rs
 import orjson
 
-from awp_publish.browsing.runtime import ActionMap, Runtime
 from awp_publish.checks import check_document
 from awp_publish.checks.engine import members
+from awp_publish.running.runtime import ActionMap, Runtime
 from awp_publish.serve.drift import in_process
 from awp_publish.serve.lifespan import running
 from awp_publish.workflows.expressions import evaluate

@@ -29,6 +29,7 @@ RANKS = {
     "discover": 2,
     "checks": 2,
     "browsing": 2,
+    "running": 3,
     "settings": 3,
     "site": 3,
     "resolve": 3,
@@ -80,8 +81,8 @@ EXTRAS = {
 }
 SUBJECTS = {"msgpack": "awp", "psycopg": "postgres", "psycopg_pool": "postgres"}
 SAYS_NOTHING = {"utils", "helpers", "common", "base", "manager", "misc"}
-FLOORS = 13
-"""How deep imports go at most: HTML to SOM takes four of them, a browsing session five more, the AWP door four."""
+FLOORS = 12
+"""How deep imports go at most: HTML to SOM takes four of them, a browsing session three more, the AWP door two."""
 MODULES = sorted(PACKAGE.rglob("*.py"))
 DJANGO = ROOT / "contrib" / "awp_publish_django"
 PRODUCT = [*MODULES, *sorted((ROOT / "demo_site").rglob("*.py")), *sorted(DJANGO.rglob("*.py"))]

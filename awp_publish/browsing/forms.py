@@ -12,13 +12,16 @@ from urllib.parse import quote_plus
 import jsonschema_rs
 
 from awp_publish.browsing.addresses import WebAddress
-from awp_publish.browsing.markup import Control, Markup, Place, kind_of
-from awp_publish.browsing.state import (
+from awp_publish.browsing.markup import (
     BLANKS,
     SCALED,
+    Control,
+    Markup,
     Overlay,
+    Place,
     display_size,
     is_checked,
+    kind_of,
     number_of,
     options_of,
     selected_options,

@@ -7,11 +7,10 @@ from typing import Any, Final, TypeAlias, TypeGuard
 
 import orjson
 
-from awp_publish.browsing.browser import History, SessionLimits
 from awp_publish.browsing.errors import AwpError, read_flag, read_number, read_text, refuse
 from awp_publish.browsing.forms import compile_pattern, find_match
-from awp_publish.browsing.page import Compiled, PageCache, elements_of
-from awp_publish.browsing.state import Overlay, options_of
+from awp_publish.browsing.markup import Overlay, options_of
+from awp_publish.browsing.page import Compiled, History, PageCache, SessionLimits, elements_of
 from awp_publish.model import JsonObject
 from awp_publish.pages.som import Budget, Som
 
@@ -70,11 +69,6 @@ def observe(history: History, cache: PageCache, params: Mapping[str, object]) ->
     return {"mode": mode, "cursor": history.cursor, "changed": bool(patch), "patch": patch}
 
 
-def write_cursor(cursor: int) -> str:
-    """Return a cursor as the paper and the draft write it, `c:12346`."""
-    return f"c:{cursor}"
-
-
 # --- The SOM of a page as it is now: its HTML, and what was done to its controls since ---
 # Element ids are made of the HTML alone, so they stay as they are whatever is typed. What is untouched is shared with
 # every session that looks at the same page: documents are not to be changed.
@@ -112,7 +106,7 @@ def _render_elements(
             attributes.update((name, value) for name, value in given.items() if value is not None)
             if state.selected is not None:
                 # Of a long list a small budget shows a part: what it showed stays, and what is chosen is shown.
-                whole: Mapping[str, Any] = compiled.element(element["id"]) or {}
+                whole: Mapping[str, Any] = compiled.by_id.get(element["id"], {})
                 shown = {_identity(option) for option in attributes.get("options", ())}
                 attributes["options"] = [
                     {**dict(_identity(option)), **({"selected": True} if number in state.selected else {})}

@@ -1,17 +1,21 @@
-"""Requests of a session, the site's answers to them, and the pages that are made of answers."""
+"""Requests as a browser writes them, the site's answers to them, the pages that are made of answers, and histories."""
 
 import html
 import re
-from collections import OrderedDict
-from collections.abc import Generator, Iterator, Mapping, Sequence
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from hashlib import blake2b
 from threading import Lock
 from typing import Final, TypeAlias
 
-from awp_publish.browsing.addresses import WebAddress
+from awp_publish.browsing.addresses import BadAddress, Origins, WebAddress, parse_address
+from awp_publish.browsing.cookies import CookieJar
 from awp_publish.browsing.errors import AwpError
-from awp_publish.browsing.markup import Markup, Place, parent_of, read_markup
+from awp_publish.browsing.markup import PRISTINE, Markup, Overlay, Place, parent_of, read_markup
 from awp_publish.model import JsonObject
 from awp_publish.pages.selectolax import parse
 from awp_publish.pages.som import Budget, Som, compile_som
@@ -157,7 +161,7 @@ def header_of(headers: Sequence[tuple[str, str]], name: str) -> str:
 # Sessions share them: many look at the same few pages. The cache is bounded, so idle sessions cost their bytes only.
 
 
-@dataclass(slots=True)
+@dataclass
 class Compiled:
     """A parsed page: its tree, and on demand its SOM in each budget and the parts that a browser acts with."""
 
@@ -165,10 +169,6 @@ class Compiled:
     html: bytes = field(repr=False)
     tree: Tree
     soms: dict[Budget, Som] = field(default_factory=dict)
-    _markup: Markup | None = None
-    _elements: dict[Place, str] | None = None
-    _by_id: dict[str, JsonObject] | None = None
-    _last_inside: dict[Place, Place] | None = None
 
     def som(self, budget: Budget) -> Som:
         """Return the page as its HTML says it. Shared: not to be changed."""
@@ -176,43 +176,37 @@ class Compiled:
             self.soms[budget] = compile_som(self.tree, self.url, budget)
         return self.soms[budget]
 
-    @property
+    @cached_property
     def markup(self) -> Markup:
         """Controls, forms and labels."""
-        if self._markup is None:
-            self._markup = read_markup(self.tree)
-        return self._markup
+        return read_markup(self.tree)
 
-    @property
+    @cached_property
     def elements(self) -> dict[Place, str]:
         """The id of the SOM element that was made of what is at a place, in the full budget; the last place first."""
-        if self._elements is None:
-            places = self.som(Budget.FULL).places
-            self._elements = {places[element_id]: element_id for element_id in reversed(list(places))}
-        return self._elements
+        places = self.som(Budget.FULL).places
+        return {places[element_id]: element_id for element_id in reversed(list(places))}
 
-    @property
+    @cached_property
     def last_inside(self) -> dict[Place, Place]:
         """The place of the last element inside of a place, for every place that has one."""
-        if self._last_inside is None:
-            self._last_inside = {}
-            for place in self.elements:
-                outer = parent_of(place)
-                while outer and outer not in self._last_inside:
-                    self._last_inside[outer] = place
-                    outer = parent_of(outer)
-        return self._last_inside
+        found: dict[Place, Place] = {}
+        for place in self.elements:
+            outer = parent_of(place)
+            while outer and outer not in found:
+                found[outer] = place
+                outer = parent_of(outer)
+        return found
 
-    def element(self, element_id: str | None) -> JsonObject | None:
-        """Return the element of an id in the full budget."""
-        if self._by_id is None:
-            self._by_id = {str(element["id"]): element for element in elements_of(self.som(Budget.FULL).document)}
-        return None if element_id is None else self._by_id.get(element_id)
+    @cached_property
+    def by_id(self) -> dict[str, JsonObject]:
+        """The elements by id, in the full budget."""
+        return {str(element["id"]): element for element in elements_of(self.som(Budget.FULL).document)}
 
     def label_of(self, element_id: str | None) -> str | None:
         """Return the label that people see of an element, else its text."""
-        found = self.element(element_id)
-        label = None if found is None else found.get("label") or found.get("text")
+        found = self.by_id.get(element_id or "", {})
+        label = found.get("label") or found.get("text")
         return None if label is None else str(label)
 
 
@@ -251,3 +245,313 @@ class PageCache:
     def share(self, page: LoadedPage) -> LoadedPage:
         """Return the same page upon the bytes in the cache: sessions that look at one page have its HTML once."""
         return replace(page, html=self.compiled(page).html)
+
+
+PAGE_BYTES: Final = 4_000_000
+PAGES_PER_SESSION: Final = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionLimits:
+    """Bounds of one session, so that five hundred fit into one process. Sizes are in bytes.
+
+    `pages` are open at once in a session (the paper's max_pages_per_session). `page_bytes` is the largest body that is
+    read as a page, `form_bytes` the largest body of a form. `history` is the number of addresses that a page can go
+    back and forward to. `kept_bytes` is what a page keeps of earlier bodies, to go back without a fetch and to tell
+    changes since an earlier cursor; `moments` is how many earlier cursors it knows at most. `value_length` bounds a
+    typed text and `url_length` an address, in characters. `cookies` and `cookie_bytes` bound the cookie jar and one
+    cookie. `changed_controls` bounds the number of form controls of one page that differ from its HTML. `fields` and
+    `pattern_length` bound an extraction, `fallbacks` the alternatives of one target.
+    """
+
+    pages: int = PAGES_PER_SESSION
+    page_bytes: int = PAGE_BYTES
+    form_bytes: int = 4_000_000
+    redirects: int = 10
+    history: int = 50
+    kept_bytes: int = 128_000
+    moments: int = 32
+    value_length: int = 100_000
+    url_length: int = 8_000
+    cookies: int = 180
+    cookie_bytes: int = 4_096
+    changed_controls: int = 2_000
+    fields: int = 100
+    pattern_length: int = 1_000
+    fallbacks: int = 16
+
+
+USER_AGENT: Final = "Mozilla/5.0 (compatible; awp_publish)"
+LOCALE: Final = "en-US"
+_ACCEPT: Final = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One request that a page wants to make. `referrer` is the page it comes from, None for an address from outside."""
+
+    address: WebAddress
+    method: str = "GET"
+    content_type: str = ""
+    body: bytes = field(default=b"", repr=False)
+    referrer: WebAddress | None = None
+
+
+@dataclass(slots=True)
+class Browser:
+    """The site it may see, its cookies, its name, its bounds, its clock (Unix seconds), the shared pages."""
+
+    origins: Origins
+    limits: SessionLimits
+    jar: CookieJar
+    user_agent: str = USER_AGENT
+    locale: str = LOCALE
+    clock: Callable[[], float] = time.time
+    cache: PageCache = field(default_factory=PageCache)
+
+    def resolve(self, text: str, base: WebAddress | None) -> WebAddress:
+        """Return the own address that a text means (`Origins.resolve`)."""
+        return self.origins.resolve(text, base, self.limits.url_length)
+
+    def request(self, visit: Visit) -> Fetch:
+        """Return the request of a visit, with the headers of a browser that navigates (Fetch, sections 3 and 4.6)."""
+        to, referrer = visit.address, visit.referrer
+        is_same_origin = referrer is not None and referrer.origin == to.origin
+        # Where a form comes from is said for defences against forged requests (Fetch 3.2). The referrer follows
+        # `strict-origin-when-cross-origin`, the policy of browsers when a page says nothing (Referrer Policy 3.7).
+        origin = referer = ""
+        if visit.method != "GET":
+            origin = "null" if referrer is None else referrer.origin
+        if referrer is not None and not (referrer.scheme == "https" and to.scheme == "http"):
+            referer = referrer.document if is_same_origin else referrer.origin + "/"
+        language = self.locale.partition("-")[0]
+        headers = (
+            ("host", to.authority),
+            ("user-agent", self.user_agent),
+            ("accept", _ACCEPT),
+            ("accept-language", self.locale if language == self.locale else f"{self.locale},{language};q=0.9"),
+            ("content-type", visit.content_type),
+            ("origin", origin),
+            ("referer", referer),
+            ("cookie", self.jar.header_for(to, self.clock())),
+            ("sec-fetch-dest", "document"),
+            ("sec-fetch-mode", "navigate"),
+            ("sec-fetch-site", "none" if referrer is None else "same-origin" if is_same_origin else "cross-site"),
+            ("sec-fetch-user", "?1"),
+        )
+        return Fetch(visit.method, to.target, tuple(pair for pair in headers if pair[1]), visit.body, to.origin)
+
+
+# --- Loading a page: the request, redirects, cookies, an immediate refresh, and the page at the end of it ---
+
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+_REFRESH: Final = re.compile(r"\s*(\d{1,9})(?:[\d.]*)(?:\s*[;,]\s*|\s+)(?:url\s*=\s*)?(.+)", re.IGNORECASE | re.DOTALL)
+
+
+@dataclass(slots=True)
+class Loading:
+    """The course of a visit: the answer's status, the seconds spent waiting, and the redirects followed so far.
+
+    `page` stays None where the answer has no content and the page before it stays.
+    """
+
+    page: LoadedPage | None = None
+    status: int = 0
+    content_type: str = ""
+    seconds: float = 0.0
+    redirects: list[str] = field(default_factory=list)
+    compiling: float = 0.0
+
+
+def load(visit: Visit, browser: Browser) -> Generator[Fetch, Fetched, Loading]:
+    """Visit an address and follow where it leads.
+
+    Raises:
+        AwpError: NAVIGATION_FAILED, with what happened in its details.
+    """
+    loading = Loading()
+    while True:
+        started_at = browser.clock()
+        fetched = yield browser.request(visit)
+        loading.seconds += max(0.0, browser.clock() - started_at)
+        loading.status = fetched.status
+        loading.content_type = header_of(fetched.headers, "content-type")
+        browser.jar.store_from(fetched.headers, visit.address, browser.clock())
+        location, onwards = header_of(fetched.headers, "location"), None
+        if fetched.status in _REDIRECTS and location:
+            with suppress(UnicodeError):  # browsers take the bytes of a Location for UTF-8 where they are
+                location = location.encode("latin-1").decode("utf-8")
+            address = _own_address(location, visit, browser, fetched.status)
+            if address.fragment is None:
+                address = address.with_fragment(visit.address.fragment)
+            # A form's method and body go along with 307 and 308 only (Fetch 4.4).
+            becomes_get = visit.method == "POST" and fetched.status in (301, 302, 303)
+            onwards = Visit(address, referrer=visit.referrer) if becomes_get else replace(visit, address=address)
+        elif fetched.status not in NO_CONTENT:
+            page = loading.page = read_page(fetched, visit.address, visit.method, browser.limits.page_bytes)
+            refresh = header_of(fetched.headers, "refresh")
+            if not refresh and b"refresh" in page.html.lower():
+                refresh = browser.cache.compiled(page).markup.refresh or ""
+            # A refresh without delay is a redirect (HTML 4.2.5.3); one to the page itself would never end.
+            if (found := _REFRESH.match(refresh)) and int(found[1]) == 0:
+                target = found[2].strip()
+                if target[:1] in ("'", '"'):
+                    target = target[1:].partition(target[0])[0]
+                onwards = Visit(page.address, referrer=page.address)
+                address = _own_address(target, onwards, browser, fetched.status)
+                onwards = None if address.document == page.url else replace(onwards, address=address)
+        if onwards is None:
+            return loading
+        loading.redirects.append(str(onwards.address))
+        if len(loading.redirects) > browser.limits.redirects:
+            details = {"url": str(visit.address), "redirects": loading.redirects}
+            raise AwpError("NAVIGATION_FAILED", f"More than {browser.limits.redirects} redirects", details)
+        visit = onwards
+
+
+def request_only(visit: Visit, browser: Browser) -> Generator[Fetch, Fetched, tuple[Fetched, WebAddress]]:
+    """Request an address as a page's script does, and follow redirects within the site. Nothing is shown.
+
+    Raises:
+        AwpError: NAVIGATION_FAILED where it leads to another site, or round in a circle.
+    """
+    first = visit
+    for _ in range(browser.limits.redirects + 1):
+        request = browser.request(visit)
+        spoken = {"accept": "*/*", "sec-fetch-dest": "empty", "sec-fetch-mode": "cors"}
+        headers = ((name, spoken.get(name, value)) for name, value in request.headers if name != "sec-fetch-user")
+        fetched = yield replace(request, headers=tuple(headers))
+        browser.jar.store_from(fetched.headers, visit.address, browser.clock())
+        location = header_of(fetched.headers, "location")
+        if fetched.status not in _REDIRECTS or not location:
+            return fetched, visit.address
+        visit = replace(visit, address=_own_address(location, visit, browser, fetched.status))
+    raise AwpError("NAVIGATION_FAILED", "Too many redirects", {"url": str(first.address)})
+
+
+def _own_address(location: str, visit: Visit, browser: Browser, status: int) -> WebAddress:
+    """The address of this site that a redirect or a refresh leads to."""
+    try:
+        address = parse_address(location, visit.address)
+    except BadAddress as error:
+        message, shown = f"The site redirects to a bad address: {error}", location
+    else:
+        if browser.origins.owns(address):
+            return address
+        message, shown = "The site redirects to another site", str(address)
+    raise AwpError("NAVIGATION_FAILED", message, {"url": str(visit.address), "location": shown, "status": status})
+
+
+# --- The history of one page: its addresses, back and forward, and the bodies that it keeps of them ---
+
+
+@dataclass(slots=True)
+class HistoryEntry:
+    """One visited address. `page` is None when its body is not kept any more; it can then be fetched again."""
+
+    address: WebAddress
+    method: str = "GET"
+    title: str = ""
+    page: LoadedPage | None = None
+    overlay: Overlay = field(default_factory=dict, repr=False)
+    scroll_y: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The page at one cursor; the SOM of then can be made of it again."""
+
+    cursor: int
+    page: LoadedPage
+    overlay: Overlay = field(repr=False)
+
+
+class History:
+    """The entries, which one is shown, and the last moments. Cursors count navigations and changes of state."""
+
+    __slots__ = ("_limits", "_moments", "cursor", "entries", "position")
+
+    def __init__(self, limits: SessionLimits) -> None:
+        self._limits = limits
+        self._moments: deque[Moment] = deque(maxlen=max(1, limits.moments))
+        self.entries: list[HistoryEntry] = []
+        self.position = -1
+        self.cursor = 0
+
+    @property
+    def current(self) -> HistoryEntry | None:
+        """The entry that is shown, or would be when it is loaded again."""
+        return self.entries[self.position] if self.entries else None
+
+    def at(self, delta: int) -> HistoryEntry | None:
+        """Return the entry so many steps forward (below zero: back)."""
+        index = self.position + delta
+        return self.entries[index] if 0 <= index < len(self.entries) else None
+
+    def push(self, entry: HistoryEntry) -> None:
+        """Show a new entry: what was forward is gone. The same document again takes the place of itself."""
+        self._remember()
+        current = self.current
+        replaces = current is not None and str(current.address) == str(entry.address) and entry.method == "GET"
+        del self.entries[self.position + (0 if replaces else 1) :]
+        self.entries.append(entry)
+        del self.entries[: -self._limits.history]
+        self.position = len(self.entries) - 1
+        self._forget()
+
+    def show(self, entry: HistoryEntry) -> None:
+        """Show an entry that is there already, as it is now."""
+        self._remember()
+        self.position = next(number for number, known in enumerate(self.entries) if known is entry)
+        self._forget()
+
+    def replace(self, entry: HistoryEntry, page: LoadedPage, title: str) -> None:
+        """Show an entry with a page that was fetched again."""
+        self.show(entry)
+        entry.page, entry.address, entry.title, entry.overlay = page, page.address, title, PRISTINE
+        self._forget()
+
+    def change(self, overlay: Overlay) -> None:
+        """Put the controls of the shown page into another state."""
+        current = self.current
+        if current is not None:
+            self._remember()
+            current.overlay = overlay
+            self._forget()
+
+    def since(self, cursor: int) -> Moment | None:
+        """Return the page at an earlier cursor, None where that is not known any more."""
+        return next((moment for moment in self._moments if moment.cursor == cursor), None)
+
+    def _remember(self) -> None:
+        current = self.current
+        if current is not None and current.page is not None:
+            self._moments.append(Moment(self.cursor, current.page, current.overlay))
+        self.cursor += 1
+
+    def _forget(self) -> None:
+        """Keep the bodies nearest to the shown one, and the last moments, within the allowed bytes together."""
+        shown = self.current
+        room = self._limits.kept_bytes
+        known = set() if shown is None or shown.page is None else {shown.page.digest}
+        nearest = sorted(range(len(self.entries)), key=lambda index: abs(index - self.position))
+        around = (self.entries[index] for index in nearest if index != self.position)
+        holders: list[HistoryEntry | Moment] = [*around, *reversed(self._moments)]
+        for holder in holders:
+            page = holder.page
+            if page is None or page.digest in known:
+                continue
+            room -= len(page.html)
+            known.add(page.digest)
+            if room >= 0:
+                continue
+            if isinstance(holder, Moment):  # and all moments before it
+                while self._moments and self._moments[0].cursor <= holder.cursor:
+                    self._moments.popleft()
+                return
+            holder.page, holder.overlay = None, PRISTINE
+
+
+def write_cursor(cursor: int) -> str:
+    """Return a cursor as the paper and the draft write it, `c:12346`."""
+    return f"c:{cursor}"

@@ -1,19 +1,330 @@
-"""`Session`: cookies, pages and a name of its own; its export; the methods of the protocol upon it."""
+"""`Session`: cookies, pages and a name of its own; its export; the methods of the protocol upon it and its pages."""
 
 import re
 import secrets
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
+from awp_publish.browsing.acting import (
+    ACTIONS,
+    CERTAIN,
+    FORM_WIDE,
+    NOTHING,
+    RESERVED,
+    SCROLL,
+    VERBS,
+    Act,
+    ResolvedTarget,
+    plain_name,
+    resolve_target,
+)
 from awp_publish.browsing.addresses import Origins
-from awp_publish.browsing.browser import LOCALE, USER_AGENT, Browser, History, HistoryEntry, SessionLimits
 from awp_publish.browsing.cookies import Cookie, CookieJar
-from awp_publish.browsing.errors import AwpError, read_flag, read_text, refuse, require_text
-from awp_publish.browsing.page import PageCache, Steps
-from awp_publish.browsing.tab import Tab
+from awp_publish.browsing.errors import (
+    AwpError,
+    missing,
+    read_flag,
+    read_number,
+    read_object,
+    read_text,
+    refuse,
+    require_text,
+)
+from awp_publish.browsing.observing import extract, observe, render_som
+from awp_publish.browsing.page import (
+    LOCALE,
+    USER_AGENT,
+    Browser,
+    Fetch,
+    Fetched,
+    History,
+    HistoryEntry,
+    LoadedPage,
+    Loading,
+    PageCache,
+    SessionLimits,
+    Steps,
+    Visit,
+    decode,
+    header_of,
+    load,
+    request_only,
+    write_cursor,
+)
 from awp_publish.model import JsonObject
+from awp_publish.pages.som import Budget
+
+_SCREEN: Final = 300
+_BOTTOM: Final = 1_000_000
+_STEPS: Final = {"up": -_SCREEN, "down": _SCREEN}
+_ENDS: Final = {"top": 0, "bottom": _BOTTOM}
+
+
+@dataclass(frozen=True, slots=True)
+class Performed:
+    """The outcome of an action: whether controls changed, the visit that it led to, and why a link led nowhere."""
+
+    changed: bool
+    visited: Loading | None = None
+    failed: AwpError | None = None
+
+
+class Tab:
+    """One page: its history, what it shows, and what was done to it. Methods that fetch are generators."""
+
+    __slots__ = ("_browser", "_busy", "history", "id")
+
+    def __init__(self, page_id: str, browser: Browser) -> None:
+        self.id = page_id
+        self.history = History(browser.limits)
+        self._browser = browser
+        self._busy = False
+
+    @property
+    def url(self) -> str | None:
+        """The address that is shown, or would be."""
+        current = self.history.current
+        return None if current is None else str(current.address)
+
+    @property
+    def title(self) -> str:
+        """The title of what is shown."""
+        current = self.history.current
+        return "" if current is None else current.title
+
+    def navigate(self, url: str) -> Steps:
+        """Open an address, relative to the page that is shown."""
+        current = self.history.current
+        address = self._browser.resolve(url, None if current is None else current.address)
+        with self._alone():
+            loading = yield from self._visit(Visit(address))
+            return self._describe(loading)
+
+    def fetch(self, url: str, max_characters: int) -> Steps:
+        """Request an own address as a script of the shown page would, without showing it: `status`, `body`."""
+        shown = self._shown()[1].address
+        with self._alone():
+            visit = Visit(self._browser.resolve(url, shown), referrer=shown)
+            fetched, address = yield from request_only(visit, self._browser)
+        content_type = header_of(fetched.headers, "content-type")
+        text = decode(fetched.body[: 4 * max_characters + 4], content_type)
+        answer = {"url": str(address), "status": fetched.status, "content_type": content_type}
+        return {**answer, "body": text[:max_characters], "truncated": len(text) > max_characters}
+
+    def go(self, delta: int) -> Steps:
+        """Go so many steps back (below zero) or forward, or fetch the shown address again (0).
+
+        Kept pages come back as they were left, without a fetch. In one that is fetched again, what was typed is gone.
+        """
+        entry = self.history.at(delta)
+        if entry is None:
+            raise AwpError("NOT_FOUND", "There is no page in that direction", {"delta": delta})
+        with self._alone():
+            if entry.page is not None and delta != 0:
+                self.history.show(entry)
+                return self._describe(Loading(entry.page, entry.page.status, entry.page.content_type))
+            if entry.method != "GET":
+                raise AwpError(
+                    "CONFLICT",
+                    "The page is the answer to a form, which would have to be sent again",
+                    {"url": str(entry.address), "method": entry.method},
+                )
+            loading = yield from load(Visit(entry.address), self._browser)
+            if loading.page is not None:
+                page, title = self._take(loading)
+                self.history.replace(entry, page, title)
+            return self._describe(loading)
+
+    def act(self, params: Mapping[str, object]) -> Steps:
+        """Do what `intent` says. The checks are in the order of the reference server's."""
+        intent = read_object(params, "intent")
+        if intent is None:
+            raise missing("intent")
+        action = plain_name(read_text(intent, "action", "intent.") or "")
+        wanted = intent.get("target")
+        if wanted is None and action == SCROLL:
+            return _scroll(self._shown()[0], intent, None, self.history.cursor)
+        if wanted is None:
+            raise missing("intent.target")
+        if not isinstance(wanted, Mapping):
+            refuse("Invalid param: intent.target must be an object", param="intent.target")
+        entry, page = self._shown()
+        compiled = self._browser.cache.compiled(page)
+        target = resolve_target(
+            wanted, compiled, self._browser.limits.fallbacks, action=action, forms=action in FORM_WIDE
+        )
+        if action == SCROLL:
+            return _scroll(entry, intent, target, self.history.cursor)
+        if action.startswith(RESERVED):
+            details = {"action": action[:100], "actions": ACTIONS}
+            raise AwpError("UNSUPPORTED", f"Not supported: {action[:100]}", details)
+        if action not in VERBS:
+            refuse(f"Unknown action: {read_text(intent, 'action') or ''}", actions=ACTIONS)
+        done = yield from self.perform(action, target, intent, refuse_idle=True)
+        more: dict[str, object] = {}
+        if done.failed is not None and done.visited is None:
+            more = {"error": done.failed.describe()}
+        elif done.visited is not None:
+            shown = self._describe(done.visited)
+            more = {name: shown[name] for name in ("url", "status", "title") if name in shown}
+        navigated = done.visited is not None and done.visited.page is not None
+        cursor = self.history.cursor
+        return {
+            "status": "ok",
+            "resolved": target.describe(),
+            "effects": {
+                "navigated": navigated,
+                "som_changed": done.changed or navigated,
+                **more,
+                "navigation": navigated,
+                "som_cursor": cursor,
+                "confidence": target.confidence,
+            },
+            "target_resolved": target.describe_certainty(),
+            "artifacts": {"som_cursor": write_cursor(cursor)},
+        }
+
+    def perform(
+        self, action: str, target: ResolvedTarget, intent: JsonObject, *, refuse_idle: bool = False
+    ) -> Generator[Fetch, Fetched, Performed]:
+        """Do one of `VERBS` to an element of the shown page. Raises AwpError.
+
+        `refuse_idle` refuses what has no effect upon an element that is no control and does not know the action.
+        """
+        entry, page = self._shown()
+        with self._alone():
+            act = Act(action, target, intent, page, self._browser.cache.compiled(page), entry.overlay, self._browser)
+            effect = VERBS[action](act)
+            known = target.element.get("actions")
+            is_known = isinstance(known, list) and action in known
+            if refuse_idle and effect is NOTHING and not is_known and act.own_control() is None:
+                raise act.refusal()
+            changed = effect.overlay is not None and effect.overlay != act.overlay
+            if changed and effect.overlay is not None:
+                self.history.change(effect.overlay)
+            if effect.visit is None:
+                return Performed(changed)
+            try:
+                visited = yield from self._visit(effect.visit)
+            except AwpError as error:
+                if not effect.is_link or error.code != "NAVIGATION_FAILED":
+                    raise
+                return Performed(changed, failed=error)
+            if effect.is_link and visited.status >= 400:
+                details = {"url": self.url, "status": visited.status}
+                failed = AwpError("NAVIGATION_FAILED", f"The link leads to an error: {visited.status}", details)
+                return Performed(changed, visited, failed)
+            return Performed(changed, visited)
+
+    def observe(self, params: Mapping[str, object]) -> JsonObject:
+        """Return the page's SOM, or what changed in it since a cursor."""
+        self._shown()
+        return observe(self.history, self._browser.cache, params)
+
+    def extract(self, params: Mapping[str, object]) -> JsonObject:
+        """Return values out of the page's full SOM."""
+        entry, page = self._shown()
+        document = render_som(self._browser.cache.compiled(page), Budget.FULL, entry.overlay)
+        return extract(document, params, self._browser.limits)
+
+    def list_history(self) -> JsonObject:
+        """Return the addresses back and forward, and which of them is shown."""
+        entries = [{"url": str(entry.address), "title": entry.title} for entry in self.history.entries]
+        return {"entries": entries, "index": self.history.position}
+
+    def _shown(self) -> tuple[HistoryEntry, LoadedPage]:
+        entry = self.history.current
+        if entry is None or entry.page is None:
+            raise AwpError("NOT_FOUND", "No page loaded yet", {"page_id": self.id})
+        return entry, entry.page
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One thing at a time: what comes while an answer is awaited is refused, not queued."""
+        if self._busy:
+            raise AwpError("CONFLICT", "The page is busy with another request", {"page_id": self.id})
+        self._busy = True
+        try:
+            yield
+        finally:
+            self._busy = False
+
+    def _visit(self, visit: Visit) -> Generator[Fetch, Fetched, Loading]:
+        """Load and show an address; another place in the shown document needs no fetch (HTML 7.4.2.3.3)."""
+        current, address = self.history.current, visit.address
+        is_place = visit.method == "GET" and address.fragment is not None
+        if is_place and current is not None and current.page is not None and address.document == current.page.url:
+            self.history.push(HistoryEntry(address, current.method, current.title, current.page, current.overlay))
+            return Loading(current.page, current.page.status, current.page.content_type)
+        loading = yield from load(visit, self._browser)
+        if loading.page is not None:
+            page, title = self._take(loading)
+            self.history.push(HistoryEntry(page.address, page.method, title, page))
+        return loading
+
+    def _take(self, loading: Loading) -> tuple[LoadedPage, str]:
+        """The page that was loaded, upon the bytes in the cache, and its title."""
+        assert loading.page is not None
+        started_at = self._browser.clock()
+        page = loading.page = self._browser.cache.share(loading.page)
+        title = str(self._browser.cache.compiled(page).som(Budget.DEFAULT).document["title"])
+        loading.compiling = max(0.0, self._browser.clock() - started_at)
+        return page, title
+
+    def _describe(self, loading: Loading) -> JsonObject:
+        """The answer to a navigation: the members of the MVP text, and those that the reference server adds."""
+        page = loading.page
+        waited, compiled = round(loading.seconds * 1000), round(loading.compiling * 1000)
+        answer = {
+            "url": self.url,
+            "status": loading.status,
+            "content_type": loading.content_type if page is None else page.content_type,
+            "html_bytes": 0 if page is None else page.html_bytes,
+            "som_ready": page is not None,
+            "load_ms": waited + compiled,
+            "fetch_ms": waited,
+            "pipeline_ms": compiled,
+            "page_id": self.id,
+            "cursor": self.history.cursor,
+            "redirects": loading.redirects,
+        }
+        if page is None:
+            return answer
+        document = self._browser.cache.compiled(page).som(Budget.DEFAULT).document
+        return {**answer, "title": document["title"], "som_bytes": document["meta"]["som_bytes"]}
+
+
+def _scroll(entry: HistoryEntry, intent: JsonObject, target: ResolvedTarget | None, cursor: int) -> JsonObject:
+    """Move by `amount` screens in a direction (`value` or `direction`: up, down), or to the top or bottom."""
+    direction = read_text(intent, "direction", "intent.") or read_text(intent, "value", "intent.") or "down"
+    amount = read_number(intent, "amount", "intent.")
+    if direction in _ENDS:
+        entry.scroll_y = _ENDS[direction]
+    elif direction in _STEPS:
+        steps = max(-_BOTTOM, min(1 if amount is None else amount, _BOTTOM))
+        entry.scroll_y = max(0, min(entry.scroll_y + _STEPS[direction] * steps, _BOTTOM))
+    else:
+        refuse("Invalid param: intent.value must be up, down, top or bottom", param="intent.value")
+    sure = CERTAIN if target is None else target.confidence
+    effects = {
+        "navigated": False,
+        "som_changed": False,
+        "scroll_y": entry.scroll_y,
+        "navigation": False,
+        "som_cursor": cursor,
+        "confidence": sure,
+    }
+    answer = {
+        "status": "ok",
+        "resolved": None if target is None else target.describe(),
+        "effects": effects,
+        "artifacts": {"som_cursor": write_cursor(cursor)},
+    }
+    return answer if target is None else answer | {"target_resolved": target.describe_certainty()}
+
 
 FORMAT: Final = "awp-session/1"
 """The format of an export."""
@@ -58,21 +369,14 @@ class Session:
             clock,
             PageCache() if cache is None else cache,
         )
-        for name, value, pattern in (("user_agent", self.user_agent, _USER_AGENT), ("locale", self.locale, _LOCALE)):
+        for name, value, pattern in (
+            ("user_agent", self.browser.user_agent, _USER_AGENT),
+            ("locale", self.browser.locale, _LOCALE),
+        ):
             if pattern.fullmatch(value) is None:
                 refuse(f"Invalid param: {name} cannot be sent in a header", param=name)
         self._tabs = {FIRST_PAGE: Tab(FIRST_PAGE, self.browser)}
         self._opened = 1
-
-    @property
-    def user_agent(self) -> str:
-        """The name that the session gives itself."""
-        return self.browser.user_agent
-
-    @property
-    def locale(self) -> str:
-        """The preferred language, as `en-US`."""
-        return self.browser.locale
 
     @property
     def url(self) -> str | None:
@@ -83,11 +387,6 @@ class Session:
     def tabs(self) -> Mapping[str, Tab]:
         """The open pages by id, oldest first."""
         return self._tabs
-
-    @property
-    def page_count(self) -> int:
-        """The number of open pages."""
-        return len(self._tabs)
 
     def tab(self, page_id: str | None = None) -> Tab:
         """Return a page by its id; without one the oldest that is open. NOT_FOUND where there is none."""
@@ -110,6 +409,37 @@ class Session:
         """Close a page."""
         del self._tabs[self.tab(page_id).id]
 
+    def list_tabs(self) -> JsonObject:
+        """Return the open pages."""
+        pages = [{"page_id": tab.id, "url": tab.url, "title": tab.title} for tab in self._tabs.values()]
+        return {"pages": pages, "count": len(pages)}
+
+    def find_cookies(self, params: JsonObject) -> list[Cookie]:
+        """Return the cookies of a name, a domain, or for an address; all where nothing is said."""
+        self.browser.jar.drop_expired(self.browser.clock())
+        name, domain, url = (read_text(params, member) for member in ("name", "domain", "url"))
+        address = None if url is None else self.browser.resolve(url, None)
+        return [
+            cookie
+            for cookie in self.browser.jar
+            if name in (None, cookie.name)
+            and (domain is None or cookie.domain == domain.removeprefix(".").lower())
+            and (address is None or cookie.is_for(address))
+        ]
+
+    def get_cookies(self, params: JsonObject) -> JsonObject:
+        """Return cookies (`find_cookies`) as agents see them."""
+        found = [_describe_cookie(cookie) for cookie in self.find_cookies(params)]
+        return {"cookies": found, "count": len(found)}
+
+    def set_cookies(self, params: JsonObject) -> JsonObject:
+        """Keep every cookie of `cookies`, or none where one of them is not sound."""
+        given = params.get("cookies")
+        if not isinstance(given, list) or not all(isinstance(cookie, Mapping) for cookie in given):
+            refuse("Missing or invalid 'cookies' array", param="cookies")
+        cookies = [_read_cookie(cookie, self.browser) for cookie in given]
+        return {"set": sum(self.browser.jar.store(cookie, self.browser.clock()) for cookie in cookies)}
+
     def export(self) -> JsonObject:
         """Return all that is worth carrying: cookies, names, the pages' addresses and histories. JSON, unsigned.
 
@@ -122,8 +452,8 @@ class Session:
             pages.append({"entries": entries, "index": tab.history.position})
         return {
             "format": FORMAT,
-            "user_agent": self.user_agent,
-            "locale": self.locale,
+            "user_agent": self.browser.user_agent,
+            "locale": self.browser.locale,
             "cookies": [_describe_cookie(cookie) for cookie in self.browser.jar],
             "pages": pages,
         }
@@ -255,34 +585,6 @@ def _read_cookie(given: JsonObject, browser: Browser) -> Cookie:
     return cookie
 
 
-def _get_cookies(session: Session, params: JsonObject) -> JsonObject:
-    """The cookies of the session, of a name or for an address where one is given."""
-    session.browser.jar.drop_expired(session.browser.clock())
-    found = [_describe_cookie(cookie) for cookie in _chosen_cookies(session, params)]
-    return {"cookies": found, "count": len(found)}
-
-
-def _set_cookies(session: Session, params: JsonObject) -> JsonObject:
-    """Keep every cookie of `cookies`, or none where one of them is not sound."""
-    given, browser = params.get("cookies"), session.browser
-    if not isinstance(given, list) or not all(isinstance(cookie, Mapping) for cookie in given):
-        refuse("Missing or invalid 'cookies' array", param="cookies")
-    cookies = [_read_cookie(cookie, browser) for cookie in given]
-    return {"set": sum(browser.jar.store(cookie, browser.clock()) for cookie in cookies)}
-
-
-def _chosen_cookies(session: Session, params: JsonObject) -> list[Cookie]:
-    name, domain, url = (read_text(params, member) for member in ("name", "domain", "url"))
-    address = None if url is None else session.browser.resolve(url, None)
-    return [
-        cookie
-        for cookie in session.browser.jar
-        if name in (None, cookie.name)
-        and (domain is None or cookie.domain == domain.removeprefix(".").lower())
-        and (address is None or cookie.is_for(address))
-    ]
-
-
 # --- The methods of the protocol that are about pages and cookies, by name ---
 #     method = METHODS["page.navigate"]
 #     method.check(params)                        # INVALID_REQUEST: before the session is looked up
@@ -324,11 +626,6 @@ def _close_page(session: Session, params: JsonObject) -> JsonObject:
     return {"closed": True}
 
 
-def _list_pages(session: Session, _params: JsonObject) -> JsonObject:
-    pages = [{"page_id": tab.id, "url": tab.url, "title": tab.title} for tab in session.tabs.values()]
-    return {"pages": pages, "count": len(pages)}
-
-
 _ALL: Final = (
     Method("page.navigate", "page:act", lambda s, p: _tab(s, p).navigate(require_text(p, "url")), ("url",)),
     Method("page.back", "page:act", lambda s, p: _tab(s, p).go(-1)),
@@ -340,11 +637,9 @@ _ALL: Final = (
     Method("page.extract", "som:read", lambda s, p: _tab(s, p).extract(p)),
     Method("page.create", "page:act", lambda s, p: {"page_id": s.open_tab().id}),
     Method("page.close", "page:act", _close_page, ("page_id",)),
-    Method("page.list", "som:read", _list_pages),
-    Method("session.cookies.get", "session:write", _get_cookies),
-    Method("session.cookies.set", "session:write", _set_cookies),
-    Method(
-        "session.cookies.clear", "session:write", lambda s, p: {"cleared": s.browser.jar.remove(_chosen_cookies(s, p))}
-    ),
+    Method("page.list", "som:read", lambda s, _: s.list_tabs()),
+    Method("session.cookies.get", "session:write", lambda s, p: s.get_cookies(p)),
+    Method("session.cookies.set", "session:write", lambda s, p: s.set_cookies(p)),
+    Method("session.cookies.clear", "session:write", lambda s, p: {"cleared": s.browser.jar.remove(s.find_cookies(p))}),
 )
 METHODS: Final[Mapping[str, Method]] = {method.name: method for method in _ALL}

@@ -10,23 +10,20 @@ Whatever a document contains, checking it raises nothing: what is wrong becomes 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from awp_publish.checks import actions_json, awas, site, text
 from awp_publish.checks.engine import (
-    ERROR,
     LEVELS,
-    WARNING,
     Check,
     Finding,
     Specification,
     finding,
-    position,
+    in_order,
     subject_of,
 )
 from awp_publish.checks.text import ParsedDocument
-from awp_publish.workflows import rules
 
 __all__ = ["ALL_CHECKS", "Finding", "check_document", "check_documents"]
 
@@ -47,12 +44,7 @@ def check_document(
     """
     wanted = site.named(kind) if kind is not None else None
     reading = text.read(document)
-    findings = _judge(reading, wanted or site.recognised(reading.document, path), path)
-    if not lenient or reading.document is None:
-        return findings
-    read = {(one.check, one.pointer) for one in actions_json.forgiven(reading.document, findings)}
-    mild = [replace(one, level=WARNING) if (one.check, one.pointer) in read else one for one in findings]
-    return sorted(mild, key=lambda one: LEVELS.index(one.level))
+    return _judge(reading, wanted or site.recognised(reading.document, path), path, lenient=lenient)
 
 
 def check_documents(documents: Mapping[str, bytes]) -> list[Finding]:
@@ -77,26 +69,17 @@ def check_documents(documents: Mapping[str, bytes]) -> list[Finding]:
     return sorted(findings, key=lambda found: LEVELS.index(found.level))
 
 
-def _judge(reading: ParsedDocument, kind: Specification | None, path: str) -> list[Finding]:
-    findings = list(reading.findings)
-    if kind is actions_json.ACTIONS_JSON:  # what a map means must not depend on its reader
-        findings = [replace(one, level=ERROR) for one in findings]
-    if reading.document is not None:
-        findings += _findings(reading.document, kind, reading.size)
-    orders: dict[int, dict[str, int]] = {}
-    findings.sort(key=lambda one: (LEVELS.index(one.level), position(reading.document, one.pointer, orders)))
-    return [replace(one, document=path, subject=subject_of(reading.document, one.pointer)) for one in findings]
-
-
-def _findings(document: Mapping[str, object], kind: Specification | None, size: int) -> Iterator[Finding]:
-    if kind is None:
-        yield text.UNKNOWN.complete(finding("", "This is none of the documents that can be checked."))
-        return
-    yield from text.ANY_DOCUMENT.judge(document)
-    found = list(kind.judge(document))
-    yield from found
-    # White space counts too. The check itself sees only what was read from the text.
-    if kind is actions_json.ACTIONS_JSON and size > rules.MAX_MAP_BYTES:
-        yield actions_json.too_large.complete(finding("", f"The map has {size} bytes."))
-    if kind is awas.AWAS and not any(one.check == awas.too_large.id for one in found):
-        yield from map(awas.too_large.complete, awas.oversize(size))
+def _judge(reading: ParsedDocument, kind: Specification | None, path: str, *, lenient: bool = False) -> list[Finding]:
+    if kind is actions_json.ACTIONS_JSON:
+        return actions_json.check_map(reading, path, lenient=lenient)
+    findings, document = list(reading.findings), reading.document
+    if document is not None and kind is None:
+        findings.append(text.UNKNOWN.complete(finding("", "This is none of the documents that can be checked.")))
+    elif document is not None and kind is not None:
+        findings += text.ANY_DOCUMENT.judge(document)
+        found = list(kind.judge(document))
+        findings += found
+        # White space counts too. The check itself sees only what was read from the text.
+        if kind is awas.AWAS and not any(one.check == awas.too_large.id for one in found):
+            findings += map(awas.too_large.complete, awas.oversize(reading.size))
+    return in_order(findings, document, path)

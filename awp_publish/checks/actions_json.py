@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final, TypeAlias
 
@@ -17,6 +18,7 @@ import orjson
 
 from awp_publish.checks.engine import (
     ERROR,
+    LEVELS,
     WARNING,
     Check,
     CheckFunction,
@@ -29,6 +31,7 @@ from awp_publish.checks.engine import (
     child,
     depth_exceeds,
     finding,
+    in_order,
     members,
     objects,
     repeated,
@@ -37,7 +40,7 @@ from awp_publish.checks.engine import (
     strings,
 )
 from awp_publish.checks.schemas import DocumentSchema, InnerSchemas, Schema
-from awp_publish.checks.text import everything
+from awp_publish.checks.text import ANY_DOCUMENT, ParsedDocument, everything
 from awp_publish.schema import part_at, translate
 from awp_publish.selectors import selector_fault
 from awp_publish.workflows import rules
@@ -961,6 +964,22 @@ def unknown_properties(document: JsonObject) -> Iterator[Finding]:
 
 
 # --- Maps that are older than version 1 ---
+
+
+def check_map(reading: ParsedDocument, path: str = "", *, lenient: bool = False) -> list[Finding]:
+    """Check a map that was read, as `check_document` does. What it means must not depend on its reader."""
+    findings, document = [replace(one, level=ERROR) for one in reading.findings], reading.document
+    if document is not None:
+        findings += ANY_DOCUMENT.judge(document)
+        findings += ACTIONS_JSON.judge(document)
+        if reading.size > rules.MAX_MAP_BYTES:  # white space counts too, which is not in what was read
+            findings.append(too_large.complete(finding("", f"The map has {reading.size} bytes.")))
+    findings = in_order(findings, document, path)
+    if not lenient or document is None:
+        return findings
+    read = {(one.check, one.pointer) for one in forgiven(document, findings)}
+    mild = [replace(one, level=WARNING) if (one.check, one.pointer) in read else one for one in findings]
+    return sorted(mild, key=lambda one: LEVELS.index(one.level))
 
 
 def forgiven(document: JsonObject, findings: Iterable[Finding]) -> Iterator[Finding]:

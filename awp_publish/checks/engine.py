@@ -317,6 +317,13 @@ def position(document: object, pointer: str, known: dict[int, dict[str, int]] | 
     return tuple(key)
 
 
+def in_order(findings: Iterable[Finding], document: object, path: str) -> list[Finding]:
+    """Return the findings of one document, errors first, then in document order, each with its path and subject."""
+    orders: dict[int, dict[str, int]] = {}
+    ordered = sorted(findings, key=lambda one: (LEVELS.index(one.level), position(document, one.pointer, orders)))
+    return [replace(one, document=path, subject=subject_of(document, one.pointer)) for one in ordered]
+
+
 _CONTAINERS: Final = frozenset((dict, list))
 
 

@@ -23,7 +23,8 @@ from awp_publish.protocols.members import ARD_PATH
 from awp_publish.protocols.protocol import published
 from awp_publish.schema import compile_schema, is_secret
 from awp_publish.serve.asgi import AgentPublisher
-from awp_publish.serve.http import AsgiApp, Message, Scope
+from awp_publish.serve.http import AsgiApp
+from awp_publish.serve.in_process import PageAnswer, PageExchange, PageRequest
 from awp_publish.site import Site
 from awp_publish.traffic import TrafficReport, describe_traffic
 
@@ -135,41 +136,16 @@ def site_of(app: object) -> Site | None:
 
 def get(app: AsgiApp, path: str) -> tuple[int, tuple[tuple[str, str], ...], bytes]:
     """Return status, headers (names in lower case) and body of one request without a server."""
-    messages: list[Message] = []
-    body_is_due, is_answered = iter((True,)), asyncio.Event()
 
-    async def receive() -> Message:
-        if next(body_is_due, False):
-            return {"type": "http.request", "body": b"", "more_body": False}
-        await is_answered.wait()
-        return {"type": "http.disconnect"}
+    async def request() -> PageAnswer:
+        exchange = PageExchange(b"", sys.maxsize)
+        inside = PageRequest(urlsplit("http://localhost"), path.encode(), b"", ())
+        await app(inside.scope({"path": "/"}), exchange.receive, exchange.send)
+        return exchange.collected()
 
-    async def send(message: Message) -> None:
-        messages.append(message)
-        if message["type"].endswith(".body") and not message.get("more_body"):
-            is_answered.set()
-
-    scope: Scope = {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": "GET",
-        "scheme": "http",
-        "path": path,
-        "raw_path": path.encode(),
-        "query_string": b"",
-        "root_path": "",
-        "headers": [],
-        "state": {},
-    }
-
-    async def request() -> None:  # asyncio.run wants a coroutine, and an application gives an awaitable
-        await app(scope, receive, send)
-
-    asyncio.run(request())
-    fields = messages[0].get("headers", ())
-    headers = tuple((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in fields)
-    return messages[0]["status"], headers, b"".join(message.get("body", b"") for message in messages)
+    answer = asyncio.run(request())
+    headers = tuple((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in answer.headers)
+    return answer.status, headers, answer.body
 
 
 # --- init ---

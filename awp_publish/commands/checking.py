@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
-from awp_publish.browsing.runtime import ActionMap
 from awp_publish.checks import Finding, check_document, check_documents
 from awp_publish.checks.descriptions import Judgement, judge_descriptions, tools_in, tools_of
 from awp_publish.checks.fetching import SECONDS, FetchRefused, fetch
@@ -19,6 +18,7 @@ from awp_publish.checks.urls import is_private
 from awp_publish.commands.application import Application, is_application
 from awp_publish.commands.console import Console
 from awp_publish.problems import DeclarationError
+from awp_publish.running.runtime import ActionMap
 from awp_publish.workflows import rules
 from awp_publish.workflows.composition import Imported, ImportRefused
 

@@ -577,7 +577,6 @@ _OPAQUE: Final = frozenset(("hr", "iframe", "img", "input", "svg", "textarea"))
 
 _DROPPED_IF_EMPTY: Final = ("list", "paragraph", "section")
 _HOLDS_OTHERS: Final = frozenset(("section", "group", "details"))
-_CONSPICUOUS: Final = frozenset(("aria-hidden", "contenteditable", "hidden", "inert", "role", "style"))
 _NAMING: Final = frozenset(("aria-label", "aria-labelledby", "aria-labeledby", "title"))
 _NAMED: Final = frozenset(("aria-label", "aria-labelledby", "aria-labeledby"))
 MAX_REFERENCES: Final = 10
@@ -615,6 +614,7 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[int] = frozenset()) -
     add, pieces, parts, forms = found.add, found.pieces, found.parts, found.forms
     regions, roles, text_ends = found.regions, found.roles, found.ends
     tags, all_attributes, texts, ends = tree.tags, tree.attributes, tree.texts, tree.ends
+    conspicuous = tree.conspicuous
     landmarks, suspicious = Landmarks(visibility), bool(visibility.hidden)
     plain = _PLAIN - visibility.hidden
     summaries: dict[int, int] = {}
@@ -677,11 +677,12 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[int] = frozenset()) -
             pieces.append(text)
             at += 1
             continue
-        attributes = all_attributes[node]
-        quiet = not attributes or (not suspicious and _CONSPICUOUS.isdisjoint(attributes))
+        marked = node in conspicuous
+        quiet = not all_attributes[node] if suspicious else not marked
         if quiet and tag in plain:
             at += 1
             continue
+        attributes = all_attributes[node]
         after = ends[node]
         if quiet and tag == "a" and "href" in attributes:
             at = after
@@ -689,7 +690,12 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[int] = frozenset()) -
                 continue
             if run >= 0:
                 end_run()
-            link = add(node, "link", state)
+            link = len(roles)
+            found.nodes.append(node)
+            roles.append("link")
+            found.states.append(state)
+            found.starts.append(len(pieces))
+            text_ends.append(0)
             region.candidates.append(link)
             if node in with_shadow:
                 hosts[node] = link
@@ -728,9 +734,10 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[int] = frozenset()) -
         ):
             continue
         else:
-            if "inert" in attributes:
+            if marked and "inert" in attributes:
                 flags |= INERT
-            landmark = landmarks.of(node, flags) if tag in _BEGINNERS or "role" in attributes else None
+            begins = tag in _BEGINNERS or (marked and "role" in attributes)
+            landmark = landmarks.of(node, flags) if begins else None
             sent: Sequence[int] = ()
             if tag in _SECTIONING:
                 flags |= IN_SECTIONING
@@ -751,7 +758,8 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[int] = frozenset()) -
                 found.starts[candidate] = len(pieces)
                 flags |= COVERED
             else:
-                role = None if tag not in MAPPED_TAGS and _CLAIMING.isdisjoint(attributes) else role_of(tag, attributes)
+                has_role = tag in MAPPED_TAGS or (marked and not _CLAIMING.isdisjoint(attributes))
+                role = role_of(tag, attributes) if has_role else None
                 in_layout = bool(state & IN_LAYOUT)
                 if (role == "list" and node in structured) or (
                     role == "table" and is_layout(node, visibility, in_layout)

@@ -14,7 +14,7 @@ from zlib import crc32
 import webencodings
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode, SelectolaxError
 
-from awp_publish.pages.tree import COMMENT, INDEXED, NO_ATTRIBUTES, Tree
+from awp_publish.pages.tree import COMMENT, CONSPICUOUS, INDEXED, NO_ATTRIBUTES, Tree
 
 # --- Encodings (HTML Standard, 13.2.3) ---
 
@@ -375,6 +375,8 @@ def _copy(
         if given:
             if None in given.values():
                 given = {key: value or "" for key, value in given.items()}
+            if not CONSPICUOUS.isdisjoint(given):
+                tree.conspicuous.add(at)
             if "id" in given:
                 ids.setdefault(given["id"], at)  # type: ignore[arg-type]
         attributes.append(given)  # type: ignore[arg-type]

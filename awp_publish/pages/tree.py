@@ -47,6 +47,10 @@ INDEXED: Final = (
 """Tags of which the elements are listed while a tree is made, for every page is asked for them."""
 
 
+CONSPICUOUS: Final = frozenset(("aria-hidden", "contenteditable", "hidden", "inert", "role", "style"))
+"""Attributes by which an element may be something else than its tag says, or not be seen."""
+
+
 class Node:
     """One node of a tree, made when somebody asks for it. `tag` is in lower case, "" for text and "!" for a comment.
 
@@ -169,14 +173,15 @@ class Tree:
         ends        the number behind the last node inside: what is in n are the numbers from n + 1 to ends[n]
 
     Behind the `size` nodes of the page are those that templates hold; `contents` says from where to where. `ids` has
-    the first element of each id, found while the tree is made: to look through all attributes again takes long.
+    the first element of each id and `conspicuous` those with an attribute of that kind, noted while the tree is made:
+    to look through all attributes again takes long.
     `html_bytes` is the length of the source in UTF-8. A page without a head or a body, as one with framesets, has empty
     ones that are not among the children of its root.
     """
 
     __slots__ = (
-        *("_by_tag", "_find", "_head_at", "_nodes", "attributes", "body_at", "contents", "ends", "html_bytes", "ids"),
-        *("parents", "size", "tags", "texts"),
+        *("_by_tag", "_find", "_head_at", "_nodes", "attributes", "body_at", "conspicuous", "contents"),
+        *("ends", "html_bytes", "ids", "parents", "size", "tags", "texts"),
     )
 
     def __init__(self, html_bytes: int, find: Callable[["Tree", str], list[int]]) -> None:
@@ -190,6 +195,7 @@ class Tree:
         self.size = self.body_at = self._head_at = 0
         self._by_tag: dict[str, list[int]] = {}
         self.ids: dict[str, int] = {}
+        self.conspicuous = set[int]()
         self._nodes: dict[int, Node] = {}
 
     def add(self, tag: str, attributes: Mapping[str, str], parent: int) -> int:

@@ -16,15 +16,14 @@ from starlette.applications import Starlette
 from starlette.middleware.sessions import SessionMiddleware
 
 from awp_publish.discover import find_routes, routed
-from awp_publish.health import count_workers
+from awp_publish.health import count_workers, is_first_worker, root_path_of_server
 from awp_publish.invoke import Invoker, Observer
 from awp_publish.model import Catalog, Door, Paths, seconds_of
 from awp_publish.policy.authentication import AuthenticationGate
 from awp_publish.policy.botauth import WebBotAuth
 from awp_publish.policy.call import Credentials, Label
-from awp_publish.policy.guard import Guards
+from awp_publish.policy.guard import Guards, Tokens
 from awp_publish.policy.jwt import JwtBearer
-from awp_publish.policy.tokens import Tokens
 from awp_publish.problems import DeclarationError
 from awp_publish.protocols import ALL, llms_txt
 from awp_publish.protocols.crawling import has_sitemap
@@ -34,6 +33,7 @@ from awp_publish.serve.dispatch import ROUTE_CALL, CalledApplication, RouteCalle
 from awp_publish.serve.documents import Prepared, prepare, problem_documents
 from awp_publish.serve.doors import ENTRANCE, Answer, AnswerRest, DoorContext, LiveDoor, identify_caller
 from awp_publish.serve.endpoint import ProblemRenderer, read_admission_of
+from awp_publish.serve.forms import DIALECT
 from awp_publish.serve.guarded_routes import ARRIVED, GuardedRoutes
 from awp_publish.serve.http import (
     AsgiApp,
@@ -60,9 +60,9 @@ from awp_publish.serve.negotiation import (
     negotiate,
 )
 from awp_publish.serve.pages import PageReader, SomDoor, describe_pages
-from awp_publish.serve.plain import DIALECT, DOOR as PLAIN, PlainDoor, UnknownActionDoor
+from awp_publish.serve.plain import DOOR as PLAIN, PlainDoor, UnknownActionDoor
 from awp_publish.serve.sessions import LIFETIME, CookieSessions, Outside, SessionCalls, has_session_callers
-from awp_publish.serve.startup import is_first_worker, report, root_path_of_server
+from awp_publish.serve.startup import report
 from awp_publish.serve.status import StatusDoor, StatusKeeper
 from awp_publish.serve.webhooks import Webhooks
 from awp_publish.serve.woa import PROTOCOL as WOA, InvokeAddress, WoaDoor, door_of
@@ -159,6 +159,28 @@ class _Published:
         ours = {path: partial(_fall_back, self.go_on, prepared) for path, prepared in self.fallbacks.items()}
         object.__setattr__(self, "exact", {**ours, **self.doors.exact})  # one step nearer for every request
         object.__setattr__(self, "heads", self.doors.heads)
+
+
+_starts: Final = count()
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Keeps a start linear: all that is made is kept, and each collection would look at all of it again.
+
+    What the first start of a process has made counts as old afterwards, without a look at it, unless somebody has set
+    objects aside for good. Not what later ones make, as in tests: much of that is garbage by then.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            if next(_starts) == 0 and not gc.get_freeze_count():  # which counts them one by one
+                gc.freeze()
+                gc.unfreeze()
+            gc.enable()
 
 
 class AgentPublisher:
@@ -332,12 +354,9 @@ class AgentPublisher:
 
     # --- Publishing ---
 
+    @_collector_paused()
     def _open(self, scope: Scope) -> tuple[_Published, ...]:
         """Freeze the site against the application's routes and prepare everything that is served."""
-        with _collector_paused():
-            return self._freeze(scope)
-
-    def _freeze(self, scope: Scope) -> tuple[_Published, ...]:
         settings = self.site.settings
         known = {protocol.name for protocol in (*ALL, *self._protocols)}
         for name in settings.about.leave_out:
@@ -458,7 +477,14 @@ class AgentPublisher:
             updated = catalog.site.updated.date().isoformat() if catalog.site.updated is not None else None
             guide = Guide(llms, sitemap, catalog.site.version, updated)
             pages = NegotiatedPages(catalog, formats, self._renderer, links, guide)
-        guarded = self._guard_routes(catalog)
+        by_site = self.site.settings.guard_routes
+        actions = [one for one in catalog.actions if (by_site if one.guards_route is None else one.guards_route)]
+        guarded: GuardedRoutes | None = None
+        if any(action.target is not None for action in actions):
+            guards, admission = self._guards(catalog, metadata_url(catalog)), read_admission_of(self.site.settings)
+            routes = self._called.routes
+            guarded = GuardedRoutes(self.app, routes, catalog, actions, guards, self._observer, admission)
+            guarded = guarded if guarded.is_needed else None
         onward = negotiate(guarded or self.app, pages, links, self.site.settings.timeout)
         doors = self._open_doors(catalog, pages)
         return _Published(_host_of(catalog), documents, fallbacks, doors, pages, onward, guarded)
@@ -526,7 +552,7 @@ class AgentPublisher:
                 raise DeclarationError(
                     f'agent "{agent_id}"', f"is called at {path}, which is another address of ours.", remedy
                 )
-            exact[path] = partial(woa.__call__, named=agent_id)
+            exact[path] = partial(woa.answer, agent_id)
         for door in live:
             exact |= door.exact
             below |= door.below
@@ -557,17 +583,6 @@ class AgentPublisher:
             return None
         tokens = Tokens(self.site.keys, f"session:{self.site.settings.namespace}", LIFETIME)
         return CookieSessions(self.site.store, tokens)
-
-    def _guard_routes(self, catalog: Catalog) -> GuardedRoutes | None:
-        """The application behind the gates of its actions' routes, None where no route is to be guarded."""
-        by_site = self.site.settings.guard_routes
-        actions = [one for one in catalog.actions if (by_site if one.guards_route is None else one.guards_route)]
-        if not any(action.target is not None for action in actions):
-            return None
-        guards, admission = self._guards(catalog, metadata_url(catalog)), read_admission_of(self.site.settings)
-        routes = self._called.routes
-        guarded = GuardedRoutes(self.app, routes, catalog, actions, guards, self._observer, admission)
-        return guarded if guarded.is_needed else None
 
     def _guards(self, catalog: Catalog, metadata: str | None) -> Guards:
         """Return what the guards of a catalog share. `metadata` is where RFC 9728 metadata is served, if it is."""
@@ -604,28 +619,6 @@ async def _fall_back(go_on: Answer, prepared: Prepared, scope: Scope, receive: R
         await send_reply(prepared.answer(scope["method"], scope["headers"]), send)
 
     await ask_first(go_on, scope, receive, send, (404,), answer)
-
-
-_starts: Final = count()
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Keeps a start linear: all that is made is kept, and each collection would look at all of it again.
-
-    What the first start of a process has made counts as old afterwards, without a look at it, unless somebody has set
-    objects aside for good. Not what later ones make, as in tests: much of that is garbage by then.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            if next(_starts) == 0 and not gc.get_freeze_count():  # which counts them one by one
-                gc.freeze()
-                gc.unfreeze()
-            gc.enable()
 
 
 def _session_cookies(app: object) -> frozenset[bytes]:

@@ -4,31 +4,30 @@ Whoever connects is a runtime as soon as it says `runtime_ready`, and an agent w
 goes to exactly one runtime that its caller may reach: a visitor's tab with our script (`static/actions.js`), any other
 runtime that speaks the protocol, or a page in this process where that is named or no other matches. `actions.site`, the
 one tool for all of this, is also an action of the other doors. What is known here of runtimes is known in this process.
+
+A runtime belongs to whoever opened its connection; a caller reaches it as the same principal, or by the
+`authorization_id` that a visitor has shown them. To all others it does not exist.
 """
 
 import asyncio
 import hashlib
 import logging
 import secrets
+import time
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
-from functools import cached_property
-from pathlib import Path
-from typing import Final, cast, get_args
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Final, Protocol, cast
 
 import orjson
 
 from awp_publish.browsing.addresses import Origins, parse_address
-from awp_publish.browsing.browser import SessionLimits
 from awp_publish.browsing.cookies import write_set_cookie
-from awp_publish.browsing.live_page import PrimitiveError
-from awp_publish.browsing.page import PageCache
-from awp_publish.browsing.runtime import ActionMap, Code, HandlerCall, Runtime, RuntimeFailure, ToolResult
-from awp_publish.browsing.script_page import ScriptPage
+from awp_publish.browsing.page import PAGE_BYTES, PageCache, SessionLimits, Steps
 from awp_publish.browsing.session import Session
-from awp_publish.browsing.site_page import SitePage
 from awp_publish.health import count_workers
 from awp_publish.invoke import Invoker
 from awp_publish.model import Door, JsonObject, Paths
@@ -48,8 +47,23 @@ from awp_publish.problems import (
 )
 from awp_publish.protocols import actions_json
 from awp_publish.protocols.actions_json import HANDLER, SITE_ACTION, SITE_TOOL
+from awp_publish.running.live_page import PrimitiveError
+from awp_publish.running.runtime import (
+    CODES,
+    ActionMap,
+    Code,
+    HandlerCall,
+    Runtime,
+    RuntimeFailure,
+    ToolResult,
+    code_of_primitive,
+)
+from awp_publish.running.script_page import SCRIPT, ScriptPage
+from awp_publish.running.site_page import SitePage
+from awp_publish.running.steps import HARMLESS, errors_of, run_primitive
 from awp_publish.schema import Validator, compile_schema
 from awp_publish.serve.credentials import client_address, read_credentials
+from awp_publish.serve.dispatch import PASSED
 from awp_publish.serve.doors import DoorContext, LiveDoor
 from awp_publish.serve.endpoint import ProblemRenderer, read_request_id
 from awp_publish.serve.http import (
@@ -62,29 +76,393 @@ from awp_publish.serve.http import (
     read_fields,
     send_reply,
 )
-from awp_publish.serve.runtimes import (
-    CODE_LENGTH,
-    GRACE,
-    KEY_LENGTH,
-    MAX_OWNERS,
-    BridgeCall,
-    Owner,
-    PairedRuntime,
-    ReachableRuntime,
-    SiteRuntime,
-)
+from awp_publish.serve.lifespan import OwnedTasks
 from awp_publish.serve.sessions import CHALLENGE, key_of
-from awp_publish.serve.site_client import INNER_CALL, InnerCall, InnerCalls, OwnedTasks, SiteClient
-from awp_publish.serve.sockets import GOING_AWAY, MAX_PENDING, PLAIN, Frame, SocketConnection, SocketGate, own_urls
+from awp_publish.serve.site_client import INNER_CALL, InnerCall, InnerCalls, SiteClient, drive, has_large_page
+from awp_publish.serve.sockets import (
+    ADDRESS_SHARE,
+    GOING_AWAY,
+    MAX_PENDING,
+    PLAIN,
+    Frame,
+    SocketConnection,
+    SocketGate,
+    own_urls,
+)
 from awp_publish.settings import IDLE_SECONDS
 from awp_publish.workflows.primitives import PRIMITIVES
-
-logger: Final = logging.getLogger("awp_publish.calls")
 
 PROTOCOL: Final = "bridge"
 VERSION: Final = "1"
 
-CODES: Final[tuple[str, ...]] = get_args(Code)
+logger: Final = logging.getLogger("awp_publish.calls")
+
+# --- Runtimes, their owners, and calls on their way there and back ---
+
+KEY_LENGTH: Final = 16
+"""Characters that a runtime_key has at least, for a runtime of nobody known to come back by it alone."""
+CODE_LENGTH: Final = 8
+"""Characters that an authorization_id has at least, for an agent to reach a page by it. Ours have 32."""
+
+GRACE: Final = 30.0
+"""Seconds for which a call waits for a runtime whose page is loaded anew."""
+
+PAGE_SECONDS: Final = 30.0
+"""Seconds in which a page of the site has to come."""
+
+MAX_QUEUED: Final = 64
+"""Calls that wait for one runtime."""
+
+MAX_LOADS: Final = 5
+"""Page loads over which one look at a page is repeated."""
+
+CHANGING: Final = frozenset({"insert", "perform", "invoke", "attach", "detach"})
+"""Methods of a script of ours that are never asked for twice."""
+
+MAX_ANSWERS: Final = 64
+MAX_ANSWER_BYTES: Final = 1_000_000
+"""Of one owner, all together; the last one is remembered whatever its size."""
+MAX_OWNERS: Final = 1_000
+MAX_USED: Final = 1_000
+
+
+class Peer(Protocol):
+    """A connection, as runtimes and their owners see it."""
+
+    def post(self, item: JsonObject) -> None:
+        """Send an item after those before it. Whether it arrives, nobody knows."""
+
+
+class Owner:
+    """Whoever opened connections: a principal, a session, or a single connection of nobody known.
+
+    `answers` are those to calls that have ended, by call_id, `running` the calls that have not. `scopes` are those of
+    the principal, None for nobody known.
+    """
+
+    def __init__(self, key: str = "") -> None:
+        self.key = key
+        self.scopes: frozenset[str] | None = None
+        self.agents: set[Peer] = set()
+        self.runtimes: dict[str, PairedRuntime] = {}
+        self.visit: SiteRuntime | None = None
+        self.running: set[str] = set()
+        self.answers: OrderedDict[str, tuple[bytes, str | None]] = OrderedDict()
+        self._bytes = 0
+
+    def remember(self, call_id: str, fingerprint: bytes, answer: str | None) -> None:
+        """Keep the answer to a call, as it was written, for one who asks again; None for what is given only once."""
+        self.answers[call_id] = fingerprint, answer
+        self._bytes += len(answer or "")
+        while len(self.answers) > 1 and (len(self.answers) > MAX_ANSWERS or self._bytes > MAX_ANSWER_BYTES):
+            self._bytes -= len(self.answers.popitem(last=False)[1][1] or "")
+
+
+@dataclass(slots=True, eq=False)
+class BridgeCall:
+    """One call on its way to a runtime.
+
+    `members` stand beside its arguments, as in the envelopes of other doors, `headers` beside its answer. `step_id` is
+    the last step that is known to have begun, `has_changed` whether one may have changed something: None where nobody
+    knows. `session_key` is the key of the session that the caller has shown, whose cookies a page in this process has.
+    """
+
+    call_id: str
+    name: str
+    arguments: JsonObject
+    seconds: float
+    members: Mapping[str, object] = field(default_factory=dict)
+    peer: Peer | None = None
+    session_key: str = ""
+    step_id: str | None = None
+    has_changed: bool | None = False
+    headers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def meant(self) -> "BridgeCall":
+        """The call that `actions.site` makes in mode call; any other is meant itself."""
+        if self.name != SITE_TOOL or self.arguments.get("mode") != "call":
+            return self
+        given = self.arguments.get("arguments")
+        return replace(self, name=str(self.arguments.get("action")), arguments=given if isinstance(given, dict) else {})
+
+    def note_step(self, step_id: str, changes: bool) -> None:
+        """Take note of a step that begins."""
+        self.step_id = step_id
+        self.has_changed = bool(self.has_changed) or changes
+
+    def describe_progress(self) -> JsonObject:
+        """Return what is known of its steps, as evidence."""
+        return {"call_id": self.call_id, "step_id": self.step_id}
+
+
+class ReachableRuntime(ABC):
+    """A page that can be called. Its calls run one after the other, in the order in which they came."""
+
+    def __init__(self, runtime_id: str, owner: Owner | None) -> None:
+        self.id = runtime_id
+        self.owner = owner
+        self.title = ""
+        self.current: BridgeCall | None = None
+        self.runtime: Runtime | None = None
+        self._turn = asyncio.Lock()
+        self._queued = 0
+
+    @property
+    @abstractmethod
+    def url(self) -> str:
+        """The address that it shows."""
+
+    async def carry_out(self, call: BridgeCall) -> ToolResult:
+        """Carry out a call whose turn it is. Raises RuntimeFailure."""
+        assert self.runtime is not None
+        if call.name in PRIMITIVES and self.runtime.map.find("tools", call.name) is None:
+            call.note_step(call.name, call.name not in HARMLESS)
+            try:
+                return ToolResult(await run_primitive(self.runtime.page, call.name, call.arguments, []))
+            except PrimitiveError as error:
+                evidence = {"code": error.code, **error.evidence}
+                raise RuntimeFailure(code_of_primitive(error), error.message, evidence) from error
+        if call.name != SITE_TOOL:
+            return await self.runtime.call(call.name, call.arguments, seconds=call.seconds, on_step=call.note_step)
+        runtime, given = self.runtime, call.arguments
+        named, summary = given.get("projection_name"), given.get("summary_name")
+        projection = named if isinstance(named, str) else None
+        match given["mode"]:
+            case "list":
+                told = await runtime.list()
+            case "state_read":
+                told = await runtime.state_read(projection)
+            case "state_summary":
+                limit = given.get("max_bytes")
+                told = await runtime.state_summary(
+                    projection,
+                    summary if isinstance(summary, str) else None,
+                    limit if isinstance(limit, int) else None,
+                )
+            case _:
+                told = await runtime.state_diff(projection)
+        return ToolResult(told)
+
+    def describe(self) -> JsonObject:
+        """Return what a caller who may reach it is told of it."""
+        return {"runtime_id": self.id, "url": self.url, **({"title": self.title} if self.title else {})}
+
+    async def run(
+        self, call: BridgeCall, work: Callable[[BridgeCall], Awaitable[ToolResult]] | None = None
+    ) -> ToolResult:
+        """Run a call when its turn has come, within its time. Raises RuntimeFailure."""
+        if self._queued >= MAX_QUEUED:
+            busy = {"limit": MAX_QUEUED, "retry_after_ms": 1_000}
+            raise RuntimeFailure("permission_denied", "Too many calls wait for this runtime.", busy)
+        began, self._queued = time.monotonic(), self._queued + 1
+        try:
+            async with asyncio.timeout(call.seconds):
+                async with self._turn:
+                    self.current = call
+                    try:
+                        return await (work or self.carry_out)(call)
+                    finally:
+                        self.current = None
+        except TimeoutError:
+            elapsed = round((time.monotonic() - began) * 1000)
+            details: dict[str, object] = {"elapsed_ms": elapsed, "timeout_ms": round(call.seconds * 1000)}
+            details |= call.describe_progress()
+            words = f"The call took longer than {call.seconds:g} seconds."
+            raise RuntimeFailure("handler_timeout", words, details, recoverable=call.has_changed is False) from None
+        finally:
+            self._queued -= 1
+
+
+class PairedRuntime(ReachableRuntime):
+    """A runtime at the other end of a connection: a visitor's tab, an extension, anything that speaks the protocol.
+
+    While `peer` is None its page is loaded anew: then calls wait. `dropped` counts answers to no call of its own and
+    events that nobody declared.
+    """
+
+    url = ""
+
+    def __init__(self, runtime_id: str, owner: Owner, peer: Peer, url: str) -> None:
+        super().__init__(runtime_id, owner)
+        self.key: str | None = None
+        self.authorization_id: str | None = None
+        self.peer: Peer | None = peer
+        self.is_ready = True
+        self.announced: frozenset[str] = frozenset()
+        self.listeners: set[Peer] = set()
+        self.last: tuple[str, Peer | None] | None = None
+        self.dropped = {"answers": 0, "events": 0}
+        self.leaving: asyncio.TimerHandle | None = None
+        self.url = url
+        self._asked: dict[str, asyncio.Future[JsonObject]] = {}
+        self._interrupted: set[str] = set()
+        self._back = asyncio.Event()
+        self._back.set()
+        self._has_ended = False
+        self._used: OrderedDict[str, None] = OrderedDict()
+
+    @property
+    def is_away(self) -> bool:
+        """True while its page is loaded anew."""
+        return self.peer is None
+
+    @property
+    def can_return(self) -> bool:
+        """True for one that has shown a key by which it is known when it comes back."""
+        return self.key is not None and (len(self.key) >= KEY_LENGTH or bool(self.owner and self.owner.key))
+
+    async def carry_out(self, call: BridgeCall) -> ToolResult:
+        """Pass a call on; what a script of ours has to do for it is asked step by step. Raises RuntimeFailure."""
+        if self.runtime is not None:
+            return await super().carry_out(call)
+        item: dict[str, object] = {"type": "action_call", "call_id": call.call_id, "name": call.name}
+        item |= {"arguments": call.arguments, "timeout_ms": round(call.seconds * 1000)}
+        answer = await self.ask(item | dict(call.members))
+        steps = answer.get("steps")
+        return ToolResult(answer.get("output"), steps if isinstance(steps, list) else ())
+
+    async def ask_script(self, method: str, arguments: JsonObject) -> JsonObject:
+        """Have a script of ours carry out one step. What went away with its page is done: a new page has come."""
+        item: JsonObject = {"type": "action_call", "call_id": f"step.{secrets.token_hex(8)}", "name": f"page.{method}"}
+        for _ in range(MAX_LOADS):
+            answer = await self.ask({**item, "arguments": arguments, "timeout_ms": round(GRACE * 1000)})
+            if not answer.get("interrupted"):
+                output = answer.get("output")
+                return output if isinstance(output, dict) else {}
+            if method in CHANGING:
+                if method == "invoke":
+                    raise self._gone("The page went away while one of its functions ran.")
+                return {"ok": True, "value": {"navigated": True}}
+        raise RuntimeFailure("transport_failed", "The page is loaded again and again.", {"runtime_id": self.id})
+
+    # --- Its connection ---
+
+    def depart(self) -> None:
+        """Take note that its connection is gone, and that it may come back."""
+        self.peer = None
+        self._back.clear()
+        self._interrupted = set(self._asked)
+
+    def come_back(self, peer: Peer) -> None:
+        """Take note that it is there again, maybe at another connection."""
+        if self.leaving is not None:
+            self.leaving.cancel()
+            self.leaving = None
+        self.peer = peer
+        self._back.set()
+
+    def end(self, words: str = "The runtime has hung up.") -> None:
+        """Fail what waits for it."""
+        self._has_ended = True
+        self.peer = None
+        self.fail(self._gone(words))
+        self._back.set()
+
+    def fail(self, failure: RuntimeFailure) -> None:
+        """Fail the call that runs."""
+        for future in self._asked.values():
+            if not future.done():
+                future.set_exception(failure)
+                future.exception()  # its reader may be gone too
+
+    def _gone(self, words: str = "The runtime has hung up.") -> RuntimeFailure:
+        call = self.current
+        changed = call.has_changed if call is not None else False
+        details: dict[str, object] = {"runtime_id": self.id}
+        if call is not None:
+            details |= call.describe_progress()
+        if changed is None:
+            details["reason"] = "The runtime does not tell its steps, and may have begun one that changes something."
+        return RuntimeFailure("transport_failed", words, details, recoverable=changed is False)
+
+    # --- What is sent there, and what comes back ---
+
+    async def ask(self, item: JsonObject) -> JsonObject:
+        """Send an action_call and return its output. It is sent once, whatever happens. Raises RuntimeFailure."""
+        while self.peer is None and not self._has_ended:
+            await self._back.wait()
+        peer, call = self.peer, self.current
+        if peer is None:
+            raise self._gone()
+        if call is not None and self.runtime is None:
+            call.has_changed = None  # from now on only the runtime knows
+        wire_id = str(item["call_id"])
+        if wire_id in self._used:  # another caller has thought of the same id
+            wire_id = f"{wire_id}.{secrets.token_hex(4)}"
+        self._used[wire_id] = None
+        while len(self._used) > MAX_USED:
+            self._used.popitem(last=False)
+        future: asyncio.Future[JsonObject] = asyncio.get_running_loop().create_future()
+        self._asked[wire_id] = future
+        try:
+            peer.post({**item, "call_id": wire_id, "runtime_id": self.id})
+            return await future
+        except asyncio.CancelledError:
+            # Steps that have not begun are not to begin.
+            if self.peer is not None:
+                words = "The call is over: its time is up, or its caller has hung up."
+                error = {"code": "handler_timeout", "message": words, "severity": "minor", "recoverable": False}
+                logger.debug("a runtime is told to stop call %s", wire_id)
+                stop = {"type": "action_error", "call_id": wire_id, "runtime_id": self.id, "error": error}
+                self.peer.post(stop)
+            raise
+        finally:
+            del self._asked[wire_id]
+            self._interrupted.discard(wire_id)
+
+    def waits_for(self, call_id: object) -> bool:
+        """Tell if an answer to a call is still wanted."""
+        return call_id in self._asked
+
+    def take_answer(self, call_id: str, output: JsonObject | None, failure: RuntimeFailure | None) -> None:
+        """Take the answer to a call; one to no call that waits here is dropped and counted."""
+        future = self._asked.get(call_id)
+        if future is None or future.done():
+            self.dropped["answers"] += 1
+            return
+        if failure is not None:
+            future.set_exception(failure)
+            future.exception()
+        else:
+            future.set_result(output or {})
+
+    def take_interrupted(self) -> None:
+        """Count as done the step that was under way when its page went away: the new page has come.
+
+        Other runtimes than our script know by themselves where they were, and answer.
+        """
+        for call_id in tuple(self._interrupted) if self.runtime is not None else ():
+            future = self._asked.get(call_id)
+            if future is not None and not future.done():
+                future.set_result({"output": None, "interrupted": True})
+        self._interrupted.clear()
+
+
+class SiteRuntime(ReachableRuntime):
+    """A page of this site in process, for one caller. `site` makes the requests of the call that runs."""
+
+    def __init__(self, runtime_id: str, owner: Owner | None, session: Session, address: str) -> None:
+        super().__init__(runtime_id, owner)
+        self.address = address
+        self.session = session
+        self.site: SiteClient | None = None
+        self.receipts: dict[str, str] = {}
+        self.last_used = time.monotonic()
+
+    @property
+    def url(self) -> str:
+        """The address that it shows."""
+        return self.session.url or ""
+
+    async def drive(self, steps: Steps) -> JsonObject:
+        """Carry out a method of the session. Raises AwpError."""
+        assert self.site is not None
+        members = {PASSED: self.current.name} if self.current is not None else {}
+        fetch = partial(self.site.fetch, members=members)
+        return await drive(steps, fetch, "page", PAGE_SECONDS, in_thread=has_large_page(self.session))
+
+
 SEVERITIES: Final = ("info", "minor", "major", "critical")
 MAX_MAPS: Final = 100
 """Maps that are kept ready for callers who may see different actions."""
@@ -118,9 +496,6 @@ MAX_RUNTIMES: Final = 16
 """Runtimes of one connection, and of one owner."""
 MAX_EVENTS: Final = 4 * MAX_PENDING
 """Items that wait for an agent which does not read them, before events are dropped."""
-PAGE_BYTES: Final = 4_000_000
-ADDRESS_SHARE: Final = 5
-"""All callers of one address have a fifth of the pages that a process keeps (`browsing.sessions`)."""
 DRIVEN: Final = "page.driver"
 """The capability of our own script: what it is asked for are single steps, and the runner is here."""
 TOLD_HEADERS: Final = ("www-authenticate", "retry-after", "ratelimit", "ratelimit-policy", "link", "location")
@@ -133,7 +508,6 @@ IN_PROCESS: Final = "in_process"
 MEMBERS: Final = ("confirmation", "receipts", "idempotency_key", "session")
 """Members that may stand beside the arguments of a call, as in the envelopes of other doors."""
 
-SCRIPT: Final = Path(__file__).parents[1] / "static" / "actions.js"
 _CONFIGURATION: Final = b"/*SITE*/{}/*SITE*/"
 _UPGRADE: Final = Reply(426, (PLAIN, (b"upgrade", b"websocket")), b"The bridge is spoken to over WebSocket.\n")
 
@@ -319,10 +693,9 @@ class Selectors:
 
     def fit(self, runtime: ReachableRuntime) -> bool:
         """Tell if a runtime that the caller may reach is meant."""
-        key = runtime.key if isinstance(runtime, PairedRuntime) else None
-        names = {runtime.id, *([IN_PROCESS] if isinstance(runtime, SiteRuntime) else [])}
-        if isinstance(runtime, PairedRuntime) and runtime.authorization_id is not None:
-            names.add(runtime.authorization_id)
+        paired = runtime if isinstance(runtime, PairedRuntime) else None
+        key = None if paired is None else paired.key
+        names = {runtime.id, IN_PROCESS if paired is None else paired.authorization_id}
         return (
             (self.runtime_id is None or self.runtime_id in names)
             and (self.runtime_key is None or self.runtime_key == key)
@@ -334,22 +707,12 @@ class Selectors:
 # --- The bridge of one public address ---
 
 
-@dataclass(slots=True)
-class GatedRun:
-    """A workflow behind the gates of its action: what is to be done, and what came of it."""
-
-    work: Callable[[], Awaitable[ToolResult]]
-    result: ToolResult | None = None
-    failure: RuntimeFailure | None = None
-
-
 class Bridge:
     """Knows the runtimes and the agents of one public address of a site in this process."""
 
     def __init__(self, door: DoorContext) -> None:
         self.door, catalog = door, door.catalog
         self.renderer = ProblemRenderer(catalog, RECOVERIES)
-        self.dropped = 0
         self._gate = SocketGate(door, PROTOCOL, catalog.paths.bridge, self.renderer)
         self._identify = door.guards.identify()
         self._inner = InnerCalls(door, PROTOCOL, catalog.paths.bridge, {})
@@ -366,8 +729,13 @@ class Bridge:
         self._maps: dict[tuple[str, ...], ActionMap] = {}
         # A workflow runs where a handler would, behind the same gates. Its page's answer is not the action's.
         actions = tuple(replace(one, outputs={}, function=None, execution="sync") for one in catalog.actions)
-        self._gates = Invoker(replace(catalog, actions=actions), self._run_gated, door.guards, sessions=door.carry)
-        self._gated: dict[str, GatedRun] = {}
+        self._gated: dict[str, Callable[[], Awaitable[Result]]] = {}
+        self._gates = Invoker(
+            replace(catalog, actions=actions),
+            lambda call: self._gated[call.request_id](),
+            door.guards,
+            sessions=door.carry,
+        )
         guards_by_site = door.settings.guard_routes
         self._actions = {one.id: one for one in actions}
         self._guarded_routes = {
@@ -519,8 +887,9 @@ class Bridge:
         """Take a runtime_ready: a new runtime, one whose page was loaded anew, or news. Raises RuntimeFailure."""
         runtime_id, url = require_text(item, "runtime_id"), require_text(item, "url", MAX_URL)
         key, authorization = read_text(item, "runtime_key"), read_text(item, "authorization_id")
-        title, host = read_text(item, "title", MAX_URL), read_text(item, "host")
-        read_text(item, "extension_version")
+        title = read_text(item, "title", MAX_URL)
+        for name in ("host", "extension_version"):
+            read_text(item, name)
         manifest, capabilities = item.get("manifest"), item.get("capabilities", [])
         if manifest is not None and not isinstance(manifest, dict):
             raise invalid("manifest must be an object.", member="manifest")
@@ -553,8 +922,6 @@ class Bridge:
             runtime.listeners.clear()
         runtime.key, runtime.authorization_id = key, authorization
         runtime.url, runtime.title = url, title or ""
-        runtime.host = host or runtime.host
-        runtime.capabilities = tuple(one[:MAX_ID] for one in capabilities[:1_000])
         version = manifest.get("version") if manifest is not None else None
         runtime.is_ready = manifest is None or (  # V1, Root Object
             manifest.get("protocol") == "actions.json" and version == 1 and not isinstance(version, bool)
@@ -653,7 +1020,7 @@ class Bridge:
             own = [one for one in self._visits.values() if one.address == address] if address else []
             if len(own) >= max(browsing.sessions // ADDRESS_SHARE, 1):
                 del self._visits[own[0].id]
-            limits = SessionLimits(pages=1, page_bytes=PAGE_BYTES)
+            limits = SessionLimits(pages=1)
             session = Session(self._origins, limits=limits, cache=self._cache)
             owner.visit = visit = SiteRuntime(f"{IN_PROCESS}.{secrets.token_urlsafe(18)}", owner, session, address)
             self._visits[visit.id] = visit
@@ -681,7 +1048,7 @@ class Bridge:
             if not action.requires:
                 del members["receipts"]
             self.door.admission.check_size(action, len(orjson.dumps(handled.arguments)))
-            inner = InnerCall(action, handled.arguments, members, _new_trace())
+            inner = InnerCall(action, handled.arguments, members, secrets.token_hex(16))
             # A session that is shown has cookies of its own, and those of the page stay out.
             session = visit.session if "session" not in members else None
             result, added = await self._inner.send(inner, visit.site, None, session)
@@ -836,12 +1203,11 @@ class Bridge:
         return bool(redact(output) != output)
 
     def _check_site_inputs(self, arguments: JsonObject) -> None:
-        if violations := self._site_inputs(arguments):
-            errors = [{"pointer": one.pointer, "detail": one.detail} for one in violations]
-            raise invalid(f"The arguments of {SITE_TOOL} do not fit: {_told(errors)}", errors=errors)
-        if arguments.get("mode") == "call" and "action" not in arguments:
-            errors = [{"pointer": "/action", "detail": "is required for mode call"}]
-            raise invalid(f"The arguments of {SITE_TOOL} do not fit: {_told(errors)}", errors=errors)
+        wrong = self._site_inputs(arguments)
+        if not wrong and arguments.get("mode") == "call" and "action" not in arguments:
+            wrong = (Violation("/action", "is required for mode call"),)
+        if wrong:
+            raise _misfit(f"The arguments of {SITE_TOOL} do not fit", wrong)
 
     def _check(self, owner: Owner, runtime: PairedRuntime, call: BridgeCall) -> None:
         """Check a call before it is passed on. Raises RuntimeFailure."""
@@ -854,8 +1220,7 @@ class Bridge:
             raise RuntimeFailure("unknown_action", f"There is no action {shown!r}.", {"name": shown})
         validator = self._validator(call.name, cast(JsonObject, tool["input_schema"]), asserts_formats=True)
         if violations := validator(call.arguments):
-            errors = [{"pointer": one.pointer, "detail": one.detail} for one in violations]
-            raise invalid(f"The arguments of {call.name} do not fit: {_told(errors)}", errors=errors)
+            raise _misfit(f"The arguments of {call.name} do not fit", violations)
 
     def _check_result(self, meant: BridgeCall, result: ToolResult, *, is_wrapped: bool) -> None:
         """Check what another runtime says that a tool of ours has given. Raises RuntimeFailure `invalid_result`."""
@@ -867,10 +1232,9 @@ class Bridge:
             return
         given = output["result"] if is_wrapped and isinstance(output, dict) else output
         if violations := self._validator(f"result {meant.name}", schema)(given):
-            errors = [{"pointer": one.pointer, "detail": one.detail} for one in violations]
-            message = f"What {meant.name} gives does not fit its result_schema: {_told(errors)}"
-            evidence = {"errors": errors, "steps": list(result.steps)}
-            raise RuntimeFailure("invalid_result", message, evidence, recoverable=False)
+            failure = _misfit(f"What {meant.name} gives does not fit its result_schema", violations)
+            evidence = {**failure.evidence, "steps": list(result.steps)}
+            raise RuntimeFailure("invalid_result", failure.message, evidence, recoverable=False)
 
     def _validator(self, name: str, schema: JsonObject, asserts_formats: bool = False) -> Validator:
         validator = self._validators.get(name)
@@ -897,28 +1261,30 @@ class Bridge:
         ):
             return await runtime.carry_out(call)
         self._gates.set_status(self.door.published().status)
-        trace = _new_trace()
-        run = self._gated[trace] = GatedRun(lambda: runtime.carry_out(call))
+        done: ToolResult | RuntimeFailure | None = None
+
+        async def work() -> Result:
+            nonlocal done
+            try:
+                done = await runtime.carry_out(call)
+            except RuntimeFailure as failure:
+                done = failure
+                return HandlerFailed(failure.message)
+            return Outcome(b"{}", {})
+
+        trace = secrets.token_hex(16)
+        self._gated[trace] = work
         inner = InnerCall(action, meant.arguments, call.members, trace, invoker=self._gates)
         session = runtime.session if isinstance(runtime, SiteRuntime) else None
         try:
             result, _ = await self._inner.send(inner, site, None, session)
         finally:
             del self._gated[trace]
-        if run.failure is not None:
-            raise run.failure
+        if isinstance(done, RuntimeFailure):
+            raise done
         if isinstance(result, Problem):
             raise failure_of(result.status, self._describe(result)) from result
-        return run.result or ToolResult(result.output)
-
-    async def _run_gated(self, call: Call) -> Result:
-        run = self._gated[call.request_id]
-        try:
-            run.result = await run.work()
-        except RuntimeFailure as failure:
-            run.failure = failure
-            return HandlerFailed(failure.message)
-        return Outcome(b"{}", {})
+        return done or ToolResult(result.output)
 
     async def answer_tool(self, call: Call) -> Result:
         """Carry out `actions.site` for a caller of another door. Returns a Problem where it fails."""
@@ -1015,7 +1381,7 @@ class BridgeConnection(SocketConnection):
                 runtime = self._bridge.register(self, item)
                 self.owner.agents.discard(self)
                 if runtime.runtime is not None:
-                    self._pending.start(self._prepare(runtime), "awp_publish bridge page")
+                    self._pending.start(self._ask_page(runtime, has_events=False), "awp_publish bridge page")
             else:
                 self._take_from_runtime(kind, item)
         except RuntimeFailure as failure:
@@ -1028,8 +1394,7 @@ class BridgeConnection(SocketConnection):
             runtime_id = next(iter(self.runtimes), "") if len(self.runtimes) == 1 else ""
         elif kind == "action_error" and item.get("runtime_id") is None:
             read_error(item)
-            self._bridge.dropped += 1  # of no runtime and of no call: nobody to tell
-            return
+            return  # of no runtime and of no call: nobody to tell
         else:
             runtime_id = require_text(item, "runtime_id")
         runtime = self.runtimes.get(runtime_id)
@@ -1038,9 +1403,7 @@ class BridgeConnection(SocketConnection):
             failure = read_error(item) if kind == "action_error" else None
             if kind == "action_call_output" and "output" not in item:
                 raise invalid("Missing required member: output", member="output")
-            if runtime is None or call_id is None:
-                self._bridge.dropped += 1
-            else:
+            if runtime is not None and call_id is not None:
                 runtime.take_answer(call_id, item, failure)
             return
         if runtime is None:
@@ -1053,9 +1416,8 @@ class BridgeConnection(SocketConnection):
                     raise invalid(f"{name} must be a list.", member=name)
             read_text(item, "observed_at")
             runtime.url = url or runtime.url
-            runtime.states, runtime.attachments = item.get("states"), item.get("attachments")
             if runtime.runtime is not None and item.get("events"):
-                self._pending.start(self._forward_events(runtime), "awp_publish bridge events")
+                self._pending.start(self._ask_page(runtime, has_events=True), "awp_publish bridge events")
             progress, call = item.get("call"), runtime.current
             if isinstance(progress, dict) and call is not None and isinstance(step := progress.get("step_id"), str):
                 call.step_id = step[:MAX_ID]
@@ -1098,23 +1460,15 @@ class BridgeConnection(SocketConnection):
             mine = during is not None and during[1] is agent
             agent.post({**told, "previous_call_id": during[0]} if mine and during is not None else told)
 
-    async def _prepare(self, runtime: PairedRuntime) -> None:
-        """Have a page of our script listen to what the map declares, and put there what it attaches."""
+    async def _ask_page(self, runtime: PairedRuntime, *, has_events: bool) -> None:
+        """Have a page of our script listen and attach as the map says, or forward the events that it has."""
         assert runtime.runtime is not None
-        try:
-            status = await runtime.runtime.status()
-            runtime.states, runtime.attachments = status.get("states"), status.get("attachments")
-        except (RuntimeFailure, PrimitiveError):  # the page has gone again; its next one says when it is ready
-            return
-
-    async def _forward_events(self, runtime: PairedRuntime) -> None:
-        """Ask a page of our script for its events, and forward those that fit what the map declares."""
-        assert runtime.runtime is not None
-        try:
+        with suppress(RuntimeFailure, PrimitiveError):  # the page has gone again; its next one says when it is ready
+            if not has_events:
+                await runtime.runtime.status()
+                return
             for event in await runtime.runtime.signals():
                 self._tell_event(runtime, event)
-        except (RuntimeFailure, PrimitiveError):
-            return
 
     # --- As an agent ---
 
@@ -1151,8 +1505,18 @@ class BridgeConnection(SocketConnection):
         self._pending.start(self._answer(call, selectors, fingerprint), f"awp_publish bridge {name[:50]}")
 
     async def _answer(self, call: BridgeCall, selectors: Selectors, fingerprint: bytes) -> None:
+        runtime: ReachableRuntime | None = None
         try:
-            item = await self._carry_out(call, selectors)
+            try:
+                runtime, result = await self._bridge.dispatch(self.owner, call, selectors, self._site)
+            except RuntimeFailure as failure:
+                item = error_item(failure, call.call_id)
+            else:
+                if isinstance(runtime, PairedRuntime):
+                    runtime.last = call.call_id, self
+                told = {"type": "action_call_output", "call_id": call.call_id, "runtime_id": runtime.id}
+                item = {**told, "output": result.output, **({"headers": call.headers} if call.headers else {})}
+                item |= {"steps": list(result.steps)} if result.steps else {}
             answer = write_item(item)
             is_secret = self._bridge.gives_once(call, item)
             self.owner.remember(call.call_id, fingerprint, None if is_secret else answer)
@@ -1160,24 +1524,6 @@ class BridgeConnection(SocketConnection):
             self.owner.running.discard(call.call_id)
             self._calls -= 1
         await self._write_text(answer)
-
-    async def _carry_out(self, call: BridgeCall, selectors: Selectors) -> JsonObject:
-        runtime: ReachableRuntime | None = None
-        try:
-            runtime, result = await self._bridge.dispatch(self.owner, call, selectors, self._site)
-        except RuntimeFailure as failure:
-            return error_item(failure, call.call_id)
-        finally:
-            if isinstance(runtime, PairedRuntime):
-                runtime.last = call.call_id, self
-        answer: dict[str, object] = {
-            "type": "action_call_output",
-            "call_id": call.call_id,
-            "runtime_id": runtime.id,
-            "output": result.output,
-        }
-        answer |= {"headers": call.headers} if call.headers else {}
-        return answer | ({"steps": list(result.steps)} if result.steps else {})
 
 
 def _by_name(listed: object) -> dict[str, JsonObject]:
@@ -1197,9 +1543,7 @@ def _agent_of(handled: HandlerCall) -> JsonObject:
     return named | ({"operation": operation} if operation is not None else {})
 
 
-def _told(errors: Sequence[Mapping[str, str]]) -> str:
-    return "; ".join(f"{one['pointer'] or 'they'} {one['detail']}" for one in errors[:5])
-
-
-def _new_trace() -> str:
-    return secrets.token_hex(16)
+def _misfit(words: str, violations: Sequence[Violation]) -> RuntimeFailure:
+    """Return the refusal of what does not fit its schema."""
+    told = "; ".join(f"{one.pointer or 'they'} {one.detail}" for one in violations[:5])
+    return invalid(f"{words}: {told}", errors=errors_of(violations))

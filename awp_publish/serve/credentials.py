@@ -75,15 +75,11 @@ def read_credentials(scope: Scope, fields: Fields, trusted_proxies: TrustedProxi
     granted, scopes = scope.get("auth"), _NO_SCOPES
     if granted is not None and isinstance(given := getattr(granted, "scopes", ()), (list, tuple, set, frozenset)):
         scopes = frozenset(given)  # of Starlette's AuthCredentials
-    return Credentials(
-        _Headers(fields),
-        client_address(scope, fields, trusted_proxies),
-        scope.get("session"),
-        scope.get("user"),
-        scopes,
-        query=scope.get("query_string", b""),
-        request=scope if b"signature-input" in fields or b"dpop" in fields else None,
-    )
+    signed = scope if b"signature-input" in fields or b"dpop" in fields else None
+    address, query = client_address(scope, fields, trusted_proxies), scope.get("query_string", b"")
+    # Made as its class does, without a function of Python in between: each guarded call needs one.
+    shown = _Headers(fields), address, scope.get("session"), scope.get("user"), scopes, None, query, signed
+    return tuple.__new__(Credentials, shown)
 
 
 class _Headers(Mapping[str, str]):

@@ -65,6 +65,9 @@ from awp_publish.serve.http import AsgiApp, Fields, Message, Receive, Scope, Sen
 # The route's own refusals are carried, not masked. So is the JSON body of a failure, which the application chose to
 # send; a failure without one, and an exception, stay opaque. Nothing here knows a framework.
 
+PASSED: Final = "awp_publish.passed"
+"""The member of a scope that names the action whose gates a workflow has passed, which now sends its form."""
+
 CARRIED_HEADERS: Final = frozenset(
     {
         b"set-cookie",
@@ -613,9 +616,7 @@ class RouteCaller:
         self._app = app
         arrivals = _compared(app.routes, catalog, among or catalog)
         self._ways = {
-            action.id: (Encoder(action, action.way), arrivals.get(action.id))
-            for action in catalog.actions
-            if action.way
+            one.id: (Encoder(one, one.way), arrivals.get(one.id)) for one in catalog.actions if one.way is not None
         }
         self.codes = catalog.site.errors
 

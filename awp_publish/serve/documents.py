@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
 from functools import cached_property, lru_cache, partial
-from html import escape
 from importlib import import_module
 from typing import Final
 
@@ -19,6 +18,7 @@ from awp_publish.model import Catalog
 from awp_publish.problems import ALL, MethodNotAllowed, Refused, below, code_of, slug_of
 from awp_publish.protocols.protocol import Document, views_of
 from awp_publish.serve.endpoint import render_problem
+from awp_publish.serve.html import Pieces, tag
 from awp_publish.serve.http import ANY_ORIGIN, NO_SNIFFING, Headers, RawHeaders, Reply, choose_coding, preflight
 
 METHODS: Final = "GET, HEAD, OPTIONS"
@@ -213,11 +213,7 @@ _CHANGED: Final = Reply(412, ((b"content-length", b"0"), ANY_ORIGIN))
 
 MEDIA_TYPE: Final = "text/html; charset=utf-8"
 MAX_AGE: Final = 3600
-_STYLE: Final = (
-    ":root{color-scheme:light dark}"
-    "body{font:1.05rem/1.6 system-ui,sans-serif;max-width:42rem;margin:3rem auto;padding:0 1rem}"
-    "dt{font-weight:600;margin-top:.75rem}dd{margin:0}code{font-size:.95em}"
-)
+_FILL: Final = Pieces("problems.html").fill
 
 
 def problem_documents(catalog: Catalog) -> Iterator[Document]:
@@ -238,20 +234,12 @@ def _render_page(code: str, catalog: Catalog) -> bytes:
         "Meaning": f"{kind.title}.",
         "What to do": catalog.site.errors.get(code) or below(catalog.prefix, kind.default_recovery),
     }
-    rows = "".join(f"<dt>{name}</dt><dd>{escape(text)}</dd>" for name, text in facts.items())
-    back = f'<p><a href="{escape(catalog.absolute(catalog.paths.problems))}">All problem types</a></p>'
-    return _page(slug_of(code), catalog.site.name, f"<dl>{rows}</dl>{back}")
+    rows = [(tag("dt", name), tag("dd", text)) for name, text in facts.items()]
+    index = catalog.absolute(catalog.paths.problems)
+    return _FILL("page", title=slug_of(code), site=catalog.site.name, facts=rows, index=index).encode()
 
 
 def _render_index(codes: tuple[str, ...], catalog: Catalog) -> bytes:
     base = catalog.absolute(catalog.paths.problems)
-    rows = "".join(f'<li><a href="{escape(base)}/{slug_of(code)}">{slug_of(code)}</a></li>' for code in codes)
-    return _page("Problem types", catalog.site.name, f"<ul>{rows}</ul>")
-
-
-def _page(title: str, site: str, content: str) -> bytes:
-    return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)} · {escape(site)}</title>'
-        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head>'
-        f"<body><main><h1>{escape(title)}</h1>{content}</main></body></html>"
-    ).encode()
+    types = [tag("li", tag("a", slug_of(code), href=f"{base}/{slug_of(code)}")) for code in codes]
+    return _FILL("page", title="Problem types", site=catalog.site.name, types=types).encode()

@@ -15,22 +15,22 @@ from typing import Final, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
 from awp_publish.browsing.addresses import Origins
-from awp_publish.browsing.chromium_page import open_chromium
 from awp_publish.browsing.errors import AwpError
-from awp_publish.browsing.live_page import LivePage, PrimitiveError
-from awp_publish.browsing.locating import locate
 from awp_publish.browsing.page import Fetch, Fetched, Steps
-from awp_publish.browsing.runtime import ActionMap, Runtime, RuntimeFailure
 from awp_publish.browsing.session import Session
-from awp_publish.browsing.site_page import SitePage
 from awp_publish.checks.engine import ERROR, WARNING, Level
 from awp_publish.model import Action, Catalog, JsonObject, Page
 from awp_publish.protocols import actions_json
+from awp_publish.running.live_page import LivePage, PrimitiveError
+from awp_publish.running.runtime import ActionMap, Runtime, RuntimeFailure
+from awp_publish.running.script_page import open_chromium
+from awp_publish.running.site_page import SitePage
+from awp_publish.running.steps import locate
 from awp_publish.serve.http import AsgiApp, Scope
-from awp_publish.serve.lifespan import running
+from awp_publish.serve.in_process import PageExchange, PageRequest
+from awp_publish.serve.lifespan import OwnedTasks, running
 from awp_publish.serve.negotiation import MAX_PAGE_BYTES
-from awp_publish.serve.pages import PageExchange, PageRequest
-from awp_publish.serve.site_client import OwnedTasks, SiteClient, drive
+from awp_publish.serve.site_client import SiteClient, drive
 from awp_publish.workflows import rules
 from awp_publish.workflows.expressions import has_slots
 
@@ -225,16 +225,12 @@ async def check_pages(app: AsgiApp, catalog: Callable[[], Catalog], *, browser: 
     """
     opening = in_chromium if browser else in_process
     async with running(app) as state:
-        await _ask(app, state)
+        # The map is asked for once: where an application knows no lifespan, the first request publishes the site.
+        request = PageRequest(urlsplit("http://localhost"), actions_json.PATH.encode(), b"", (), state=state)
+        exchange = PageExchange(b"", 0)
+        await app(request.scope({"type": "http", "path": "/", "headers": []}), exchange.receive, exchange.send)
         async with opening(app, catalog(), state) as open_page:
             return await _Inspection(catalog(), open_page).run()
-
-
-async def _ask(app: AsgiApp, state: Mapping[str, object]) -> None:
-    """Ask for the map once: where an application knows no lifespan, the first request publishes the site."""
-    request = PageRequest(urlsplit("http://localhost"), actions_json.PATH.encode(), b"", (), state=state)
-    exchange = PageExchange(b"", 0)
-    await app(request.scope({"type": "http", "path": "/", "headers": []}), exchange.receive, exchange.send)
 
 
 class _Inspection:
@@ -307,11 +303,9 @@ class _Inspection:
         status = answer.get("status")
         if isinstance(status, int) and status >= 400:
             told = {"url": live.url, "status": status}
-            if status in (401, 403):
-                message = f"It answers with the status {status} to somebody who has not signed in."
-                self.note("drift-page", page.path, "page", message, told, WARNING)
-            else:
-                self.note("drift-page", page.path, "page", f"It answers with the status {status}.", told)
+            is_closed = status in (401, 403)
+            message = f"It answers with the status {status}{' to somebody who has not signed in' if is_closed else ''}."
+            self.note("drift-page", page.path, "page", message, told, WARNING if is_closed else None)
             return False
         if urlsplit(live.url).path != urlsplit(address).path:
             message = "It leads to another address, perhaps for somebody who has not signed in."
@@ -323,12 +317,11 @@ class _Inspection:
 
     async def inspect(self, page: Page, live: LivePage) -> None:
         runtime = Runtime(self.map, live)
-        read = await live.extract(_ATTRIBUTES)
-        records: Mapping[str, object] = read.records
-        self.links += [urljoin(live.url, str(one.get("href"))) for one in _records(records, "links")]
+        records = (await live.extract(_ATTRIBUTES)).records
+        self.links += [urljoin(live.url, str(one.get("href"))) for one in rules.objects(records, "links")]
         current = await self.observe(page, runtime)
         for name, locator in page.locators.items():
-            if name in ("done",) or name.endswith("_done"):  # what comes after the form is sent
+            if name == "done" or name.endswith("_done"):  # what comes after the form is sent
                 continue
             predicates = ("role", "name", "text_equals", "text_contains")
             given = {one: value for one in predicates if (value := getattr(locator, one)) is not None}
@@ -367,14 +360,13 @@ class _Inspection:
         """Look for what a tool acts upon: its form, and in its workflow all up to where the page goes on."""
         tool = self.map.find("tools", action.id) or {}
         target, workflow = tool.get("target"), tool.get("workflow")
-        state = target.get("state") if isinstance(target, Mapping) else None
+        state = rules.part(tool, "target").get("state")
         if state is not None and state not in current:
             return
         if isinstance(target, Mapping):
             await self.find(page, live, f"tool {action.id}", target, one=True)
-        steps = workflow.get("steps") if isinstance(workflow, Mapping) else None
-        for step in steps if isinstance(steps, list) else ():
-            arguments = step.get("args", {})
+        for step in rules.objects(rules.part(tool, "workflow"), "steps"):
+            arguments = rules.part(step, "args")
             place = arguments.get("target", arguments.get("locator"))
             if isinstance(place, Mapping) and not has_slots(place):
                 await self.find(page, live, f"tool {action.id}, step {step.get('id')}", place, one=True)
@@ -393,16 +385,15 @@ class _Inspection:
             for name, one in told["diagnostics"].items():
                 if name.startswith(f"{page.id}."):
                     self.diagnosed[name] = {"url": runtime.page.url, "diagnostics": one}
-        listed = (await runtime.list())["projections"]
-        for one in listed if isinstance(listed, list) else ():
+        for one in rules.objects(await runtime.list(), "projections"):
             name = str(one["name"])
             if not name.startswith(f"{page.id}."):
                 continue
             try:
                 answer = await runtime.state_read(name)
             except RuntimeFailure as failure:
-                told_failure = failure.describe()
-                self.note("drift-projection", page.path, f"projection {name}", failure.message, {"error": told_failure})
+                error = {"error": failure.describe()}
+                self.note("drift-projection", page.path, f"projection {name}", failure.message, error)
                 continue
             diagnostics = answer["diagnostics"]
             assert isinstance(diagnostics, Mapping)
@@ -430,7 +421,7 @@ class _Inspection:
 
     def compare_attributes(self, page: Page, records: Mapping[str, object]) -> None:
         known = {action.id: action for action in self.catalog.actions}
-        for one in _records(records, "actions"):
+        for one in rules.objects(records, "actions"):
             for style in ("awas", "ai"):
                 name = one.get(style)
                 if not isinstance(name, str):
@@ -452,7 +443,7 @@ class _Inspection:
                     self.note(
                         "drift-attribute", page.path, f"action {name}", message, {"page": given, "manifest": declared}
                     )
-        for one in _records(records, "params"):
+        for one in rules.objects(records, "params"):
             name, owner = one.get("awas") or one.get("ai"), one.get("of_awas") or one.get("of_ai")
             action = known.get(str(owner))
             properties = action.inputs.get("properties") if action is not None else None
@@ -467,13 +458,13 @@ class _Inspection:
             for action in self.catalog.actions
             if action.target is not None
         }
-        for form in _records(records, "forms"):
+        for form in rules.objects(records, "forms"):
             method = str(form.get("method") or "get").upper()
             path = urlsplit(urljoin(url, str(form.get("action") or url))).path
             action = by_route.get((method, path))
             if action is None:
                 continue
-            controls = {str(one["name"]): one for one in _records(form, "controls") if one.get("name")}
+            controls = {str(one["name"]): one for one in rules.objects(form, "controls") if one.get("name")}
             evidence: JsonObject = {"form": {"method": method, "path": path}, "controls": list(controls.values())}
             if action.id not in page.actions and action.id in self.declared:
                 continue  # a form that stands on every page is declared on one
@@ -518,10 +509,8 @@ class _Inspection:
             except PrimitiveError:
                 return  # the page itself is told of already
             except RuntimeFailure as failure:
-                told = failure.describe()
-                self.note(
-                    "drift-workflow", page.path, f"tool {action.id}", failure.message, {"input": given, "error": told}
-                )
+                evidence = {"input": given, "error": failure.describe()}
+                self.note("drift-workflow", page.path, f"tool {action.id}", failure.message, evidence)
             await self.observe(page, runtime)
 
     # --- What was never seen ---
@@ -547,11 +536,6 @@ class _Inspection:
 
 
 _UNSEEN: Final = frozenset(("drift-unvisited", "drift-page"))
-
-
-def _records(owner: Mapping[str, object], name: str) -> Sequence[Mapping[str, object]]:
-    found = owner.get(name)
-    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
 
 
 def _example(schema: JsonObject) -> dict[str, object]:

@@ -3,7 +3,7 @@
 import re
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from itertools import count
 from typing import ClassVar, Final
@@ -328,8 +328,12 @@ class Endpoint(ABC):
         """Note that `handle` has raised a problem."""  # of which most doors keep no record
         return
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send, named: str | None = None) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send, named: str | None = None) -> Awaitable[None]:
         """Answer one request; `named` is what its address names: an agent, a job."""
+        return self.answer(named, scope, receive, send)
+
+    async def answer(self, named: str | None, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request to the address of what is `named`."""
         request, method = self.request_type(self._renderer, self._cors, scope, receive, send), scope["method"]
         try:
             if method not in self._allowed:

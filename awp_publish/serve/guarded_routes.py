@@ -23,9 +23,9 @@ from awp_publish.policy.guard import Guards
 from awp_publish.problems import HandlerFailed, Problem
 from awp_publish.protocols.schema_reading import required_members, resolved
 from awp_publish.serve.credentials import read_credentials, refuse_foreign_pages
-from awp_publish.serve.dispatch import JSON, read_answer
+from awp_publish.serve.dispatch import JSON, PASSED, read_answer
 from awp_publish.serve.endpoint import Admission, Endpoint, ProblemRenderer
-from awp_publish.serve.forms import FieldReader, Fields as Pairs, is_form, read_form, read_query
+from awp_publish.serve.forms import DIALECT, FieldReader, Fields as Pairs, PlainRequest, is_form, read_form, read_query
 from awp_publish.serve.http import (
     AsgiApp,
     Cors,
@@ -38,7 +38,6 @@ from awp_publish.serve.http import (
     read_body,
     route_path,
 )
-from awp_publish.serve.plain import DIALECT, PlainRequest
 from awp_publish.serve.woa import read_admission
 
 DOOR: Final = "route"
@@ -47,9 +46,6 @@ SAFE: Final = frozenset({"GET", "HEAD"})
 
 ARRIVED: Final = "awp_publish.arrived"
 """The member of a scope in which an adapter says at which action's route a request arrives, if it asked before."""
-
-PASSED: Final = "awp_publish.passed"
-"""The member of a scope that names the action whose gates a workflow has passed, which now sends its form."""
 
 TELLS_ARRIVAL: Final = "awp_arrival"
 """A method that tells where a path arrives in an application of another framework: `(path) -> Arrival | None`."""

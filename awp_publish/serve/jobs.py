@@ -220,7 +220,10 @@ class Background:
             context=context,
             share=f"ip:{call.credentials().address}" if call.credentials is not None else "",
         )
-        self._work_anyway()
+        works = self._worker is not None and self._worker.is_working
+        if not works and not self._has_lifespan and self._settings.queue is None:
+            self._worker = self._runs_here()  # where no server tells of a lifespan: it ends with the event loop
+            self._worker.start()
         reply = accepted_reply(job, address)
         return Outcome(reply.body, None, reply.status, reply.headers)
 
@@ -271,25 +274,21 @@ class Background:
 
     @asynccontextmanager
     async def working(self, state: Mapping[str, object]) -> AsyncIterator[None]:
-        """Carry out what is due, as long as the application runs. `state` is what it keeps for its requests."""
+        """Carry out what is due, here or at a task queue. `state` is what the application keeps for its requests."""
         self._state = state
         self._has_lifespan = True
         async with AsyncExitStack() as stack:
-            worker = await self._make_worker(stack)
+            worker = self._runs_here()
+            if self._settings.queue is not None:
+                from awp_publish.jobs.taskiq import SEND_AGAIN_SECONDS
+
+                queue = self._open_queue(self._settings.queue)
+                await queue.open()
+                stack.push_async_callback(queue.close)
+                worker = Worker(self.jobs, queue, lease=SEND_AGAIN_SECONDS)
             worker.start()
             stack.push_async_callback(worker.stop)
             yield
-
-    async def _make_worker(self, stack: AsyncExitStack) -> Worker:
-        """One that runs jobs here, or with a task queue one that sends them there."""
-        if self._settings.queue is None:
-            return self._runs_here()
-        from awp_publish.jobs.taskiq import SEND_AGAIN_SECONDS
-
-        queue = self._open_queue(self._settings.queue)
-        await queue.open()
-        stack.push_async_callback(queue.close)
-        return Worker(self.jobs, queue, lease=SEND_AGAIN_SECONDS)
 
     async def serve(self) -> None:
         """Be a worker process: run jobs until SIGTERM or SIGINT. Within `working`."""
@@ -300,14 +299,6 @@ class Background:
 
         queue = self._open_queue(self._settings.queue)
         await serve_worker(queue, self._runner(), concurrency=self._settings.concurrency)
-
-    def _work_anyway(self) -> None:
-        """Start the worker with the first job where a server tells of no lifespan; it ends with the event loop."""
-        if self._has_lifespan or self._settings.queue is not None:
-            return
-        if self._worker is None or not self._worker.is_working:
-            self._worker = self._runs_here()
-            self._worker.start()
 
     def _runs_here(self) -> Worker:
         return Worker(self.jobs, self._runner(), concurrency=self._settings.concurrency)

@@ -7,7 +7,7 @@ receive and send its lifespan messages in.
 import asyncio
 import logging
 import signal
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Final, TypeAlias
 
@@ -202,14 +202,43 @@ class _Lifespan:
         if self._has_failed:
             return  # the server was told that the start failed, and listens no more
         if message["type"] == "lifespan.startup.complete":
-            message = await self._open(message)
+            try:
+                await self.keeper.open()
+            except Exception as error:
+                logger.exception("what runs beside the application could not be started")
+                self._has_failed = True
+                message = {"type": "lifespan.startup.failed", "message": f"{type(error).__name__}: {error}"}
         await self._send(message)
 
-    async def _open(self, message: Message) -> Message:
-        try:
-            await self.keeper.open()
-        except Exception as error:
-            logger.exception("what runs beside the application could not be started")
-            self._has_failed = True
-            return {"type": "lifespan.startup.failed", "message": f"{type(error).__name__}: {error}"}
-        return message
+
+# --- Tasks that end with what they are done for ---
+
+
+class OwnedTasks:
+    """Tasks that end with their owner. What fails in one is logged."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def start(self, work: Coroutine[object, object, None], name: str) -> "asyncio.Task[None]":
+        """Start a task."""
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._forget)
+        return task
+
+    async def cancel(self) -> None:
+        """Cancel those that still run, and wait for them."""
+        running = tuple(self._tasks)
+        for task in running:
+            task.cancel()
+        if running:
+            await asyncio.wait(running)
+
+    def _forget(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logging.getLogger("awp_publish.calls").error("%s failed", task.get_name(), exc_info=error)

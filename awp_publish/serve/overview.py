@@ -21,9 +21,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from difflib import SequenceMatcher
 from functools import partial
-from html import escape
 from keyword import iskeyword
-from pathlib import Path
 from string import Template
 from typing import Any, Final, NamedTuple, cast, get_args
 from urllib.parse import quote, urlencode, urlsplit
@@ -50,7 +48,7 @@ from awp_publish.policy.approval import digests_of, path_of
 from awp_publish.policy.authentication import AuthenticationGate
 from awp_publish.policy.botauth import WebBotAuth
 from awp_publish.policy.call import Call, Deliver, Label, Principal, Result
-from awp_publish.policy.tokens import Expired, NotOurs, Tokens
+from awp_publish.policy.guard import Expired, NotOurs, Tokens
 from awp_publish.problems import (
     CrossSiteCookies,
     DeclarationError,
@@ -81,6 +79,7 @@ from awp_publish.serve.documents import Encodings, Prepared
 from awp_publish.serve.doors import Answer, DoorContext, LiveDoor
 from awp_publish.serve.endpoint import DoorRequest, Endpoint, ProblemRenderer
 from awp_publish.serve.forms import FieldReader, is_form, read_form, read_query
+from awp_publish.serve.html import STATIC, Html, Pieces, inner, tag
 from awp_publish.serve.http import (
     NO_SNIFFING,
     AsgiApp,
@@ -95,16 +94,15 @@ from awp_publish.serve.http import (
     route_path,
     send_reply,
 )
-from awp_publish.serve.in_process import TalkFailed, talk
+from awp_publish.serve.in_process import FORWARDED, PageExchange, PageRequest, TalkFailed, talk
 from awp_publish.serve.negotiation import NegotiatedPages, negotiate
-from awp_publish.serve.pages import FORWARDED, PageExchange, PageRequest
 from awp_publish.serve.startup import check_published
+from awp_publish.stores.store import Add, Swap
 from awp_publish.threads import run_in_thread
 from awp_publish.traffic import TrafficReport, traffic_breakdowns, traffic_svg, traffic_table
 
 logger: Final = logging.getLogger("awp_publish.overview")
 
-STATIC: Final = Path(__file__).parents[1] / "static"
 FILES: Final = {"overview.css": "text/css", "overview.js": "text/javascript"}
 
 SECURITY: Final = (
@@ -121,6 +119,9 @@ MAX_DETAILED: Final = 100
 MAX_COLUMNS: Final = 12
 """Callers that stand side by side."""
 
+APPROVING_FOR: Final = 5.0
+"""Seconds for which one operator may write approvals while others wait."""
+
 APPROVABLE_FOR: Final = 3600.0
 """Seconds for which a form that approves may be sent after it was read."""
 
@@ -128,9 +129,6 @@ TRAFFIC_DAYS: Final = 30
 MAX_FORM_BYTES: Final = 4_194_304
 MAX_ANSWER_BYTES: Final = 1_048_576
 MAX_COMPARED_LINES: Final = 400
-DENIAL: Final[JsonObject] = {"websocket.http.response": {}}
-"""The extension of a WebSocket's scope with which a refusal has a body (ASGI, WebSocket Denial Response)."""
-
 MAX_EXPECTED: Final = 2000
 """Characters of an answer that a test compares with."""
 TOKEN_BYTES: Final = 4
@@ -140,54 +138,8 @@ TOKEN_BYTES: Final = 4
 # --- HTML ---
 
 
-class Html(str):
-    """Text that is HTML already."""
-
-    __slots__ = ()
-
-
-def read_pieces(text: str) -> dict[str, list[list[str]]]:
-    """Return the pieces of `overview.html` by name: their lines, each split at its placeholders."""
-    _, *found = re.split(r"<!-- (\w+) -->", text)
-    lines = ([re.split(r"\$(\w+)", line.strip()) for line in piece.splitlines()] for piece in found[1::2])
-    return dict(zip(found[::2], lines, strict=True))
-
-
-_PIECES: Final = read_pieces((STATIC / "overview.html").read_text("utf-8"))
+fill: Final = Pieces("overview.html").fill
 _CLIENTS: Final[list[dict[str, str]]] = tomllib.loads((STATIC / "clients.toml").read_text("utf-8"))["clients"]
-
-
-def fill(piece: str, /, **values: object) -> Html:
-    """Return a piece of `overview.html`. Lines without a value are left out; what is not `Html` is escaped."""
-    written = list[str]()
-    for line in _PIECES[piece]:
-        held = [values.get(name) for name in line[1::2]]
-        if None not in held:
-            texts = line.copy()
-            texts[1::2] = map(inner, held)
-            written += texts
-    return Html("".join(written))
-
-
-def tag(name: str, /, *children: object, **attributes: object) -> Html:
-    """Return an element, without the attributes that are None or False."""
-    written = "".join(
-        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(str(value))}"')
-        for key, value in attributes.items()
-        if value is not None and value is not False
-    )
-    return Html(f"<{name}{written}>{inner(children)}" + ("" if name == "input" else f"</{name}>"))
-
-
-def inner(children: object) -> Html:
-    """Return one child, or several after each other, as HTML: escaped unless it is `Html`, nothing for None."""
-    if isinstance(children, Html):
-        return children
-    if children is None:
-        return Html()
-    if isinstance(children, (str, int, float)):
-        return Html(escape(str(children)))
-    return Html("".join(inner(child) for child in cast(Iterable[object], children)))
 
 
 def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[object]]) -> Html:
@@ -208,11 +160,6 @@ def code(text: object) -> Html:
 def block(text: object, label: str) -> Html:
     """Return text to copy."""
     return fill("block", text=text, label=label)
-
-
-def quiet(text: str) -> Html:
-    """Return a part of a summary that is there for those who hear it alone."""
-    return tag("span", text, class_="quiet")
 
 
 def pretty(value: object) -> str:
@@ -682,10 +629,7 @@ async def send_request(
     try:
         async with asyncio.timeout(seconds):
             if request.frames:
-                scheme = "wss" if scope["scheme"] == "https" else "ws"
-                socket = {**scope, "type": "websocket", "scheme": scheme, "subprotocols": [], "extensions": DENIAL}
-                del socket["method"]
-                answers = await talk(app, socket, request.frames)
+                answers = await talk(app, inside.websocket(outer), request.frames)
                 status, body = 101, orjson.dumps(answers[-1])
             else:
                 await app(scope, exchange.receive, exchange.send)
@@ -1108,7 +1052,10 @@ class Overview(Endpoint):
         asked = dict(read_query(scope["query_string"])).get("sees", "")
         sees = asked if isinstance(asked, str) else ""
         notice = await self._approve(request, caller) if scope["method"] == "POST" else None
-        await self._find()
+        documents, _ = self.door.documents()
+        if self._found[0] is not documents:  # the checks look at them once for each time that they are published
+            check = partial(check_published, catalog, documents, self.door.routes(), "")
+            self._found = (documents, await run_in_thread(check, asyncio.to_thread))
         traffic: TrafficReport | str | None = None
         if (record := self.door.site.traffic) is not None:
             try:
@@ -1155,23 +1102,30 @@ class Overview(Endpoint):
             changed = ", ".join(name for name in digests if name not in same)
             told.append(tag("p", f"Not approved, for it has changed since you read it: {changed}.", class_="error"))
         if same:
+            name = path_of(site.settings.approval).name
+            # One operator after the other, in whichever process: the first decision stands, and the next is told so.
+            turn, store = Add("approving", secrets.token_bytes(16), APPROVING_FOR), site.store
+            while True:
+                if (await store.run((turn,))).failed is None:
+                    break
+                await asyncio.sleep(APPROVING_FOR / 100)
             try:
-                path = await run_in_thread(partial(site.approve, *same), asyncio.to_thread)
+                late = [one.action for one in site.approvals() if one.state == "approved" and one.action in same]
+                same = [one for one in same if one not in late]
+                if same:
+                    await run_in_thread(partial(site.approve, *same), asyncio.to_thread)
             except (DeclarationError, OSError) as error:
                 logger.warning("the approval of %s could not be written: %s", ", ".join(same), error)
-                wrong = f"{path_of(site.settings.approval).name} cannot be written; approve on the command line."
+                wrong = f"{name} cannot be written; approve on the command line."
                 return tag("p", wrong, class_="error", role="alert")
-            logger.info("%s approved %s", caller_id(caller), ", ".join(same))
-            told.append(f"Approved: {', '.join(same)}. Keep {path.name} in version control, and start the site again.")
+            finally:
+                await store.run((Swap(turn.key, turn.value, None),))
+            if late:
+                told.append(tag("p", f"Approved before, and left as it is: {', '.join(late)}."))
+            if same:
+                logger.info("%s approved %s", caller_id(caller), ", ".join(same))
+                told.append(f"Approved: {', '.join(same)}. Keep {name} in version control, and start the site again.")
         return tag("div", told, role="status")
-
-    async def _find(self) -> None:
-        """Let the checks look at the documents, once for each time that they are published."""
-        door, (documents, _) = self.door, self.door.documents()
-        if self._found[0] is documents:
-            return
-        check = partial(check_published, door.catalog, documents, door.routes(), "")
-        self._found = (documents, await run_in_thread(check, asyncio.to_thread))
 
     # --- What is published ---
 

@@ -3,11 +3,11 @@
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
-from urllib.parse import SplitResult, parse_qsl, quote, unquote_to_bytes, urljoin, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, urljoin, urlsplit
 
 from awp_publish.model import Catalog, Door
 from awp_publish.problems import InvalidUrl, PageNotFound
@@ -19,15 +19,13 @@ from awp_publish.serve.http import (
     AsgiApp,
     Cors,
     Fields,
-    Message,
     RawHeaders,
     Receive,
     Reply,
     Scope,
-    mount_of,
     read_fields,
-    wait_for_disconnect,
 )
+from awp_publish.serve.in_process import DEFAULT_PORTS, FORWARDED, PageAnswer, PageExchange, PageRequest
 from awp_publish.serve.negotiation import (
     BUDGETS,
     FORMATS,
@@ -40,124 +38,6 @@ from awp_publish.serve.negotiation import (
     read_accept,
 )
 from awp_publish.settings import SiteSettings
-
-# --- A request to a page of this site, in process ---
-# The request is made anew, so that all middleware sees a visitor; who that is, the caller says. No other host is
-# ever asked: an address is only a path here, never connected to. Calls of actions go another way (`dispatch`): they
-# carry their client's own request on.
-
-FORWARDED: Final = frozenset({b"forwarded", b"x-forwarded-for", b"x-real-ip"})
-"""Headers in which proxies name the client, which hold for the pages that are fetched for it too."""
-
-_DEFAULT_PORTS: Final = {"https": 443, "http": 80}
-
-
-@dataclass(frozen=True, slots=True)
-class PageRequest:
-    """A request for a page. `path` is percent-encoded, without the path under which the application is mounted."""
-
-    origin: SplitResult
-    path: bytes
-    query: bytes
-    headers: RawHeaders
-    method: str = "GET"
-    body: bytes = field(default=b"", repr=False)
-    state: Mapping[str, object] = field(default_factory=dict)
-
-    def scope(self, outer: Scope) -> Scope:
-        """Return the ASGI scope, with the mount point and the client's address of the request that caused this one."""
-        mounted, origin = mount_of(outer), self.origin
-        length = ((b"content-length", b"%d" % len(self.body)),) if self.body else ()
-        return {
-            "type": "http",
-            "asgi": {"version": "3.0", "spec_version": "2.3"},
-            "http_version": "1.1",
-            "method": self.method,
-            "scheme": origin.scheme,
-            "root_path": outer.get("root_path", ""),
-            "path": mounted + unquote_to_bytes(self.path).decode("utf-8", "replace") or "/",
-            "raw_path": mounted.encode("utf-8") + self.path or b"/",
-            "query_string": self.query,
-            "headers": [*self.headers, *length],
-            "client": outer.get("client"),
-            "server": (origin.hostname or "", origin.port or _DEFAULT_PORTS.get(origin.scheme, 80)),
-            "state": dict(self.state),
-            "extensions": {},  # the server's shortcuts for sending files would go round us
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class PageAnswer:
-    """The application's answer; of one that is too long only the beginning, and then it is not `is_whole`."""
-
-    status: int
-    headers: RawHeaders
-    body: bytes = field(repr=False)
-    is_whole: bool = True
-
-
-class PageExchange:
-    """The two ends of one request in process: hands out its body, collects at most `max_bytes` of its answer.
-
-    The application sees a disconnect when the answer is complete or too long, when `hang_up()` is
-    called, and when `outer`, the request behind this one, ends. `answered` is done as soon as the answer is.
-    """
-
-    __slots__ = ("_body", "_headers", "_left", "_max_bytes", "_outer", "_over", "_status", "answered")
-
-    def __init__(self, body: bytes, max_bytes: int, outer: Receive | None = None) -> None:
-        self.answered: asyncio.Future[PageAnswer] = asyncio.get_running_loop().create_future()
-        self._left: bytes | None = body
-        self._max_bytes = max_bytes
-        self._outer = outer
-        self._over = asyncio.Event()
-        self._status = 500
-        self._headers: RawHeaders = ()
-        self._body = bytearray()
-
-    async def receive(self) -> Message:
-        if self._left is not None:
-            body, self._left = self._left, None
-            return {"type": "http.request", "body": body, "more_body": False}
-        if self._outer is None:
-            await self._over.wait()
-        else:
-            async with asyncio.TaskGroup() as group:
-                ends: tuple[Coroutine[object, object, object], ...] = (
-                    self._over.wait(),
-                    wait_for_disconnect(self._outer),
-                )
-                waiting = {group.create_task(end) for end in ends}
-                await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-                for task in waiting:
-                    task.cancel()
-        return {"type": "http.disconnect"}
-
-    async def send(self, message: Message) -> None:
-        if self._over.is_set():
-            await asyncio.sleep(0)  # one that sends without end and never waits can be stopped here
-        elif message["type"] == "http.response.start":
-            self._status, self._headers = message["status"], tuple(message.get("headers", ()))
-        elif message["type"] == "http.response.body":
-            self._body += message.get("body", b"")
-            if self.is_cut or not message.get("more_body", False):
-                self._over.set()
-                if not self.answered.done():  # its reader may have been cancelled
-                    self.answered.set_result(self.collected())
-
-    @property
-    def is_cut(self) -> bool:
-        """True once the answer is longer than was allowed."""
-        return len(self._body) > self._max_bytes
-
-    def hang_up(self) -> None:
-        """Let the application see a disconnect: nobody waits for the answer any more."""
-        self._over.set()
-
-    def collected(self) -> PageAnswer:
-        """Return the answer as far as it has come, with status 500 if nothing has."""
-        return PageAnswer(self._status, self._headers, bytes(self._body), not self.is_cut)
-
 
 # --- The address of a page of this site, and of no other ---
 
@@ -214,7 +94,7 @@ def read_address(given: str, urls: Iterable[str], base: str) -> PageAddress:
 
 
 def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
-    return parts.scheme, parts.hostname, parts.port or _DEFAULT_PORTS.get(parts.scheme)
+    return parts.scheme, parts.hostname, parts.port or DEFAULT_PORTS.get(parts.scheme)
 
 
 # --- A page of this site in another format ---

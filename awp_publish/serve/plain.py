@@ -12,7 +12,7 @@ from typing import Final
 
 from awp_publish.invoke import Invoker
 from awp_publish.model import Action, Catalog
-from awp_publish.policy.call import Call, Content, Outcome
+from awp_publish.policy.call import Call
 from awp_publish.problems import (
     CrossSiteCookies,
     InvalidInput,
@@ -25,9 +25,9 @@ from awp_publish.problems import (
 from awp_publish.protocols.schema_reading import kind_of, members, resolved
 from awp_publish.schema import pointer_to
 from awp_publish.serve.credentials import is_cross_site, read_credentials, refuse_foreign_pages
-from awp_publish.serve.endpoint import STATIC_HEADERS, Admission, DoorRequest, Endpoint, ProblemRenderer
-from awp_publish.serve.forms import FieldReader, is_form, read_form, read_query
-from awp_publish.serve.http import Cors, Fields, RawHeaders, parse_json, read_body
+from awp_publish.serve.endpoint import Admission, DoorRequest, Endpoint, ProblemRenderer
+from awp_publish.serve.forms import FieldReader, PlainRequest, is_form, read_form, read_query
+from awp_publish.serve.http import Cors, Fields, parse_json, read_body
 from awp_publish.serve.woa import is_json, read_admission
 
 DOOR: Final = "plain"
@@ -39,18 +39,6 @@ MANAGED: Final = (b"basic", b"digest", b"negotiate", b"ntlm")
 MAX_COMPARED: Final = 1000
 """Actions among which the nearest to an unknown one is looked for."""
 
-DIALECT: Final = {
-    "CONFIRMATION_REQUIRED": "Show confirmation.summary to your user. Only if they agree, send the same request again "
-    "with confirmation.token in the header AWP-Confirmation.",
-    "PREREQUISITE_REQUIRED": "Of the actions that missing names call those that have not succeeded yet, then send this "
-    "request again; if the site does not know who calls, with the AWP-Receipt header of each of their answers, "
-    "separated by commas, in the header AWP-Receipt. None is to be repeated for a receipt.",
-    "INVALID_ENVELOPE": "Send the idempotency key and the confirmation as strings, and receipts as a list of strings.",
-    "UNSUPPORTED_MEDIA_TYPE": "Send the inputs as application/json in UTF-8, or as a form, without a content encoding.",
-}
-"""What a caller does where there is no envelope."""
-
-
 _PLACES: Final = {
     "input": "send its members directly, in the query, a form or the body",
     "idempotency_key": "send it in the header Idempotency-Key",
@@ -58,17 +46,6 @@ _PLACES: Final = {
     "receipts": "send them in the header AWP-Receipt, separated by commas",
     "session": "send it in the header AWP-Session",
 }
-
-
-class PlainRequest(DoorRequest):
-    """A request whose answer is given as the route has given it, if that is not JSON."""
-
-    __slots__ = ()
-
-    def write(self, outcome: Outcome, content: Content) -> tuple[RawHeaders, bytes]:
-        """The headers and the body of what the route has given."""
-        content_type = (b"content-type", content.media_type.encode("latin-1"))
-        return (content_type, *STATIC_HEADERS[1:]), content.bytes_of(outcome.output)
 
 
 class PlainDoor(Endpoint):

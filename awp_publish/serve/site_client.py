@@ -1,12 +1,11 @@
-"""How doors over WebSocket reach the site's own pages and actions, in this process and from outside.
+"""The way of doors over WebSocket to the site's own pages and actions, in this process and from outside.
 
 Requests come in as a visitor's do, so that sessions, authentication and all other middleware hold. What is given here
 of a connection is its client's address and what it shows of its caller.
 """
 
 import asyncio
-import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -25,41 +24,9 @@ from awp_publish.problems import HandlerFailed, InvalidEnvelope, Problem
 from awp_publish.serve.credentials import read_credentials
 from awp_publish.serve.doors import DoorContext
 from awp_publish.serve.http import AsgiApp, Pair, Receive, Scope, Send, read_fields, wait_for_disconnect, with_header
-from awp_publish.serve.pages import FORWARDED, PageExchange, PageRequest
+from awp_publish.serve.in_process import FORWARDED, PageExchange, PageRequest
+from awp_publish.serve.lifespan import OwnedTasks
 from awp_publish.serve.woa import read_admission
-
-logger: Final = logging.getLogger("awp_publish.calls")
-
-
-class OwnedTasks:
-    """Tasks that end with their owner. What fails in one is logged."""
-
-    def __init__(self) -> None:
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    def __len__(self) -> int:
-        return len(self._tasks)
-
-    def start(self, work: Coroutine[object, object, None], name: str) -> "asyncio.Task[None]":
-        """Start a task."""
-        task = asyncio.create_task(work, name=name)
-        self._tasks.add(task)
-        task.add_done_callback(self._forget)
-        return task
-
-    async def cancel(self) -> None:
-        """Cancel those that still run, and wait for them."""
-        running = tuple(self._tasks)
-        for task in running:
-            task.cancel()
-        if running:
-            await asyncio.wait(running)
-
-    def _forget(self, task: "asyncio.Task[None]") -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            logger.error("%s failed", task.get_name(), exc_info=error)
-
 
 # --- Requests of a session to the site's own pages ---
 

@@ -4,8 +4,6 @@ Equal findings are one line, and there are at most MOST_LINES; one of several wo
 """
 
 import logging
-import sys
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Final
@@ -161,32 +159,3 @@ def _is_installed(name: str) -> bool:
 
 def _warning(check: str, message: str, hint: str) -> Finding:
     return Finding("warning", check, "", message, hint, "awp_publish")
-
-
-# --- Servers: what they say only on the stack, as in `health.count_workers` ---
-
-
-def is_first_worker() -> bool:
-    """Return True if this process is the first, or the only one, of those that a server started with this application.
-
-    A worker that takes the place of another one is none: what it would say was said.
-    """
-    frame = sys._current_frames().get(threading.main_thread().ident or 0)
-    while frame is not None:
-        module, here = frame.f_globals.get("__name__"), frame.f_locals
-        if module == "gunicorn.arbiter" and "worker" in here:
-            return getattr(here["worker"], "age", 1) == 1
-        if module == "multiprocessing.process" and "self" in here:
-            return not getattr(here["self"], "_identity", ()) or here["self"]._identity[-1] == 1
-        frame = frame.f_back
-    return True
-
-
-def root_path_of_server() -> str:
-    """Return what uvicorn was told by `--root-path`: its lifespan does not tell it to the application."""
-    frame = sys._current_frames().get(threading.main_thread().ident or 0)
-    while frame is not None:
-        if frame.f_globals.get("__name__") == "uvicorn.server":
-            return str(getattr(getattr(frame.f_locals.get("self"), "config", None), "root_path", ""))
-        frame = frame.f_back
-    return ""

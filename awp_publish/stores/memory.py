@@ -49,7 +49,7 @@ class MemoryStore:
         # Each call of a guarded action comes by here twice: so the steps are carried out in place, not through `Shelf`.
         with self._lock:
             now, shelf = self._clock(), self._shelf
-            values = shelf.values
+            values = shelf.values.entries
             if shelf.due <= now:  # what is over makes room, a little at a time
                 shelf.purge(now, 2 * len(steps))
             if shelf.bytes + ENTRY_BYTES * len(steps) > self._plenty:
@@ -58,33 +58,34 @@ class MemoryStore:
             step: Any  # what it is, `kind` tells
             if len(steps) == 1 and type(step := steps[0]) is Swap:  # as each guarded call ends
                 key, old, new, seconds = step
-                found = values.get(key)
-                if found is not None and shelf.expiries.when[key] <= now:
-                    found = None
+                entry = values.get(key)
+                found = None if entry is None or entry[1] <= now else entry[0]
                 if found != old:
                     return Ran(0, (found,))
-                if new is not None and seconds > 0:
+                if new is None or seconds <= 0:
+                    shelf.drop(key)
+                else:
                     if len(new) > self._plenty:
                         self._make_room(steps, now)
                     shelf.put(key, new, now + seconds)
-                else:
-                    shelf.drop(key)
                 return _new(Ran, (None, (found,)))
 
             # Count and look, until a step does not hold
             seen: list[Seen] = []
-            changes: list[tuple[str, bytes | None, float]] = []
+            changes: list[Any] = []
             size, has_queues = 0, False
             for step in steps:
                 kind = type(step)
                 if kind is Count:
                     key, allowed, seconds = step
-                    window = shelf.windows.get(key)
+                    window = shelf.windows.entries.get(key)
                     if window is None or not now < window[1] <= now + seconds:
                         if allowed <= 0:
                             return Ran(len(seen), (*seen, Counted(0, 0.0)))
                         window = shelf.open(key, now + seconds)  # none was, or the clock was set back since
-                    left = min(window[1] - now, seconds)  # the sum above may have been rounded up
+                    left = window[1] - now
+                    if left > seconds:  # the sum above may have been rounded up
+                        left = seconds
                     if window[0] >= allowed:
                         return Ran(len(seen), (*seen, Counted(window[0], left)))
                     window[0] += 1
@@ -99,27 +100,25 @@ class MemoryStore:
                     seen.append(others)
                 else:
                     key = step[0]
-                    found = values.get(key)
-                    if found is not None and shelf.expiries.when[key] <= now:
-                        found = None
+                    entry = values.get(key)
+                    found = None if entry is None or entry[1] <= now else entry[0]
                     seen.append(found)
                     if kind is Look:
                         continue
                     if found != (step.old if kind is Swap else None):
                         return Ran(len(seen) - 1, tuple(seen))
-                    new = step[-2]
-                    changes.append((key, new, step[-1]))
-                    if new is not None:
+                    changes.append(step)
+                    if (new := step[-2]) is not None:
                         size += len(new)
 
             # All of them hold: change
             if size > self._plenty:
                 self._make_room(steps, now)
-            for key, new, seconds in changes:
-                if new is None or seconds <= 0:
-                    shelf.drop(key)
+            for step in changes:
+                if (new := step[-2]) is None or step[-1] <= 0:
+                    shelf.drop(step[0])
                 else:
-                    shelf.put(key, new, now + seconds)
+                    shelf.put(step[0], new, now + step[-1])
             if has_queues:
                 for step in steps:
                     if type(step) is Schedule:
@@ -133,7 +132,7 @@ class MemoryStore:
         shelf = self._shelf
         shelf.purge(now, math.inf)
         entries, size = shelf.growth(steps)
-        count = len(shelf.values) + len(shelf.windows) + sum(len(queue.when) for queue in shelf.queues.values())
+        count = sum(len(one.entries) for one in (shelf.values, shelf.windows, *shelf.queues.values()))
         is_full = entries > 0 and count + entries > self._most
         if is_full or (size > 0 and shelf.bytes + size > self._most_bytes):
             raise unavailable("The site's store is full.")
@@ -153,77 +152,70 @@ class MemoryStore:
 
 
 class _Agenda:
-    """Names and when the time of each has come. A name has one time; setting it anew outdates the one before.
+    """Pairs by name: something, and when its time has come. Setting a pair anew outdates the one before.
 
     Every name stands in `heap` with its time or an earlier one; when that comes, it is put off.
     """
 
-    __slots__ = ("heap", "when")
+    __slots__ = ("entries", "heap")
 
     def __init__(self) -> None:
-        self.when: dict[str, float] = {}
+        self.entries: dict[str, Any] = {}
         self.heap: list[tuple[float, str]] = []
 
-    def set(self, name: str, when: float) -> None:
-        before = self.when.get(name)
-        self.when[name] = when
-        if before is None or when < before:
-            heappush(self.heap, (when, name))
-            if len(self.heap) > 2 * len(self.when) + MAX_OUTDATED:
-                self.heap = [(when, name) for name, when in self.when.items()]
-                heapify(self.heap)
+    def set(self, name: str, entry: Sequence[Any]) -> Any:
+        """Return the pair that was there before, None for none."""
+        entries, heap, when = self.entries, self.heap, entry[1]
+        before = entries.get(name)
+        entries[name] = entry
+        if before is None or when < before[1]:
+            heappush(heap, (when, name))
+            if len(heap) > 2 * len(entries) + MAX_OUTDATED:
+                heap[:] = [(entry[1], name) for name, entry in entries.items()]
+                heapify(heap)
+        return before
 
-    def drop(self, name: str) -> None:
-        self.when.pop(name, None)
-
-    def pop_due(self, now: float, most: int, looks: float = math.inf) -> list[str]:
+    def pop_due(self, now: float, most: int, looks: float = math.inf) -> list[tuple[str, Any]]:
         """Take out up to `most` names whose time has come, the earliest first, with so many looks at the heap."""
-        names: list[str] = []
+        found: list[tuple[str, Any]] = []
         heap = self.heap
-        while heap and heap[0][0] <= now and len(names) < most and looks > 0:
+        while heap and heap[0][0] <= now and len(found) < most and looks > 0:
             looks -= 1
             when, name = heappop(heap)
-            real = self.when.get(name)
-            if real == when:
-                del self.when[name]
-                names.append(name)
-            elif real is not None and real > when:
-                heappush(heap, (real, name))
-        return names
+            entry = self.entries.get(name)
+            if entry is not None and entry[1] == when:
+                found.append((name, self.entries.pop(name)))
+            elif entry is not None and entry[1] > when:
+                heappush(heap, (entry[1], name))
+        return found
 
 
 class _Shelf:
     """Values, windows and queues, each with the times at which they are over; `due` is when the first of them is."""
 
     def __init__(self) -> None:
-        self.values: dict[str, bytes] = {}
-        self.expiries = _Agenda()
-        self.windows: dict[str, list[Any]] = {}
-        self.closings = _Agenda()
+        self.values = _Agenda()
+        self.windows = _Agenda()
         self.queues: dict[str, _Agenda] = {}
         self.bytes = 0
         self.due = math.inf
 
     def open(self, key: str, closes: float) -> list[Any]:
         """Open a window without events: their number, and when it closes."""
-        if key not in self.windows:
+        window = [0, closes]
+        if self.windows.set(key, window) is None:
             self.bytes += ENTRY_BYTES + len(key)
-        window = self.windows[key] = [0, closes]
-        self.closings.set(key, closes)
         self.due = min(self.due, closes)
         return window
 
     def put(self, key: str, value: bytes, expires: float) -> None:
-        before = self.values.get(key)
-        self.values[key] = value
-        if before is not None:
-            self.bytes += len(value) - len(before)
-            if expires >= self.expiries.when[key]:
-                self.expiries.when[key] = expires
-                return
-        else:
-            self.bytes += ENTRY_BYTES + len(key) + len(value)
-        self.expiries.set(key, expires)
+        entries = self.values.entries
+        if (before := entries.get(key)) is not None and before[1] <= expires:  # it is put off when its time comes
+            entries[key] = (value, expires)
+            self.bytes += len(value) - len(before[0])
+            return
+        self.values.set(key, (value, expires))
+        self.bytes += len(value) - len(before[0]) if before is not None else ENTRY_BYTES + len(key) + len(value)
         if expires < self.due:
             self.due = expires
 
@@ -232,15 +224,15 @@ class _Shelf:
         entries = size = 0
         for step in steps:
             match step:
-                case Add(key, value) if key not in self.values:
+                case Add(key, value) if key not in self.values.entries:
                     entries += 1
                     size += ENTRY_BYTES + len(key) + len(value)
-                case Swap(key, old, new) if self.values.get(key) == old:
+                case Swap(key, old, new) if self.values.entries.get(key, (None,))[0] == old:
                     size += len(new) - len(old) if new is not None else -ENTRY_BYTES - len(key) - len(old)
-                case Count(key) if key not in self.windows:
+                case Count(key) if key not in self.windows.entries:
                     entries += 1
                     size += ENTRY_BYTES + len(key)
-                case Schedule(queue, member) if queue not in self.queues or member not in self.queues[queue].when:
+                case Schedule(queue, member) if queue not in self.queues or member not in self.queues[queue].entries:
                     entries += 1
                     size += ENTRY_BYTES + len(member)
                 case _:
@@ -249,44 +241,38 @@ class _Shelf:
 
     def purge(self, now: float, looks: float) -> None:
         """Forget values and windows that are over, with so many looks for each."""
-        for key in self.expiries.pop_due(now, len(self.values), looks):
-            self.bytes -= ENTRY_BYTES + len(key) + len(self.values.pop(key))
-        for key in self.closings.pop_due(now, len(self.windows), looks):
+        for key, (value, _) in self.values.pop_due(now, len(self.values.entries), looks):
+            self.bytes -= ENTRY_BYTES + len(key) + len(value)
+        for key, _ in self.windows.pop_due(now, len(self.windows.entries), looks):
             self.bytes -= ENTRY_BYTES + len(key)
-            del self.windows[key]
-        self.due = min((one.heap[0][0] for one in (self.expiries, self.closings) if one.heap), default=math.inf)
+        self.due = min((one.heap[0][0] for one in (self.values, self.windows) if one.heap), default=math.inf)
 
     def drop(self, key: str) -> None:
-        value = self.values.pop(key, None)
-        if value is not None:
-            self.bytes -= ENTRY_BYTES + len(key) + len(value)
-        self.expiries.drop(key)
+        if (entry := self.values.entries.pop(key, None)) is not None:
+            self.bytes -= ENTRY_BYTES + len(key) + len(entry[0])
 
     def schedule(self, queue: str, member: str, due: float) -> None:
-        agenda = self.queues.setdefault(queue, _Agenda())
-        if member not in agenda.when:
+        if self.queues.setdefault(queue, _Agenda()).set(member, (None, due)) is None:
             self.bytes += ENTRY_BYTES + len(member)
-        agenda.set(member, due)
 
     def unschedule(self, queue: str, member: str) -> None:
         agenda = self.queues.get(queue)
         if agenda is None:
             return
-        if member in agenda.when:
+        if agenda.entries.pop(member, None) is not None:
             self.bytes -= ENTRY_BYTES + len(member)
-        agenda.drop(member)
-        if not agenda.when:
+        if not agenda.entries:
             del self.queues[queue]
 
     def others(self, queue: str, member: str) -> int:
         agenda = self.queues.get(queue)
-        return 0 if agenda is None else len(agenda.when) - (member in agenda.when)
+        return 0 if agenda is None else len(agenda.entries) - (member in agenda.entries)
 
     def take(self, queue: str, lease: float, most: int, now: float) -> tuple[str, ...]:
         agenda = self.queues.get(queue)
         if agenda is None:
             return ()
-        members = agenda.pop_due(now, most)
+        members = tuple(member for member, _ in agenda.pop_due(now, most))
         for member in members:
-            agenda.set(member, now + lease)
-        return tuple(members)
+            agenda.set(member, (None, now + lease))
+        return members

@@ -63,10 +63,10 @@ def compose(document: JsonObject, address: str, load: Load) -> Composition:
 
 
 def _composed(document: JsonObject, chain: tuple[str, ...], load: Load, loaded: list[int]) -> Composition:
-    whole = Composition({**document, **{section: [*_objects(document, section)] for section in _NAMED}})
+    whole = Composition({**document, **{section: [*rules.objects(document, section)] for section in _NAMED}})
     composition = document.get("composition")
     policy = composition.get("default_conflict_policy", "prefer_local") if isinstance(composition, Mapping) else None
-    for index, entry in enumerate(_objects(document, "imports")):
+    for index, entry in enumerate(rules.objects(document, "imports")):
         if entry.get("enabled") is False:
             continue
         try:
@@ -102,14 +102,14 @@ def _add(
     inner = _composed(found.document, (*chain, found.address), load, loaded)
     trust = entry.get("trust", "unknown")
     space = f"{namespace}." if isinstance(namespace, str) else ""
-    known = {section: {_name(one, section) for one in _objects(inner.document, section)} for section in _NAMED}
+    known = {section: {_name(one, section) for one in rules.objects(inner.document, section)} for section in _NAMED}
     renamed = {section: _renamed(inner.document, section, space, known) for section in _NAMED}
     left_out: list[str] = []
     kept: dict[str, list[JsonObject]] = {}
     taken: dict[str, set[str]] = {}
     for section in _NAMED:
         own = taken.setdefault(_SPACES.get(section, section), set())
-        own |= {_name(one, section) for one in _objects(whole.document, section)}
+        own |= {_name(one, section) for one in rules.objects(whole.document, section)}
     for section, objects in renamed.items():
         own = taken[_SPACES.get(section, section)]
         clashing = [one for one in objects if _name(one, section) in own]
@@ -117,10 +117,10 @@ def _add(
         kept[section] = [one for one in objects if _name(one, section) not in own]
     if left_out and not prefers_local:
         raise ImportRefused(f"Names are there already, and no policy says which counts: {', '.join(left_out[:10])}.")
-    if len(_objects(whole.document, "tools")) + len(kept["tools"]) > MAX_TREE:
+    if len(rules.objects(whole.document, "tools")) + len(kept["tools"]) > MAX_TREE:
         raise ImportRefused(f"The maps have more than {MAX_TREE} tools together.")
     for section, objects in kept.items():
-        whole.document[section] = [*_objects(whole.document, section), *objects]
+        whole.document[section] = [*rules.objects(whole.document, section), *objects]
     names = {_name(one, section) for section in ("tools", "state_projections", "signals") for one in kept[section]}
     if trust == "private":
         whole.private |= names
@@ -133,11 +133,6 @@ def _add(
         raise ImportRefused(f"The map has these names itself, and keeps its own: {', '.join(left_out[:10])}.")
 
 
-def _objects(document: JsonObject, section: str) -> Sequence[JsonObject]:
-    listed = document.get(section)
-    return [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
-
-
 def _name(one: JsonObject, section: str) -> str:
     return str(one.get(_NAMED[section]))
 
@@ -148,7 +143,7 @@ def _name(one: JsonObject, section: str) -> str:
 def _renamed(document: JsonObject, section: str, space: str, known: Mapping[str, set[str]]) -> Sequence[JsonObject]:
     """Return the objects of a section with their names, and those that they refer to, in a namespace."""
     if not space:
-        return _objects(document, section)
+        return rules.objects(document, section)
 
     def named(kind: str, name: object) -> object:
         if isinstance(name, list):
@@ -235,5 +230,5 @@ def _renamed(document: JsonObject, section: str, space: str, known: Mapping[str,
     member = _NAMED[section]
     return [
         change(one, **changes[section], **{member: lambda given: f"{space}{given}"})
-        for one in _objects(document, section)
+        for one in rules.objects(document, section)
     ]

@@ -90,6 +90,27 @@ ATTACHMENT_KINDS: Final = frozenset(("overlay_launcher", "annotation", "shortcut
 SELECTORS: Final = ("selector", "selectors", "fallback_selectors")
 """Members of a target that hold selectors, in the order in which they are tried."""
 
+# --- Members of a map: what has another form than its own is passed over ---
+
+
+def part(owner: Mapping[str, object], name: str) -> Mapping[str, object]:
+    """Return a member that is an object, an empty one for anything else."""
+    found = owner.get(name)
+    return found if isinstance(found, Mapping) else {}
+
+
+def objects(owner: Mapping[str, object], name: str) -> list[Mapping[str, object]]:
+    """Return the objects of a member that is an array."""
+    found = owner.get(name)
+    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
+
+
+def texts(owner: Mapping[str, object], name: str) -> list[str]:
+    """Return the texts of a member: those of an array, or the one that it is."""
+    found = owner.get(name)
+    return [one for one in (found if isinstance(found, list) else [found]) if isinstance(one, str)]
+
+
 # --- Names ---
 
 _IDENTIFIER: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]*(?:\.[a-zA-Z][a-zA-Z0-9_-]*)*")
@@ -111,21 +132,17 @@ def is_step_id(name: object) -> bool:
 
 def url_fits(target: Mapping[str, object], url: str) -> bool:
     """Say whether an address has what `url_contains` and `url_matches` ask for; lists hold alternatives."""
-    for name, fits in (("url_contains", _contains), ("url_matches", _matches)):
+    for name, fits in (("url_contains", str.__contains__), ("url_matches", _matches)):
         asked = target.get(name)
         if asked is None:
             continue
         choices = asked if isinstance(asked, list) else [asked]
-        if not any(isinstance(one, str) and fits(one, url) for one in choices):
+        if not any(isinstance(one, str) and fits(url, one) for one in choices):
             return False
     return True
 
 
-def _contains(part: str, url: str) -> bool:
-    return part in url
-
-
-def _matches(pattern: str, url: str) -> bool:
+def _matches(url: str, pattern: str) -> bool:
     """Match a whole address in any case; `*` stands for any characters, and nothing else is special.
 
     The parts between stars are looked for one after the other, each at its first place, so time is linear in the

@@ -93,33 +93,34 @@ def _facts_of_site() -> dict[str, object]:
     return facts
 
 
+@lru_cache(maxsize=100)
+def _job_of(raw: bytes) -> Job | None:
+    """Each column of a row asks for the same bytes."""
+    try:
+        return read_job(raw)
+    except UnreadableJob:
+        return None
+
+
 def _column(name: str, read: Callable[[Job], object]) -> Callable[[Entry], object]:
     @admin.display(description=name, empty_value="")
     def show(record: Entry) -> object:
-        job = _job_of(record)
+        job = _job_of(bytes(record.value))
         return None if job is None else read(job)
 
     return show
-
-
-def _progress(job: Job) -> str:
-    return "" if job.progress is None else f"{job.progress.fraction:.0%} {job.progress.message}".strip()
-
-
-def _outcome(job: Job) -> str:
-    return "" if not job.has_ended else "ok" if job.problem is None else job.problem.code
 
 
 COLUMNS: Final[Any] = (  # of functions, which the stubs know for some of its uses only
     _column("ID", lambda job: job.id),
     _column("action", lambda job: job.action),
     _column("status", lambda job: job.status),
-    _column("progress", _progress),
+    _column("progress", lambda job: job.progress and f"{job.progress.fraction:.0%} {job.progress.message}".strip()),
     _column("caller", lambda job: job.principal),
     _column("attempt", lambda job: job.attempt),
     _column("created", lambda job: job.created),
     _column("updated", lambda job: job.updated),
-    _column("outcome", _outcome),
+    _column("outcome", lambda job: (job.has_ended and ("ok" if job.problem is None else job.problem.code)) or ""),
 )
 
 
@@ -134,16 +135,3 @@ class JobRecordAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Model]:
         return super().get_queryset(request).filter(expires__gt=time.time())
-
-
-def _job_of(record: Entry) -> Job | None:
-    return _read(bytes(record.value))
-
-
-@lru_cache(maxsize=100)
-def _read(raw: bytes) -> Job | None:
-    """Each column of a row asks for the same bytes."""
-    try:
-        return read_job(raw)
-    except UnreadableJob:
-        return None

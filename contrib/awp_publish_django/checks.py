@@ -36,8 +36,25 @@ STARTING: Final = frozenset({"agents", "check", "runserver", "runserver_plus", "
 
 
 def check_agents(databases: object = None, **_: object) -> list[CheckMessage]:
-    """All of them. `databases` are named by `migrate`, which may be about to make what is missing, and by `check`."""
-    found = _check_all()
+    """All of them; what cannot be published is told alone.
+
+    `databases` are named by `migrate`, which may be about to make what is missing, and by `check`.
+    """
+    found: list[CheckMessage]
+    try:
+        publication = get_publication()
+    except ImproperlyConfigured as error:
+        found = [Error(str(error), hint='Set AWP_PUBLISH = {"SITE": "shop.agents.site"}.', id="awp_publish.E001")]
+    except DeclarationError as error:
+        found = [Error(f"{error.subject}: {error.detail}", hint=error.remedy or CORRECT, id="awp_publish.E002")]
+    except Exception as error:  # whatever somebody's declarations, forms and URLs raise: a check tells it
+        where = "".join(traceback.format_tb(error.__traceback__)[-1:]).strip().split("\n")[0]
+        told = f"The site cannot be published: {type(error).__name__}: {error} ({where})"
+        found = [
+            Error(told, hint="Correct it; manage.py agents list shows the whole traceback.", id="awp_publish.E006")
+        ]
+    else:
+        found = [message for check in CHECKS for message in check(publication)]
     command = next(iter(sys.argv[1:]), "")
     if command not in STARTING and (databases or command in get_commands()):
         for message in found:
@@ -45,34 +62,14 @@ def check_agents(databases: object = None, **_: object) -> list[CheckMessage]:
     return found
 
 
-def _check_all() -> list[CheckMessage]:
-    """Return all findings; what cannot be published is told alone."""
-    try:
-        publication = get_publication()
-    except ImproperlyConfigured as error:
-        return [Error(str(error), hint='Set AWP_PUBLISH = {"SITE": "shop.agents.site"}.', id="awp_publish.E001")]
-    except DeclarationError as error:
-        return [Error(f"{error.subject}: {error.detail}", hint=error.remedy or CORRECT, id="awp_publish.E002")]
-    except Exception as error:  # whatever somebody's declarations, forms and URLs raise: a check tells it
-        where = "".join(traceback.format_tb(error.__traceback__)[-1:]).strip().split("\n")[0]
-        told = f"The site cannot be published: {type(error).__name__}: {error} ({where})"
-        return [Error(told, hint="Correct it; manage.py agents list shows the whole traceback.", id="awp_publish.E006")]
-    return [message for check in CHECKS for message in check(publication)]
-
-
-def _has_our_urls(publication: Publication) -> bool:
-    """Return True if `awp_publish_django.urls` are included where the documents are."""
-    try:
-        found = get_resolver().resolve(next(iter(publication.documents())))
-    except Resolver404:
-        return False
-    return getattr(found.func, "__module__", "") == URLS
-
-
 def _check_middleware(publication: Publication) -> Iterator[CheckMessage]:
     if MIDDLEWARE not in settings.MIDDLEWARE:
-        if _has_our_urls(publication):
-            return
+        try:
+            found = get_resolver().resolve(next(iter(publication.documents())))
+            if getattr(found.func, "__module__", "") == URLS:  # they are included where the documents are
+                return
+        except Resolver404:
+            pass
         hint = f'Add "{MIDDLEWARE}" to MIDDLEWARE, below AuthenticationMiddleware; or include("{URLS}").'
         yield Error("AgentPublisherMiddleware is not in MIDDLEWARE.", hint=hint, id="awp_publish.E003")
         return

@@ -85,23 +85,26 @@ def load_site(options: Settings) -> Site:
     try:
         found = import_string(options.site)
     except ImportError as error:
-        if isinstance(error, ModuleNotFoundError) and not _is_about(error, options.site):
+        missing = error.name if isinstance(error, ModuleNotFoundError) else options.site
+        if missing is None or not f"{options.site}.".startswith(f"{missing}."):  # but one that the named one imports
             raise
         raise ImproperlyConfigured(f'{NAME}["SITE"] is {options.site!r}: {error}.') from error
     if not isinstance(found, Site):
         raise ImproperlyConfigured(f'{NAME}["SITE"] is {options.site!r}, which is a {type(found).__name__}, no Site.')
     if not found.is_frozen:
-        overrides: dict[str, object] = {**_signing_keys(found), **options.overrides}
-        if is_testing() and _is_database(overrides.get("store", found.settings.store)):
+        overrides: dict[str, object] = {}
+        if not found.settings.secret_keys:  # made of the project's; nobody who knows one knows the other
+            known = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+            hashed = (salted_hmac("awp_publish.secret_keys", "", one, algorithm="sha256") for one in known)
+            overrides["secret_keys"] = [one.hexdigest() for one in hashed]
+        overrides |= options.overrides
+        kinds = type(overrides.get("store", found.settings.store)).__mro__
+        if is_testing() and any(one.__name__ == "DjangoStore" for one in kinds):
             overrides["store"] = "memory:"
         if settings.DEBUG and found.settings.overview is None:
             overrides["overview"] = True
         found.override(overrides)
     return found
-
-
-def _is_database(store: object) -> bool:
-    return any(one.__name__ == "DjangoStore" for one in type(store).__mro__)
 
 
 def is_testing() -> bool:
@@ -110,20 +113,3 @@ def is_testing() -> bool:
     A `TestCase` holds its database in a transaction that nobody ends, for which a DjangoStore's connection would wait.
     """
     return hasattr(mail, "outbox")
-
-
-def _signing_keys(site: Site) -> Mapping[str, object]:
-    """Keys made of SECRET_KEY and its fallbacks, for a site that names none; nobody who knows one knows the other."""
-    if site.settings.secret_keys:
-        return {}
-    known = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
-    return {
-        "secret_keys": [
-            salted_hmac("awp_publish.secret_keys", "", one, algorithm="sha256").hexdigest() for one in known
-        ]
-    }
-
-
-def _is_about(error: ModuleNotFoundError, path: str) -> bool:
-    """Return True if it is the named module that is missing, and not one that it imports."""
-    return error.name is not None and f"{path}.".startswith(f"{error.name}.")

@@ -48,7 +48,7 @@ def read_form(declared: object, method: str) -> Operation | None:
     base: Mapping[str, forms.Field] = getattr(kind, "base_fields", {})
     known: Mapping[str, forms.Field] = base if made is None else made.fields  # type: ignore[attr-defined]
     fields = {name: one for name, one in known.items() if not one.disabled}
-    if made is None and (not fields or any(_lacks_choices(one) for one in fields.values())):
+    if made is None and (not fields or any(_listed(one) == [] for one in fields.values())):
         UNREAD.add(kind)
     model = getattr(getattr(kind, "_meta", None), "model", None)
     properties: Schema = {}
@@ -63,10 +63,11 @@ def read_form(declared: object, method: str) -> Operation | None:
     has_files = any(isinstance(one, forms.FileField) for one in fields.values())
     body_type = None if method in NO_BODY_METHODS else MULTIPART if has_files else URLENCODED
     prefix = getattr(kind if made is None else made, "prefix", None)
-    parameters = (
-        Parameter(name, _location(one, body_type), f"{prefix}-{name}" if prefix else name)
-        for name, one in fields.items()
-    )
+    parameters = []
+    for name, one in fields.items():
+        in_body: Location = "file" if isinstance(one, forms.FileField) else "form"
+        location: Location = "query" if body_type is None else in_body
+        parameters.append(Parameter(name, location, f"{prefix}-{name}" if prefix else name))
     return Operation(inputs, {}, tuple(parameters), body_type)
 
 
@@ -158,10 +159,6 @@ def _listed(field: forms.Field) -> object:
     return None if is_open else [(str(value), str(label)) for value, label in _choices(field)]
 
 
-def _lacks_choices(field: forms.Field) -> bool:
-    return _listed(field) == []
-
-
 def form_of_view(cls: type | None, options: Mapping[str, object]) -> object:
     """The form of Django's generic editing views: what `get_form` makes, else `form_class`, or the model's `fields`."""
     if cls is None or not hasattr(cls, "get_form_class"):
@@ -188,12 +185,6 @@ def form_of_view(cls: type | None, options: Mapping[str, object]) -> object:
     if isinstance(form, type) and issubclass(form, forms.BaseForm):
         return form
     return modelform_factory(model, fields=fields) if model is not None and fields is not None else None
-
-
-def _location(field: forms.Field, body_type: str | None) -> Location:
-    if body_type is None:
-        return "query"
-    return "file" if isinstance(field, forms.FileField) else "form"
 
 
 # --- One field ---
@@ -224,8 +215,9 @@ def plain_text(text: object) -> str:
 def _words(field: forms.Field, schema: Schema) -> Schema:
     """Help text and label; labels of choices where they say more than the values."""
     told = [plain_text(one) for one in (field.help_text or field.label,) if one]
-    labels = _labels(field) if "enum" in str(schema) else []
-    if labels:
+    is_closed = isinstance(field, forms.ChoiceField) and not isinstance(field, forms.ModelChoiceField)
+    labels = _choices(field) if is_closed and "enum" in str(schema) else []
+    if len(labels) <= MOST_LABELS and any(str(value).lower() != label.lower() for value, label in labels):
         told.append("; ".join(f"{value}: {label}" for value, label in labels))
     title = {"title": plain_text(field.label)} if field.label and field.help_text else {}
     return {**title, "description": " ".join(told)} if told else {}
@@ -236,14 +228,10 @@ def _initial(field: forms.Field, schema: Schema) -> Schema:
     if field.initial is None or callable(field.initial):
         return {}
     try:
-        value = _plain(field.initial)
+        value = json.loads(json.dumps(field.initial, cls=DjangoJSONEncoder))
         return {} if compile_schema(schema)(value) else {"default": value}
     except (ValueError, TypeError, UnusableSchema):
         return {}
-
-
-def _plain(value: object) -> object:
-    return json.loads(json.dumps(value, cls=DjangoJSONEncoder))
 
 
 def _bounds(name: str, field: forms.Field, schema: Schema, model: type[Model] | None) -> Schema:
@@ -292,11 +280,6 @@ def _text(form: str | None, field: forms.Field) -> Schema:
     return {"type": "string"} if form is None else {"type": "string", "format": form}
 
 
-def _boolean(field: forms.Field) -> Schema:
-    """A box that has to be ticked is one that is ticked."""
-    return {"type": "boolean", "const": True} if field.required else {"type": "boolean"}
-
-
 def _choice(field: forms.Field) -> Schema:
     values = [value for value, _ in _choices(field)]
     if not values:
@@ -311,20 +294,11 @@ def _choices(field: forms.Field) -> list[tuple[object, str]]:
     found: list[tuple[object, str]] = []
     for value, label in field.choices:  # type: ignore[attr-defined]
         group = label if isinstance(label, (list, tuple)) else [(value, label)]
-        found += [(_json_value(one), force_str(text)) for one, text in group if one not in ("", None)]
+        for one, text in group:
+            if one not in ("", None):
+                is_number = isinstance(one, int) and not isinstance(one, bool)
+                found.append((one if is_number else force_str(one), force_str(text)))
     return found
-
-
-def _json_value(value: object) -> object:
-    return value if isinstance(value, int) and not isinstance(value, bool) else force_str(value)
-
-
-def _labels(field: forms.Field) -> list[tuple[object, str]]:
-    if not isinstance(field, forms.ChoiceField) or isinstance(field, forms.ModelChoiceField):
-        return []
-    pairs = _choices(field)
-    differ = any(str(value).lower() != label.lower() for value, label in pairs)
-    return pairs if differ and len(pairs) <= MOST_LABELS else []
 
 
 def _several(describe: Callable[[forms.Field], Schema], field: forms.Field) -> Schema:
@@ -375,7 +349,8 @@ def _kinds() -> Iterable[tuple[type[forms.Field], Callable[[Any], Schema]]]:
     yield forms.MultipleChoiceField, partial(_several, _choice)
     yield forms.ChoiceField, _choice
     yield forms.NullBooleanField, partial(_fixed, {"type": ["boolean", "null"]})
-    yield forms.BooleanField, _boolean
+    # A box that has to be ticked is one that is ticked.
+    yield forms.BooleanField, lambda field: {"type": "boolean", **({"const": True} if field.required else {})}
     yield forms.ImageField, lambda field: file_schema(image=True)
     yield forms.FileField, lambda field: file_schema()
     yield forms.FloatField, partial(_fixed, {"type": "number"})

@@ -42,6 +42,8 @@ def script_name_of(request: HttpRequest) -> str:
 
 def _scope_of_wsgi(request: HttpRequest) -> Scope:
     meta = request.META
+    pairs = ((name.lower(), str(value)) for name, value in request.headers.items() if value != "")
+    fields = {"host": host_of(request), **dict(pairs)}
     version = str(meta.get("SERVER_PROTOCOL", "HTTP/1.1")).removeprefix("HTTP/")
     return {
         "type": "http",
@@ -49,18 +51,12 @@ def _scope_of_wsgi(request: HttpRequest) -> Scope:
         "http_version": version,
         "method": request.method or "GET",
         "raw_path": request.path.encode(),
-        "headers": _headers_of(request),
+        "headers": [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in fields.items()],
         "server": (meta.get("SERVER_NAME", ""), int(meta.get("SERVER_PORT") or 0)),
         "state": {},
         "extensions": {},
         HOLDS_THREAD: True,
     }
-
-
-def _headers_of(request: HttpRequest) -> list[tuple[bytes, bytes]]:
-    pairs = ((name.lower(), value) for name, value in request.headers.items() if value != "")
-    fields = {"host": host_of(request), **dict(pairs)}
-    return [(name.encode("latin-1"), str(value).encode("latin-1", "replace")) for name, value in fields.items()]
 
 
 def host_of(request: HttpRequest) -> str:

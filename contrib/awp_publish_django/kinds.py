@@ -32,23 +32,14 @@ def describe_view(view: "View", method: str, path: str, operation: Operation) ->
         from awp_publish_django.ninja import describe_operation
 
         return describe_operation(view.operation, method, path) or operation
-    known = _known(view, method)
-    return operation if known is None else _take_known(operation, known, method, path)
-
-
-def _known(view: "View", method: str) -> Operation | None:
     form = form_of_view(view.cls, view.options) if method == "POST" else None
-    if form is not None:
-        return read_form(form, method)
-    if REST not in sys.modules or view.cls is None:
-        return None
-    from awp_publish_django.rest_framework import describe_rest_view
+    known = read_form(form, method) if form is not None else None
+    if form is None and REST in sys.modules and view.cls is not None:
+        from awp_publish_django.rest_framework import describe_rest_view
 
-    return describe_rest_view(view, method)
-
-
-def _take_known(operation: Operation, known: Operation, method: str, path: str) -> Operation:
-    """The path's inputs together with the view's own."""
+        known = describe_rest_view(view, method)
+    if known is None:
+        return operation
     joined = replace(
         operation,
         parameters=(*operation.parameters, *known.parameters),
@@ -58,6 +49,4 @@ def _take_known(operation: Operation, known: Operation, method: str, path: str) 
         auth_required=known.auth_required or operation.auth_required,
         description=known.description or operation.description,
     )
-    if not known.parameters:
-        return joined
-    return take_inputs(joined, known.inputs, method, path, None)
+    return take_inputs(joined, known.inputs, method, path, None) if known.parameters else joined

@@ -7,7 +7,7 @@ What stands below it sees agents' calls as requests for the views behind them.
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_async
 from django.http import HttpRequest
@@ -37,7 +37,6 @@ from awp_publish_django.project import BRIDGE, Bridge, OwnWay
 from awp_publish_django.publication import Publication, get_publication
 from awp_publish_django.responses import calling, read_response, read_response_async
 
-T = TypeVar("T")
 _HTML: Final = "text/html"
 _JSON: Final = "application/json"
 
@@ -88,7 +87,11 @@ def _answer(
     visit = Visit(read_body(request, largest_body(publication.site.settings, publication.site.catalog.actions)))
 
     async def respond(inner: HttpRequest, is_fresh: bool) -> Reply:
-        return await visit.in_thread(partial(_call_view, publication.project.answer if is_fresh else go_on, inner))
+        def call_view() -> Reply:
+            with calling(inner):
+                return read_response(inner, (publication.project.answer if is_fresh else go_on)(inner), is_wanted)
+
+        return await visit.in_thread(call_view)
 
     bridge = Bridge(request, respond, is_enclosed or publication.is_enclosed)
     talk = partial(publication.publisher, {**scope, BRIDGE: bridge})
@@ -127,11 +130,6 @@ def _refuse(publication: Publication, request: HttpRequest) -> HttpResponseBase:
     return response_of(
         render_problem(problem, catalog.absolute(catalog.paths.problems), catalog.site.errors, request.path)
     )
-
-
-def _call_view(go_on: Callable[[HttpRequest], HttpResponseBase], inner: HttpRequest) -> Reply:
-    with calling(inner):
-        return read_response(inner, go_on(inner), is_wanted)
 
 
 # --- ASGI ---
@@ -175,7 +173,7 @@ async def _converse(talk: Callable[[Receive, Send], Awaitable[None]], sent: Sent
     queue: asyncio.Queue[Message | None] = asyncio.Queue()
 
     async def run() -> None:
-        RUNNER.set(_in_thread)
+        RUNNER.set(lambda function: sync_to_async(function)())
         await talk(sent.receive, queue.put)
 
     task = asyncio.create_task(run(), name="awp_publish call")
@@ -192,10 +190,6 @@ async def _converse(talk: Callable[[Receive, Send], Awaitable[None]], sent: Sent
             task.cancel()
             await asyncio.wait({task})
             raise
-
-
-async def _in_thread(function: Callable[[], T]) -> T:
-    return await sync_to_async(function)()
 
 
 # --- Both ---

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase, StreamingHttpResponse
 from django.utils.cache import patch_vary_headers
 
-from awp_publish.serve.http import Headers, Reply, read_fields
+from awp_publish.serve.http import Reply, read_fields
 from awp_publish.serve.negotiation import (
     DROPPED_FIELDS,
     FILE_SUFFIX,
@@ -191,34 +191,30 @@ async def _collect_async(response: StreamingHttpResponse) -> bytes | None:
         parts.append(part)
         size += len(part)
         if size > MAX_PAGE_BYTES:
-            response.streaming_content = _chain(parts, pieces)
+
+            async def all_parts() -> AsyncIterator[bytes]:
+                for one in parts:
+                    yield one
+                async for one in pieces:
+                    yield one
+
+            response.streaming_content = all_parts()
             return None
     return b"".join(parts)
-
-
-async def _chain(parts: list[bytes], pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    for part in parts:
-        yield part
-    async for part in pieces:
-        yield part
 
 
 def _made_over(asked: NegotiatedRequest, response: HttpResponseBase, reply: Reply | None) -> HttpResponseBase:
     """Return what was asked for; the response of the view where there is no such reply."""
     if reply is None:
-        _set_vary(response, asked.pass_headers(headers_of(response)))
+        vary = read_fields(asked.pass_headers(headers_of(response), response.status_code)).get(b"vary")
+        if vary is not None:
+            response["Vary"] = vary.decode("latin-1")
         return response
     made = HttpResponse(reply.body, status=reply.status)
     with_headers(made, [pair for pair in reply.headers if pair[0] != b"set-cookie"])
     made.cookies = response.cookies
     when_closed(made, *response._resource_closers)  # type: ignore[attr-defined]
     return made
-
-
-def _set_vary(response: HttpResponseBase, headers: Headers) -> None:
-    vary = read_fields(headers).get(b"vary")
-    if vary is not None:
-        response["Vary"] = vary.decode("latin-1")
 
 
 def _varied(

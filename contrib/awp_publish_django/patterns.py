@@ -68,12 +68,9 @@ def _read_route(route: str) -> Piece:
 
 
 def _placeholder(name: str, expression: str) -> str:
-    return f"{{{name}:path}}" if _spans_slashes(expression) else f"{{{name}}}"
-
-
-def _spans_slashes(expression: str) -> bool:
-    """Return True if an expression may match a slash: it names one, or takes whatever there is."""
-    return "/" in _NEGATED.sub("", expression) or any(re.fullmatch(expression, one) for one in ("a/b", "1/1", "/"))
+    """It spans slashes if its expression names one, or takes whatever there is."""
+    spans = "/" in _NEGATED.sub("", expression) or any(re.fullmatch(expression, one) for one in ("a/b", "1/1", "/"))
+    return f"{{{name}:path}}" if spans else f"{{{name}}}"
 
 
 def _schema_of(expression: str) -> JsonObject:

@@ -46,19 +46,19 @@ class Errand(Generic[T]):
         """Do it in this thread, in a context of its own, so that nothing is left over for the next request."""
         if self.answer.done():
             return  # it took too long, or was called off, before it began
-        loop = self.answer.get_loop()
-        try:
-            result = copy_context().run(self._run_changed)
-        except Exception as error:
-            _tell(loop, partial(_fail, self.answer, error))
-        else:
-            _tell(loop, partial(_succeed, self.answer, result))
 
-    def _run_changed(self) -> T:
-        _ERRAND.set(self)
-        for variable, value in self.changes:
-            variable.set(value)
-        return self.function()
+        def run() -> T:
+            _ERRAND.set(self)
+            for variable, value in self.changes:
+                variable.set(value)
+            return self.function()
+
+        news: Callable[[], None]
+        try:
+            news = partial(self.answer.set_result, copy_context().run(run))
+        except Exception as error:
+            news = partial(self.answer.set_exception, error)
+        _tell(self.answer.get_loop(), lambda: None if self.answer.done() else news())
 
 
 _ERRAND: Final[ContextVar[Errand[Any] | None]] = ContextVar("awp_publish_errand", default=None)
@@ -73,16 +73,6 @@ def is_wanted() -> bool:
 def _tell(loop: asyncio.AbstractEventLoop, news: Callable[[], None]) -> None:
     with suppress(RuntimeError):  # the loop was closed: the process ends
         loop.call_soon_threadsafe(news)
-
-
-def _succeed(answer: "asyncio.Future[T]", result: T) -> None:
-    if not answer.done():
-        answer.set_result(result)
-
-
-def _fail(answer: "asyncio.Future[T]", error: Exception) -> None:
-    if not answer.done():
-        answer.set_exception(error)
 
 
 class Visit:
@@ -101,9 +91,12 @@ class Visit:
         If the caller has gone the thread has too; a call that must come to its end gets one of its own.
         """
         answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        entry = self._entry or Context()
+        now = copy_context().items()
+        changes = [(variable, value) for variable, value in now if entry.get(variable, _ABSENT) is not value]
         with self._lock:
             has_left = self._has_left
-            self._events.put(Errand(function, answer, self._changes()))
+            self._events.put(Errand(function, answer, changes))
         if has_left:
             self._clear_up()
         return await answer
@@ -128,7 +121,10 @@ class Visit:
                     yield event
             future.result()
         finally:
-            self._leave(loop)
+            with self._lock:
+                self._has_left = True
+            _tell(loop, self._sent.leave)
+            self._clear_up()
 
     async def _run(self, talk: Callable[[Receive, Send], Awaitable[None]]) -> None:
         RUNNER.set(self.in_thread)
@@ -142,36 +138,25 @@ class Visit:
         if not self._has_left:
             self._events.put(message)
 
-    def _leave(self, loop: asyncio.AbstractEventLoop) -> None:
-        with self._lock:
-            self._has_left = True
-        _tell(loop, self._sent.leave)
-        self._clear_up()
-
     def _clear_up(self) -> None:
         """Do elsewhere what the thread has not done."""
+
+        def run_alone(errand: Errand[Any]) -> None:
+            try:
+                errand.run()
+            finally:
+                connections.close_all()
+
         with suppress(Empty):
             while True:
                 event = self._events.get_nowait()
                 if isinstance(event, Errand):
-                    Thread(partial(_run_alone, event), "awp_publish errand")
-
-    def _changes(self) -> Changes:
-        entry = self._entry or Context()
-        now = copy_context().items()
-        return [(variable, value) for variable, value in now if entry.get(variable, _ABSENT) is not value]
+                    Thread(partial(run_alone, event), "awp_publish errand")
 
 
 _ABSENT: Final = object()
 _TALKS: Final[set["Future[None]"]] = set()
 """Tasks under way, so that nobody has to hold one whose caller has gone."""
-
-
-def _run_alone(errand: Errand[Any]) -> None:
-    try:
-        errand.run()
-    finally:
-        connections.close_all()
 
 
 class _Running(NamedTuple):
@@ -199,28 +184,31 @@ class Portal:
         # Made where it is needed: after gevent has made locks into its own, by which greenlets wait for each other.
         with self.__dict__.setdefault("_lock", threading.Lock()):
             if self._running is None:
-                self._running = self._open()
+                ready: Mailbox[tuple[asyncio.AbstractEventLoop, asyncio.Event] | BaseException] = Mailbox()
+                thread = Thread(partial(self._live, ready), "awp_publish loop")
+                begun = ready.get()
+                if isinstance(begun, BaseException):
+                    raise begun
+                self._running = _Running(*begun, thread)
                 atexit.register(self.close)
             return self._running
-
-    def _open(self) -> _Running:
-        ready: Mailbox[tuple[asyncio.AbstractEventLoop, asyncio.Event] | BaseException] = Mailbox()
-        thread = Thread(partial(self._live, ready), "awp_publish loop")
-        begun = ready.get()
-        if isinstance(begun, BaseException):
-            raise begun
-        return _Running(*begun, thread)
 
     def _live(self, ready: "Mailbox[tuple[asyncio.AbstractEventLoop, asyncio.Event] | BaseException]") -> None:
         begun = False
 
-        def begin(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+        async def keep_running() -> None:
             nonlocal begun
-            begun = True
-            ready.put((loop, stop))
+            loop, stop = asyncio.get_running_loop(), asyncio.Event()
+            if is_gevent():  # what runs beside the loop would be greenlets in its thread, and asks databases
+                loop.set_default_executor(ThreadsOfTheirOwn())
+                SyncToAsync.single_thread_executor = ThreadsOfTheirOwn(is_single=True)
+            async with running(self._app):
+                begun = True
+                ready.put((loop, stop))
+                await stop.wait()
 
         try:
-            asyncio.run(self._keep_running(begin))
+            asyncio.run(keep_running())
         except BaseException as error:
             if not begun:
                 ready.put(error)
@@ -228,15 +216,6 @@ class Portal:
                 raise
             # Else the process ends: what ran has been stopped. Python 3.12 starts no thread any more then, in which
             # asyncio would wait for those of its pool.
-
-    async def _keep_running(self, begin: Callable[[asyncio.AbstractEventLoop, asyncio.Event], None]) -> None:
-        loop, stop = asyncio.get_running_loop(), asyncio.Event()
-        if is_gevent():  # what runs beside the loop would be greenlets in its thread, and asks databases
-            loop.set_default_executor(ThreadsOfTheirOwn())
-            SyncToAsync.single_thread_executor = ThreadsOfTheirOwn(is_single=True)
-        async with running(self._app):
-            begin(loop, stop)
-            await stop.wait()
 
     def close(self) -> None:
         """Stop the application and the loop, if they run in this process."""

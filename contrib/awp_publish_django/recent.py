@@ -8,7 +8,7 @@ import asyncio
 import json
 import logging
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
@@ -39,77 +39,61 @@ class Recorder:
         self._written = 0
         self._is_failing = False
 
-    def __call__(self, facts: Mapping[str, object]) -> None:
+    def __call__(self, facts: Mapping[str, Any]) -> None:
         """Remember a call, until `write`. In the event loop."""
-        self._pending.append(_call_of(facts))
+        given = None
+        if "input" in facts:  # as every database takes it: PostgreSQL knows no NUL and no half of a pair, none Infinity
+            text = json.dumps(facts["input"], cls=DjangoJSONEncoder, ensure_ascii=False).encode("utf-8", "replace")
+            given = json.loads(text.decode().replace("\\u0000", "?"), parse_constant=str)
+        call = RecentCall(
+            time=timezone.now(),
+            door=facts["door"],
+            action=_fit("action", facts["action"]),
+            caller=_fit("caller", facts["principal"]),
+            outcome=_fit("outcome", facts["outcome"]),
+            status=facts["status"],
+            milliseconds=facts["ms"],
+            request_id=_fit("request_id", facts["request_id"]),
+            input=given,
+        )
+        self._pending.append(call)
+
+        def write() -> None:  # in a thread of nobody's, so with a connection that nobody else closes
+            try:
+                self.write()
+            finally:
+                connections.close_all()
+
         if facts["door"] == JOB:
-            asyncio.get_running_loop().run_in_executor(None, self._write_alone)
+            asyncio.get_running_loop().run_in_executor(None, write)
 
     def write(self) -> None:
         """Write what was noted. May block."""
-        calls = list(self._take())
+        calls: list[RecentCall] = []
+        with suppress(IndexError):  # several threads may take
+            while True:
+                calls.append(self._pending.popleft())
         if not calls:
             return
         using = router.db_for_write(RecentCall)
+        known = RecentCall.objects.using(using)
         try:
             with transaction.atomic(using=using):
-                RecentCall.objects.using(using).bulk_create(calls)
-                self._prune(using, len(calls))
-        except Error as error:
-            self._tell_once(error)
-        else:
+                known.bulk_create(calls)
+                self._written += len(calls)
+                if self._written >= min(PRUNE_EVERY, self._most):
+                    self._written = 0
+                    too_many = known.order_by("-pk").values_list("pk", flat=True)[self._most : self._most + 1].first()
+                    if too_many is not None:
+                        known.filter(pk__lte=too_many).delete()
             self._is_failing = False
-
-    def _take(self) -> Iterator[RecentCall]:
-        """Take what was noted; several threads may do so."""
-        with suppress(IndexError):
-            while True:
-                yield self._pending.popleft()
-
-    def _prune(self, using: str, written: int) -> None:
-        self._written += written
-        if self._written < min(PRUNE_EVERY, self._most):
-            return
-        self._written = 0
-        known = RecentCall.objects.using(using)
-        newest_too_many = known.order_by("-pk").values_list("pk", flat=True)[self._most : self._most + 1].first()
-        if newest_too_many is not None:
-            known.filter(pk__lte=newest_too_many).delete()
-
-    def _write_alone(self) -> None:
-        """In a thread of nobody's, so with a connection that nobody else closes."""
-        try:
-            self.write()
-        finally:
-            connections.close_all()
-
-    def _tell_once(self, error: Error) -> None:
-        if not self._is_failing:
-            logger.warning("recent calls cannot be written (manage.py migrate?): %s", error)
-        self._is_failing = True
-
-
-def _call_of(facts: Mapping[str, Any]) -> RecentCall:
-    return RecentCall(
-        time=timezone.now(),
-        door=facts["door"],
-        action=_fit("action", facts["action"]),
-        caller=_fit("caller", facts["principal"]),
-        outcome=_fit("outcome", facts["outcome"]),
-        status=facts["status"],
-        milliseconds=facts["ms"],
-        request_id=_fit("request_id", facts["request_id"]),
-        input=_plain(facts["input"]) if "input" in facts else None,
-    )
+        except Error as error:
+            if not self._is_failing:
+                logger.warning("recent calls cannot be written (manage.py migrate?): %s", error)
+            self._is_failing = True
 
 
 def _fit(field: str, text: str | None) -> str:
     """As much of a text as its column takes; no database takes half of a surrogate pair, and some no NUL."""
     length: int = RecentCall._meta.get_field(field).max_length  # type: ignore[union-attr, assignment]
     return (text or "")[:length].encode("utf-8", "replace").decode().replace("\0", "?")
-
-
-def _plain(value: object) -> object:
-    """An input as every database takes it: PostgreSQL knows no NUL and no half of a pair, and none knows Infinity."""
-    text = json.dumps(value, cls=DjangoJSONEncoder, ensure_ascii=False).encode("utf-8", "replace").decode()
-    return json.loads(text.replace("\\u0000", "?"), parse_constant=str)

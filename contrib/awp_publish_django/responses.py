@@ -138,8 +138,18 @@ def note_cleaned_forms() -> None:
     """Have Django's forms and formsets note themselves when a call of ours cleans them. Once for a process."""
     for kind in (BaseForm, BaseFormSet):
         clean: Any = kind.full_clean
-        if not hasattr(clean, "awp_notes"):
-            kind.full_clean = _noting(clean)  # type: ignore[method-assign, assignment]
+        if hasattr(clean, "awp_notes"):
+            continue
+
+        @wraps(clean)
+        def full_clean(self: Cleaned, clean: Callable[[Any], None] = clean) -> None:
+            clean(self)
+            noted = _CLEANED.get()
+            if noted is not None and self.is_bound:
+                noted.append(self)
+
+        full_clean.awp_notes = True  # type: ignore[attr-defined]
+        kind.full_clean = full_clean  # type: ignore[method-assign]
 
 
 def note_request_id(request: HttpRequest | None = None, **_: object) -> None:
@@ -153,18 +163,6 @@ def note_request_id(request: HttpRequest | None = None, **_: object) -> None:
 
 
 got_request_exception.connect(note_request_id)
-
-
-def _noting(clean: Callable[[Any], None]) -> Callable[[Any], None]:
-    @wraps(clean)
-    def full_clean(self: Cleaned) -> None:
-        clean(self)
-        noted = _CLEANED.get()
-        if noted is not None and self.is_bound:
-            noted.append(self)
-
-    full_clean.awp_notes = True  # type: ignore[attr-defined]
-    return full_clean
 
 
 @contextmanager
@@ -196,7 +194,7 @@ def tell(request: HttpRequest, response: HttpResponseBase, body: bytes) -> Reply
         return _as_json(401, {"detail": "The site asks its visitors to log in here."}, response)
     if status == 403 and getattr(_detail_of(response), "code", "") in ("not_authenticated", "authentication_failed"):
         return _as_json(401, {"detail": str(_detail_of(response))}, response)
-    if status == 400 and (refused := _errors_of_serializer(response)):
+    if status == 400 and (refused := list(_places_in(getattr(response, "data", None), ["body"]))):
         return _as_json(422, {"detail": refused}, response)
     if status in REDIRECTS and request.method not in READING and _is_form(request):
         return _as_json(*_result_of(request, response["Location"], forms), response)
@@ -307,12 +305,8 @@ def _errors_of(form: Cleaned, request: HttpRequest) -> Iterator[Mapping[str, obj
         yield {"loc": [location, *place] if place else ["body"], "msg": words, "type": SURE_PLACE}
 
 
-def _errors_of_serializer(response: HttpResponseBase) -> list[Mapping[str, object]]:
-    """Django REST framework's validation errors: texts in a list for each field, however deep; else nothing."""
-    return list(_places_in(getattr(response, "data", None), ["body"])) or []
-
-
 def _places_in(data: object, place: list[str | int]) -> Iterator[Mapping[str, object]]:
+    """Yield Django REST framework's validation errors: texts in a list for each field, however deep."""
     if isinstance(data, Mapping):
         for name, inner in data.items():
             if isinstance(inner, (Mapping, list)):

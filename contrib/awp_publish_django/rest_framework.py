@@ -39,7 +39,9 @@ def read_serializer(declared: object, method: str, mode: Mode) -> Operation | No
         return Operation({}, schema)
     names = as_object(schema.get("properties"))
     if method == "PATCH":  # changes what is given, and nothing else (REST framework, partial updates)
-        properties = {name: _without_default(one) for name, one in names.items()}
+        properties = {
+            name: {key: fact for key, fact in as_object(one).items() if key != "default"} for name, one in names.items()
+        }
         schema = {key: one for key, one in {**schema, "properties": properties}.items() if key != "required"}
     if method in NO_BODY_METHODS:
         return Operation(schema, {}, tuple(Parameter(name, "query", name) for name in names))
@@ -47,10 +49,6 @@ def read_serializer(declared: object, method: str, mode: Mode) -> Operation | No
     location: Location = "form" if files else "json"
     parameters = tuple(Parameter(name, "file" if name in files else location, name) for name in names)
     return Operation(schema, {}, parameters, MULTIPART if files else "application/json")
-
-
-def _without_default(schema: object) -> object:
-    return {key: one for key, one in as_object(schema).items() if key != "default"}
 
 
 def describe_rest_view(view: "View", method: str) -> Operation | None:
@@ -83,7 +81,7 @@ def describe_rest_view(view: "View", method: str) -> Operation | None:
         operation = replace(
             operation, inputs=taken.inputs, parameters=taken.parameters, content_type=taken.content_type
         )
-    if not extends or method == "DELETE" or not _represents_as_declared(declared):
+    if not extends or method == "DELETE" or not _is_of_framework(declared.to_representation):
         return operation
     given = read_serializer(declared, method, "serialization")
     outputs = given.outputs if given is not None else {}
@@ -179,10 +177,6 @@ def _is_list(view: "View", method: str) -> bool:
     return view.action == _LISTS if view.action else hasattr(view.cls, _LISTS)
 
 
-def _represents_as_declared(declared: type[Any]) -> bool:
-    return str(getattr(declared.to_representation, "__module__", "")).startswith("rest_framework.")
-
-
 def _many(made: Any, one: JsonObject) -> JsonObject:
     """The schema of a list, or of a page of it where pages are sure and look as REST framework's own."""
     several: JsonObject = {"type": "array", "items": one}
@@ -265,7 +259,9 @@ def _schema_of(declared: type[Any], mode: Mode) -> dict[str, object]:
     try:
         serializer = declared(many=False)
         schema = AutoSchema().map_serializer(serializer)
-        computed = {name for name, one in serializer.fields.items() if _is_computed(one)}
+        # Of a method's answer AutoSchema says that it is text, which it need not be.
+        methods = (serializers.SerializerMethodField, serializers.ReadOnlyField)
+        computed = {name for name, one in serializer.fields.items() if isinstance(one, methods)}
         own = {name: _own_words(one) for name, one in serializer.fields.items()} if mode == "validation" else {}
     except Exception as error:  # whatever somebody's serializer raises, it is about this schema
         raise UnusableSchema(f"{declared.__name__}: {reason_of(error)}") from error
@@ -292,16 +288,15 @@ def _own_words(field: Any) -> dict[str, object]:
     return words
 
 
-def _is_computed(field: object) -> bool:
-    """Of a method's answer AutoSchema says that it is text, which it need not be."""
-    return isinstance(field, (serializers.SerializerMethodField, serializers.ReadOnlyField))
-
-
 def _translate(schema: Mapping[str, object], mode: Mode) -> dict[str, object]:
     """OpenAPI 3.0 in words of JSON Schema 2020-12, without what is not for this direction."""
     found = {key: value for key, value in schema.items() if key not in _OWN}
     if "properties" in found:
-        found |= _members(as_object(found["properties"]), found.get("required"), mode)
+        members = {name: as_object(one) for name, one in as_object(found["properties"]).items()}
+        shown = {name: _translate(one, mode) for name, one in members.items() if not one.get(_HIDDEN[mode])}
+        required = found.get("required")
+        wanted = [name for name in required if name in shown] if isinstance(required, list) else []
+        found |= {"properties": shown, "required": wanted}
     if isinstance(found.get("items"), Mapping):
         found["items"] = _translate(as_object(found["items"]), mode)
     for word in ("anyOf", "oneOf", "allOf"):
@@ -309,25 +304,10 @@ def _translate(schema: Mapping[str, object], mode: Mode) -> dict[str, object]:
             found[word] = [_translate(one, mode) for one in as_objects(found[word])]
     if found.get("format") == "decimal":
         found = {"type": ["string", "number"]}
-    return _with_null(found) if schema.get("nullable") else found
-
-
-def _members(properties: Mapping[str, object], required: object, mode: Mode) -> dict[str, object]:
-    hidden = _HIDDEN[mode]
-    shown = {name: _translate(as_object(one), mode) for name, one in properties.items() if not _has(one, hidden)}
-    wanted = [name for name in required if name in shown] if isinstance(required, list) else []
-    return {"properties": shown, "required": wanted}
-
-
-def _has(schema: object, word: str) -> bool:
-    return bool(as_object(schema).get(word))
-
-
-def _with_null(schema: dict[str, object]) -> dict[str, object]:
-    kind = schema.get("type")
-    if kind is not None:
-        schema["type"] = [*(kind if isinstance(kind, list) else [kind]), "null"]
-    listed = schema.get("enum")
-    if isinstance(listed, list):
-        schema["enum"] = [*listed, None]
-    return schema
+    if schema.get("nullable"):
+        kind, listed = found.get("type"), found.get("enum")
+        if kind is not None:
+            found["type"] = [*(kind if isinstance(kind, list) else [kind]), "null"]
+        if isinstance(listed, list):
+            found["enum"] = [*listed, None]
+    return found

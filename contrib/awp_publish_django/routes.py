@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
@@ -62,27 +62,20 @@ _POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSIT
 def find_django_routes(urlconf: object = None) -> list[Route]:
     """Every route, in the order in which Django tries them; with language prefixes those of settings.LANGUAGE_CODE."""
     with translation.override(default_language()):
-        found = _walk(get_resolver(urlconf).url_patterns, _Place())  # type: ignore[arg-type]
-        return _without_repetitions(found)
-
-
-def _without_repetitions(routes: Iterable[Route]) -> list[Route]:
-    """The first of equal patterns, which is the one that Django takes; django-ninja makes one for each operation."""
-    kept: dict[object, Route] = {}
-    for route in routes:
-        kept.setdefault((route.path, route.methods, *map(id, route.handlers)), route)
-    return [_marked_as_twin(route, kept.values()) for route in kept.values()]
-
-
-def _marked_as_twin(route: Route, routes: Collection[Route]) -> Route:
-    """A route that is another one in a format of the caller's choice stands for no declaration; it can be named."""
-    plain = _FORMAT.sub("", route.template)
-    if plain == route.template:
-        return route
-    for one in routes:
-        if one.template in (plain, f"{plain}/") and one.methods == route.methods and one.handlers == route.handlers:
-            return replace(route, handlers=(route.arrival,), kept_out=f"it is {one.template} in another format")
-    return route
+        # The first of equal patterns is the one that Django takes; django-ninja makes one for each operation.
+        kept: dict[object, Route] = {}
+        for route in _walk(get_resolver(urlconf).url_patterns, _Place()):  # type: ignore[arg-type]
+            kept.setdefault((route.path, route.methods, *map(id, route.handlers)), route)
+    found = []
+    for route in kept.values():
+        # A route that is another one in a format of the caller's choice stands for no declaration; it can be named.
+        plain, kind = _FORMAT.sub("", route.template), (route.methods, route.handlers)
+        if plain != route.template:
+            twins = (one.template for one in kept.values() if (one.methods, one.handlers) == kind)
+            if twin := next((one for one in twins if one in (plain, f"{plain}/")), None):
+                route = replace(route, handlers=(route.arrival,), kept_out=f"it is {twin} in another format")
+        found.append(route)
+    return found
 
 
 def _walk(patterns: Sequence[object], place: _Place) -> Iterator[Route]:

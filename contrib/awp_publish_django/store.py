@@ -75,7 +75,12 @@ class _DjangoBackend:
                 self._transact(requests)
         except Exception as error:
             if len(requests) == 1:
-                requests[0].answer = _problem_of(error)
+                if isinstance(error, (Error, ConnectionDoesNotExist)):
+                    problem = unavailable("The site's database cannot be used.")
+                    problem.__cause__ = error
+                    requests[0].answer = problem
+                else:
+                    requests[0].answer = error
                 return
             for request in requests:
                 self.carry_out([request])
@@ -121,27 +126,19 @@ class _DjangoBackend:
                 orders = (request.order for request in wanted)
                 steps = [step for order in orders if isinstance(order, RunSteps) for step in order.steps]
                 self._shelf.foresee({step.key for step in steps if isinstance(step, (Look, Add, Swap))})
-                answers = [(request, request.carry_out(self._shelf, now)) for request in wanted]
+                answers = [request.carry_out(self._shelf, now) for request in wanted]
                 if writes:
                     self._changes += len(requests)
-                if self._changes >= PURGE_EVERY:
-                    self._changes = 0
-                    self._shelf.purge(now)
+                    if self._changes >= PURGE_EVERY:
+                        self._changes = 0
+                        self._shelf.purge(now)
                 if not all(request.commit() for request in wanted):
                     raise _GivenUp
         except _GivenUp:
             self._transact(requests)
             return
-        for request, answer in answers:
+        for request, answer in zip(wanted, answers, strict=True):
             request.answer = answer
-
-
-def _problem_of(error: Exception) -> Exception:
-    if not isinstance(error, (Error, ConnectionDoesNotExist)):
-        return error
-    problem = unavailable("The site's database cannot be used.")
-    problem.__cause__ = error
-    return problem
 
 
 class DjangoShelf:

@@ -8,9 +8,8 @@ import orjson
 import pytest
 
 from awp_publish.browsing.addresses import Origins
-from awp_publish.browsing.browser import SessionLimits
 from awp_publish.browsing.errors import AwpError
-from awp_publish.browsing.page import Fetch, Fetched, Steps
+from awp_publish.browsing.page import Fetch, Fetched, SessionLimits, Steps
 from awp_publish.browsing.session import METHODS, Session
 
 HOME = "https://shop.example"

@@ -7,12 +7,12 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from awp_publish.browsing.addresses import Origins
-from awp_publish.browsing.chromium_page import Chromium, open_chromium
-from awp_publish.browsing.live_page import LivePage
 from awp_publish.browsing.page import Fetch, Fetched, Steps
-from awp_publish.browsing.runtime import ActionMap, Runtime, RuntimeFailure
 from awp_publish.browsing.session import Session
-from awp_publish.browsing.site_page import SitePage
+from awp_publish.running.live_page import LivePage
+from awp_publish.running.runtime import ActionMap, Runtime, RuntimeFailure
+from awp_publish.running.script_page import Chromium, open_chromium
+from awp_publish.running.site_page import SitePage
 from tests.browsing.driving import HOME, Answer, Web
 
 Json = dict[str, Any]

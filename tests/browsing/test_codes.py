@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import get_args
 
-from awp_publish.browsing import live_page, projecting, runtime, workflow_runner
+from awp_publish.running import live_page, runtime, steps
 
 PACKAGE = Path(runtime.__file__).parent
 SOURCES = {path.name: path.read_text() for path in PACKAGE.glob("*.py")}
@@ -28,9 +28,9 @@ def test_the_codes_of_primitives_are_all_told():
 
 def test_the_codes_of_workflows_and_projections_are_all_told():
     of_expressions = set(re.findall(r'ExpressionError\(\s*"(\w+)"', EXPRESSIONS))
-    for codes, name in ((workflow_runner.CODES, "workflow_runner.py"), (projecting.CODES, "projecting.py")):
-        text = SOURCES[name] + SOURCES["runtime.py"] + SOURCES["site_page.py"]
+    for codes in (steps.WORKFLOW_CODES, runtime.PROJECTION_CODES):
+        text = SOURCES["steps.py"] + SOURCES["runtime.py"] + SOURCES["site_page.py"]
         for code in codes:
             assert code in of_expressions or text.count(f'"{code}"') > 1, code
-    assert raised("ProjectionError") <= set(projecting.CODES)
-    assert raised("WorkflowFailure") | of_expressions <= set(workflow_runner.CODES)
+    assert raised("ProjectionError") <= set(runtime.PROJECTION_CODES)
+    assert raised("WorkflowFailure") | of_expressions <= set(steps.WORKFLOW_CODES)

@@ -15,9 +15,8 @@ from hypothesis import given, settings, strategies as st
 
 from awp_publish.browsing.acting import VERBS
 from awp_publish.browsing.addresses import Origins
-from awp_publish.browsing.browser import SessionLimits
 from awp_publish.browsing.errors import CODES, AwpError
-from awp_publish.browsing.page import PageCache
+from awp_publish.browsing.page import PageCache, SessionLimits
 from awp_publish.browsing.session import METHODS, Session
 from tests.browsing.driving import HOME, Agent, page, redirect
 
@@ -135,7 +134,7 @@ def test_a_session_has_several_pages_with_histories_of_their_own_and_cookies_in_
     listed = agent.call("page.list")
     assert [(entry["page_id"], entry["title"]) for entry in listed["pages"]] == [("p_1", "A"), ("p_2", "Home")]
     assert dict(agent.web.last.headers)["cookie"] == "sid=1"
-    assert agent.session.page_count == listed["count"] == 2
+    assert len(agent.session.tabs) == listed["count"] == 2
     assert agent.call("page.close", page_id="p_1") == {"closed": True}
     assert title(agent) == "Home"
     assert agent.call("page.create") == {"page_id": "p_3"}
@@ -148,7 +147,7 @@ def test_a_session_has_several_pages_with_histories_of_their_own_and_cookies_in_
 
 def test_a_session_without_pages_says_so(agent):
     agent.call("page.close", page_id="p_1")
-    assert (agent.url, agent.session.page_count) == (None, 0)
+    assert (agent.url, len(agent.session.tabs)) == (None, 0)
     with pytest.raises(AwpError, match="Page not found"):
         agent.navigate("/")
     agent.call("page.create")
@@ -183,7 +182,7 @@ def test_a_session_is_carried_to_another_process_and_goes_on_there(agent):
     assert later.call("page.reload")["title"] == "A"
     assert dict(later.web.last.headers)["cookie"] == "sid=1"
     assert later.call("page.back")["title"] == "Home"
-    assert later.session.export() == {**later.session.export(), "user_agent": agent.session.user_agent}
+    assert later.session.export() == {**later.session.export(), "user_agent": agent.session.browser.user_agent}
 
 
 def test_what_was_typed_is_not_carried_away(agent):

@@ -5,8 +5,8 @@ from typing import Any
 import httpx
 import pytest
 
-from awp_publish.browsing.chromium_page import open_chromium, why_unavailable
-from awp_publish.browsing.runtime import ActionMap
+from awp_publish.running.runtime import ActionMap
+from awp_publish.running.script_page import open_chromium, why_unavailable
 from awp_publish.serve.http import AsgiApp
 from demo_site.accounts import DEMO_ACCOUNTS
 from demo_site.app import create_app

@@ -26,8 +26,8 @@ from awp_publish import (
     Value,
     __version__,
 )
-from awp_publish.browsing.runtime import ActionMap, Runtime
 from awp_publish.checks import check_document
+from awp_publish.running.runtime import ActionMap, Runtime
 from awp_publish.serve.drift import in_process
 
 FORM = "form[role='search']"

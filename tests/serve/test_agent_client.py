@@ -3,8 +3,8 @@
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Annotated, Any
 
@@ -127,6 +127,26 @@ def test_sessions_and_receipts_are_carried_and_jobs_are_waited_for(app, door):
         assert client.call("report", pages=3) == {"pages": 3}
         with pytest.raises(CallFailed):
             client.call("report", pages=-1)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_what_a_lifespan_keeps_is_there_from_the_first_call_on(door):
+    @asynccontextmanager
+    async def lifespan(_: object) -> AsyncIterator[dict[str, str]]:
+        yield {"greeting": "hello"}
+
+    site = Site("Shop", "Sells.", url="http://127.0.0.1", doors=["mcp", "a2a", "awp"])
+    app = FastAPI(lifespan=lifespan)
+
+    @app.get("/greet")
+    @site.action("greet")
+    async def greet(request: Request) -> dict[str, str]:
+        """Greet."""
+        return {"said": request.state.greeting}
+
+    app.add_middleware(AgentPublisher, site=site)
+    with AgentClient(app, door=door) as client:
+        assert client.call("greet") == {"said": "hello"}
 
 
 def test_the_same_caller_goes_through_another_door(app):

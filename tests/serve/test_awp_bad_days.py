@@ -120,22 +120,24 @@ def test_a_client_that_says_everything_but_its_handshake_is_left_too(client, mon
     assert left.value.code == 1008
 
 
-def test_a_silent_client_is_left(open_client):
-    client = open_client(publish(make_site(browsing={"idle": "1s"})))
+def test_a_silent_client_is_left(open_client, monkeypatch):
+    monkeypatch.setattr("awp_publish.serve.awp.sessions.IDLE_SECONDS", 0.2)
+    client = open_client(publish(make_site()))
     with AwpClient.greeted(client) as caller, pytest.raises(WebSocketDisconnect) as left:
         caller.hear()
     assert left.value.code == 1001
 
 
 @pytest.mark.slow
-async def test_whoever_waits_for_a_slow_page_is_not_silent():
+async def test_whoever_waits_for_a_slow_page_is_not_silent(monkeypatch):
+    monkeypatch.setattr("awp_publish.serve.awp.sessions.IDLE_SECONDS", 1.0)
     go = asyncio.Event()
 
     async def slow(request: Request) -> HTMLResponse:
         await go.wait()
         return page("Slow")
 
-    app = AgentPublisher(Starlette(routes=[Route("/slow", slow)]), site=make_site(browsing={"idle": "1s"}))
+    app = AgentPublisher(Starlette(routes=[Route("/slow", slow)]), site=make_site())
     async with running(app), connected(app) as socket:
         socket.say("session.create", "create")
         session = (await socket.hear("create"))["result"]["session_id"]

@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Route
 
 from awp_publish import AgentPublisher, Attachment, Locator, Projection, Records, Signal, Site, Value
-from awp_publish.browsing.chromium_page import open_chromium, why_unavailable
+from awp_publish.running.script_page import open_chromium, why_unavailable
 from awp_publish.serve.http import AsgiApp
 from tests.serve.guarded import KEYS
 from tests.serve.live_server import agent_of, pair, serve

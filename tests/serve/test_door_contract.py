@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from awp_publish import AgentPublisher, BearerToken, Principal, Refused, Site, problems as guards
 from awp_publish.policy.call import Call
-from awp_publish.policy.tokens import Tokens
+from awp_publish.policy.guard import Tokens
 from awp_publish.problems import AuthExpired, StoreUnavailable
 from awp_publish.stores.memory import MemoryStore
 from tests.serve.doors import DOORS as OTHERS, BridgeCaller, DoorCaller, Told
@@ -410,7 +410,7 @@ def test_a_password_is_in_no_summary_log_or_store(open_client, caplog, door):
     noted = [one["input"] for one in facts if "input" in one]
     assert {"name": "ann", "password": "(hidden)"} in noted
     assert SECRET not in f"{facts}{caplog.text}"
-    assert SECRET.encode() not in b"".join(store._shelf.values.values())
+    assert SECRET.encode() not in b"".join(value for value, _ in store._shelf.values.entries.values())
 
 
 def test_what_is_given_once_is_given_once(vault):

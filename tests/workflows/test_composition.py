@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from awp_publish.browsing.runtime import ActionMap
 from awp_publish.cli import main
+from awp_publish.running.runtime import ActionMap
 from awp_publish.workflows import rules
 from awp_publish.workflows.composition import Imported, ImportRefused
 from tests.browsing.running import Driver, Json, map_of, step, tool

@@ -20,7 +20,7 @@ import msgpack
 import orjson
 
 from awp_publish.browsing.errors import AwpError, Code
-from awp_publish.browsing.observing import write_cursor
+from awp_publish.browsing.page import write_cursor
 from awp_publish.model import JsonObject
 from awp_publish.policy.call import RawHeaders
 from awp_publish.policy.guard import read_key

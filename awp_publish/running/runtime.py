@@ -10,49 +10,310 @@ A call ends with a `ToolResult` or raises `RuntimeFailure`, which has the codes 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias
 from urllib.parse import urljoin
 
-from awp_publish.browsing.live_page import LivePage, PrimitiveError
-from awp_publish.browsing.locating import another_address, describe, locate
-from awp_publish.browsing.primitives import can_run, run_primitive
-from awp_publish.browsing.projecting import (
-    ProjectionError,
-    Snapshot,
-    diff_answer,
-    fits,
-    full_answer,
-    postconditions_of,
-    read,
-    summaries_of,
-    summary_answer,
-    validator_of,
-    verify,
-)
-from awp_publish.browsing.workflow_runner import (
+import orjson
+
+from awp_publish.checks.actions_json import check_map, import_finding
+from awp_publish.checks.engine import Finding, depth_exceeds
+from awp_publish.checks.text import read as read_document
+from awp_publish.model import JsonObject, utc_text
+from awp_publish.problems import did_you_mean
+from awp_publish.running.live_page import LivePage, PrimitiveError
+from awp_publish.running.steps import (
     RECOVERY,
     Progress,
     Trace,
     WorkflowFailure,
+    another_address,
+    can_run,
+    describe,
+    errors_of,
     inspect,
+    locate,
+    run_primitive,
     run_steps,
     run_workflow,
 )
-from awp_publish.checks import Finding, check_document
-from awp_publish.checks.actions_json import import_finding
-from awp_publish.checks.text import read as read_document
-from awp_publish.model import JsonObject, utc_text
-from awp_publish.problems import did_you_mean
-from awp_publish.schema import UnusableSchema, Validator
+from awp_publish.schema import UnusableSchema, Validator, compile_schema, translate
 from awp_publish.workflows import rules
 from awp_publish.workflows.composition import Load, compose
-from awp_publish.workflows.expressions import ExpressionError, evaluate, expression_of
+from awp_publish.workflows.expressions import (
+    MAX_DOCUMENT_BYTES,
+    UNDEFINED,
+    ExpressionError,
+    evaluate,
+    expression_of,
+)
 from awp_publish.workflows.primitives import PRIMITIVES
+
+PROJECTION_CODES: Final[Mapping[str, str]] = {
+    "state_projection_not_found": "no projection of the name fits this address",
+    "invalid_state_projection": "the snapshot is not one of version 1",
+    "state_document_unavailable": "no page is loaded",
+    "state_projection_failed": "the page could not be read, or the expression failed",
+    "state_schema_validation_failed": "the state does not fit `output_schema`: `errors`",
+    "state_payload_too_large": "the state or the summary is larger than allowed: `available_summaries`",
+    "state_summary_not_found": "the projection has no summary of the name",
+    "state_summary_failed": "the expression of the summary failed",
+    "invalid_state_markers": "the markers are not what they have to be",
+    "state_markers_failed": "the expression of the markers failed",
+    "invalid_state_postcondition": "the postcondition has no expression",
+    "state_postcondition_failed": "the postcondition does not hold after the tool",
+    "expression_output_too_large": "markers have more than 32,000 bytes",
+}
+"""Codes of projections, in the evidence of a failure."""
+
+MAX_PATCHES: Final = 500
+"""Operations of one patch; of a state that changed more, the state itself is told."""
+
+
+class ProjectionError(Exception):
+    """A projection that failed. `code` is that of the published runtime: `state_projection_failed` and so on."""
+
+    def __init__(self, code: str, message: str, **evidence: object) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code, self.message = code, message
+        self.evidence: JsonObject = evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One reading: the state, the records that it was made of, and what is told of them."""
+
+    projection: JsonObject
+    state: object
+    records: JsonObject
+    url: str
+    encoded: bytes
+    answer: dict[str, object]
+
+    @property
+    def state_hash(self) -> str:
+        """A hash that equal states share."""
+        return str(self.answer["state_hash"])
+
+
+def summaries_of(projection: JsonObject) -> list[str]:
+    """Return the names of a projection's summaries."""
+    named = (one.get("name") for one in rules.objects(projection, "summaries"))
+    return [name for name in named if isinstance(name, str)]
+
+
+def _evaluated(text: object, document: Mapping[str, object], max_bytes: int, code: str) -> object:
+    """Return the value of an expression, a slot or bare; an undefined one is None. Raises ProjectionError."""
+    try:
+        expression = expression_of(str(text))
+        value = evaluate(str(text) if expression is None else expression, document, max_bytes)
+    except ExpressionError as error:
+        kept = error.code in ("expression_output_too_large", "disallowed_expression_function", "invalid_expression")
+        raise ProjectionError(error.code if kept else code, error.message, expression=str(text)[:500]) from error
+    return None if value is UNDEFINED else value
+
+
+async def read_projection(
+    page: LivePage, projection: JsonObject, validator: Validator | None, now: datetime
+) -> Snapshot:
+    """Read the state of a projection. Raises ProjectionError."""
+    name, snapshot = projection.get("name"), rules.part(projection, "snapshot")
+    how, version = rules.part(snapshot, "projection"), snapshot.get("version")
+    if not (
+        version == 1
+        and not isinstance(version, bool)
+        and snapshot.get("source") == "dom"
+        and isinstance(snapshot.get("extract"), list)
+        and how.get("language") == "jsonata"
+        and isinstance(how.get("expression"), str)
+    ):
+        raise ProjectionError("invalid_state_projection", f"The snapshot of {name} is not one of version 1.")
+    try:
+        found = await page.extract(rules.objects(snapshot, "extract"))
+        title = await page.title()
+    except PrimitiveError as error:
+        code = "state_projection_failed" if error.code != "state_document_unavailable" else error.code
+        cause = {"code": error.code, "message": error.message, **error.evidence}
+        raise ProjectionError(code, error.message, cause=cause) from error
+    url = page.url
+    document = {"records": found.records, "url": url, "title": title, "projection": {"name": name}}
+    state = _evaluated(how["expression"], document, MAX_DOCUMENT_BYTES, "state_projection_failed")
+    if depth_exceeds(state, rules.MAX_DEPTH):
+        raise ProjectionError("state_projection_failed", f"The state is nested more than {rules.MAX_DEPTH} deep.")
+    diagnostics = {
+        "selector_counts": dict(found.selector_counts),
+        "missing_required_fields": list(found.missing),
+        "schema_valid": True,
+        "truncated": False,
+    }
+    wrong = () if validator is None else validator(state)
+    if wrong:
+        errors = [{"path": one.pointer, "message": one.detail} for one in wrong]
+        message = f"The state of {name} does not fit its schema: {errors[0]['path']} {errors[0]['message']}"
+        raise ProjectionError(
+            "state_schema_validation_failed",
+            message,
+            errors=errors,
+            diagnostics=diagnostics | {"schema_valid": False},
+        )
+    encoded = orjson.dumps(state)
+    answer: dict[str, object] = {
+        "ok": True,
+        "projection": name,
+        "state_hash": f"sha256:{hashlib.sha256(encoded).hexdigest()[:32]}",
+        "observed_at": utc_text(now),
+    }
+    markers = projection.get("markers")
+    if markers is not None:
+        if isinstance(markers, str):
+            given = {"records": found.records, "state": state, "url": url, "projection": {"name": name}}
+            limit = rules.MAX_PROJECTION_EXPRESSION_BYTES
+            markers = _evaluated(markers, given, limit, "state_markers_failed")
+        if (fault := marker_fault(markers)) is not None:
+            raise ProjectionError("invalid_state_markers", fault)
+        answer["markers"] = markers
+    answer["diagnostics"] = diagnostics
+    return Snapshot(projection, state, found.records, url, encoded, answer)
+
+
+def marker_fault(markers: object) -> str | None:
+    """Say why markers are not what they have to be, None where they are."""
+    if not isinstance(markers, list):
+        return "Markers are an array."
+    known: set[str] = set()
+    for marker in markers:
+        name = marker.get("id") if isinstance(marker, Mapping) else None
+        if not isinstance(marker, Mapping) or not isinstance(name, str) or not name:
+            return "A marker is an object with an id."
+        if name in known:
+            return f"The id {name!r} is that of two markers."
+        known.add(name)
+        if marker.get("type") not in ("cursor", "pointer"):
+            return f"The type of the marker {name!r} is cursor or pointer."
+        recipe = marker.get("recipe")
+        if not isinstance(recipe, list) or not recipe:
+            return f"The marker {name!r} has no recipe."
+        for step in recipe:
+            if not isinstance(step, Mapping) or step.get("primitive") not in rules.RECIPE:
+                return f"A step in the recipe of {name!r} has a primitive that is not allowed there."
+            if not isinstance(step.get("args", {}), Mapping):
+                return f"The args of a step in the recipe of {name!r} are an object."
+    return None
+
+
+def full_answer(taken: Snapshot, max_bytes: int | None) -> JsonObject:
+    """Return a whole state. Raises ProjectionError `state_payload_too_large`."""
+    limit = rules.MAX_STATE_BYTES if max_bytes is None else min(max_bytes, rules.MAX_STATE_BYTES)
+    _refuse_large(len(taken.encoded), limit, taken)
+    return taken.answer | {"state": taken.state}
+
+
+def summary_answer(taken: Snapshot, name: str | None, max_bytes: int | None) -> JsonObject:
+    """Return a summary of a state, the first without a name. Raises ProjectionError."""
+    declared = rules.objects(taken.projection, "summaries")
+    summary = next((one for one in declared if name in (None, one.get("name"))), None)
+    if summary is None:
+        message = f"There is no summary {name!r}." if name else "The projection has no summaries."
+        raise ProjectionError("state_summary_not_found", message, available_summaries=summaries_of(taken.projection))
+    given = summary.get("max_bytes")
+    limit = given if isinstance(given, (int, float)) and not isinstance(given, bool) else rules.MAX_SUMMARY_BYTES
+    limit = min(int(limit), rules.MAX_PROJECTION_EXPRESSION_BYTES, *([] if max_bytes is None else [max_bytes]))
+    document = {
+        "state": taken.state,
+        "records": taken.records,
+        "url": taken.url,
+        "projection": {"name": taken.projection.get("name")},
+    }
+    value = _evaluated(summary.get("expression"), document, MAX_DOCUMENT_BYTES, "state_summary_failed")
+    _refuse_large(len(orjson.dumps(value)), limit, taken)
+    return taken.answer | {"summary_name": summary.get("name"), "summary": value}
+
+
+def _refuse_large(size: int, limit: int, taken: Snapshot) -> None:
+    if size > limit:
+        message = f"The answer has {size} bytes of JSON; {limit} are allowed. Read a summary, or narrow the selectors."
+        available = summaries_of(taken.projection)
+        raise ProjectionError(
+            "state_payload_too_large", message, bytes=size, max_bytes=limit, available_summaries=available
+        )
+
+
+def diff_answer(before: Snapshot | None, after: Snapshot) -> JsonObject:
+    """Return what changed between two states. Raises ProjectionError for a first state that is too large."""
+    if before is None:
+        return {**full_answer(after, None), "reason": "no_previous_state"}
+    patches = diff(before.state, after.state)
+    if len(patches) > MAX_PATCHES:
+        return {**full_answer(after, None), "reason": "too_many_changes"}
+    answer = after.answer | {
+        "patch_format": "json_patch",
+        "patches": patches,
+        "deltas": [_delta(patch) for patch in patches],
+        "previous_state_hash": before.state_hash,
+    }
+    _refuse_large(len(orjson.dumps(answer)), rules.MAX_STATE_BYTES * 2, after)
+    return answer
+
+
+def diff(before: object, after: object, path: str = "") -> list[dict[str, object]]:
+    """Return the JSON Patch (RFC 6902) between two values: arrays index by index, removals from the end."""
+    if before == after and orjson.dumps(before) == orjson.dumps(after):  # as JSON: true is not 1
+        return []
+    if isinstance(before, list) and isinstance(after, list):
+        common = min(len(before), len(after))
+        patches = [one for at in range(common) for one in diff(before[at], after[at], f"{path}/{at}")]
+        patches += [{"op": "add", "path": f"{path}/{at}", "value": after[at]} for at in range(common, len(after))]
+        return patches + [{"op": "remove", "path": f"{path}/{at}"} for at in range(len(before) - 1, common - 1, -1)]
+    if isinstance(before, dict) and isinstance(after, dict):
+        patches = []
+        for name in {**before, **after}:
+            place = f"{path}/{name.replace('~', '~0').replace('/', '~1')}"
+            if name not in before:
+                patches.append({"op": "add", "path": place, "value": after[name]})
+            elif name not in after:
+                patches.append({"op": "remove", "path": place})
+            else:
+                patches += diff(before[name], after[name], place)
+        return patches
+    return [{"op": "replace", "path": path, "value": after}]
+
+
+def _delta(patch: Mapping[str, object]) -> JsonObject:
+    """Say what a change means: something came, something went, or a field has another value."""
+    path = str(patch["path"])
+    names = [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
+    if patch["op"] == "replace":
+        return {"type": "field_replaced", "path": path, "field": names[-1] if names else "", "value": patch["value"]}
+    numbered = next((at for at in range(len(names) - 1, -1, -1) if names[at].isdecimal()), len(names))
+    kind = names[numbered - 1] if numbered else "item"
+    entity: dict[str, object] = {"kind": kind[:-1] if kind.endswith("s") and len(kind) > 1 else kind}
+    if patch["op"] == "remove":
+        return {"type": "entity_removed", "path": path, "entity": entity}
+    value = patch["value"]
+    if isinstance(value, Mapping):
+        title = next((value[name] for name in ("title", "name", "id") if value.get(name)), None)
+        entity |= {} if title is None else {"title": title}
+    return {"type": "entity_added", "path": path, "entity": entity}
+
+
+def verify(postcondition: JsonObject, state: object, arguments: object) -> str | None:
+    """Return why a postcondition does not hold on a state, None where it does. Raises ProjectionError."""
+    given = rules.part(postcondition, "verify")
+    if given.get("language") != "jsonata" or not isinstance(given.get("expression"), str):
+        raise ProjectionError("invalid_state_postcondition", "A postcondition has a JSONata expression to verify.")
+    limit = rules.MAX_PROJECTION_EXPRESSION_BYTES
+    document = {"state": state, "input": arguments}
+    value = _evaluated(given["expression"], document, limit, "state_postcondition_failed")
+    if value:
+        return None
+    message = postcondition.get("failure_message")
+    return message if isinstance(message, str) else "The state of the page is not the one that the action leads to."
+
 
 Code: TypeAlias = Literal[
     "unknown_action",
@@ -152,7 +413,7 @@ class ToolResult:
     output: object
     steps: Sequence[JsonObject] = ()
     drift: Sequence[str] = ()
-    """How the page differed from what the map says, though the tool could be carried out."""
+    """Differences of the page from what the map says, though the tool could be carried out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,9 +439,10 @@ class ActionMap:
     @classmethod
     def read(cls, document: bytes | str | Mapping[str, object], *, path: str = "", lenient: bool = False) -> ActionMap:
         """Return a map that is checked. Imports are left out; `composed` puts them in."""
-        findings = check_document(document, "actions-json", path, lenient=lenient)
+        reading = read_document(document)
+        findings = check_map(reading, path, lenient=lenient)
         is_valid = not any(finding.level == "error" for finding in findings)
-        return cls((read_document(document).document or {}) if is_valid else {}, findings)
+        return cls((reading.document or {}) if is_valid else {}, findings)
 
     def composed(self, load: Load, address: str = "") -> ActionMap:
         """Return the map with what it imports, each import reported that could not be put in."""
@@ -190,12 +452,9 @@ class ActionMap:
         findings = [*self.findings, *map(import_finding, whole.problems)]
         return ActionMap(whole.document, findings, frozenset(whole.private), frozenset(whole.foreign))
 
-    def objects(self, section: str) -> Iterator[JsonObject]:
-        """Iterate over the objects of a section of the root: `tools`, `states`."""
-        listed = self.document.get(section)
-        for one in listed if isinstance(listed, list) else ():
-            if isinstance(one, Mapping):
-                yield one
+    def objects(self, section: str) -> Sequence[JsonObject]:
+        """Return the objects of a section of the root: `tools`, `states`."""
+        return rules.objects(self.document, section)
 
     def find(self, section: str, name: str, member: str = "name") -> JsonObject | None:
         """Return the first object of a section that has a name."""
@@ -207,8 +466,11 @@ class ActionMap:
         Raises RuntimeFailure for a schema that cannot be used: it refers outside of itself.
         """
         if key not in self._validators:
+            if not isinstance(schema, Mapping) or not schema:
+                return None
+            plain = {name: value for name, value in translate(schema).items() if name != "$schema"}
             try:
-                self._validators[key] = validator_of(schema)
+                self._validators[key] = compile_schema(plain)
             except UnusableSchema as error:
                 message = f"The schema of {key} cannot be used here: {error}."
                 raise RuntimeFailure("runtime_not_ready", message, recoverable=False) from error
@@ -219,22 +481,9 @@ CALL_SECONDS: Final = 30.0
 MAX_EVIDENCE: Final = 20_000
 """Characters of a document that are stored as the evidence of a check."""
 _Drift: TypeAlias = list[str]
-_BRIDGE_CODES: Final = frozenset(get_args(Code))
 
 
-def _part(owner: JsonObject, name: str) -> JsonObject:
-    """Return a member that is an object, an empty one for anything else."""
-    found = owner.get(name)
-    return found if isinstance(found, Mapping) else {}
-
-
-def _texts(owner: JsonObject, name: str) -> list[str]:
-    """Return the texts of a member: those of an array, or the one that it is."""
-    found = owner.get(name)
-    return [one for one in (found if isinstance(found, list) else [found]) if isinstance(one, str)]
-
-
-def _named(error: PrimitiveError) -> Code:
+def code_of_primitive(error: PrimitiveError) -> Code:
     """Return the code of the bridge for a primitive that failed outside of a workflow."""
     others: Mapping[str, Code] = {
         "multiple_targets": "target_not_found",
@@ -246,7 +495,7 @@ def _named(error: PrimitiveError) -> Code:
         "target_not_ready": "state_mismatch",
         "state_document_unavailable": "runtime_not_ready",
     }
-    return error.code if error.code in _BRIDGE_CODES else others.get(error.code, "handler_failed")  # type: ignore[return-value]
+    return error.code if error.code in CODES else others.get(error.code, "handler_failed")  # type: ignore[return-value]
 
 
 class Runtime:
@@ -276,22 +525,13 @@ class Runtime:
         self._moved: dict[str, float] = {}
         self._repeated: dict[str, tuple[object, int]] = {}
         self._snapshots: dict[str, Snapshot] = {}
-        self._installed: dict[str, str] = {}
+        self._installed: set[str] = set()
         self._listening: frozenset[str] = frozenset()
-        self._dropped = 0
-
-    @property
-    def is_ready(self) -> bool:
-        """False while the map is not valid: everything raises `runtime_not_ready` with the findings."""
-        return self.map.is_valid
-
-    @property
-    def dropped_events(self) -> int:
-        """The number of events that were not forwarded, for their payload does not fit."""
-        return self._dropped
+        self.dropped_events = 0
+        """Events that were not forwarded, for their payload does not fit."""
 
     def _require_ready(self) -> None:
-        if not self.is_ready:
+        if not self.map.is_valid:
             errors = [finding for finding in self.map.findings if finding.level == "error"]
             told = [{"check": one.check, "pointer": one.pointer, "message": one.message} for one in errors[:20]]
             message = f"The map of this page is not valid: {errors[0].message}"
@@ -310,13 +550,11 @@ class Runtime:
         known = {} if known is None else known
         if name in known:
             return known[name]
-        state = self.map.find("states", name)
-        diagnostics = [one for one in (state or {}).get("diagnostics") or () if isinstance(one, Mapping)]  # type: ignore[attr-defined]
         known[name] = {"holds": None, "diagnostics": []}
         told = []
-        for one in diagnostics:
+        for one in rules.objects(self.map.find("states", name) or {}, "diagnostics"):
             try:
-                match = await locate(self.page, _part(one, "target"))
+                match = await locate(self.page, rules.part(one, "target"))
                 result = {"name": one.get("name"), "holds": bool(match.elements), **match.evidence}
                 result.pop("candidates", None)
             except PrimitiveError as error:
@@ -349,14 +587,19 @@ class Runtime:
 
     def _tools(self) -> Iterator[JsonObject]:
         for tool in self.map.objects("tools"):
-            if _part(tool, "x_actions").get("direction") != "html_to_agent" and tool.get("name") not in self._hidden:
+            if (
+                rules.part(tool, "x_actions").get("direction") != "html_to_agent"
+                and tool.get("name") not in self._hidden
+            ):
                 yield tool
 
     def _projections(self) -> Sequence[JsonObject]:
         """Return the projections whose scope fits the address; the first of a name counts."""
         found: dict[object, JsonObject] = {}
         for projection in self.map.objects("state_projections"):
-            if projection.get("name") not in self._hidden and fits(projection, self.page.url):
+            scope = rules.part(projection, "scope").get("url_matches")
+            is_here = not scope or rules.url_fits({"url_matches": scope}, self.page.url)
+            if is_here and projection.get("name") not in self._hidden:
                 found.setdefault(projection.get("name"), projection)
         return list(found.values())
 
@@ -369,17 +612,26 @@ class Runtime:
         known: dict[str, JsonObject] = {}
         actions = []
         for tool in self._tools():
-            bound = _part(_part(tool, "x_actions"), "binding").get("target_url_contains")
-            target = _part(tool, "target")
+            name, target, x_actions = tool.get("name"), rules.part(tool, "target"), rules.part(tool, "x_actions")
+            bound = rules.part(x_actions, "binding").get("target_url_contains")
             if isinstance(bound, str) and bound not in self.page.url:
                 continue
-            is_bound = _part(tool, "x_actions").get("scope") != "persistent"
+            is_bound, handler = x_actions.get("scope") != "persistent", x_actions.get("handler")
             if is_bound and await self._here(target, known) is not None:
                 continue
-            if any(not can_run(self.page, name) for name in _texts(tool, "requires")) or not self._is_executable(tool):
+            is_executable = (
+                bool(rules.part(x_actions, "execution").get("steps"))
+                or isinstance(tool.get("workflow"), Mapping)
+                or "static_output" in x_actions
+                or self.page.has_scripts  # they may have its handler
+                or name in PRIMITIVES
+                or handler in PRIMITIVES
+                or (handler in self._handlers and name not in self.map.foreign)
+            )
+            if not is_executable or not all(can_run(self.page, one) for one in rules.texts(tool, "requires")):
                 continue
             action = {
-                "name": tool.get("name"),
+                "name": name,
                 "description": tool.get("description"),
                 "input_schema": tool.get("input_schema", {"type": "object", "additionalProperties": False}),
             }
@@ -391,15 +643,6 @@ class Runtime:
         ]
         return {"actions": actions, "projections": projections}
 
-    def _is_executable(self, tool: JsonObject) -> bool:
-        """Say whether something here carries a tool out; a page with scripts may have its handler."""
-        x_actions, name = _part(tool, "x_actions"), tool.get("name")
-        has_steps = bool(_part(x_actions, "execution").get("steps")) or isinstance(tool.get("workflow"), Mapping)
-        if has_steps or "static_output" in x_actions or name in PRIMITIVES or self.page.has_scripts:
-            return True
-        handler = x_actions.get("handler")
-        return handler in PRIMITIVES or (handler in self._handlers and name not in self.map.foreign)
-
     async def context(self, task: str = "") -> Sequence[JsonObject]:
         """Return the context blocks that the address, the states, the targets and the task select.
 
@@ -409,12 +652,12 @@ class Runtime:
         self._require_ready()
         known: dict[str, JsonObject] = {}
         blocks = [
-            one for one in self.map.objects("context") if await self._applies(_part(one, "load_when"), task, known)
+            one for one in self.map.objects("context") if await self._applies(rules.part(one, "load_when"), task, known)
         ]
         words = {word for word in task.casefold().split() if len(word) > 2}
 
         def rank(block: JsonObject) -> int:
-            told = f"{block.get('title', '')} {block.get('body', '')} {' '.join(_texts(block, 'available_tools'))}"
+            told = f"{block.get('title', '')} {block.get('body', '')} {' '.join(rules.texts(block, 'available_tools'))}"
             text = told.casefold()
             return -sum(word in text for word in words)
 
@@ -423,10 +666,10 @@ class Runtime:
     async def _applies(self, when: JsonObject, task: str, known: dict[str, JsonObject]) -> bool:
         if not rules.url_fits(when, self.page.url):
             return False
-        held = [(await self._state_holds(name, known))["holds"] for name in _texts(when, "states")]
+        held = [(await self._state_holds(name, known))["holds"] for name in rules.texts(when, "states")]
         if "states" in when and not any(held):
             return False
-        if "tasks" in when and not any(part.casefold() in task.casefold() for part in _texts(when, "tasks")):
+        if "tasks" in when and not any(part.casefold() in task.casefold() for part in rules.texts(when, "tasks")):
             return False
         targets = when.get("targets")
         if targets is None:
@@ -463,8 +706,8 @@ class Runtime:
 
     async def _attach(self, attachment: JsonObject) -> str:
         """Install, remove or attach again one attachment, and return its state now."""
-        name, target = str(attachment.get("id")), _part(attachment, "target")
-        lifecycle, affordance = _part(attachment, "lifecycle"), _part(attachment, "affordance")
+        name, target = str(attachment.get("id")), rules.part(attachment, "target")
+        lifecycle, affordance = rules.part(attachment, "lifecycle"), rules.part(attachment, "affordance")
         is_there = name in await self.page.attached()
         if lifecycle.get("install") != "when_target_matches":
             return "attached" if is_there else "unsupported"
@@ -480,14 +723,12 @@ class Runtime:
             anchor = match.elements[0]
             if is_there:
                 return "attached"
-            was_installed = name in self._installed
-            if was_installed and lifecycle.get("reattach") != "on_url_or_dom_change":
-                return "detached"
             most = affordance.get("max_instances", 1)
-            if isinstance(most, (int, float)) and most < 1:
+            stays_away = name in self._installed and lifecycle.get("reattach") != "on_url_or_dom_change"
+            if stays_away or (isinstance(most, (int, float)) and most < 1):
                 return "detached"
             await self.page.attach(name, anchor.ref, affordance)
-            self._installed[name] = self.page.url
+            self._installed.add(name)
             return "attached"
         except PrimitiveError as error:
             return "unsupported" if error.code == "capability_unavailable" else "drifted"
@@ -524,7 +765,7 @@ class Runtime:
             for signal in self._enabled_signals():
                 if signal.get("event") != event.event:
                     continue
-                target = _part(signal, "target")
+                target = rules.part(signal, "target")
                 if target and not await self._is_source(target, event.refs, event.url):
                     continue
                 name, schema = str(signal.get("name")), signal.get("payload")
@@ -536,7 +777,7 @@ class Runtime:
                     except RuntimeFailure:  # nothing can be said to fit it
                         payload = None
                     if not isinstance(payload, Mapping) or (validator is not None and not validator.is_valid(payload)):
-                        self._dropped += 1
+                        self.dropped_events += 1
                         continue
                 forwarded.append(
                     {
@@ -595,31 +836,30 @@ class Runtime:
             known = [str(one.get("name")) for one in self._tools()]
             message = f"Unknown action {name[:100]!r}. {did_you_mean(name, known)}".strip()
             raise RuntimeFailure("unknown_action", message, {"actions": known[:50]})
-        x_actions = _part(tool, "x_actions")
+        x_actions = rules.part(tool, "x_actions")
         given = arguments if isinstance(arguments, Mapping) else None
         schema = tool.get("input_schema", {"type": "object", "additionalProperties": False})
         validator = self.map.validator(f"tools/{name}/input", schema)
         wrong = () if given is None or validator is None else validator(dict(given))
         if given is None or wrong:
-            errors = [{"pointer": one.pointer, "detail": one.detail} for one in wrong]
-            first = f"{errors[0]['pointer']} {errors[0]['detail']}".strip() if errors else "They have to be an object."
+            first = f"{wrong[0].pointer} {wrong[0].detail}".strip() if wrong else "They have to be an object."
             message = f"The arguments of {name} are wrong: {first}"
-            raise RuntimeFailure("invalid_input", message, {"errors": errors})
+            raise RuntimeFailure("invalid_input", message, {"errors": errors_of(wrong)})
         result_schema = x_actions.get("result_schema", tool.get("result_schema"))
         result_validator = self.map.validator(f"tools/{name}/result", result_schema)
-        binding = _part(x_actions, "binding")
-        bound = _part(binding, "arguments")
+        binding = rules.part(x_actions, "binding")
+        bound = rules.part(binding, "arguments")
         part = binding.get("target_url_contains")
         if isinstance(part, str) and part not in self.page.url:
             evidence = {"url": self.page.url, "target_url_contains": part}
             raise RuntimeFailure("target_not_found", f"{name} belongs to another page.", evidence)
-        missing = [one for one in _texts(tool, "requires") if not can_run(self.page, one)]
+        missing = [one for one in rules.texts(tool, "requires") if not can_run(self.page, one)]
         if missing:
             message = f"{name} requires {', '.join(missing)}, which this page cannot carry out."
             lacking: JsonObject = {"capability": missing[0], "capabilities": missing, "host": self.page.host}
             raise RuntimeFailure("capability_unavailable", message, lacking, recoverable=False)
         if x_actions.get("scope") != "persistent":
-            await self._require_target(name, _part(tool, "target"), trace)
+            await self._require_target(name, rules.part(tool, "target"), trace)
         moves = await self._transitions(tool, given, deadline)
         try:
             result, was_outside = await self._execute(tool, HandlerCall(name, given, bound), trace)
@@ -627,9 +867,9 @@ class Runtime:
             self._moved |= {str(transition.get("name")): self._clock() for transition in moves}
         wrong = () if result_validator is None else result_validator(result)
         if wrong:
-            errors = [{"pointer": one.pointer, "detail": one.detail} for one in wrong]
-            message = f"The result of {name} is wrong: {errors[0]['pointer']} {errors[0]['detail']}"
-            raise RuntimeFailure("invalid_result", message, {"errors": errors, **_done(trace)}, recoverable=False)
+            message = f"The result of {name} is wrong: {wrong[0].pointer} {wrong[0].detail}"
+            told: JsonObject = {"errors": errors_of(wrong), **_done(trace)}
+            raise RuntimeFailure("invalid_result", message, told, recoverable=False)
         if not was_outside:
             await self._verify(name, {**bound, **given}, trace)
         for transition in moves:
@@ -666,18 +906,18 @@ class Runtime:
         for transition in self.map.objects("transitions"):
             if transition.get("tool") != tool.get("name"):
                 continue
-            starts = [(await self._state_holds(name, known))["holds"] for name in _texts(transition, "from")]
+            starts = [(await self._state_holds(name, known))["holds"] for name in rules.texts(transition, "from")]
             if starts and not any(held is not False for held in starts):
                 continue
             moves.append(transition)
             name = str(transition.get("name"))
-            for condition in _texts(transition, "preconditions"):  # the others are documentation
+            for condition in rules.texts(transition, "preconditions"):  # the others are documentation
                 diagnosed = await self._state_holds(condition, known)
                 if diagnosed["holds"] is False:
                     evidence = {"state": condition, "transition": name, "diagnostics": diagnosed["diagnostics"]}
                     message = f"{tool.get('name')} needs the state {condition}, which does not hold."
                     raise RuntimeFailure("state_mismatch", message, evidence)
-            most = _part(transition, "convergence").get("max_attempts")
+            most = rules.part(transition, "convergence").get("max_attempts")
             if isinstance(most, (int, float)) and not isinstance(most, bool):
                 # Two calls in the same states and at the same address, with the same arguments, repeat each other.
                 key = ((await self.states())["current"], self.page.url, dict(arguments))
@@ -700,7 +940,7 @@ class Runtime:
 
     async def _converge(self, transition: JsonObject, arguments: JsonObject, result: object) -> None:
         """Forget the attempts of a transition that is complete: `complete_when` is a state, or an expression."""
-        done = _part(transition, "convergence").get("complete_when")
+        done = rules.part(transition, "convergence").get("complete_when")
         if not isinstance(done, str):
             return
         if self.map.find("states", done) is not None:
@@ -718,8 +958,8 @@ class Runtime:
 
     async def _execute(self, tool: JsonObject, call: HandlerCall, trace: Trace) -> tuple[object, bool]:
         """Carry out a tool as its execution says; the second is true for a handler outside of the page."""
-        x_actions = _part(tool, "x_actions")
-        execution, handler = _part(x_actions, "execution"), x_actions.get("handler")
+        x_actions = rules.part(tool, "x_actions")
+        execution, handler = rules.part(x_actions, "execution"), x_actions.get("handler")
         steps, workflow = execution.get("steps"), tool.get("workflow")
         mode = execution.get("mode", "handler_first" if isinstance(handler, str) else "steps_first")
         if mode not in rules.EXECUTION_MODES:
@@ -781,7 +1021,7 @@ class Runtime:
         return output, False
 
     def _failure(self, error: PrimitiveError, trace: Trace) -> RuntimeFailure:
-        code = _named(error)
+        code = code_of_primitive(error)
         evidence = {"code": error.code, **error.evidence, **_done(trace)}
         return RuntimeFailure(code, error.message, evidence, recoverable=code != "capability_unavailable")
 
@@ -832,15 +1072,18 @@ class Runtime:
             message = f"No projection {name!r} fits this page." if name else "Say which projection is meant."
             message = message if here else "No projection fits this page."
             raise ProjectionError("state_projection_not_found", message, available_projections=here)
-        schema = _part(projection, "snapshot").get("output_schema")
+        schema = rules.part(projection, "snapshot").get("output_schema")
         place = next(at for at, one in enumerate(self.map.objects("state_projections")) if one is projection)
         validator = self.map.validator(f"state_projections/{place}", schema)
-        return await read(self.page, projection, validator, self._now())
+        return await read_projection(self.page, projection, validator, self._now())
 
     async def _verify(self, tool: str, arguments: JsonObject, trace: Trace) -> None:
         """Hold the state after a tool to the postconditions that projections have for it. Raises RuntimeFailure."""
-        everywhere = [one for one in self.map.objects("state_projections") if one.get("name") not in self._hidden]
-        for name, condition in postconditions_of(everywhere, tool):
+        for projection in self.map.objects("state_projections"):
+            condition = rules.part(projection, "postconditions").get(tool)
+            if projection.get("name") in self._hidden or not isinstance(condition, Mapping):
+                continue
+            name = str(condition.get("projection") or projection.get("name"))
             try:
                 taken = await self._snapshot(name)
                 fault, code, evidence = verify(condition, taken.state, arguments), "state_postcondition_failed", {}
@@ -868,24 +1111,33 @@ class Runtime:
     async def _check(self, check: JsonObject) -> JsonObject:
         evidence: dict[str, object] = {}
         error: dict[str, object] | None = None
-        status, drift = "passed", list[str]()
+        status, drift = "passed", _Drift()
+        state, attachment = check.get("state"), check.get("attachment")
         try:
-            if (reason := await self._unsuitable(check)) is not None:
-                status, evidence["reason"] = "skipped", reason
+            if check.get("setup"):  # it goes where it belongs itself
+                pass
+            elif not rules.url_fits(rules.part(check, "target"), self.page.url):
+                evidence["reason"] = "The check is about another address."
+            elif isinstance(state, str) and (await self._state_holds(state))["holds"] is False:
+                evidence["reason"] = f"The check is about the state {state}, which does not hold."
+            elif isinstance(attachment, str) and attachment not in await self.page.attached():
+                evidence["reason"] = f"The check is about the attachment {attachment}, which is not attached."
+            if evidence:
+                status = "skipped"
             else:
                 evidence["assertions"] = await self._assert(check, drift)
         except PrimitiveError as failed:
             is_drift = failed.code in ("target_not_found", "assertion_failed", "multiple_targets", "timeout")
             status = "failed" if is_drift else "error"
             told = {name: value for name, value in failed.evidence.items() if name != "candidates"}
-            code = "drift_detected" if is_drift else _named(failed)
+            code = "drift_detected" if is_drift else code_of_primitive(failed)
             error = {"code": code, "message": failed.message, "evidence": {"code": failed.code, **told}}
         except RuntimeFailure as failed:
             status = "error" if failed.code in ("runtime_not_ready", "capability_unavailable") else "failed"
             error = dict(failed.describe())
         if drift:
             evidence["drift"] = drift
-        failing = _part(check, "on_fail")
+        failing = rules.part(check, "on_fail")
         if error is not None:
             error |= {"severity": check.get("severity", "major"), "recoverable": True}
             evidence |= await self._stored(failing)
@@ -903,29 +1155,15 @@ class Runtime:
                 result["contingency"] = failing["contingency"]
         return result
 
-    async def _unsuitable(self, check: JsonObject) -> str | None:
-        """Return why a check is not about the page as it is, None where it is."""
-        target, state, attachment = _part(check, "target"), check.get("state"), check.get("attachment")
-        if check.get("setup"):  # it goes where it belongs itself
-            return None
-        if not rules.url_fits(target, self.page.url):
-            return "The check is about another address."
-        if isinstance(state, str) and (await self._state_holds(state))["holds"] is False:
-            return f"The check is about the state {state}, which does not hold."
-        if isinstance(attachment, str) and attachment not in await self.page.attached():
-            return f"The check is about the attachment {attachment}, which is not attached."
-        return None
-
     async def _assert(self, check: JsonObject, drift: _Drift) -> Sequence[JsonObject]:
         """Run the setup, the steps and the assertions of a check, and return the evidence of each."""
         told: list[JsonObject] = []
         output: object = None
         for section in ("setup", "steps"):
-            given = check.get(section)
-            for step in (one for one in given if isinstance(one, Mapping)) if isinstance(given, list) else ():
+            for step in rules.objects(check, section):
                 if step.get("type") == "navigate":
                     # Relative to the site, wherever the page is: its surface, else the root of the page's origin.
-                    origin = str(_part(self.map.document, "surface").get("origin"))
+                    origin = str(rules.part(self.map.document, "surface").get("origin"))
                     home = f"{origin.rstrip('/')}/" if origin.startswith(("http://", "https://")) else None
                     arguments = {"url": urljoin(home or urljoin(self.page.url, "/"), str(step.get("url", "")))}
                     told.append(await run_primitive(self.page, "browser.navigate", arguments, drift))
@@ -937,43 +1175,36 @@ class Runtime:
                 else:
                     message = f"Steps of the type {str(step.get('type'))[:50]!r} are not known in checks."
                     raise PrimitiveError("capability_unavailable", message)
-        given = check.get("assertions")
-        assertions = [one for one in given if isinstance(one, Mapping)] if isinstance(given, list) else []
+        assertions = rules.objects(check, "assertions")
         if isinstance(check.get("target"), Mapping) and not assertions:
             assertions = [{"target": check["target"]}]
         for assertion in assertions:
-            target = _part(assertion, "target")
+            target = rules.part(assertion, "target")
             state = target.get("state")
             if isinstance(state, str) and (await self._state_holds(state))["holds"] is False:
                 message = f"The state {state} does not hold."
                 raise PrimitiveError("assertion_failed", message, assertion="state", state=state)
             evidence = await inspect(self.page, target, assertion, drift)
             told.append({name: value for name, value in evidence.items() if name != "candidates"})
-        expected = check.get("expected_result")
-        if isinstance(expected, Mapping):
-            self._compare(expected, output)
-        return told
-
-    def _compare(self, expected: JsonObject, output: object) -> None:
-        """Hold the last output of a check to what is expected: members, and with `..._contains` parts of texts."""
         given = output if isinstance(output, Mapping) else {}
-        for name, value in expected.items():
+        for name, value in rules.part(check, "expected_result").items():  # with `..._contains`, parts of texts
             actual = given.get(name.removesuffix("_contains")) if name not in given else given[name]
             is_part = name.endswith("_contains") and name not in given
             if not (str(value) in str(actual) if is_part else actual == value):
                 message = f"The result has {str(actual)[:100]!r} as {name}, and {str(value)[:100]!r} is expected."
                 raise PrimitiveError("assertion_failed", message, assertion="expected_result", member=name)
+        return told
 
     async def _stored(self, failing: JsonObject) -> dict[str, object]:
         """Return the evidence that a failed check stores, and which of its alternate selectors match."""
-        wanted, stored = _texts(failing, "store_evidence"), dict[str, object]()
+        wanted, stored = rules.texts(failing, "store_evidence"), dict[str, object]()
         if "url" in wanted:
             stored["url"] = self.page.url
         try:
             if "dom_snapshot" in wanted:
                 stored["dom_snapshot"] = (await self.page.html())[:MAX_EVIDENCE]
             alternates = {}
-            for css in _texts(failing, "alternate_selectors"):
+            for css in rules.texts(failing, "alternate_selectors"):
                 found = [one for one in await self.page.find(css) if one.is_visible]
                 alternates[css] = [describe(one) for one in found[:3]]
             if alternates:
