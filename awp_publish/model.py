@@ -898,6 +898,28 @@ def title_of(identifier: str) -> str:
     return identifier.replace("_", " ").strip().capitalize()
 
 
+def with_addresses(scheme: JsonObject, change: Callable[[str], str]) -> dict[str, object]:
+    """A security scheme as OpenAPI describes it, with its addresses changed."""
+    copied = dict(scheme)
+    if isinstance(address := copied.get("openIdConnectUrl"), str):
+        copied["openIdConnectUrl"] = change(address)
+    if isinstance(flows := copied.get("flows"), Mapping):
+        copied["flows"] = {
+            kind: {
+                name: change(one) if name[-3:] == "Url" and isinstance(one, str) else one for name, one in flow.items()
+            }
+            for kind, flow in flows.items()
+            if isinstance(flow, Mapping)
+        }
+    return copied
+
+
+def snake_case(words: str) -> str:
+    """An id of words, or of a name in another spelling: `list_books` of "List books" and listBooks; "" of no words."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", words)
+    return re.sub(r"[^a-z0-9]+", "_", spaced.lower()).strip("_")
+
+
 def next_by_id(actions: tuple[Action, ...], action_id: str) -> Action:
     for action in actions:
         if action.id == action_id:

@@ -48,6 +48,7 @@ from awp_publish.model import (
     LeftOut,
     Skill,
     Target,
+    snake_case,
     title_of,
 )
 from awp_publish.problems import DeclarationError, end_sentence
@@ -138,7 +139,7 @@ def choose(subject: str, found: Sequence[Route], options: ActionSettings) -> tup
 BACKGROUND_TIMEOUT: Final = 3600.0
 """Seconds that a background action may take if it does not say."""
 
-_EFFECTS: Final[Mapping[str, Effect]] = {
+EFFECTS: Final[Mapping[str, Effect]] = {
     "GET": "read",
     "PUT": "idempotent",
     "POST": "write",
@@ -291,7 +292,7 @@ def make_action(
     operation, target, awas = behind.operation, behind.target, options.awas
     if behind.is_deprecated and "deprecated" not in description.lower():
         description = f"Deprecated. {description}"
-    effect: Effect = options.effect or (_EFFECTS[target.method] if target is not None else "write")
+    effect: Effect = options.effect or (EFFECTS[target.method] if target is not None else "write")
     confirm = effect == "irreversible" if options.confirm is None else options.confirm
     auth_required = options.auth_required
     if auth_required is None:
@@ -484,9 +485,9 @@ def _name_apart(
     methods = Counter(id(route) for route, _, _ in found)
     spellings = [
         [
-            _id_of(route.name if methods[id(route)] == 1 else f"{route.name}_{method}"),
-            *(_id_of(alias) for alias in route.aliases[-1:] if methods[id(route)] == 1),
-            _id_of(f"{route.name}{route.template}_{method}"),
+            snake_case(route.name if methods[id(route)] == 1 else f"{route.name}_{method}"),
+            *(snake_case(alias) for alias in route.aliases[-1:] if methods[id(route)] == 1),
+            snake_case(f"{route.name}{route.template}_{method}"),
         ]
         for route, method, _ in found
     ]
@@ -512,11 +513,6 @@ def _name_apart(
                 f'action "{action_id}"', f"stands for {twice}.", "State one with site.declare() and an id of its own."
             )
     return list(included.values())
-
-
-def _id_of(name: str) -> str:
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
-    return re.sub(r"[^a-z0-9]+", "_", spaced.lower()).strip("_")
 
 
 # --- Which routes ---

@@ -1,7 +1,7 @@
 """Write the tables that are made from the code into the pages: `make docs`. A test notices when one is out of date."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, cast
@@ -51,6 +51,12 @@ from awp_publish.settings import (
     option_rows,
 )
 from awp_publish.workflows import expressions, rules
+
+
+def table(columns: str, rows: Iterable[str]) -> str:
+    """A Markdown table."""
+    return "\n".join((columns, "|" + "---|" * (columns.count("|") - 1), *rows))
+
 
 # --- The gates in their order: what declares a gate, and what it refuses ---
 
@@ -108,15 +114,13 @@ def gate_table() -> str:
         for gate in GATES
         for kind in gate.refuses
     ]
-    return "\n".join(
-        ("| gate | declared by | refuses | status | problem type | recovery |", "|---|" + "---|" * 5, *rows)
-    )
+    return table("| gate | declared by | refuses | status | problem type | recovery |", rows)
 
 
 def claim_table() -> str:
     """Return the fates of an idempotency key as a Markdown table."""
     rows = [f"| {ended} | {' | '.join(fates)} |" for ended, fates in CLAIM_AFTER.items()]
-    return "\n".join(("| the first call | repeatable action | other | irreversible |", "|---|---|---|---|", *rows))
+    return table("| the first call | repeatable action | other | irreversible |", rows)
 
 
 # --- actions.json ---
@@ -148,7 +152,7 @@ LIMITS: Final = (
 
 def limit_table() -> str:
     """The bounds of runtimes and maps."""
-    return "\n".join(("| at most | |", "|---|---|", *(f"| {name} | {_bound(bound)} |" for name, bound in LIMITS)))
+    return table("| at most | |", [f"| {name} | {_bound(bound)} |" for name, bound in LIMITS])
 
 
 def _bound(number: float) -> str:
@@ -182,13 +186,13 @@ def item_table() -> str:
             if found
         )
         rows.append(f"| `{item}` | {', '.join(told).replace('*`', '`*')} | {sender} |")
-    return "\n".join(("| item | members, `*` has to be there | sent by |", "|---|---|---|", *rows))
+    return table("| item | members, `*` has to be there | sent by |", rows)
 
 
 def bridge_code_table() -> str:
     """The codes of the bridge, and what they are at doors with problems."""
     rows = [f"| `{code}` | {words} | {bridge.STATUSES.get(code, 502)} |" for code, words in runtime.CODES.items()]
-    return "\n".join(("| code | means | status at other doors |", "|---|---|---|", *rows))
+    return table("| code | means | status at other doors |", rows)
 
 
 def refusal_table() -> str:
@@ -198,24 +202,24 @@ def refusal_table() -> str:
         code = code_of(kind.slug)
         by_code.setdefault(bridge.failure_of(kind.default_status, {"code": code}).code, []).append(f"`{code}`")
     rows = [f"| `{code}` | {', '.join(by_code[code])} |" for code in runtime.CODES if code in by_code]
-    return "\n".join(("| code | `evidence.code` |", "|---|---|", *rows))
+    return table("| code | `evidence.code` |", rows)
 
 
 def argument_table() -> str:
     """The arguments of `actions.site`."""
     properties = cast(Mapping[str, Mapping[str, str]], SITE_INPUTS["properties"])
     rows = [f"| `{name}` | {one['description']} |" for name, one in properties.items()]
-    return "\n".join(("| argument | means |", "|---|---|", *rows))
+    return table("| argument | means |", rows)
 
 
 def bridge_limit_table() -> str:
     """The bounds of the bridge."""
-    return "\n".join(("| bound | |", "|---|---|", *(f"| {name} | {_bound(bound)} |" for name, bound in BRIDGE_LIMITS)))
+    return table("| bound | |", [f"| {name} | {_bound(bound)} |" for name, bound in BRIDGE_LIMITS])
 
 
 def code_table(codes: Mapping[str, str]) -> str:
     """Codes with their meanings."""
-    return "\n".join(("| code | means |", "|---|---|", *(f"| `{code}` | {words} |" for code, words in codes.items())))
+    return table("| code | means |", [f"| `{code}` | {words} |" for code, words in codes.items()])
 
 
 def recovery_table() -> str:
@@ -224,13 +228,13 @@ def recovery_table() -> str:
         f"| `{name}` | {state} | {'yes' if again else 'no'} | {words} |"
         for name, (state, again, words) in steps.RECOVERY.items()
     ]
-    return "\n".join(("| class | failed state | retryable | safe recovery |", "|---|---|---|---|", *rows))
+    return table("| class | failed state | retryable | safe recovery |", rows)
 
 
 def drift_table() -> str:
     """Return what `check --pages` looks for."""
     rows = [f"| `{kind}` | {level} | {rule} | {hint} |" for kind, (level, rule, hint) in drift.KINDS.items()]
-    return "\n".join(("| finding | level | rule | what to do |", "|---|---|---|---|", *rows))
+    return table("| finding | level | rule | what to do |", rows)
 
 
 # --- All tables ---
@@ -239,7 +243,7 @@ def drift_table() -> str:
 def problem_table() -> str:
     """Every problem type, in the order of the tree."""
     rows = [f"| `{kind.slug}` | {kind.default_status} | {kind.title} | {kind.default_recovery} |" for kind in ALL]
-    return "\n".join(("| type | status | title | recovery |", "|---|---|---|---|", *rows))
+    return table("| type | status | title | recovery |", rows)
 
 
 def option_table(columns: str, options: type, *, beyond: type | None = None) -> str:
@@ -247,7 +251,7 @@ def option_table(columns: str, options: type, *, beyond: type | None = None) -> 
     inherited = dict(option_rows(beyond)) if beyond is not None else {}
     own = [(name, option) for name, option in option_rows(options) if name not in inherited]
     rows = [f"| `{name}` | {option.meaning} | {option.other} |" for name, option in own]
-    return "\n".join((columns, "|---|---|---|", *rows))
+    return table(columns, rows)
 
 
 PUBLISHED = "| option | what it says | where it is published |"

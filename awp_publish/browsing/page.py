@@ -247,6 +247,10 @@ class PageCache:
         return replace(page, html=self.compiled(page).html)
 
 
+PAGE_BYTES: Final = 4_000_000
+PAGES_PER_SESSION: Final = 16
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionLimits:
     """Bounds of one session, so that five hundred fit into one process. Sizes are in bytes.
@@ -260,8 +264,8 @@ class SessionLimits:
     `pattern_length` bound an extraction, `fallbacks` the alternatives of one target.
     """
 
-    pages: int = 16
-    page_bytes: int = 4_000_000
+    pages: int = PAGES_PER_SESSION
+    page_bytes: int = PAGE_BYTES
     form_bytes: int = 4_000_000
     redirects: int = 10
     history: int = 50

@@ -65,7 +65,7 @@ _ENDS: Final = {"top": 0, "bottom": _BOTTOM}
 
 @dataclass(frozen=True, slots=True)
 class Performed:
-    """What came of an action: whether controls changed, the visit that it led to, and why a link led nowhere."""
+    """The outcome of an action: whether controls changed, the visit that it led to, and why a link led nowhere."""
 
     changed: bool
     visited: Loading | None = None

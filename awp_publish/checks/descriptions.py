@@ -15,6 +15,7 @@ from typing import Final
 from awp_publish.checks.engine import WARNING, Finding, JsonObject, shown
 from awp_publish.model import Catalog
 from awp_publish.protocols.members import SITE_ACTION
+from awp_publish.schema import part_at
 
 SOURCE: Final = "as a model reads"
 SHORTEST: Final = 20
@@ -40,175 +41,36 @@ RULES: Final = {
 }
 """Each rule and what to do where it is broken."""
 
-_VAGUE_INPUTS: Final = frozenset(
-    {
-        "arg",
-        "args",
-        "argument",
-        "arguments",
-        "blob",
-        "body",
-        "content",
-        "data",
-        "details",
-        "entity",
-        "field",
-        "foo",
-        "info",
-        "input",
-        "item",
-        "items",
-        "key",
-        "kwargs",
-        "object",
-        "obj",
-        "options",
-        "other",
-        "param",
-        "parameter",
-        "params",
-        "payload",
-        "stuff",
-        "thing",
-        "things",
-        "val",
-        "value",
-        "values",
-        "var",
-    }
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_VAGUE_INPUTS: Final = _set(
+    """
+    arg args argument arguments blob body content data details entity field foo info input item items key kwargs
+    object obj options other param parameter params payload stuff thing things val value values var
+    """
 )
-_VAGUE_ACTIONS: Final = frozenset(
-    {
-        "action",
-        "call",
-        "do",
-        "execute",
-        "function",
-        "get",
-        "handle",
-        "handler",
-        "index",
-        "invoke",
-        "list",
-        "main",
-        "manage",
-        "op",
-        "operation",
-        "perform",
-        "post",
-        "process",
-        "put",
-        "query",
-        "request",
-        "run",
-        "submit",
-        "task",
-        "tool",
-        "update",
-    }
+_VAGUE_ACTIONS: Final = _set(
+    """
+    action call do execute function get handle handler index invoke list main manage op operation perform post process
+    put query request run submit task tool update
+    """
 )
-_NOT_VERBS: Final = frozenset(
-    {
-        "a",
-        "all",
-        "an",
-        "and",
-        "any",
-        "api",
-        "are",
-        "as",
-        "at",
-        "be",
-        "by",
-        "can",
-        "each",
-        "endpoint",
-        "every",
-        "for",
-        "from",
-        "function",
-        "handler",
-        "has",
-        "helper",
-        "here",
-        "how",
-        "i",
-        "if",
-        "in",
-        "is",
-        "it",
-        "its",
-        "many",
-        "may",
-        "method",
-        "my",
-        "no",
-        "not",
-        "of",
-        "on",
-        "one",
-        "or",
-        "our",
-        "page",
-        "route",
-        "simple",
-        "some",
-        "such",
-        "that",
-        "the",
-        "their",
-        "them",
-        "there",
-        "these",
-        "they",
-        "this",
-        "those",
-        "to",
-        "tool",
-        "use",
-        "used",
-        "user",
-        "utility",
-        "view",
-        "we",
-        "what",
-        "when",
-        "where",
-        "which",
-        "who",
-        "will",
-        "with",
-        "you",
-        "your",
-    }
+_NOT_VERBS: Final = _set(
+    """
+    a all an and any api are as at be by can each endpoint every for from function handler has helper here how i if in
+    is it its many may method my no not of on one or our page route simple some such that the their them there these
+    they this those to tool use used user utility view we what when where which who will with you your
+    """
 )
 _ENDINGS_OF_NOUNS: Final = ("tion", "sion", "ment", "ness", "ity", "ance", "ence", "ing", "ism", "ship", "ology")
-_VERBS_LIKE_NOUNS: Final = frozenset(
-    {
-        "bring",
-        "mention",
-        "implement",
-        "document",
-        "comment",
-        "complement",
-        "question",
-        "position",
-        "condition",
-        "reference",
-        "balance",
-        "silence",
-        "ping",
-        "string",
-        "ring",
-        "sing",
-        "finance",
-        "sequence",
-        "commission",
-        "provision",
-        "station",
-        "supplement",
-        "experience",
-    }
+_VERBS_LIKE_NOUNS: Final = _set(
+    """
+    bring mention implement document comment complement question position condition reference balance silence ping
+    string ring sing finance sequence commission provision station supplement experience
+    """
 )
 _SAME_VERBS: Final = {
     verb: group[0]
@@ -363,10 +225,7 @@ def _resolved(schema: object, root: JsonObject) -> JsonObject:
         reference = schema.get("$ref")
         if not isinstance(reference, str) or not reference.startswith("#/"):
             break
-        found: object = root
-        for step in reference[2:].split("/"):
-            found = found.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
-        schema = found
+        schema = part_at(root, reference[1:])
     return schema if isinstance(schema, Mapping) else {}
 
 

@@ -18,6 +18,7 @@ import jsonschema_rs
 
 from awp_publish.checks.engine import JsonObject, SchemaViolation, child, exists, objects, shown, tokens
 from awp_publish.checks.text import is_pattern, matches
+from awp_publish.schema import DIALECT
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 Schema: TypeAlias = Mapping[str, object]
 
-DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _TYPES: Final = {"string": str, "boolean": bool, "object": dict, "array": list, "null": NoneType}
 _ARTICLES: Final = {"integer": "an integer", "array": "an array", "object": "an object"}
 

@@ -11,9 +11,8 @@ from typing import Final
 
 from awp_publish.checks.actions_json import ACTIONS_JSON
 from awp_publish.checks.agent_json import AGENT_JSON
-from awp_publish.checks.awas import AWAS
+from awp_publish.checks.awas import A2A, AWAS, MCP, catalogue
 from awp_publish.checks.engine import ERROR, Finding, JsonObject, Specification, finding, objects, shown, strings
-from awp_publish.checks.manifests import A2A, MCP, catalogue
 from awp_publish.checks.urls import is_absolute, split
 from awp_publish.checks.woa import PLACEHOLDER_TEXT, WOA
 from awp_publish.protocols import agent_card

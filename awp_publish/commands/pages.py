@@ -24,16 +24,17 @@ from awp_publish.model import (
     ActionType,
     Agent,
     Catalog,
-    Effect,
     JsonObject,
     Location,
     Parameter,
     SiteFacts,
     Target,
+    snake_case,
     utc_text,
 )
 from awp_publish.problems import DeclarationError
 from awp_publish.protocols import agent_json, awas
+from awp_publish.resolve import EFFECTS
 
 if TYPE_CHECKING:
     from awp_publish.pages import Tree
@@ -250,6 +251,7 @@ def _read_site(console: Console, get: Callable[[str, str], FetchedDocument], url
     """Read pages from the first one on, breadth first, then the OpenAPI document."""
     from awp_publish.pages.elements import base_of
     from awp_publish.pages.selectolax import parse
+    from awp_publish.pages.tree import read_title
 
     robots = RobotFileParser()
     try:
@@ -283,7 +285,24 @@ def _read_site(console: Console, get: Callable[[str, str], FetchedDocument], url
                 continue
         page, fetched = fetched, None
         tree = parse(page.body, page.charset or None)
-        title = _read_page(site, page.url, tree)
+        title = _short(read_title(tree))
+        site.pages[page.url] = title
+        base = base_of(tree, page.url) or page.url
+        told = (one.attributes for one in tree.tagged("meta"))
+        metas = {(one.get("name") or one.get("property") or "").lower(): one.get("content", "") for one in told}
+        if len(site.pages) == 1:
+            site.title = _short(metas.get("og:site_name") or title)
+            site.description = _short(metas.get("description") or metas.get("og:description") or "")
+        for link in tree.tagged("link"):
+            rel, href = link.attributes.get("rel", "").lower().split(), link.attributes.get("href", "")
+            if "service-desc" in rel and href:
+                site.openapi_addresses.append(urljoin(base, href))
+        for form in tree.tagged("form"):
+            found = _of_form(tree, form, page.url, base, title)
+            if isinstance(found, str):
+                site.left_out.append((page.url, found))
+            else:
+                site.add(found)
         if address in linked:  # the page at the end of a link, which answered
             path = urlsplit(page.url).path or "/"
             name = title or linked[address] or path
@@ -299,7 +318,6 @@ def _read_site(console: Console, get: Callable[[str, str], FetchedDocument], url
                 outputs={"type": "string", "contentMediaType": "text/html"},
             )
             site.add(_Seen(action, page.url, OF_LINK, "link"))
-        base = base_of(tree, page.url) or page.url
         for link in tree.tagged("a"):
             attributes = link.attributes
             href = attributes.get("href", "").strip()
@@ -333,34 +351,6 @@ def _read_site(console: Console, get: Callable[[str, str], FetchedDocument], url
 def _is_here(address: str, home: str) -> bool:
     one, other = split(address), split(home)
     return one is not None and other is not None and origin_of(one) == origin_of(other)
-
-
-def _read_page(site: _Site, url: str, tree: "Tree") -> str:
-    """Keep what a page says of itself, and its forms. Returns its title."""
-    from awp_publish.pages.elements import base_of
-    from awp_publish.pages.tree import read_title
-
-    title = _short(read_title(tree))
-    site.pages[url] = title
-    base = base_of(tree, url) or url
-    metas = {
-        (one.attributes.get("name") or one.attributes.get("property") or "").lower(): one.attributes.get("content", "")
-        for one in tree.tagged("meta")
-    }
-    if len(site.pages) == 1:
-        site.title = _short(metas.get("og:site_name") or title)
-        site.description = _short(metas.get("description") or metas.get("og:description") or "")
-    for link in tree.tagged("link"):
-        rel, href = link.attributes.get("rel", "").lower().split(), link.attributes.get("href", "")
-        if "service-desc" in rel and href:
-            site.openapi_addresses.append(urljoin(base, href))
-    for form in tree.tagged("form"):
-        found = _of_form(tree, form, url, base, title)
-        if isinstance(found, str):
-            site.left_out.append((url, found))
-        else:
-            site.add(found)
-    return title
 
 
 def _short(text: str) -> str:
@@ -549,7 +539,7 @@ def _read_openapi(site: _Site, get: Callable[[str, str], FetchedDocument], addre
                 outputs=found.outputs or {},
                 target=Target(method.upper(), f"{prefix}{path}", found.parameters, found.content_type),
                 type="data_retrieval" if method == "get" else "state_change",
-                effect=_EFFECTS[method],
+                effect=EFFECTS[method.upper()],
                 auth_required=found.auth_required,
                 route_authenticates=found.auth_required,
                 success_status=found.success_status,
@@ -558,22 +548,9 @@ def _read_openapi(site: _Site, get: Callable[[str, str], FetchedDocument], addre
     return True
 
 
-_EFFECTS: Final[Mapping[str, Effect]] = {
-    "get": "read",
-    "post": "write",
-    "put": "idempotent",
-    "patch": "write",
-    "delete": "delete",
-}
-
-
 def _id_of(words: str, otherwise: str) -> str:
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", words)
-    for text in (spaced, otherwise):
-        name = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")[:48].strip("_")
-        if name:
-            return name if name[0].isalpha() else f"do_{name}"
-    return "page"
+    name = next(filter(None, (snake_case(text)[:48].strip("_") for text in (words, otherwise))), "page")
+    return name if name[0].isalpha() else f"do_{name}"
 
 
 def _escaped(path: str) -> str:

@@ -44,7 +44,7 @@ from awp_publish.discover.routes import (
     methods_of,
     walk_routes,
 )
-from awp_publish.model import Arrival, JsonObject, OpenApi
+from awp_publish.model import Arrival, JsonObject, OpenApi, with_addresses
 from awp_publish.schema import UnusableSchema, close_like, drops_unknown, reason_of, write_readable, write_schema
 
 DescribedRoute: TypeAlias = "fastapi.routing.RouteContext | APIRoute"
@@ -231,29 +231,15 @@ class _Document:
             outputs=outputs,
             answers_json=read.answers_json and answers_json(route.endpoint) is not False,
             operation_id=operation_id if isinstance(operation_id, str) else None,
-            schemes={name: _located(scheme, self._prefix) for name, scheme in read.schemes.items()},
+            schemes={name: with_addresses(scheme, self._located) for name, scheme in read.schemes.items()},
         )
         told = without_credentials(described, of_route=secret)
         return told if refuses or not told.auth_required else dataclasses.replace(told, auth_required=False)
 
-
-def _located(scheme: JsonObject, prefix: str) -> JsonObject:
-    """A security scheme whose addresses are those of the outermost application: `token` is read below its own."""
-
-    def located(address: object) -> object:
-        if not isinstance(address, str) or not address or "://" in address or address.startswith("/"):
-            return address
-        return f"{prefix}/{address.removeprefix('./')}"
-
-    copied = dict(scheme)
-    if "openIdConnectUrl" in copied:
-        copied["openIdConnectUrl"] = located(copied["openIdConnectUrl"])
-    if flows := as_object(copied.get("flows")):
-        copied["flows"] = {
-            kind: {name: located(one) if name.endswith("Url") else one for name, one in as_object(flow).items()}
-            for kind, flow in flows.items()
-        }
-    return copied
+    def _located(self, address: str) -> str:
+        """An address as the outermost application has it: `token` is read below its own."""
+        is_whole = not address or "://" in address or address.startswith("/")
+        return address if is_whole else f"{self._prefix}/{address.removeprefix('./')}"
 
 
 def _operation(document: JsonObject, context: DescribedRoute, method: str) -> JsonObject:

@@ -690,7 +690,12 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[int] = frozenset()) -
                 continue
             if run >= 0:
                 end_run()
-            link = add(node, "link", state)
+            link = len(roles)
+            found.nodes.append(node)
+            roles.append("link")
+            found.states.append(state)
+            found.starts.append(len(pieces))
+            text_ends.append(0)
             region.candidates.append(link)
             if node in with_shadow:
                 hosts[node] = link

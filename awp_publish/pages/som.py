@@ -156,7 +156,9 @@ def choose(
     tree: Tree, survey: Survey, elements: Elements, room: int | None
 ) -> tuple[dict[int, SomElement], list[Losses]]:
     """Return the elements that fit in so many bytes, all when there is no limit, and what is missing of each region."""
-    pools = [list(_candidates_of(survey, region)) for region in survey.regions]
+    pools = [
+        list(_candidates_of(survey, region)) if survey.shadows else region.candidates for region in survey.regions
+    ]
     losses: list[Losses] = [defaultdict(int) for _ in pools]
     lengths = list(accumulate(map(len, survey.pieces), initial=0))  # characters before each piece, and in all
     roles = survey.roles
@@ -316,8 +318,9 @@ def _cut(
                     size = size // units + _UNIT_OVERHEAD
                 shelves[1 if is_main and size >= _TELLING else 4].append((candidate, number, size, units))
     for number in (3, 5) if duplicates else ():
-        shelves[7] += [one for one in shelves[number] if one[0] in duplicates]
-        shelves[number] = [one for one in shelves[number] if one[0] not in duplicates]
+        shelf, shelves[number] = shelves[number], []
+        for one in shelf:
+            shelves[7 if one[0] in duplicates else number].append(one)
     shelves[0].sort(key=lambda one: one[1] not in main)
     shelves[2].sort(key=lambda one: states[one[0]] & IN_FORM == 0 or roles[one[0]] not in ("button", HIDDEN))
     # Titles first; then "12 comments" before the name of a user, and that before one of many that say "hide".

@@ -104,7 +104,7 @@ def read_approved(path: Path) -> Mapping[str, Mapping[str, str]]:
 def write_approved(path: Path, approved: Mapping[str, Mapping[str, str]]) -> None:
     """Replace the file. The same actions always give the same bytes, one line for each part."""
     content = {"version": VERSION, "actions": {name: dict(approved[name]) for name in sorted(approved)}}
-    new = path.with_name(f"{path.name}.new")
+    new = path.with_name(f"{path.name}.{os.getpid()}.new")
     new.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
     os.replace(new, path)
 

@@ -25,23 +25,28 @@ looks, and the second claims: a call that is refused claims nothing.
 
 import asyncio
 import base64
-import hashlib
+import hmac
 import inspect
 import json
 import logging
 import re
 import secrets
 import time
+import unicodedata
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
+from hashlib import sha256
 from math import ceil
+from string import Formatter
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 from urllib.parse import parse_qsl
 
 import orjson
+from itsdangerous import BadData, URLSafeSerializer
+from itsdangerous.encoding import base64_decode, base64_encode
 from starlette.exceptions import HTTPException
 
 from awp_publish import media
@@ -49,8 +54,6 @@ from awp_publish.model import Action, JsonObject, RateLimit, RouteCredential, ut
 from awp_publish.policy.authentication import CALLER, AuthenticationGate, Authenticator
 from awp_publish.policy.botauth import ACCEPT_SIGNATURE, WebBotAuth
 from awp_publish.policy.call import Call, Claim, Content, Credentials, Outcome, RawHeaders, Result, never_disconnected
-from awp_publish.policy.summaries import cut, in_order, summarizer, visible
-from awp_publish.policy.tokens import Expired, NotOurs, Tokens
 from awp_publish.problems import (
     AnswerNotKept,
     AuthenticationRequired,
@@ -79,8 +82,8 @@ from awp_publish.problems import (
     TooManyJobs,
     raised,
 )
-from awp_publish.redaction import answer_redactor, input_redactor
-from awp_publish.schema import Validator, member_names
+from awp_publish.redaction import HIDDEN, answer_redactor, input_redactor
+from awp_publish.schema import Validator, member_names, named_subschemas, parts_of, subschemas
 from awp_publish.stores.store import Add, Count, Counted, Look, Seen, Step, Store, Swap, unavailable
 from awp_publish.threads import run_in_thread
 
@@ -146,6 +149,74 @@ FLEETING: Final = re.compile(r"AWSALB|__cf|cf_|_g(a|id|at|cl)|_fbp|csrf|xsrf|mes
 
 _new: Final = tuple.__new__
 """Makes a named tuple as its class does, without a function of Python in between: each guarded call needs four."""
+
+
+# --- Signed tokens: confirmations and receipts, each with a salt of its own, under keys that can be rotated ---
+
+EXPIRES: Final = "e"
+"""Unix seconds. Our own member and not the serializer's timestamp, which refuses what a clock ahead of ours signed."""
+
+
+class NotOurs(Exception):
+    """A token that none of the site's keys signed, or that was changed since."""
+
+
+class Expired(Exception):
+    """A token past its time."""
+
+
+class Tokens:
+    """Writes and reads tokens of one purpose. `keys` are the newest first: it signs, all verify."""
+
+    def __init__(
+        self, keys: Sequence[str], purpose: str, lifetime: float, clock: Callable[[], float] = time.time
+    ) -> None:
+        self.lifetime = lifetime
+        self._clock = clock
+        named = f"awp_publish.{purpose}.digest".encode()
+        # HMAC (RFC 2104) with both of its pads prepared, which is the half of its cost.
+        blocks = [hmac.digest(key.encode(), named, "sha256").ljust(64, b"\0") for key in keys]
+        self._keyed = [(sha256(one.translate(hmac.trans_36)), sha256(one.translate(hmac.trans_5C))) for one in blocks]
+        self._serializer = URLSafeSerializer(
+            list(reversed(keys)),  # itsdangerous signs with the last
+            salt=f"awp_publish.{purpose}",
+            signer_kwargs={"digest_method": sha256, "key_derivation": "hmac"},
+        )
+
+    def digests(self, text: str | bytes) -> tuple[str, ...]:
+        """Return digests of a text, one for each key, the newest first: for what a token is bound to and must not show.
+
+        A plain hash of a password or a number of a few digits could be guessed by whoever reads the token or the store.
+        """
+        given = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+        found: list[str] = []
+        for inner, outer in self._keyed:
+            digest, whole = inner.copy(), outer.copy()
+            digest.update(given)
+            whole.update(digest.digest())
+            found.append(whole.hexdigest())
+        return tuple(found)
+
+    def write(self, facts: JsonObject) -> tuple[str, float]:
+        """A token for these facts, and when it expires, in Unix seconds."""
+        expires = int(self._clock() + self.lifetime)
+        token = self._serializer.dumps({**facts, EXPIRES: expires})
+        return (token if isinstance(token, str) else token.decode("ascii")), expires
+
+    def read(self, token: str) -> JsonObject:
+        """The facts of a token. Raises NotOurs, Expired."""
+        try:
+            facts: object = self._serializer.loads(token)
+            signature = token.rpartition(".")[2].encode("ascii")
+            if base64_encode(base64_decode(signature)) != signature:  # Base64 can spell the same one in several ways
+                raise NotOurs
+        except (BadData, ValueError) as error:
+            raise NotOurs from error
+        if not isinstance(facts, dict) or not isinstance(facts.get(EXPIRES), int):
+            raise NotOurs
+        if facts[EXPIRES] <= self._clock():
+            raise Expired
+        return facts
 
 
 # --- What the guards of a site share ---
@@ -546,7 +617,7 @@ class Guard:
             words = shown_by(call.credentials(), action.route_credentials, cookies=action.route_authenticates)
             told += b"\n" + words.encode("utf-8", "surrogatepass") if words else b""
         tokens = self._guards.fingerprints
-        fingerprints = (hashlib.sha256(told).hexdigest(),) if tokens is None else tokens.digests(told)
+        fingerprints = (sha256(told).hexdigest(),) if tokens is None else tokens.digests(told)
         fingerprint = fingerprints[0].encode()
         # In milliseconds: a fraction takes longer to write than all else here.
         facts = fingerprint, (self.clock() + self._longest) * 1000, orjson.dumps(call.request_id)
@@ -741,6 +812,170 @@ def _too_many(detail: str, seen: Counted) -> RateLimited:
         headers=[("Retry-After", str(seconds))],
         members={"retry_after": seconds},
     )
+
+
+# --- What a call would do, in plain language: what a person reads before they confirm it ---
+# In the site's words if it has any, else in ours. Callers write the input, and a person has to see where it begins and
+# ends: texts of theirs are quoted as JSON, cut, and hold nothing invisible. What the schema marks as never to be shown
+# is hidden, from a function of the site's too. In what that returns the invisible is shown, but only the function knows
+# which part is a value.
+
+_SECRET: Final = object()
+"""Stands for a secret. A text in its place could be one that a caller has written."""
+
+MISSING: Final = "(not given)"
+MAX_VALUE: Final = 200
+"""Characters of one input that a summary shows."""
+
+MAX_INPUTS: Final = 20
+"""Inputs that a summary of ours shows."""
+
+
+def in_order(inputs: JsonObject) -> Callable[[JsonObject], JsonObject]:
+    """Return what copies an input with its members in the order of the schema, and those it does not name after them.
+
+    Callers write members in any order, and the same input has to make the same summary.
+    """
+    ranks: dict[str, int] = {}
+    for part in (*parts_of(inputs, (inputs,), named_subschemas(inputs)), *subschemas(inputs)):
+        if isinstance(properties := part.get("properties"), Mapping):
+            for name in properties:
+                ranks.setdefault(name, len(ranks))
+
+    def rank(name: str) -> tuple[int, str]:
+        return ranks.get(name, len(ranks)), name
+
+    def order(value: object) -> object:
+        if isinstance(value, list):
+            return [order(item) for item in value]
+        if not isinstance(value, Mapping):
+            return value
+        return {name: order(value[name]) for name in sorted(value, key=rank)}
+
+    return cast(Callable[[JsonObject], JsonObject], order)
+
+
+def summarizer(action: Action) -> Callable[[JsonObject], str]:
+    """Return what makes the summary of an input, of the action's template or of its description."""
+    words, values = action.confirmation_summary, _Values(action.inputs)
+    pieces = tuple(Formatter().parse(words)) if isinstance(words, str) else ()
+    own = f"{action.name}: {action.description.strip().splitlines()[0].rstrip('.')}."
+
+    def summarize(given: JsonObject) -> str:
+        given = values.redact(given)
+        if pieces:
+            fields = (values.show(given, name, spec or "") if name else "" for _, name, spec, _ in pieces)
+            return "".join(text + field for (text, *_), field in zip(pieces, fields, strict=True))
+        shown = [f"{values.label(name)}: {values.show(given, name)}" for name in list(given)[:MAX_INPUTS]]
+        shown += [f"and {len(given) - MAX_INPUTS} more inputs"] if len(given) > MAX_INPUTS else []
+        told = [own, *([f"With {', '.join(shown)}."] if shown else [])]
+        return " ".join([*told, *(["This cannot be undone."] if action.is_irreversible else [])])
+
+    return summarize
+
+
+_QUOTES: Final = re.compile(r'["\\]')
+_UNSEEN: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]"
+)
+"""Letters and marks that show nothing, which Unicode counts among the visible."""
+
+_LIKE_QUOTES: Final = re.compile("[\u02ba\u02ee\u201c-\u201f\u2033\u2036\u275d\u275e\u301d-\u301f\uff02]")
+"""What a person may take for a quotation mark."""
+
+
+def quoted(text: str) -> str:
+    """A text in quotation marks, as JSON has it; look-alikes of the marks and all that is invisible are escaped."""
+    escaped = visible(_QUOTES.sub(r"\\\g<0>", text))
+    return f'"{_LIKE_QUOTES.sub(_escape, escaped)}"'
+
+
+def visible(text: str) -> str:
+    """A text whose control, format, private and unassigned characters are shown as JSON escapes."""
+    if text.isascii() and text.isprintable():
+        return text
+    shown = (one if one.isprintable() or unicodedata.category(one) == "Zs" else _escaped(one) for one in text)
+    return _UNSEEN.sub(_escape, "".join(shown))
+
+
+def _escape(found: re.Match[str]) -> str:
+    return _escaped(found[0])
+
+
+def _escaped(character: str) -> str:
+    """RFC 8259 section 7: two escapes for what is beyond the Basic Multilingual Plane."""
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
+def cut(show: Callable[[str], str], text: str, most: int) -> str:
+    """The beginning of a text as `show` has it, and how much more there is."""
+    more = len(text) - most
+    return show(text) if more <= 0 else f"{show(text[:most])} and {more} more characters"
+
+
+class _Values:
+    """Shows values of one action's input. No more of an input is written out than is shown."""
+
+    def __init__(self, inputs: JsonObject) -> None:
+        properties = inputs.get("properties")
+        self._named = properties if isinstance(properties, Mapping) else {}
+        self.redact = input_redactor(inputs, _SECRET) or (lambda given: given)
+
+    def label(self, name: str) -> str:
+        """A member's name; one that the schema does not name is the caller's own word."""
+        return name if name in self._named else cut(quoted, name, MAX_VALUE)
+
+    def show(self, given: JsonObject, name: str, spec: str = "") -> str:
+        """A member of a redacted input as a person reads it; of one left out its default. `spec` formats numbers."""
+        if name not in given:
+            schema = self._named.get(name)
+            default = schema.get("default") if isinstance(schema, Mapping) else None
+            if default is None:
+                return MISSING
+            given = self.redact({name: default})
+        value = given[name]
+        if spec and isinstance(value, (int, float)) and not isinstance(value, bool):
+            try:
+                return format(value, spec)
+            except (ValueError, OverflowError):
+                pass  # 2.0 is an integer to JSON Schema, and none to the format "d"
+        return self._show(value, [MAX_VALUE])
+
+    def _show(self, value: object, left: list[int]) -> str:
+        """JSON text, of which `left[0]` characters may be shown."""
+        shown: list[str] = []
+        if value is _SECRET:
+            left[0] -= len(HIDDEN)
+            return HIDDEN
+        if isinstance(value, str):
+            return self._quote(value, left)
+        left[0] -= 2
+        if isinstance(value, Mapping):
+            for name, inner in value.items():
+                if left[0] <= 0:
+                    break
+                label = self._quote(name, left)
+                shown.append(f"{label}: {self._show(inner, left)}")
+            return "{" + ", ".join([*shown, *_rest(len(value) - len(shown), "members")]) + "}"
+        if isinstance(value, list):
+            for inner in value:
+                if left[0] <= 0:
+                    break
+                shown.append(self._show(inner, left))
+            return "[" + ", ".join([*shown, *_rest(len(value) - len(shown), "items")]) + "]"
+        text = orjson.dumps(value).decode()
+        left[0] -= len(text)
+        return text
+
+    def _quote(self, text: str, left: list[int]) -> str:
+        most = max(left[0], 0)
+        left[0] -= min(len(text), most) + 2
+        return cut(quoted, text, most)
+
+
+def _rest(more: int, what: str) -> list[str]:
+    return [f"and {more} more {what}"] if more else []
 
 
 # --- What tells one call from another ---

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
-from awp_publish.model import EXTENDED_DOCUMENTS, Action, Catalog, JsonObject
+from awp_publish.model import EXTENDED_DOCUMENTS, Action, Catalog, JsonObject, with_addresses
 
 EXTENSION_PREFIX: Final = "x-"
 
@@ -134,19 +134,7 @@ def requirements_of(
 
 
 def _absolute(catalog: Catalog, scheme: JsonObject) -> dict[str, object]:
-    copied: dict[str, object] = dict(scheme)
-    if isinstance(address := copied.get("openIdConnectUrl"), str):
-        copied["openIdConnectUrl"] = absolute_if(catalog, address)
-    if isinstance(flows := copied.get("flows"), Mapping):
-        copied["flows"] = {
-            kind: {
-                name: absolute_if(catalog, one) if name.endswith("Url") and isinstance(one, str) else one
-                for name, one in flow.items()
-            }
-            for kind, flow in flows.items()
-            if isinstance(flow, Mapping)
-        }
-    return copied
+    return with_addresses(scheme, lambda address: catalog.absolute(address) if address[:1] == "/" else address)
 
 
 def _way_of(scheme: JsonObject) -> dict[str, object]:

@@ -35,6 +35,7 @@ from awp_publish.running.steps import (
     another_address,
     can_run,
     describe,
+    errors_of,
     inspect,
     locate,
     run_primitive,
@@ -412,7 +413,7 @@ class ToolResult:
     output: object
     steps: Sequence[JsonObject] = ()
     drift: Sequence[str] = ()
-    """How the page differed from what the map says, though the tool could be carried out."""
+    """Differences of the page from what the map says, though the tool could be carried out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -611,19 +612,26 @@ class Runtime:
         known: dict[str, JsonObject] = {}
         actions = []
         for tool in self._tools():
-            bound = rules.part(rules.part(tool, "x_actions"), "binding").get("target_url_contains")
-            target = rules.part(tool, "target")
+            name, target, x_actions = tool.get("name"), rules.part(tool, "target"), rules.part(tool, "x_actions")
+            bound = rules.part(x_actions, "binding").get("target_url_contains")
             if isinstance(bound, str) and bound not in self.page.url:
                 continue
-            is_bound = rules.part(tool, "x_actions").get("scope") != "persistent"
+            is_bound, handler = x_actions.get("scope") != "persistent", x_actions.get("handler")
             if is_bound and await self._here(target, known) is not None:
                 continue
-            if any(not can_run(self.page, name) for name in rules.texts(tool, "requires")) or not self._is_executable(
-                tool
-            ):
+            is_executable = (
+                bool(rules.part(x_actions, "execution").get("steps"))
+                or isinstance(tool.get("workflow"), Mapping)
+                or "static_output" in x_actions
+                or self.page.has_scripts  # they may have its handler
+                or name in PRIMITIVES
+                or handler in PRIMITIVES
+                or (handler in self._handlers and name not in self.map.foreign)
+            )
+            if not is_executable or not all(can_run(self.page, one) for one in rules.texts(tool, "requires")):
                 continue
             action = {
-                "name": tool.get("name"),
+                "name": name,
                 "description": tool.get("description"),
                 "input_schema": tool.get("input_schema", {"type": "object", "additionalProperties": False}),
             }
@@ -634,15 +642,6 @@ class Runtime:
             for one in self._projections()
         ]
         return {"actions": actions, "projections": projections}
-
-    def _is_executable(self, tool: JsonObject) -> bool:
-        """Say whether something here carries a tool out; a page with scripts may have its handler."""
-        x_actions, name = rules.part(tool, "x_actions"), tool.get("name")
-        has_steps = bool(rules.part(x_actions, "execution").get("steps")) or isinstance(tool.get("workflow"), Mapping)
-        if has_steps or "static_output" in x_actions or name in PRIMITIVES or self.page.has_scripts:
-            return True
-        handler = x_actions.get("handler")
-        return handler in PRIMITIVES or (handler in self._handlers and name not in self.map.foreign)
 
     async def context(self, task: str = "") -> Sequence[JsonObject]:
         """Return the context blocks that the address, the states, the targets and the task select.
@@ -843,10 +842,9 @@ class Runtime:
         validator = self.map.validator(f"tools/{name}/input", schema)
         wrong = () if given is None or validator is None else validator(dict(given))
         if given is None or wrong:
-            errors = [{"pointer": one.pointer, "detail": one.detail} for one in wrong]
-            first = f"{errors[0]['pointer']} {errors[0]['detail']}".strip() if errors else "They have to be an object."
+            first = f"{wrong[0].pointer} {wrong[0].detail}".strip() if wrong else "They have to be an object."
             message = f"The arguments of {name} are wrong: {first}"
-            raise RuntimeFailure("invalid_input", message, {"errors": errors})
+            raise RuntimeFailure("invalid_input", message, {"errors": errors_of(wrong)})
         result_schema = x_actions.get("result_schema", tool.get("result_schema"))
         result_validator = self.map.validator(f"tools/{name}/result", result_schema)
         binding = rules.part(x_actions, "binding")
@@ -869,9 +867,9 @@ class Runtime:
             self._moved |= {str(transition.get("name")): self._clock() for transition in moves}
         wrong = () if result_validator is None else result_validator(result)
         if wrong:
-            errors = [{"pointer": one.pointer, "detail": one.detail} for one in wrong]
-            message = f"The result of {name} is wrong: {errors[0]['pointer']} {errors[0]['detail']}"
-            raise RuntimeFailure("invalid_result", message, {"errors": errors, **_done(trace)}, recoverable=False)
+            message = f"The result of {name} is wrong: {wrong[0].pointer} {wrong[0].detail}"
+            told: JsonObject = {"errors": errors_of(wrong), **_done(trace)}
+            raise RuntimeFailure("invalid_result", message, told, recoverable=False)
         if not was_outside:
             await self._verify(name, {**bound, **given}, trace)
         for transition in moves:
@@ -1114,9 +1112,18 @@ class Runtime:
         evidence: dict[str, object] = {}
         error: dict[str, object] | None = None
         status, drift = "passed", _Drift()
+        state, attachment = check.get("state"), check.get("attachment")
         try:
-            if (reason := await self._unsuitable(check)) is not None:
-                status, evidence["reason"] = "skipped", reason
+            if check.get("setup"):  # it goes where it belongs itself
+                pass
+            elif not rules.url_fits(rules.part(check, "target"), self.page.url):
+                evidence["reason"] = "The check is about another address."
+            elif isinstance(state, str) and (await self._state_holds(state))["holds"] is False:
+                evidence["reason"] = f"The check is about the state {state}, which does not hold."
+            elif isinstance(attachment, str) and attachment not in await self.page.attached():
+                evidence["reason"] = f"The check is about the attachment {attachment}, which is not attached."
+            if evidence:
+                status = "skipped"
             else:
                 evidence["assertions"] = await self._assert(check, drift)
         except PrimitiveError as failed:
@@ -1147,19 +1154,6 @@ class Runtime:
             if "contingency" in failing:
                 result["contingency"] = failing["contingency"]
         return result
-
-    async def _unsuitable(self, check: JsonObject) -> str | None:
-        """Return why a check is not about the page as it is, None where it is."""
-        target, state, attachment = rules.part(check, "target"), check.get("state"), check.get("attachment")
-        if check.get("setup"):  # it goes where it belongs itself
-            return None
-        if not rules.url_fits(target, self.page.url):
-            return "The check is about another address."
-        if isinstance(state, str) and (await self._state_holds(state))["holds"] is False:
-            return f"The check is about the state {state}, which does not hold."
-        if isinstance(attachment, str) and attachment not in await self.page.attached():
-            return f"The check is about the attachment {attachment}, which is not attached."
-        return None
 
     async def _assert(self, check: JsonObject, drift: _Drift) -> Sequence[JsonObject]:
         """Run the setup, the steps and the assertions of a check, and return the evidence of each."""

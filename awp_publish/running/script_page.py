@@ -86,11 +86,9 @@ class ScriptPage:
         raise PrimitiveError(str(told.get("code", "handler_failed"))[:100], message, **known)
 
     async def title(self) -> str:
-        """Return the title."""
         return str(await self.ask("title", {}))
 
     async def html(self) -> str:
-        """Return the document as it is now."""
         return str(await self.ask("html", {}))
 
     async def find(
@@ -101,7 +99,6 @@ class ScriptPage:
         roles: frozenset[str] | None = None,
         text_contains: str | None = None,
     ) -> Sequence[FoundElement]:
-        """Return what a selector matches. `roles` are looked at by the runner."""
         found = await self.ask("find", {"css": css, "within": within, "text_contains": text_contains})
         return [self._read(one) for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
@@ -131,21 +128,17 @@ class ScriptPage:
         return {**point, "document": told} if told else point
 
     async def closest(self, ref: str, css: str) -> FoundElement | None:
-        """Return the nearest element around another that a selector matches."""
         found = await self.ask("closest", {"ref": ref, "css": css})
         return self._read(found) if isinstance(found, dict) else None
 
     async def insert(self, ref: str | None, text: str, mode: str) -> JsonObject:
-        """Type into a field."""
         return _object(await self.ask("insert", {"ref": ref, "text": text, "mode": mode}))
 
     async def perform(self, primitive: str, arguments: JsonObject) -> JsonObject:
-        """Carry out a primitive."""
         given = self.from_document(arguments) if primitive.startswith("pointer.") else arguments
         return _object(await self.ask("perform", {"primitive": primitive, "arguments": given}))
 
     async def extract(self, extracts: Sequence[JsonObject]) -> Extraction:
-        """Read the records of a projection."""
         told = _object(await self.ask("extract", {"extracts": list(extracts)}))
         records, counts, missing = (told.get(name) for name in ("records", "selector_counts", "missing"))
         return Extraction(
@@ -155,28 +148,22 @@ class ScriptPage:
         )
 
     async def invoke(self, handler: str, arguments: JsonObject) -> object:
-        """Call a function of the page's own scripts."""
         return await self.ask("invoke", {"handler": handler, "arguments": arguments})
 
     async def attach(self, attachment_id: str, ref: str, affordance: JsonObject) -> None:
-        """Put an affordance beside an element."""
         await self.ask("attach", {"id": attachment_id, "ref": ref, "affordance": affordance})
 
     async def detach(self, attachment_id: str) -> None:
-        """Take an affordance away."""
         await self.ask("detach", {"id": attachment_id})
 
     async def attached(self) -> frozenset[str]:
-        """Return the ids of the affordances in the page."""
         found = await self.ask("attached", {})
         return frozenset(str(one) for one in found) if isinstance(found, list) else frozenset()
 
     async def listen(self, events: frozenset[str]) -> None:
-        """Collect events of these names from now on."""
         await self.ask("listen", {"events": sorted(events)})
 
     async def take_events(self) -> Sequence[PageEvent]:
-        """Return the events since the last call."""
         found = await self.ask("takeEvents", {})
         return [
             PageEvent(

@@ -31,7 +31,7 @@ from awp_publish.browsing.session import Session
 from awp_publish.model import JsonObject
 from awp_publish.pages.elements import AccessibleNames
 from awp_publish.pages.regions import role_of
-from awp_publish.pages.tree import INLINE, STRIPPED, Element, Node, Visibility
+from awp_publish.pages.tree import INLINE, STRIPPED, Node, Visibility
 from awp_publish.running.live_page import (
     MAX_FOUND,
     MAX_VALUES,
@@ -80,38 +80,43 @@ _PIECE: Final = re.compile(
 class _Look:
     """One loaded page to read, whatever was done to its controls. Everything is made when it is asked for.
 
-    Elements are numbered in document order: `nodes[n]` is at `places[n]`, and all inside of it is before `ends[n]`.
+    Elements are numbered in document order: `n` is `in_tree[n]` in the tree, at `places[n]`, and all inside of it is
+    before `ends[n]`.
     """
 
     def __init__(self, compiled: Compiled) -> None:
         self.compiled = compiled
-        self.tree = compiled.tree
-        self.visibility = Visibility(self.tree)
+        self.tree = tree = compiled.tree
+        self.visibility = Visibility(tree)
         self.names = AccessibleNames(self.visibility)
-        self.nodes: list[Node] = []
+        self.in_tree: list[int] = []
         self.places: list[Place] = []
-        self.ends: list[int] = []
         self.number_at: dict[Place, int] = {}
-        # On the stack: an element that is to be visited, or the number of one whose inside is complete.
-        waiting: list[tuple[Place, Node] | int] = [("0", self.tree.body)]
-        while waiting:
-            entry = waiting.pop()
-            if isinstance(entry, int):
-                self.ends[entry] = len(self.nodes)
+        tags, parents, body = tree.tags, tree.parents, tree.body_at
+        # By the number of an element in the tree: its place, and how many of its children were passed.
+        known, passed = {parents[body]: ""}, {parents[body]: 0}
+        at, end = body, tree.ends[body]
+        while at < end:
+            above = parents[at]
+            count = passed[above]
+            passed[above] = count + 1
+            if tags[at] in ("", "!", "template"):
+                at = tree.ends[at]
                 continue
-            place, node = entry
-            number = self.number_at[place] = len(self.nodes)
-            self.nodes.append(node)
+            place = known[at] = f"{known[above]}/{count}" if at != body else "0"
+            passed[at] = 0
+            self.number_at[place] = len(self.places)
             self.places.append(place)
-            self.ends.append(number + 1)
-            waiting.append(number)
-            children = [
-                (f"{place}/{at}", child) for at, child in enumerate(node.children) if isinstance(child, Element)
-            ]
-            waiting.extend((at, child) for at, child in reversed(children) if child.tag not in ("!", "template"))
+            self.in_tree.append(at)
+            at += 1
+        self.ends = [bisect_left(self.in_tree, tree.ends[at]) for at in self.in_tree]
         self._matches: dict[str, list[int]] = {}
         self._children: dict[str, tuple[list[int], dict[int, list[int]]]] = {}
         self._withdrawn: dict[int, bool] = {}
+
+    def node(self, number: int) -> Node:
+        """Return an element."""
+        return self.tree.node(self.in_tree[number])
 
     @cached_property
     def controls(self) -> list[int]:
@@ -146,14 +151,14 @@ class _Look:
     def is_withdrawn(self, number: int) -> bool:
         """Tell whether the page itself hides an element, whatever is around it. `aria-hidden` hides from no eye."""
         if number not in self._withdrawn:
-            node = self.nodes[number]
-            attributes = node.attributes
-            hidden = node.tag in STRIPPED or "popover" in attributes
-            hidden = hidden or (node.tag == "input" and kind_of(node) == "hidden")
-            hidden = hidden or (node.tag == "dialog" and "open" not in attributes)
+            at = self.in_tree[number]
+            tag, attributes = self.tree.tags[at], self.tree.attributes[at]
+            hidden = tag in STRIPPED or "popover" in attributes
+            hidden = hidden or (tag == "input" and attributes.get("type", "").lower() == "hidden")
+            hidden = hidden or (tag == "dialog" and "open" not in attributes)
             if not hidden and "aria-hidden" in attributes:
                 attributes = {name: value for name, value in attributes.items() if name != "aria-hidden"}
-            self._withdrawn[number] = hidden or self.visibility.withdraws(node.tag, attributes)
+            self._withdrawn[number] = hidden or self.visibility.withdraws(tag, attributes)
         return self._withdrawn[number]
 
 
@@ -162,21 +167,18 @@ class _SiteElement:
 
     def __init__(self, page: SitePage, look: _Look, number: int) -> None:
         self._page, self._look, self.number = page, look, number
-        self.node = look.nodes[number]
+        self.node = look.node(number)
 
     @property
     def ref(self) -> str:
-        """Its place."""
         return self._look.places[self.number]
 
     @property
     def tag(self) -> str:
-        """Its name."""
         return self.node.tag
 
     @cached_property
     def roles(self) -> frozenset[str]:
-        """Its roles."""
         return roles_of(self.tag, self.node.attributes)
 
     @cached_property
@@ -192,12 +194,10 @@ class _SiteElement:
 
     @property
     def is_visible(self) -> bool:
-        """True for an element that is rendered."""
         return self._page.shows(self.number)
 
     @property
     def is_enabled(self) -> bool:
-        """False for a disabled control."""
         if self.control is not None:
             return not self.control.disabled
         return self.node.attributes.get("aria-disabled", "").lower() != "true"
@@ -209,7 +209,6 @@ class _SiteElement:
 
     @property
     def box(self) -> Box:
-        """Its place, made up."""
         return self._page.box_of(self.number)
 
 
@@ -238,7 +237,6 @@ class SitePage:
         return self._tab.url or ""
 
     async def title(self) -> str:
-        """Return the title."""
         return self._tab.title
 
     async def html(self) -> str:
@@ -279,10 +277,10 @@ class SitePage:
             if at is not None:
                 if look.is_withdrawn(at):
                     return False
-                node = look.nodes[at]
+                node = look.node(at)
                 if node.tag == "details" and inner >= 0:
                     own = next((child for child in node.children if child.tag == "summary"), None)
-                    if not is_open(place, node, overlay) and look.nodes[inner] is not own:
+                    if not is_open(place, node, overlay) and look.node(inner) is not own:
                         return False
                 inner = at
             place = parent_of(place)
@@ -300,7 +298,7 @@ class SitePage:
 
     def _text(self, look: _Look, overlay: Overlay, number: int) -> str:
         control = look.compiled.markup.controls.get(look.places[number])
-        node = look.nodes[number]
+        node = look.node(number)
         if control is not None and node.tag in ("input", "textarea", "select"):
             kind, value = kind_of(node), ""
             if kind == "select":
@@ -350,9 +348,8 @@ class SitePage:
         roles: frozenset[str] | None = None,
         text_contains: str | None = None,
     ) -> Sequence[FoundElement]:
-        """Return the elements that a selector matches, at most `MAX_FOUND`."""
         look = self._look()
-        first, last = 0, len(look.nodes)
+        first, last = 0, len(look.places)
         if within is not None:
             number = look.number_at.get(within)
             if number is None:
@@ -362,7 +359,8 @@ class SitePage:
         if css is not None:
             numbers = self._below(css, max(first - 1, 0)) if _SCOPE in css else self._select(css)
             for number in numbers[bisect_left(numbers, first) : bisect_left(numbers, last)]:
-                if roles is not None and not roles & roles_of(look.nodes[number].tag, look.nodes[number].attributes):
+                at = look.in_tree[number]
+                if roles is not None and not roles & roles_of(look.tree.tags[at], look.tree.attributes[at]):
                     continue
                 element = _SiteElement(self, look, number)
                 if text_contains is None or text_contains in element.text:
@@ -446,7 +444,6 @@ class SitePage:
         return sorted(matched)
 
     async def closest(self, ref: str, css: str) -> FoundElement | None:
-        """Return the nearest of an element and those around it that a selector matches."""
         look = self._look()
         matched = set(self._select(css))
         while ref:
@@ -460,7 +457,7 @@ class SitePage:
     async def _act(self, action: str, ref: Place, **intent: object) -> bool:
         """Do something to an element, and say whether another page has come. Raises PrimitiveError."""
         look = self._look()
-        node = look.nodes[look.number_at[ref]]
+        node = look.node(look.number_at[ref])
         role = role_of(node.tag, node.attributes) or node.tag
         element: JsonObject = {"id": ref, "role": role, "text": None, "actions": []}
         target = ResolvedTarget(element, ref, CERTAIN)
@@ -488,7 +485,6 @@ class SitePage:
             raise PrimitiveError(code, error.message, **error.details) from error
 
     async def insert(self, ref: str | None, text: str, mode: str) -> JsonObject:
-        """Type into a field."""
         look = self._look()
         if ref is None:
             ref = self._focus
@@ -496,10 +492,10 @@ class SitePage:
                 raise PrimitiveError("target_not_editable", "Nothing that can be typed into has the focus.")
         number = look.number_at.get(ref)
         control = None if number is None else look.compiled.markup.controls.get(ref)
-        if number is not None and control is None and look.nodes[number].tag == "label":
+        if number is not None and control is None and look.node(number).tag == "label":
             control = look.compiled.markup.labelled_by(ref)
         if control is None or kind_of(control.node) not in _TYPED:
-            tag = "element" if number is None else look.nodes[number].tag
+            tag = "element" if number is None else look.node(number).tag
             raise PrimitiveError("target_not_editable", f"The {tag} is not a field that can be typed into.")
         value = value_of(control, self._overlay()) + text if mode == "append" else text
         await self._act("type", control.place, value=value)
@@ -507,14 +503,19 @@ class SitePage:
         return {"inserted": True, "inserted_length": len(text)}
 
     async def perform(self, primitive: str, arguments: JsonObject) -> JsonObject:
-        """Carry out a primitive."""
         if primitive == "browser.navigate":
-            return await self._navigate(arguments)
+            url = arguments.get("url")
+            if arguments.get("tab_id") is not None:
+                raise PrimitiveError("capability_unavailable", "There are no other tabs.", capability=primitive)
+            if not isinstance(url, str) and arguments.get("reload") is not True:
+                raise PrimitiveError("invalid_input", "browser.navigate needs a url, or reload.")
+            shown = await self._driven(self._tab.navigate(url) if isinstance(url, str) else self._tab.go(0))
+            return {"url": self.url, "title": self._tab.title, "status": shown.get("status")}
         if primitive == "page.fetch":
             self._page()
             return await self._driven(self._tab.fetch(str(arguments.get("url", "")), _MAX_HTML))
         if primitive == "viewport.scroll":
-            bottom = float(len(self._look().nodes) * _HEIGHT)
+            bottom = float(len(self._look().places) * _HEIGHT)
             for axis, name in enumerate(("delta_x", "delta_y")):
                 given = arguments.get(name, 0)
                 step = float(given) if isinstance(given, (int, float)) else 0.0
@@ -543,7 +544,7 @@ class SitePage:
         look = self._look()
         if isinstance(x, (int, float)) and isinstance(y, (int, float)) and abs(x) < 1e12 and abs(y) < 1e12:
             band, column, number = int(x // _BAND), x % _BAND, int(y // _HEIGHT)
-            if band == self._state and column <= _WIDTH and 0 <= number < len(look.nodes):
+            if band == self._state and column <= _WIDTH and 0 <= number < len(look.places):
                 if not self.shows(number):
                     raise PrimitiveError("target_not_visible", "The element at that point is hidden.")
                 return look.places[number]
@@ -559,7 +560,7 @@ class SitePage:
         self._focus = None
         while inner:  # the nearest that can have the focus gets it
             control, number = markup.controls.get(inner), look.number_at.get(inner)
-            node = None if number is None else look.nodes[number]
+            node = None if number is None else look.node(number)
             if control is None and node is not None and node.tag == "label":
                 control = markup.labelled_by(inner)
             if control is not None and control.node.tag != "fieldset":
@@ -614,7 +615,7 @@ class SitePage:
         """Return what the focus goes to with the key Tab: the next control or link that is shown and enabled."""
         look = self._look()
         reachable = []
-        for number, node in enumerate(look.nodes):
+        for number, node in enumerate(map(look.tree.node, look.in_tree)):
             control = look.compiled.markup.controls.get(look.places[number])
             is_control = (
                 control is not None and node.tag not in ("fieldset", "object", "output") and not control.disabled
@@ -634,22 +635,9 @@ class SitePage:
             at -= 1
         return look.places[reachable[at]] if 0 <= at < len(reachable) else None
 
-    async def _navigate(self, arguments: JsonObject) -> JsonObject:
-        url = arguments.get("url")
-        if arguments.get("tab_id") is not None:
-            raise PrimitiveError("capability_unavailable", "There are no other tabs.", capability="browser.navigate")
-        if isinstance(url, str):
-            answer = await self._driven(self._tab.navigate(url))
-        elif arguments.get("reload") is True:
-            answer = await self._driven(self._tab.go(0))
-        else:
-            raise PrimitiveError("invalid_input", "browser.navigate needs a url, or reload.")
-        return {"url": self.url, "title": self._tab.title, "status": answer.get("status")}
-
     # --- Reading for projections ---
 
     async def extract(self, extracts: Sequence[JsonObject]) -> Extraction:
-        """Read the records of a projection."""
         look = self._look()
         counts: dict[str, int] = {}
         missing: list[str] = []
@@ -704,7 +692,7 @@ class SitePage:
             return field.get("default") if value is None else value
 
         def value_at(field: JsonObject, number: int) -> object:
-            node, attribute, name = look.nodes[number], field.get("attribute"), field.get("property")
+            node, attribute, name = look.node(number), field.get("attribute"), field.get("property")
             value: object
             if isinstance(attribute, str):
                 value = node.attributes.get(attribute.lower())
@@ -743,8 +731,8 @@ class SitePage:
         look, overlay = self._look(), self._overlay()
         control = look.compiled.markup.controls.get(look.places[number])
         if control is None:
-            given = look.nodes[number].attributes.get("value") if name == "value" else None
-            return given if look.nodes[number].tag in ("data", "option", "li", "button", "meter", "progress") else None
+            given = look.node(number).attributes.get("value") if name == "value" else None
+            return given if look.node(number).tag in ("data", "option", "li", "button", "meter", "progress") else None
         kind = kind_of(control.node)
         if name == "checked":
             return is_checked(control, overlay, look.compiled.markup) if kind in ("checkbox", "radio") else None

@@ -19,6 +19,7 @@ import orjson
 
 from awp_publish.checks.engine import depth_exceeds
 from awp_publish.model import JsonObject
+from awp_publish.problems import Violation
 from awp_publish.running.live_page import FoundElement, LivePage, PrimitiveError
 from awp_publish.schema import Validator, compile_schema
 from awp_publish.workflows import rules
@@ -215,6 +216,11 @@ def _validator(primitive: str, *, is_located: bool) -> Validator:
     return compile_schema(schema)
 
 
+def errors_of(wrong: Sequence[Violation]) -> list[JsonObject]:
+    """Return what does not fit a schema, as evidence has it."""
+    return [{"pointer": one.pointer, "detail": one.detail} for one in wrong]
+
+
 def can_run(page: LivePage, primitive: str) -> bool:
     """Say whether a primitive can be carried out on a page."""
     return primitive in READING or primitive == "text.insert" or primitive in page.primitives
@@ -231,9 +237,8 @@ async def run_primitive(page: LivePage, primitive: str, arguments: object, drift
         raise PrimitiveError("invalid_input", f"The arguments of {primitive} are an object.")
     wrong = _validator(primitive, is_located="locator" in arguments)(arguments)
     if wrong:
-        errors = [{"pointer": one.pointer, "detail": one.detail} for one in wrong]
-        message = f"The arguments of {primitive} are wrong: {errors[0]['pointer']} {errors[0]['detail']}".strip()
-        raise PrimitiveError("invalid_input", message, errors=errors)
+        message = f"The arguments of {primitive} are wrong: {wrong[0].pointer} {wrong[0].detail}".strip()
+        raise PrimitiveError("invalid_input", message, errors=errors_of(wrong))
     if primitive == "page.info":
         return {"url": page.url, "title": await page.title()}
     if primitive == "locator.element_info":

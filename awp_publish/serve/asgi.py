@@ -22,9 +22,8 @@ from awp_publish.model import Catalog, Door, Paths, seconds_of
 from awp_publish.policy.authentication import AuthenticationGate
 from awp_publish.policy.botauth import WebBotAuth
 from awp_publish.policy.call import Credentials, Label
-from awp_publish.policy.guard import Guards
+from awp_publish.policy.guard import Guards, Tokens
 from awp_publish.policy.jwt import JwtBearer
-from awp_publish.policy.tokens import Tokens
 from awp_publish.problems import DeclarationError
 from awp_publish.protocols import ALL, llms_txt
 from awp_publish.protocols.crawling import has_sitemap

@@ -26,7 +26,7 @@ import orjson
 
 from awp_publish.browsing.addresses import Origins, parse_address
 from awp_publish.browsing.cookies import write_set_cookie
-from awp_publish.browsing.page import PageCache, SessionLimits, Steps
+from awp_publish.browsing.page import PAGE_BYTES, PageCache, SessionLimits, Steps
 from awp_publish.browsing.session import Session
 from awp_publish.health import count_workers
 from awp_publish.invoke import Invoker
@@ -60,7 +60,7 @@ from awp_publish.running.runtime import (
 )
 from awp_publish.running.script_page import SCRIPT, ScriptPage
 from awp_publish.running.site_page import SitePage
-from awp_publish.running.steps import HARMLESS, run_primitive
+from awp_publish.running.steps import HARMLESS, errors_of, run_primitive
 from awp_publish.schema import Validator, compile_schema
 from awp_publish.serve.credentials import client_address, read_credentials
 from awp_publish.serve.dispatch import PASSED
@@ -79,7 +79,16 @@ from awp_publish.serve.http import (
 from awp_publish.serve.lifespan import OwnedTasks
 from awp_publish.serve.sessions import CHALLENGE, key_of
 from awp_publish.serve.site_client import INNER_CALL, InnerCall, InnerCalls, SiteClient, drive, has_large_page
-from awp_publish.serve.sockets import GOING_AWAY, MAX_PENDING, PLAIN, Frame, SocketConnection, SocketGate, own_urls
+from awp_publish.serve.sockets import (
+    ADDRESS_SHARE,
+    GOING_AWAY,
+    MAX_PENDING,
+    PLAIN,
+    Frame,
+    SocketConnection,
+    SocketGate,
+    own_urls,
+)
 from awp_publish.settings import IDLE_SECONDS
 from awp_publish.workflows.primitives import PRIMITIVES
 
@@ -487,9 +496,6 @@ MAX_RUNTIMES: Final = 16
 """Runtimes of one connection, and of one owner."""
 MAX_EVENTS: Final = 4 * MAX_PENDING
 """Items that wait for an agent which does not read them, before events are dropped."""
-PAGE_BYTES: Final = 4_000_000
-ADDRESS_SHARE: Final = 5
-"""All callers of one address have a fifth of the pages that a process keeps (`browsing.sessions`)."""
 DRIVEN: Final = "page.driver"
 """The capability of our own script: what it is asked for are single steps, and the runner is here."""
 TOLD_HEADERS: Final = ("www-authenticate", "retry-after", "ratelimit", "ratelimit-policy", "link", "location")
@@ -1014,7 +1020,7 @@ class Bridge:
             own = [one for one in self._visits.values() if one.address == address] if address else []
             if len(own) >= max(browsing.sessions // ADDRESS_SHARE, 1):
                 del self._visits[own[0].id]
-            limits = SessionLimits(pages=1, page_bytes=PAGE_BYTES)
+            limits = SessionLimits(pages=1)
             session = Session(self._origins, limits=limits, cache=self._cache)
             owner.visit = visit = SiteRuntime(f"{IN_PROCESS}.{secrets.token_urlsafe(18)}", owner, session, address)
             self._visits[visit.id] = visit
@@ -1540,5 +1546,4 @@ def _agent_of(handled: HandlerCall) -> JsonObject:
 def _misfit(words: str, violations: Sequence[Violation]) -> RuntimeFailure:
     """Return the refusal of what does not fit its schema."""
     told = "; ".join(f"{one.pointer or 'they'} {one.detail}" for one in violations[:5])
-    errors = [{"pointer": one.pointer, "detail": one.detail} for one in violations]
-    return invalid(f"{words}: {told}", errors=errors)
+    return invalid(f"{words}: {told}", errors=errors_of(violations))

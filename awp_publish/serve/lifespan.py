@@ -6,8 +6,9 @@ receive and send its lifespan messages in.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+import signal
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Final, TypeAlias
 
 from awp_publish.serve.http import AsgiApp, Message, Receive, Scope, Send
@@ -28,6 +29,41 @@ async def run_lifespan(app: AsgiApp, scope: Scope, receive: Receive, send: Send,
         await app(scope, exchange.receive, exchange.send)
     finally:
         await exchange.keeper.close()
+
+
+# --- Streams, which a server waits for before it tells the application to stop ---
+
+LOOK_SECONDS: Final = 0.5
+"""Seconds between two looks at whether the server is about to stop."""
+
+
+def is_stopping() -> bool:
+    """Return True if uvicorn is about to stop: it lets open answers end, and only then sends `lifespan.shutdown`.
+
+    It tells nobody, but what it has put behind SIGTERM is a method of the server. Other servers cannot be asked.
+    """
+    server = getattr(signal.getsignal(signal.SIGTERM), "__self__", None)
+    return getattr(server, "should_exit", False) is True
+
+
+@contextmanager
+def ended_by_stop(end: Callable[[], object]) -> Iterator[None]:
+    """Call `end` in this event loop if the server is about to stop while the block runs."""
+    loop = asyncio.get_running_loop()
+    timers: list[asyncio.TimerHandle] = []
+
+    def look() -> None:
+        if is_stopping():
+            end()
+        else:
+            timers[:] = [loop.call_later(LOOK_SECONDS, look)]
+
+    timers.append(loop.call_later(LOOK_SECONDS, look))
+    try:
+        yield
+    finally:
+        timers[0].cancel()
+        timers.clear()  # each holds the function that holds them
 
 
 # --- For a process that is no server ---

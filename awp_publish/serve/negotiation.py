@@ -429,9 +429,12 @@ class NegotiatedRequest:
         is_decodable = fields.get(b"content-encoding", b"").strip().lower() in _WINDOWS
         return (is_whole or status >= 400) and is_decodable and _is_html(fields)
 
-    def pass_headers(self, headers: Headers) -> Headers:
-        """The headers of an answer that passes as it is. HTML was chosen: the next page here may be rendered."""
-        is_chosen = not self.requested.by_query and _is_html(_read_lower(headers))
+    def pass_headers(self, headers: Headers, status: int = 200) -> Headers:
+        """Return the headers of an answer that passes as it is. HTML was chosen: the next page here may be rendered.
+
+        A 304 has the Vary of the answer that it stands for (RFC 9110 section 15.4.5).
+        """
+        is_chosen = not self.requested.by_query and (status == 304 or _is_html(_read_lower(headers)))
         return vary_by_accept(headers) if is_chosen else headers
 
     def render(self, status: int, headers: Headers, body: bytes) -> Reply | None:
@@ -809,7 +812,7 @@ class NegotiatedResponder:
     async def _pass(self, message: Message) -> None:
         """HEAD gets no content; the application was asked with GET."""
         if message["type"] == "http.response.start":
-            headers = self._request.pass_headers(tuple(message.get("headers", ())))
+            headers = self._request.pass_headers(tuple(message.get("headers", ())), message["status"])
             message = {**message, "headers": list(headers)}
         elif message["type"] == "http.response.body" and self._request.is_head:
             message = {**message, "body": b""}

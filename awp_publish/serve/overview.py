@@ -48,7 +48,7 @@ from awp_publish.policy.approval import digests_of, path_of
 from awp_publish.policy.authentication import AuthenticationGate
 from awp_publish.policy.botauth import WebBotAuth
 from awp_publish.policy.call import Call, Deliver, Label, Principal, Result
-from awp_publish.policy.tokens import Expired, NotOurs, Tokens
+from awp_publish.policy.guard import Expired, NotOurs, Tokens
 from awp_publish.problems import (
     CrossSiteCookies,
     DeclarationError,
@@ -97,6 +97,7 @@ from awp_publish.serve.http import (
 from awp_publish.serve.in_process import FORWARDED, PageExchange, PageRequest, TalkFailed, talk
 from awp_publish.serve.negotiation import NegotiatedPages, negotiate
 from awp_publish.serve.startup import check_published
+from awp_publish.stores.store import Add, Swap
 from awp_publish.threads import run_in_thread
 from awp_publish.traffic import TrafficReport, traffic_breakdowns, traffic_svg, traffic_table
 
@@ -117,6 +118,9 @@ MAX_DETAILED: Final = 100
 
 MAX_COLUMNS: Final = 12
 """Callers that stand side by side."""
+
+APPROVING_FOR: Final = 5.0
+"""Seconds for which one operator may write approvals while others wait."""
 
 APPROVABLE_FOR: Final = 3600.0
 """Seconds for which a form that approves may be sent after it was read."""
@@ -1098,14 +1102,29 @@ class Overview(Endpoint):
             changed = ", ".join(name for name in digests if name not in same)
             told.append(tag("p", f"Not approved, for it has changed since you read it: {changed}.", class_="error"))
         if same:
+            name = path_of(site.settings.approval).name
+            # One operator after the other, in whichever process: the first decision stands, and the next is told so.
+            turn, store = Add("approving", secrets.token_bytes(16), APPROVING_FOR), site.store
+            while True:
+                if (await store.run((turn,))).failed is None:
+                    break
+                await asyncio.sleep(APPROVING_FOR / 100)
             try:
-                path = await run_in_thread(partial(site.approve, *same), asyncio.to_thread)
+                late = [one.action for one in site.approvals() if one.state == "approved" and one.action in same]
+                same = [one for one in same if one not in late]
+                if same:
+                    await run_in_thread(partial(site.approve, *same), asyncio.to_thread)
             except (DeclarationError, OSError) as error:
                 logger.warning("the approval of %s could not be written: %s", ", ".join(same), error)
-                wrong = f"{path_of(site.settings.approval).name} cannot be written; approve on the command line."
+                wrong = f"{name} cannot be written; approve on the command line."
                 return tag("p", wrong, class_="error", role="alert")
-            logger.info("%s approved %s", caller_id(caller), ", ".join(same))
-            told.append(f"Approved: {', '.join(same)}. Keep {path.name} in version control, and start the site again.")
+            finally:
+                await store.run((Swap(turn.key, turn.value, None),))
+            if late:
+                told.append(tag("p", f"Approved before, and left as it is: {', '.join(late)}."))
+            if same:
+                logger.info("%s approved %s", caller_id(caller), ", ".join(same))
+                told.append(f"Approved: {', '.join(same)}. Keep {name} in version control, and start the site again.")
         return tag("div", told, role="status")
 
     # --- What is published ---

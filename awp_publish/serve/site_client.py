@@ -1,4 +1,4 @@
-"""How doors over WebSocket reach the site's own pages and actions, in this process and from outside.
+"""The way of doors over WebSocket to the site's own pages and actions, in this process and from outside.
 
 Requests come in as a visitor's do, so that sessions, authentication and all other middleware hold. What is given here
 of a connection is its client's address and what it shows of its caller.

@@ -1,4 +1,4 @@
-"""What the doors over WebSocket share: who may connect, and how one connection is read, written and closed.
+"""The parts that the doors over WebSocket share: who may connect, and how one connection is read, written and closed.
 
 Requests are answered as soon as they can be; several may be under way. No more than MAX_PENDING wait at a time: then
 nothing is read until one of them is answered. A client that does not read its answers for CLIENT_TIMEOUT is left.
@@ -95,12 +95,15 @@ MAX_PENDING: Final = 64
 CLIENT_TIMEOUT: Final = 30.0
 """Seconds in which a client has to complete its handshake, whatever else it sends, and to take an answer."""
 
+ADDRESS_SHARE: Final = 5
+"""All callers of one address have a fifth of what a process keeps for callers (`browsing.sessions`)."""
+
 MAX_REFUSED: Final = 1000
 """Requests in a row that are refused as too many, before the connection is closed."""
 
 
 class CloseReason(NamedTuple):
-    """Why a connection is closed from this side: a code of RFC 6455 section 7.4.1, and words."""
+    """The reason for closing a connection from this side: a code of RFC 6455 section 7.4.1, and words."""
 
     code: int
     words: str

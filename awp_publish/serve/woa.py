@@ -188,7 +188,10 @@ class WoaDoor(Endpoint):
     def __init__(self, catalog: Catalog, invoker: Invoker, admission: Admission) -> None:
         super().__init__(ProblemRenderer(catalog), Cors(admission.allow_origins), admission.own_hosts)
         self._invoker = invoker
-        self._offered = invoker.offered(PROTOCOL)
+        # With what is asked of each call: has it to be known by more than its input, and may everybody know of it?
+        self._offered = {
+            named: (one, one.id in invoker.guarded, one.is_public) for named, one in invoker.offered(PROTOCOL).items()
+        }
         self._admission = admission
         self._small = admission.smallest_limit(catalog.actions)
 
@@ -228,16 +231,15 @@ class WoaDoor(Endpoint):
             detail = f"must be an object, not {_kind(given)}"
             raise InvalidInput(f"The input {detail}.", errors=[Violation("", detail)])
 
-        invoker = self._invoker
-        action = self._offered.get((agent, operation))
-        if action is None:
-            raise invoker.unknown(PROTOCOL, agent, operation)
+        found = self._offered.get((agent, operation))
+        if found is None:
+            raise self._invoker.unknown(PROTOCOL, agent, operation)
+        action, is_guarded, is_public = found
         call = request.call = Call(action, given, request.request_id, PROTOCOL, scope, request.disconnected)
         call.places = PLACES
-        is_guarded = action.id in invoker.guarded
         if is_guarded or len(body) > self._small:
-            if not action.is_public:
-                call.unknown = partial(invoker.unknown, PROTOCOL, agent, operation)
+            if not is_public:
+                call.unknown = partial(self._invoker.unknown, PROTOCOL, agent, operation)
             call.credentials = partial(read_credentials, scope, fields, self._admission.trusted_proxies)
             try:
                 self._admission.check_size(action, len(body))
@@ -245,7 +247,7 @@ class WoaDoor(Endpoint):
                     read_admission(call, envelope, fields)
             except Problem as problem:
                 call.refuse(problem)
-        await invoker.run(call, request.deliver)
+        await self._invoker.run(call, request.deliver)
 
     def note_refusal(self, request: DoorRequest, problem: Problem) -> None:
         """Note a request that never became a call."""

@@ -206,7 +206,7 @@ async def _collect_async(response: StreamingHttpResponse) -> bytes | None:
 def _made_over(asked: NegotiatedRequest, response: HttpResponseBase, reply: Reply | None) -> HttpResponseBase:
     """Return what was asked for; the response of the view where there is no such reply."""
     if reply is None:
-        vary = read_fields(asked.pass_headers(headers_of(response))).get(b"vary")
+        vary = read_fields(asked.pass_headers(headers_of(response), response.status_code)).get(b"vary")
         if vary is not None:
             response["Vary"] = vary.decode("latin-1")
         return response

@@ -7,6 +7,7 @@ from awp_publish.checks.engine import child, depth_exceeds, exists, position, se
 from awp_publish.checks.fetching import FetchRefused, fetch_document
 from awp_publish.checks.text import is_pattern, is_timestamp, matches
 from awp_publish.checks.urls import is_host_name, is_private, url_fault
+from awp_publish.schema import DIALECT
 
 
 @pytest.mark.parametrize("pattern", [r"(?<n>a)\k<n>", "[^]", "[]", r"\p{L}", "a{,3}", "(?<=a)b", r"^\S+@\S+$", r"\cA"])
@@ -155,7 +156,7 @@ def test_references_start_from_the_nearest_resource() -> None:
             "bad": {"$ref": "#here"},
             "by_id": {"$ref": "https://a.example/inner#/$defs/x"},
             "relative": {"$ref": "inner"},
-            "meta": {"$ref": schemas.DIALECT},
+            "meta": {"$ref": DIALECT},
             "away": {"$ref": "https://b.example/"},
         },
     }

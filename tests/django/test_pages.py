@@ -267,8 +267,29 @@ def test_every_html_answer_varies_by_accept(client, name):
     for accept in ("*/*", "text/html", "image/png", "text/markdown"):
         for method in ("get", "head", "post"):
             answer = getattr(client, method)(f"/answers/{name}", headers={"accept": accept})
-            is_for_none = name == "unchanged" and accept == "text/markdown"  # it was asked with no condition
-            assert is_for_none or "Accept" in answer["vary"], (accept, method)
+            assert "Accept" in answer["vary"], (accept, method)
+
+
+def _conditional(request):
+    """A page that knows its validators, and would answer 304 to whatever it takes for one of them."""
+    if any(name.startswith("HTTP_IF_") for name in request.META):
+        return HttpResponseNotModified(headers={"ETag": '"html"'})
+    return HttpResponse("<h1>Page</h1>", headers={"ETag": '"html"', "Last-Modified": "Sat, 21 Nov 2026 00:00:00 GMT"})
+
+
+urlpatterns.append(path("conditional", _conditional))
+
+
+@pytest.mark.parametrize("accept", ["text/markdown", "application/som+json"])
+def test_the_validator_of_one_format_is_compared_with_that_format_alone(client, accept):
+    asked = {"accept": accept}
+    first = client.get("/conditional", headers=asked)
+    for condition in ('"html"', 'W/"html"', '"other"'):
+        told = client.get("/conditional", headers={**asked, "if-none-match": condition})
+        assert (told.status_code, told["etag"]) == (200, first["etag"]), condition
+    unchanged = client.get("/conditional", headers={**asked, "if-none-match": first["etag"]})
+    assert (unchanged.status_code, unchanged["etag"], unchanged["vary"]) == (304, first["etag"], "Accept")
+    assert client.get("/conditional", headers={"accept": "text/html", "if-none-match": '"html"'})["etag"] == '"html"'
 
 
 def test_every_representation_of_a_page_has_the_links_of_its_html():

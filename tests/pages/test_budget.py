@@ -248,3 +248,13 @@ def test_links_that_differ_are_kept_before_many_that_say_the_same():
     assert sum("story" in text for text in links) == 130
     assert sum("comments" in text for text in links) > 100
     assert sum(text in {"hide", "flag"} for text in links) < 20
+
+
+def test_what_has_no_text_takes_nothing_from_the_count_of_what_is_left_out():
+    item = "<p>Words of a paragraph that fill some room.</p><details><p>More.</p></details>"
+    html = f"<main>{item * 2_000}</main>"
+    document = compile_som(html, "https://shop.example/", Budget.TIGHT).document
+    said = [one["text"] for one in elements_of(document) if one["id"].startswith("e_summary")]
+    assert len(said) == 1
+    (left_out,) = re.findall(r"~(-?\d+) chars", said[0])
+    assert int(left_out) > 50_000

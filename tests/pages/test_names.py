@@ -3,7 +3,7 @@
 import pytest
 
 from awp_publish.pages import Budget
-from tests.pages.reading import compiled, elements_in
+from tests.pages.reading import compiled, elements_in, said
 
 NAMED: dict[str, tuple[str, str]] = {
     "content": ("<a href=/>Teas</a>", "Teas"),
@@ -291,3 +291,9 @@ def test_roles_and_landmarks_of_html_aam():
         if wanted not in found:
             wrong[html] = found
     assert wrong == {}
+
+
+def test_a_label_that_names_an_id_is_that_of_the_first_element_with_it():
+    html = "<label for=q>Search</label><select id=q><option>All</option></select><input id=q hidden><b id=q>x</b>"
+    assert ("paragraph", "Search") not in said(html), "the choice says it"
+    assert ("paragraph", "Search") in said(f"<b id=q>x</b>{html}"), "no control is the first, so nothing says it"

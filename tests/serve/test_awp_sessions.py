@@ -7,7 +7,7 @@ from starlette.testclient import TestClient
 
 from awp_publish import BearerToken, Browsing, Proxies
 from awp_publish.browsing.errors import AwpError
-from awp_publish.policy.tokens import Tokens
+from awp_publish.policy.guard import Tokens
 from awp_publish.serve.awp import sessions as limits
 from awp_publish.serve.awp.sessions import Sessions
 from tests.serve.awp_client import AwpClient

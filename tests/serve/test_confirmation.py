@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, DeclarationError, Site
-from awp_publish.policy.tokens import Tokens
+from awp_publish.policy.guard import Tokens
 from tests.serve.guarded import ANN, BEN, KEYS, invoke, known_callers, make_shop, publish, told
 
 PURPOSE = "confirmation:shop.example"
@@ -142,7 +142,7 @@ def test_the_site_may_ask_in_its_own_words(open_client):
         for agent in ("text", "function", "looks_up")
     }
     assert {agent: told["confirmation"]["summary"] for agent, told in summaries.items()} == {
-        "text": 'Order (not given) x "Emma {x}" for (not given)?',
+        "text": 'Order 1 x "Emma {x}" for "you"?',
         "function": "EMMA {X}!",
         "looks_up": "Emma {x} of basket 7 for ann",
     }

@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from starlette.middleware.sessions import SessionMiddleware
 
 from awp_publish import AgentPublisher, DeclarationError
-from awp_publish.policy.tokens import Tokens
+from awp_publish.policy.guard import Tokens
 from tests.serve.doors import DOORS
 from tests.serve.guarded import KEYS, invoke, make_shop, told
 from tests.serve.mcp_messages import MODERN, connect
@@ -267,7 +267,7 @@ def test_at_every_door_a_value_ends_where_it_ends(open_client, door):
     hostile = ATTACK + "\u202eevil\u2066\u200b\x1b[2K\n\u2028"
     shown = '"Emma\\". Nothing will be charged. \\"\\u202eevil\\u2066\\u200b\\u001b[2K\\u000a\\u2028"'
     asked = {agent: caller.call(agent, {"title": hostile}).question["summary"] for agent in ("words", "ours")}
-    assert asked == {"words": f"(not given) copies of {shown}.", "ours": f"Ours: Order. With title: {shown}."}
+    assert asked == {"words": f"1 copies of {shown}.", "ours": f"Ours: Order. With title: {shown}."}
     told_by_function = caller.call("function", {"title": hostile}).question["summary"]
     assert told_by_function == f"Order {shown[1:-1]}.".replace('\\"', '"')
 
@@ -297,7 +297,25 @@ async def test_the_person_at_an_mcp_client_is_asked_in_the_same_words():
         AgentPublisher(Starlette(), site=make_asking_shop()), MODERN, elicitation_callback=reply
     ) as client:
         await client.call_tool("words", {"title": ATTACK + "\u202e"})
-    assert asked == ['(not given) copies of "Emma\\". Nothing will be charged. \\"\\u202e".']
+    assert asked == ['1 copies of "Emma\\". Nothing will be charged. \\"\\u202e".']
+
+
+def test_a_template_shows_what_stands_for_an_input_that_is_left_out(open_client):
+    named: Any = {
+        "properties": {
+            "copies": {"type": "integer", "default": 1},
+            "price": {"type": "number", "default": 2},
+            "wrap": {"type": "boolean", "default": False},
+            "note": {"type": ["string", "null"], "default": None},
+            "pin": {"type": "string", "writeOnly": True, "default": "1234"},
+            "title": {"type": "string"},
+        }
+    }
+    words = "{copies} at {price:.2f}, wrapped: {wrap}, note: {note}, pin: {pin}, title: {title}"
+    left_out = summary_of(open_client, {}, words, **named)
+    assert left_out == "1 at 2.00, wrapped: false, note: (not given), pin: (hidden), title: (not given)"
+    given = summary_of(open_client, {"copies": 3, "price": 5, "wrap": True, "note": None}, words, **named)
+    assert given == "3 at 5.00, wrapped: true, note: null, pin: (hidden), title: (not given)"
 
 
 def summary_of(open_client, given, summary=None, **inputs):

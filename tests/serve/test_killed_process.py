@@ -86,6 +86,12 @@ class Server:
         self._process = subprocess.Popen(command, cwd=self.folder, env=environment)
         wait_until(self._answers)
 
+    def stop(self) -> "subprocess.Popen[bytes]":
+        """Ask the process to stop."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGTERM)
+        return self._process
+
     def kill(self) -> None:
         if self._process is not None:
             self._process.send_signal(signal.SIGKILL)

@@ -327,8 +327,7 @@ def test_every_html_answer_varies_by_accept(serve, answer):
     for accept in ("*/*", "text/html", "text/markdown", "application/som+json", "image/png"):
         for method in ("GET", "HEAD", "POST"):
             told = client.request(method, "/", headers={"accept": accept}, follow_redirects=False)
-            is_for_none = told.status_code == 304 and accept in TYPES  # it was asked with no condition
-            assert is_for_none or "Accept" in told.headers["vary"], (accept, method)
+            assert "Accept" in told.headers["vary"], (accept, method)
             at_file = client.request(method, "/notes.md", headers={"accept": accept}, follow_redirects=False).headers
             assert "html" not in at_file.get("content-type", "") or "Accept" in at_file["vary"], (accept, method)
 
@@ -353,6 +352,37 @@ def test_a_304_of_the_application_varies_as_the_page_does(serve):
     assert client.get("/", headers=HTML).headers["vary"] == "Accept"
     assert client.get("/").headers["vary"] == "Accept", "who takes anything may have got the page"
     assert "vary" not in client.get("/site.js").headers
+
+
+@pytest.mark.parametrize("accept", TYPES)
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_a_304_that_the_application_gives_to_an_agent_varies_as_its_page_does(serve, accept, method):
+    client = serve(lambda request: Response(status_code=304, headers={"vary": "Cookie"}))
+    told = client.request(method, "/", headers={"accept": accept})
+    assert (told.status_code, told.headers["vary"]) == (304, "Cookie, Accept")
+    in_query = serve(lambda request: Response(status_code=304), pages=Pages(in_query=True))
+    assert "vary" not in in_query.get("/?format=md").headers, "an address of its own is chosen by nothing else"
+
+
+def conditional(request: Request) -> Response:
+    """A page that knows its validators, and would answer 304 to whatever it takes for one of them."""
+    conditions = [name for name in request.headers if name.startswith("if-")]
+    told = {"etag": '"html"', "last-modified": "Sat, 21 Nov 2026 00:00:00 GMT"}
+    return Response(status_code=304, headers=told) if conditions else HTMLResponse(PAGE, headers=told)
+
+
+@pytest.mark.parametrize("accept", TYPES)
+def test_the_validator_of_one_format_is_compared_with_that_format_alone(serve, accept):
+    client = serve(conditional)
+    asked = {"accept": accept}
+    tag, modified = (client.get("/", headers=asked).headers[name] for name in ("etag", "last-modified"))
+    for condition in ('"html"', 'W/"html"', '"other"'):
+        told = client.get("/", headers={**asked, "if-none-match": condition, "if-modified-since": modified})
+        assert (told.status_code, told.headers["etag"]) == (200, tag), condition
+    unchanged = client.get("/", headers={**asked, "if-none-match": tag})
+    assert (unchanged.status_code, unchanged.headers["etag"], unchanged.headers["vary"]) == (304, tag, "Accept")
+    assert client.get("/", headers=asked | {"if-match": '"html"'}).status_code == 412
+    assert client.get("/", headers=HTML | {"if-none-match": '"html"'}).headers["etag"] == '"html"'
 
 
 @pytest.mark.parametrize(

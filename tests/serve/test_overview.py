@@ -1,5 +1,6 @@
 """The overview: what it shows, to whom, and how a form of its own is sent through each door."""
 
+import asyncio
 import re
 import sys
 from collections.abc import Callable
@@ -7,6 +8,8 @@ from html import unescape
 from types import ModuleType
 from typing import Annotated, Any, Literal
 
+import httpx
+import orjson
 import pytest
 from fastapi import FastAPI, Form, UploadFile
 from pydantic import BaseModel, Field, SecretStr
@@ -796,6 +799,54 @@ def test_an_operator_approves_what_they_have_read_and_nobody_else_does(open_clie
     broken = everybody.post("/agents", data={"awp-approve": own["Approve order"]}, headers=as_one("bob"))
     assert broken.status_code == 200
     assert "approved.json cannot be" in broken.text
+
+
+async def test_of_two_operators_who_approve_at_once_the_first_decides_and_the_second_is_told(tmp_path):
+    file = tmp_path / "approved.json"
+    known = {name: Principal(name, frozenset({"operator"})) for name in ("ann", "bob")}
+    stored: Any = {"store": f"sqlite:///{tmp_path / 'agents.db'}", "secret_keys": ["k" * 32]}
+
+    def shop() -> httpx.AsyncClient:
+        """One of several processes, of one site."""
+        options: Any = {"authenticate": BearerToken(known.get), "overview": "operator", "approval": str(file), **stored}
+        site = Site("Shop", "Sells.", url="https://shop.example", **options)
+
+        @site.agent("search")
+        def search(q: str) -> str:
+            """Search."""
+            return q
+
+        @site.agent("order")
+        def order(title: str) -> str:
+            """Order a book."""
+            return title
+
+        transport = httpx.ASGITransport(AgentPublisher(Starlette(), site=site))
+        return httpx.AsyncClient(transport=transport, base_url="https://shop.example")
+
+    async with shop() as one, shop() as other:
+        forms = []
+        for client, name in ((one, "ann"), (other, "bob")):
+            page = (await client.get("/agents", headers={"authorization": f"Bearer {name}"})).text
+            forms.append(re.findall(r'name="awp-approve" value="([^"]+)"', page))
+        asked = [  # Ann: order, then everything; Bob: order and search, at once
+            (client, name, value)
+            for client, name, values in ((one, "ann", forms[0][1:]), (other, "bob", forms[1][:2]))
+            for value in values
+        ]
+        pages = await asyncio.gather(
+            *(
+                client.post("/agents", data={"awp-approve": value}, headers={"authorization": f"Bearer {name}"})
+                for client, name, value in asked
+            )
+        )
+    said = "".join(section_of(page.text, "approval") for page in pages)
+    for name in ("order", "search"):
+        told = re.findall(r"(Approved|Approved before, and left as it is): ([a-z, ]+)", said)
+        assert [name in names.split(", ") for kind, names in told if kind == "Approved"].count(True) == 1
+        assert any(name in names.split(", ") for kind, names in told if kind != "Approved")
+    assert sorted(orjson.loads(file.read_bytes())["actions"]) == ["order", "search"]
+    assert [one.name for one in tmp_path.iterdir() if one.name.endswith(".new")] == []
 
 
 def test_a_site_without_approval_shows_nothing_of_it(open_client):

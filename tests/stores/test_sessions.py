@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from awp_publish.browsing.addresses import parse_address
-from awp_publish.policy.tokens import Tokens
+from awp_publish.policy.guard import Tokens
 from awp_publish.problems import StoreUnavailable
 from awp_publish.serve import sessions as bounds
 from awp_publish.serve.sessions import CookieSessions, key_of

@@ -17,12 +17,12 @@ import orjson
 
 from awp_publish.browsing.acting import RESERVED
 from awp_publish.browsing.errors import AwpError, missing, refuse
+from awp_publish.browsing.page import PAGE_BYTES
 from awp_publish.browsing.session import METHODS, Session
 from awp_publish.events import logs_for, read_cursor, write_cursor
 from awp_publish.model import DEFAULT_OPERATION, Door, JsonObject, Paths
 from awp_publish.policy.call import Principal, Signed
-from awp_publish.policy.guard import read_key
-from awp_publish.policy.tokens import Expired, NotOurs, Tokens
+from awp_publish.policy.guard import Expired, NotOurs, Tokens, read_key
 from awp_publish.problems import Problem, UnknownAgent, did_you_mean
 from awp_publish.protocols.schema_reading import answer_schema
 from awp_publish.serve.awp.messages import (
@@ -44,7 +44,6 @@ from awp_publish.serve.awp.messages import (
 )
 from awp_publish.serve.awp.sessions import (
     EXPORT_LIFETIME,
-    PAGE_BYTES,
     RESUME_WITHIN,
     SWEEP_INTERVAL,
     VERSION,
@@ -76,7 +75,7 @@ _PLACES: Final[Mapping[str, str]] = {
     "confirmation": "it is a parameter of skills.invoke, beside args",
     "receipts": "they are a parameter of skills.invoke, beside args",
 }
-"""Where parameters of skills.invoke belong that stand inside its args."""
+"""The right places of parameters of skills.invoke that stand inside its args."""
 
 
 class AwpSkills:

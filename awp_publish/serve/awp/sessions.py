@@ -19,7 +19,7 @@ from typing import Final, NoReturn
 from awp_publish.browsing.addresses import Origins
 from awp_publish.browsing.errors import AwpError, refuse
 from awp_publish.browsing.observing import FORMATS
-from awp_publish.browsing.page import PageCache, SessionLimits
+from awp_publish.browsing.page import PAGE_BYTES, PAGES_PER_SESSION, PageCache, SessionLimits
 from awp_publish.browsing.session import Session
 from awp_publish.model import Catalog, JsonObject
 from awp_publish.policy.authentication import ApiKey, ApplicationUser, SessionUser, SharedSecret
@@ -28,6 +28,7 @@ from awp_publish.serve.awp.messages import MUTATION, AnswerCache
 from awp_publish.serve.credentials import read_credentials
 from awp_publish.serve.doors import DoorContext
 from awp_publish.serve.http import Pair, Scope, read_fields, with_header
+from awp_publish.serve.sockets import ADDRESS_SHARE
 from awp_publish.settings import IDLE_SECONDS, Browsing
 
 SCOPES: Final = (
@@ -258,10 +259,6 @@ def render_hello(
 # --- Sessions ---
 
 SESSIONS_PER_CONNECTION: Final = 8
-ADDRESS_SHARE: Final = 5
-"""All connections of one address hold a fifth of the sessions, and as many as one connection may."""
-PAGES_PER_SESSION: Final = 16
-PAGE_BYTES: Final = 4_000_000
 LIFETIME: Final = 8 * 3600.0
 """Seconds after which a session ends, however much it is used."""
 RESUME_WITHIN: Final = 300.0

@@ -59,6 +59,7 @@ from awp_publish.serve.http import (
     read_fields,
     wait_for_disconnect,
 )
+from awp_publish.serve.lifespan import ended_by_stop
 from awp_publish.serve.sessions import HEADER as SESSION_HEADER
 from awp_publish.serve.woa import read_admission
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
@@ -692,9 +693,11 @@ class Tools:
             job_id, caller = answer["job_id"], call.caller_id
             following = asyncio.create_task(follow_job(self._jobs, job_id, caller, note))
             leaving = asyncio.create_task(wait_for_disconnect(exchange.receive))
+            stopping = asyncio.get_running_loop().create_future()
             try:
-                pair, timeout = {following, leaving}, call.action.timeout
-                await asyncio.wait(pair, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+                ends, timeout = {following, leaving, stopping}, call.action.timeout
+                with ended_by_stop(stopping.cancel):
+                    await asyncio.wait(ends, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
                 if following.done():
                     job = following.result()
                     if job is None:

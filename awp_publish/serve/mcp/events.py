@@ -36,6 +36,7 @@ from awp_publish.policy.fetching import Failure, Posted
 from awp_publish.problems import Problem, StoreUnavailable, did_you_mean
 from awp_publish.serve.doors import DoorContext, identify_caller
 from awp_publish.serve.http import HOLDS_THREAD
+from awp_publish.serve.lifespan import is_stopping
 from awp_publish.serve.mcp.calls import PROTOCOL, Context, Tools, WireResult, admit_caller, exchange_of
 from awp_publish.serve.webhooks import (
     DUE,
@@ -246,7 +247,7 @@ class EventExtension:
                         await send("event", **one.facts, cursor=write_cursor(after))
                         spoke = time.monotonic()
                     now = time.monotonic()
-                    if self._is_closing or now - began > STREAM_SECONDS:
+                    if self._is_closing or is_stopping() or now - began > STREAM_SECONDS:
                         break
                     if now - verified >= VERIFY_SECONDS:
                         verified, known = now, None

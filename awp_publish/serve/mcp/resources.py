@@ -29,6 +29,7 @@ from awp_publish.protocols.protocol import Document, published, views_of
 from awp_publish.serve.doors import DoorContext, identify_caller
 from awp_publish.serve.guarded_routes import pattern_of
 from awp_publish.serve.http import HOLDS_THREAD, Message, Scope, read_fields, route_path, wait_for_disconnect
+from awp_publish.serve.lifespan import ended_by_stop
 from awp_publish.serve.mcp.apps import SCHEME as CARDS, Cards
 from awp_publish.serve.mcp.calls import (
     LIST_TTL,
@@ -578,36 +579,44 @@ class Subscriptions:
         digests, version, woken = self._digests(), self._version, asyncio.Event()
         names = await self._names(context)
         self._listening[woken] = asyncio.get_running_loop()
+        is_over = False
+
+        def end() -> None:
+            nonlocal is_over
+            is_over = True
+            woken.set()
+
         try:
-            told = types.SubscriptionsAcknowledgedNotificationParams(notifications=honored, _meta=meta)
-            acknowledged = types.SubscriptionsAcknowledgedNotification(params=told)
-            await context.session.send_notification(acknowledged, related_request_id=context.request_id)
-            verified = time.monotonic()
-            while not self._is_closing:
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(VERIFY_SECONDS):
-                        await woken.wait()
-                woken.clear()
-                events = list[ServerEvent]()
-                if self._version != version:
-                    version, before, digests = self._version, digests, self._digests()
-                    wanted = honored.resource_subscriptions or ()
-                    is_new = self._is_elsewhere
-                    events = [
-                        *changes,
-                        *(ResourceUpdated(one) for one in wanted if is_new or digests.get(one) != before.get(one)),
-                    ]
-                elif time.monotonic() - verified >= VERIFY_SECONDS:
-                    verified = time.monotonic()
-                    now = await self._names(context)
-                    if now is None:  # nobody knows them any more
-                        break
-                    if now != names and honored.tools_list_changed:
-                        events = [ToolsListChanged()]
-                    names = now
-                for event in events:
-                    notification = event_to_notification(event, meta)
-                    await context.session.send_notification(notification, related_request_id=context.request_id)
+            with ended_by_stop(end):
+                told = types.SubscriptionsAcknowledgedNotificationParams(notifications=honored, _meta=meta)
+                acknowledged = types.SubscriptionsAcknowledgedNotification(params=told)
+                await context.session.send_notification(acknowledged, related_request_id=context.request_id)
+                verified = time.monotonic()
+                while not (is_over or self._is_closing):
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(VERIFY_SECONDS):
+                            await woken.wait()
+                    woken.clear()
+                    events = list[ServerEvent]()
+                    if self._version != version:
+                        version, before, digests = self._version, digests, self._digests()
+                        wanted = honored.resource_subscriptions or ()
+                        is_new = self._is_elsewhere
+                        events = [
+                            *changes,
+                            *(ResourceUpdated(one) for one in wanted if is_new or digests.get(one) != before.get(one)),
+                        ]
+                    elif time.monotonic() - verified >= VERIFY_SECONDS:
+                        verified = time.monotonic()
+                        now = await self._names(context)
+                        if now is None:  # nobody knows them any more
+                            break
+                        if now != names and honored.tools_list_changed:
+                            events = [ToolsListChanged()]
+                        names = now
+                    for event in events:
+                        notification = event_to_notification(event, meta)
+                        await context.session.send_notification(notification, related_request_id=context.request_id)
         finally:
             del self._listening[woken]
         return {"resultType": "complete", "_meta": {**self._tools.stamp, **meta}}
