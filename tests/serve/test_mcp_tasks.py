@@ -12,6 +12,7 @@ from awp_publish.problems import Refused
 from awp_publish.serve.lifespan import running
 from tests.serve.guarded import known_callers, make_shop
 from tests.serve.mcp_messages import CLASSIC, MODERN, VERSIONS, headers_of, message
+from tests.serve.test_sessions import make_app as sessions_app
 
 EXTENSION = "io.modelcontextprotocol/tasks"
 TASKS: dict[str, Any] = {"extensions": {EXTENSION: {}}}
@@ -276,3 +277,44 @@ async def test_clients_without_the_extension_get_the_job_and_a_tool_to_poll_it(a
         assert (unknown["isError"], unknown["_meta"]["awp/problem"]["code"]) == (True, "UNKNOWN_JOB")
         for wrong in ({}, {"job_id": 5}, {"job_id": job["job_id"], "more": 1}):
             assert (await call("get_job", **wrong))["_meta"]["awp/problem"]["code"] == "INVALID_INPUT"
+
+
+async def sign_in(client) -> str:
+    """Sign in as eve, and give the session that tells so."""
+    blocks = (await client.ask("tools/call", name="sign_in", arguments={"name": "eve"}))["content"]
+    session: str = next(one["text"] for one in blocks if one["text"].startswith("session: ")).split()[1]
+    return session
+
+
+async def test_whoever_a_session_alone_has_told_finds_the_task_by_its_id():
+    _, shop = sessions_app()
+    async with running(shop):
+        client, other = Client(shop), Client(shop, authorization="Bearer ben-secret")
+        task = await client.call("later", session=await sign_in(Client(shop)))
+        assert task["resultType"] == "task"
+        ended = await client.ended(task["taskId"])
+        assert ended["status"] == "completed"
+        assert ended["result"]["structuredContent"]["result"][0] == "eve"
+        assert (await other.ended(task["taskId"]))["status"] == "completed"  # nobody guesses it
+        assert (await client.ask("tasks/cancel", taskId=task["taskId"]))["resultType"] == "complete"
+        job = (await client.call("get_job", job_id=task["taskId"]))["isError"]
+        assert job is True  # which is the caller's own still
+
+
+async def test_a_question_to_whoever_a_session_alone_has_told_is_answered_by_the_tasks_id():
+    site, shop = sessions_app(secret_keys=["k" * 32])
+
+    @site.agent("send_later", execution="async", confirm="Send it?", auth_required=True)
+    async def send_later() -> str:
+        """Send it."""
+        return "sent"
+
+    async with running(shop):
+        client = Client(shop, ASKS)
+        task = await client.call("send_later", session=await sign_in(Client(shop)))
+        assert task["status"] == "input_required"
+        replies = {"confirmation": {"action": "accept"}}
+        await client.ask("tasks/update", taskId=task["taskId"], inputResponses=replies)
+        ended = await client.ended(task["taskId"])
+    assert ended["status"] == "completed"
+    assert "sent" in str(ended["result"])

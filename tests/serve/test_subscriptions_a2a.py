@@ -20,7 +20,7 @@ from fastapi import FastAPI
 
 from awp_publish import AgentPublisher, report_progress
 from awp_publish.serve import webhooks
-from awp_publish.serve.a2a import push
+from awp_publish.serve.a2a import handler
 from awp_publish.serve.lifespan import running
 from tests.serve.a2a_client import make_caller, make_request, open_caller, serving, state
 from tests.serve.guarded import ANN, BEN, known_callers, make_shop
@@ -31,9 +31,9 @@ from tests.serve.webhook_receiver import is_signed, new_secret, receiving
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     monkeypatch.setattr(webhooks, "LOOK_SECONDS", 0.02)
-    monkeypatch.setattr(push, "PAUSES", (0.02, 0.02, 0.02))
-    monkeypatch.setattr(push, "FIRST_PAUSE", 0.02)
-    monkeypatch.setattr(push, "MAX_PAUSE", 0.05)
+    monkeypatch.setattr(handler, "PAUSES", (0.02, 0.02, 0.02))
+    monkeypatch.setattr(handler, "FIRST_PAUSE", 0.02)
+    monkeypatch.setattr(handler, "MAX_PAUSE", 0.05)
 
 
 @pytest.fixture
@@ -209,7 +209,7 @@ async def test_what_fails_is_sent_again_unless_it_is_gone(receiver, statuses, co
 
 
 async def test_a_task_has_only_so_many_configs(receiver, monkeypatch):
-    monkeypatch.setattr(push, "MAX_CONFIGS", 2)
+    monkeypatch.setattr(handler, "MAX_CONFIGS", 2)
     app, _, _ = publish()
     async with open_caller(app) as caller:
         task = await caller.call("add", {"numbers": [1]})
@@ -249,7 +249,7 @@ async def test_an_event_is_a_skill_whose_task_goes_on(receiver):
 
 
 async def test_a_subscription_to_the_task_of_an_event_tells_it_too(monkeypatch):
-    monkeypatch.setattr(push, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(handler, "LOOK_SECONDS", 0.05)
     app, site, _ = publish()
     async with serving(app) as url, httpx.AsyncClient() as http, asyncio.timeout(20):
         plain, streams = (make_caller(http, f"{url}/a2a", "1.0 JSON-RPC", streaming=one) for one in (False, True))

@@ -8,6 +8,7 @@ the extension. Deliberately not sent: `notifications/tasks`, which are optional.
 
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -37,7 +38,7 @@ from awp_publish.problems import (
 )
 from awp_publish.serve.credentials import read_credentials
 from awp_publish.serve.doors import DoorContext, identify_caller
-from awp_publish.serve.jobs import Background, check_visible, describe_job, restricted
+from awp_publish.serve.jobs import Background, check_visible, restricted
 from awp_publish.serve.mcp.calls import (
     PROTOCOL,
     QUESTION,
@@ -117,15 +118,19 @@ class UpdateTaskParams(TaskParams):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pending:
-    """A call that its person has to agree to, and what has become of it.
+    """A call whose task is no job of the same id, and what has become of it.
 
-    `question` is the token and the summary that the person is asked with, None once they have answered; `round` counts
-    the questions. `job` is the job that the call has become, `result` the result of a call that has become none.
+    Its person has to agree to it: `question` is the token and the summary that they are asked with, None once they have
+    answered; `round` counts the questions. Or a session alone has told who calls, in an argument that no client writes
+    into the messages about a task: then the task is nobody's (`principal`), so that whoever knows its id may look at
+    it, and its job is the `owner`'s. `job` is the job that the call has become, `result` the result of a call that has
+    become none.
     """
 
     action: str
     given: Mapping[str, Any] = field(repr=False)
     principal: str
+    owner: str = ""
     receipts: tuple[str, ...] = field(default=(), repr=False)
     session: str | None = field(default=None, repr=False)
     key: str | None = field(default=None, repr=False)
@@ -188,18 +193,29 @@ class TaskExtension:
         """Return the task that a call of a background action has become; None if it is to be answered as any other."""
         if not self.is_declared(context):
             return None
+        if isinstance(result, Problem) and question_for(result, context) is None:
+            return None
+        is_open = False
+        if call.caller_id and call.session is not None:
+            with suppress(Problem):
+                is_open = _id_of(await find_caller(context, self._identify)) != call.caller_id
+        principal, owner = ("", call.caller_id) if is_open else (call.caller_id, "")
         if isinstance(result, Outcome):
             described = orjson.loads(result.body)
-            task = {"taskId": described["job_id"], "status": "working"}
+            task_id = described["job_id"]
+            if is_open:
+                told = {"created": described["created"], "updated": described["updated"], "job": task_id}
+                kept = Pending(action=call.action.id, given={}, principal=principal, owner=owner, **told)
+                task_id = await self._add(kept) or task_id
+            task = {"taskId": task_id, "status": "working"}
             task |= {"createdAt": described["created"], "lastUpdatedAt": described["updated"]}
             return {"resultType": "task", **task, **self._times(0.0), "_meta": self._tools.stamp}
-        if question_for(result, context) is None:
-            return None
         asked, now = cast(dict[str, str], result.members["confirmation"]), self._now()
         pending = Pending(
             action=call.action.id,
             given=call.input,
-            principal=call.caller_id,
+            principal=principal,
+            owner=owner,
             receipts=call.receipts,
             session=call.session,
             key=call.idempotency_key,
@@ -207,11 +223,9 @@ class TaskExtension:
             updated=now,
             question=(asked["token"], asked["summary"]),
         )
-        task_id = secrets.token_urlsafe(16)
-        ran = await self._jobs.store.run((Add(_key(task_id), _write(pending), self._seconds),), durable=True)
-        if ran.failed is not None:
+        if (new_id := await self._add(pending)) is None:
             return None
-        task = {"taskId": task_id, "status": "input_required", "createdAt": now, "lastUpdatedAt": now}
+        task = {"taskId": new_id, "status": "input_required", "createdAt": now, "lastUpdatedAt": now}
         return {"resultType": "task", **task, **self._times(0.0), "_meta": self._tools.stamp}
 
     # --- The methods ---
@@ -222,7 +236,7 @@ class TaskExtension:
         try:
             pending = await self._find(params.task_id, caller)
             if pending is None or pending.job:
-                job = await self._show(pending.job if pending is not None else params.task_id, caller)
+                job = await self._show(params.task_id, pending, caller)
                 task = self._describe_job(context, exchange, job)
                 if pending is not None:
                     task |= {"taskId": params.task_id, "createdAt": pending.created}
@@ -238,7 +252,7 @@ class TaskExtension:
         try:
             pending = await self._find(params.task_id, caller)
             if pending is None:
-                await self._show(params.task_id, caller)
+                await self._show(params.task_id, None, caller)
             elif pending.question is not None and pending.name in params.input_responses:
                 reply = params.input_responses[pending.name]
                 action = reply.get("action") if isinstance(reply, dict) else None
@@ -256,10 +270,10 @@ class TaskExtension:
         try:
             pending = await self._find(params.task_id, caller)
             if pending is None or pending.job:
-                job_id = pending.job if pending is not None else params.task_id
                 if self._restricted:
-                    await self._show(job_id, caller)
-                await self._jobs.cancel(job_id, _id_of(caller))
+                    await self._show(params.task_id, pending, caller)
+                job_id, owner = (pending.job, pending.owner) if pending is not None else (params.task_id, "")
+                await self._jobs.cancel(job_id, owner or _id_of(caller))
             elif pending.question is not None:
                 cancelled = replace(pending, question=None, is_cancelled=True, updated=self._now())
                 await self._replace(params.task_id, pending, cancelled)
@@ -277,7 +291,8 @@ class TaskExtension:
             if not {"job_id"} <= set(given) <= self._arguments or not all(type(one) is str for one in given.values()):
                 violation = Violation("/job_id", "must be the job_id that the tool has answered.")
                 raise InvalidInput("get_job takes one input, job_id, a text.", errors=[violation])
-            job = await self._show(given["job_id"], await find_caller(context, self._identify, given.get(SESSION)))
+            caller = await find_caller(context, self._identify, given.get(SESSION))
+            job = await self._show(given["job_id"], None, caller)
         except Problem as problem:
             self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
             tool = self._tools.tool_of(next(iter(self._actions)), context)
@@ -293,11 +308,21 @@ class TaskExtension:
 
     # --- Inside ---
 
-    async def _show(self, job_id: str, caller: Principal | None) -> Job:
-        """Return a job to its caller, who may still know of its action. Raises UnknownJob."""
-        job = await self._jobs.show(job_id, _id_of(caller))
+    async def _show(self, task_id: str, pending: Pending | None, caller: Principal | None) -> Job:
+        """Return a task's job to its caller, who may still know of its action. Raises UnknownJob."""
+        if pending is not None and pending.owner:
+            return await self._jobs.show(pending.job, pending.owner)
+        job = await self._jobs.show(pending.job if pending is not None else task_id, _id_of(caller))
         check_visible(self._restricted, job.action, caller)
         return job
+
+    async def _add(self, pending: Pending) -> str | None:
+        """Keep a task under an id that nobody guesses, and return that; None if it could not be kept."""
+        task_id = secrets.token_urlsafe(16)
+        with suppress(StoreUnavailable):
+            ran = await self._jobs.store.run((Add(_key(task_id), _write(pending), self._seconds),), durable=True)
+            return task_id if ran.failed is None else None
+        return None
 
     async def _admit(self, context: Context, task_id: str) -> Principal | None:
         """Return who asks, None for nobody known. Raises MCPError for a request that the extension does not allow."""
@@ -320,7 +345,7 @@ class TaskExtension:
         pending = _read(raw) if isinstance(raw, bytes) else None
         if pending is not None and pending.principal not in ("", _id_of(caller)):
             raise UnknownJob("There is no such task.")
-        if pending is not None:
+        if pending is not None and not pending.owner:
             check_visible(self._restricted, pending.action, caller)
         return pending
 
@@ -384,7 +409,7 @@ class TaskExtension:
 
     def _describe_job(self, context: Context, exchange: McpExchange, job: Job) -> WireResult:
         """Describe a job as a task with what has become of it (Task Status)."""
-        described = describe_job(job, f"{self._address}/{job.id}")
+        described = job.describe(f"{self._address}/{job.id}")
         task: WireResult = {"taskId": job.id, "status": "working"}
         task |= {"createdAt": described["created"], "lastUpdatedAt": described["updated"]}
         now = self._jobs.clock()
@@ -415,7 +440,7 @@ class TaskExtension:
         return task | {"status": "failed", "statusMessage": error["message"], "error": error}
 
     def _described(self, exchange: McpExchange, job: Job) -> dict[str, object]:
-        described = describe_job(job, f"{self._address}/{job.id}")
+        described = job.describe(f"{self._address}/{job.id}")
         if job.problem is not None:
             described["problem"] = orjson.loads(exchange.render(job.problem))
         return described
