@@ -67,9 +67,6 @@ class Element(Node):
 
     __slots__ = ()
 
-    def __repr__(self) -> str:
-        return f"<{self.tag} {dict(self.attributes)} at {self.path()}>"
-
 
 class Template(Element):
     """A `<template>`: what it holds is not in the page, but in `content`."""
@@ -234,11 +231,6 @@ class Tree:
             make = Element if tag and tag != "template" else Template if tag else Node
             found = self._nodes[at] = make(self, at)
         return found
-
-    @property
-    def root(self) -> Node:
-        """The `<html>`."""
-        return self.node(0)
 
     @property
     def head(self) -> Node:
