@@ -146,6 +146,7 @@ _TOKEN: Final = re.compile(
 )
 _ATTRIBUTE: Final = re.compile(rb"[\s/]*+[^\s/>=][^\s/>=]*+(?:\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'|[^\s>]*+))?+")
 
+_TEMPLATE: Final = re.compile(rb"<template", re.IGNORECASE)
 _WINDOW: Final = MAX_TAG_BYTES // 2
 _PARTS: Final = 16
 _LONG: Final = 131_072
@@ -241,7 +242,7 @@ def _may_exceed(html: bytes) -> bool:
     Of a short page tags are counted. Of a long one short parts are parsed, evenly apart, from where its check sum
     says: nobody knows where without trying. Templates are counted, for what they hold is not below them.
     """
-    if html.lower().count(b"<template") > _MAX_OPEN:
+    if len(_TEMPLATE.findall(html)) > _MAX_OPEN:
         return True
     if any(html.find(b"<", at, at + _WINDOW) < 0 for at in range(0, len(html) - _WINDOW, _WINDOW)):
         return True  # so much between two tags may be a tag itself
@@ -274,6 +275,7 @@ def _may_exceed(html: bytes) -> bool:
 _TEXT: Final = 2
 """Lexbor's number for text (`LXB_TAG__TEXT`)."""
 
+_NOTED: Final = CONSPICUOUS | {"id"}
 _NO_EVENTS: Final = int(LexborDocumentOptions.WO_EVENTS)
 """Else each option is compared with all others of its select, so as to fill a `<selectedcontent>`."""
 
@@ -375,10 +377,11 @@ def _copy(
         if given:
             if None in given.values():
                 given = {key: value or "" for key, value in given.items()}
-            if not CONSPICUOUS.isdisjoint(given):
-                tree.conspicuous.add(at)
-            if "id" in given:
-                ids.setdefault(given["id"], at)  # type: ignore[arg-type]
+            if not _NOTED.isdisjoint(given):
+                if "id" in given:
+                    ids.setdefault(given["id"], at)  # type: ignore[arg-type]
+                if not CONSPICUOUS.isdisjoint(given):
+                    tree.conspicuous.add(at)
         attributes.append(given)  # type: ignore[arg-type]
         child = found.first_child if name != "noscript" else None
         if child is not None and len(waiting) >= room:
