@@ -224,7 +224,8 @@ CarryWithSession: TypeAlias = Callable[[Carry, Call, Deliver], Awaitable[None]]
 class _Prepared:
     """Everything that depends on an action only. `accept` is there for background actions that are performed later.
 
-    `content` is the header of an answer that is declared as base64 of something.
+    `content` is the header of an answer that is declared as base64 of something, `headers` are the name, header and
+    schema of each input that the caller's own request may have.
     """
 
     action: Action
@@ -254,25 +255,24 @@ def _prepare(
     later = accept if action.is_background else None
     kind = media.declared_type(action.outputs)
     content = (media.write_header(kind),) if kind else ()
-    return _Prepared(action, inputs, outputs, guard, later, content, _required_headers(action))
+    # The inputs that have to be given and travel as headers, which the caller's own request may have.
+    properties, required = action.inputs.get("properties"), action.inputs.get("required")
+    headers: tuple[tuple[str, bytes, JsonObject], ...] = ()
+    if action.way is not None and isinstance(properties, Mapping) and isinstance(required, list):
+        headers = tuple(
+            (one.name, one.wire_name.lower().encode("latin-1", "replace"), properties.get(one.name, {}))
+            for one in action.way.parameters
+            if one.location == "header"
+            and one.name in required
+            and not _ABOUT_THE_CALL.fullmatch(one.wire_name.lower())
+        )
+    return _Prepared(action, inputs, outputs, guard, later, content, headers)
 
 
 _ABOUT_THE_CALL: Final = re.compile(
     r"accept(-.*)?|content-.*|if-.*|range|te|trailer|transfer-encoding|connection|expect"
 )
 """Headers of a request that speak of itself, and not of the call in it."""
-
-
-def _required_headers(action: Action) -> tuple[tuple[str, bytes, JsonObject], ...]:
-    """The inputs that have to be given and travel as headers: name, header and schema of each."""
-    properties, required = action.inputs.get("properties"), action.inputs.get("required")
-    if action.way is None or not isinstance(properties, Mapping) or not isinstance(required, list):
-        return ()
-    return tuple(
-        (one.name, one.wire_name.lower().encode("latin-1", "replace"), properties.get(one.name, {}))
-        for one in action.way.parameters
-        if one.location == "header" and one.name in required and not _ABOUT_THE_CALL.fullmatch(one.wire_name.lower())
-    )
 
 
 def _with_carried(call: Call, headers: tuple[tuple[str, bytes, JsonObject], ...]) -> None:

@@ -16,6 +16,7 @@ import orjson
 from selectolax.lexbor import LexborHTMLParser
 
 from awp_publish.pages import Budget, compile_som, parse
+from awp_publish.pages.markdown import write_markdown
 from benchmarks.table import Limit, Row, at_least, at_most
 
 SOM: Final = Path(__file__).resolve().parents[1].parent / "shared" / "fixtures" / "som"
@@ -33,7 +34,7 @@ def pages(seconds: float) -> list[Row]:
     if not article.is_file():
         return [Row("an article compiled to SOM", PARSE, None, at_most(9), "the published SOM files are not here")]
     html = article.read_bytes()
-    return [*_speed(html, seconds * 0.5), *_sizes(html), *_growth(html, seconds * 0.5)]
+    return [*_speed(html, seconds * 0.5), _objects(html), *_sizes(html), *_growth(html, seconds * 0.5)]
 
 
 def _speed(html: bytes, seconds: float) -> Iterator[Row]:
@@ -41,11 +42,23 @@ def _speed(html: bytes, seconds: float) -> Iterator[Row]:
         PARSE: lambda: LexborHTMLParser(html),
         "the tree of an article": lambda: parse(html).unlink(),
         **{f"an article compiled to SOM, {budget.name}": _compiling(html, budget) for budget in Budget},
+        "an article as Markdown": lambda: write_markdown(html, URL),
     }
     found = _interleave(runs, seconds)
     for name in [name for name in runs if name != PARSE]:
         limit = at_most(9) if name.endswith(Budget.DEFAULT.name) else None
         yield _compared(name, found, name, PARSE, limit)
+
+
+def _objects(html: bytes) -> Row:
+    """What the garbage collector has to look at for as long as a tree is held, beside the nodes of the tree."""
+    gc.collect()
+    before = len(gc.get_objects())
+    tree = parse(html)
+    gc.collect()
+    made, nodes = len(gc.get_objects()) - before, tree.size
+    details = f"{made:,} : {nodes:,}"
+    return Row("objects of the collector, the tree of an article", "its nodes", made / nodes, at_most(0.01), details)
 
 
 def _sizes(html: bytes) -> Iterator[Row]:

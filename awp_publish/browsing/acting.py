@@ -98,7 +98,11 @@ def resolve_target(
         found = None
         if ref is not None:
             attempts.append({"ref": ref, "strategy": "direct_lookup"})
-            found = _by_id(ref, compiled, forms)
+            soms = (som for som in map(compiled.som, Budget) if ref in som.places)
+            known = ((one, som) for som in soms for one in elements_of(som.document) if one["id"] == ref)
+            found = next((ResolvedTarget(one, som.places[ref], CERTAIN) for one, som in known), None)
+            if found is None and forms:
+                found = _in_form(compiled, CERTAIN, ref=ref)
         if found is None and (text is not None or role is not None):
             attempts.append({"strategy": "semantic_query", "text": text, "role": role})
             found = _by_meaning(text, role, action, compiled, forms)
@@ -121,15 +125,6 @@ def resolve_target(
         refuse("intent.target says nothing: it needs ref, text, role, css or fallback", target=dict(target))
     details = {**attempts[0], "target": dict(target), "attempted": attempts}
     raise AwpError("NOT_FOUND", "Target element not found", details)
-
-
-def _by_id(ref: str, compiled: Compiled, forms: bool) -> ResolvedTarget | None:
-    for budget in Budget:
-        som = compiled.som(budget)
-        found = next((element for element in elements_of(som.document) if element["id"] == ref), None)
-        if found is not None and ref in som.places:
-            return ResolvedTarget(found, som.places[ref], CERTAIN)
-    return _in_form(lambda region: region["id"] == ref, CERTAIN, compiled) if forms else None
 
 
 def _by_meaning(
@@ -159,14 +154,17 @@ def _by_meaning(
             return best[1]
     if not forms or role not in (None, "form"):
         return None
-    return _in_form(lambda region: (wanted or "") in str(region.get("label") or "").lower(), _PART_OF_TEXT, compiled)
+    return _in_form(compiled, _PART_OF_TEXT, label=wanted or "")
 
 
-def _in_form(means: Callable[[JsonObject], bool], confidence: float, compiled: Compiled) -> ResolvedTarget | None:
-    """The first element of a form that is meant as a whole."""
+def _in_form(
+    compiled: Compiled, confidence: float, *, ref: str | None = None, label: str = ""
+) -> ResolvedTarget | None:
+    """The first element of a form that is meant as a whole: by the id of its region, or by a part of its label."""
     som = compiled.som(Budget.FULL)
     for region in regions_of(som.document):
-        if region["role"] == "form" and means(region):
+        is_meant = region["id"] == ref if ref is not None else label in str(region.get("label") or "").lower()
+        if region["role"] == "form" and is_meant:
             inside = (element for element in elements_of({"regions": [region]}) if element["id"] in som.places)
             places = ((element, som.places[str(element["id"])]) for element in inside)
             return next((ResolvedTarget(element, place, confidence) for element, place in places), None)

@@ -22,7 +22,7 @@ from zlib import crc32
 
 import orjson
 
-from awp_publish.model import JsonObject
+from awp_publish.model import JsonObject, utc_text
 from awp_publish.problems import (
     ALL,
     JobCancelled,
@@ -102,6 +102,19 @@ class Job:
     @property
     def has_ended(self) -> bool:
         return self.status in ENDED
+
+    def describe(self, endpoint: str) -> dict[str, object]:
+        """Return what is told of it, but for a problem, whose words depend on who tells it."""
+        described: dict[str, object] = {"job_id": self.id, "action": self.action, "status": self.status}
+        if self.progress is not None:
+            described["progress"] = {"fraction": self.progress.fraction, "message": self.progress.message}
+        if self.cancel_requested:
+            described["cancel_requested"] = True
+        described |= {"poll_endpoint": endpoint, "created": utc_text(self.created, "milliseconds")}
+        described["updated"] = utc_text(self.updated, "milliseconds")
+        if self.result is not None:
+            described["result"] = orjson.Fragment(self.result.body)
+        return described
 
 
 class Stored(NamedTuple):

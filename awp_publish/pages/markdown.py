@@ -7,7 +7,7 @@ Markdown, made in time and size proportional to it: nesting is followed as far a
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,15 +18,7 @@ from urllib.parse import quote, urljoin, urlsplit
 from awp_publish.pages.elements import base_of, form_method
 from awp_publish.pages.regions import FormFields, is_layout, is_permalink, is_secret, read_form
 from awp_publish.pages.selectolax import parse
-from awp_publish.pages.tree import (
-    STRIPPED,
-    Node,
-    Template,
-    Tree,
-    Visibility,
-    read_formulas,
-    read_title,
-)
+from awp_publish.pages.tree import STRIPPED, Tree, Visibility, read_formulas, read_title, shadow_mode_of, written_in
 
 # --- Elements of a page, as Markdown sees them ---
 
@@ -46,57 +38,66 @@ BLOCKS: Final = frozenset(_BLOCKS.split())
 PREFORMATTED: Final = frozenset({"pre", "listing", "plaintext", "xmp"})
 
 
-def children_of(node: Node) -> Iterable[Node]:
-    """Return what is seen inside of an element: of a declarative shadow root, what it holds."""
-    if isinstance(node, Template):
-        return node.content if node.shadow_mode else ()
-    return node.children
-
-
 class VisibleNodes:
-    """Nodes that a reader of one page meets, as far as the page itself says."""
+    """Nodes that a reader of one page meets, as far as the page itself says. Numbers stand for them, as in its tree."""
 
-    __slots__ = ("tree", "visibility")
+    __slots__ = ("attributes", "tags", "tree", "visibility")
 
     def __init__(self, tree: Tree) -> None:
         self.tree, self.visibility = tree, Visibility(tree)
+        self.tags, self.attributes = tree.tags, tree.attributes
 
-    def shows(self, node: Node) -> bool:
+    def children(self, node: int) -> Sequence[int]:
+        """Return what is seen inside of an element: of a declarative shadow root, what it holds."""
+        if self.tags[node] == "template":
+            return self.tree.content(node) if shadow_mode_of(self.attributes[node]) else ()
+        return self.tree.children(node)
+
+    def shows(self, node: int) -> bool:
         """Tell whether an element is seen where what is around it is."""
-        if node.tag in SILENT or (node.tag == "dialog" and "open" not in node.attributes):
+        tag, given = self.tags[node], self.attributes[node]
+        if tag in SILENT or (tag == "dialog" and "open" not in given):
             return False
-        return not node.attributes or not self.visibility.withdraws(node.tag, node.attributes)
+        return not given or not self.visibility.withdraws(tag, given)
 
-    def elements_in(self, node: Node) -> Iterator[Node]:
+    def elements_in(self, node: int) -> Iterator[int]:
         """Yield the elements that are seen directly inside of one."""
-        return (child for child in children_of(node) if child.tag and self.shows(child))
+        return (child for child in self.children(node) if self.tags[child] and self.shows(child))
 
-    def walk(self, top: Node) -> Iterator[Node]:
+    def walk(self, top: int) -> Iterator[int]:
         """Yield everything that is seen below a node, in document order, however deep it lies."""
-        waiting = list(reversed(list(children_of(top))))
+        waiting = list(reversed(self.children(top)))
         while waiting:
             node = waiting.pop()
-            if node.tag == "":
+            if not self.tags[node]:
                 yield node
             elif self.shows(node):
                 yield node
-                waiting.extend(reversed(list(children_of(node))))
+                waiting.extend(reversed(self.children(node)))
 
-    def plain_text(self, top: Node) -> str:
+    def plain_text(self, top: int) -> str:
         """Return the text below a node on one line, blocks apart."""
         parts: list[str] = []
         for node in self.walk(top):
-            if node.tag == "":
-                parts.append(node.text)
-            elif node.tag in BLOCKS or node.tag == "br":
+            tag = self.tags[node]
+            if not tag:
+                parts.append(self.tree.texts[node])
+            elif tag in BLOCKS or tag == "br":
                 parts.append(" ")
-            elif node.tag == "img":
-                parts.append(node.attributes.get("alt", ""))
+            elif tag == "img":
+                parts.append(self.attributes[node].get("alt", ""))
         return " ".join("".join(parts).split())
 
-    def raw_text(self, top: Node) -> str:
+    def raw_text(self, top: int) -> str:
         """Return the text below a node as it is written, for code."""
-        return "".join("\n" if node.tag == "br" else node.text for node in self.walk(top))
+        return "".join("\n" if self.tags[node] == "br" else self.tree.texts[node] for node in self.walk(top))
+
+    def around(self, node: int) -> Iterator[int]:
+        """Yield the elements around a node, the innermost first."""
+        above = self.tree.parents[node]
+        while above >= 0:
+            yield above
+            above = self.tree.parents[above]
 
 
 # --- Text as Markdown: what would mean something there is escaped ---
@@ -399,17 +400,17 @@ class Inline:
         self._url, self._base = url, base
         self._visible = visible
         self._formulas = formulas
-        self.later: set[Node] = set()
+        self.later: set[int] = set()
         """What is written in another place."""
-        self._forms: dict[Node, FormFields] = {}
-        self._submits: dict[int, Node] = {}
+        self._forms: dict[int, FormFields] = {}
+        self._submits: dict[int, int] = {}
         """For a button that is all of its form that is seen, that form."""
         self._origin = ""
         with suppress(ValueError):
             parts = urlsplit(base)
             self._origin = f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
 
-    def line(self, nodes: Iterable[Node], linked: bool = False, break_with: str = " ") -> str:
+    def line(self, nodes: Iterable[int], linked: bool = False, break_with: str = " ") -> str:
         """Return the text of nodes on a single line."""
         pieces = [piece for node in nodes for piece in self.pieces(node, linked=linked)]
         return break_with.join(line for lines in join_pieces(pieces) for line in lines)
@@ -439,13 +440,14 @@ class Inline:
             fit = fit.replace("(", "%28").replace(")", "%29")
         return fit
 
-    def pieces(self, node: Node, depth: int = 0, linked: bool = False) -> list[Piece]:
+    def pieces(self, node: int, depth: int = 0, linked: bool = False) -> list[Piece]:
         """Return the pieces that a node gives. `linked` inside of a link, where there can be no other."""
-        tag, given = node.tag, node.attributes
+        tree = self._visible.tree
+        tag, given = tree.tags[node], tree.attributes[node]
         if not tag:
-            return [escape_text(collapse(node.text), in_brackets=linked)]
-        if self._formulas and node.at in self._formulas:
-            return [Mark("markdown", code_span(self._formulas[node.at]))]
+            return [escape_text(collapse(tree.texts[node]), in_brackets=linked)]
+        if self._formulas and node in self._formulas:
+            return [Mark("markdown", code_span(self._formulas[node]))]
         if node in self.later or not self._visible.shows(node):
             return []
         if depth >= MAX_INLINE_DEPTH:
@@ -457,7 +459,7 @@ class Inline:
             pieces = [*before, *self._inside(node, depth, linked)]
             return [BREAK, *pieces, BREAK] if tag in BLOCKS else pieces
         if tag == "a":
-            if "href" in given and is_permalink(node.tree, node.at):
+            if "href" in given and is_permalink(tree, node):
                 return []
             address = self.address(given["href"]) if "href" in given and not linked else None
             if address is None:
@@ -467,8 +469,9 @@ class Inline:
             if not text:
                 return []
             # White space at the ends of a link's text is text around the link.
-            space = [" "] if node.children and node.children[0].text[:1].isspace() else []
-            after = [" "] if node.children and node.children[-1].text[-1:].isspace() else []
+            held = tree.children(node)
+            space = [" "] if held and tree.texts[held[0]][:1].isspace() else []
+            after = [" "] if held and tree.texts[held[-1]][-1:].isspace() else []
             return [*space, _link(text, address), *after]
         if tag == "br":
             return [BREAK]
@@ -492,14 +495,14 @@ class Inline:
             span = code_span(text)
             return [Mark("markdown", span)] if span else []
         if tag in _SCRIPTS:
-            text = "".join(child.text for child in node.children) if len(node.children) == 1 else ""
+            text = written_in(tree, node) if len(tree.children(node)) == 1 else ""
             if text and _SCRIPTS[tag].keys() >= set(map(ord, text)):
                 return [text.translate(_SCRIPTS[tag])]
             return self._inside(node, depth, linked)
         if tag == "q":
             return ["“", *self._inside(node, depth, linked), "”"]
         if tag == "svg":
-            titles = (self._visible.plain_text(child) for child in node.children if child.tag == "title")
+            titles = (self._visible.plain_text(child) for child in tree.children(node) if tree.tags[child] == "title")
             said = given.get("aria-label") or (next(titles, "") if given.get("role") == "img" else "")
             return [escape_text(collapse(said), in_brackets=linked)]
         if linked or tag == "wbr":
@@ -508,39 +511,43 @@ class Inline:
             address = self.address(given["src"]) if given.get("src") else None
             title = given.get("title") or given.get("name") or "embedded page"
         else:
-            sources = (child.attributes["src"] for child in (node, *node.children) if child.attributes.get("src"))
-            address = self.address(next(sources, "about:blank"))
+            sources = (tree.attributes[child].get("src") for child in (node, *tree.children(node)))
+            address = self.address(next(filter(None, sources), "about:blank"))
             title = given.get("aria-label") or given.get("title") or tag
         return [_link(escape_text(collapse(title).strip(), True), address)] if address else []
 
-    def _inside(self, node: Node, depth: int, linked: bool) -> list[Piece]:
-        pieces: list[Piece] = []
-        for child in children_of(node):
-            pieces += self.pieces(child, depth + 1, linked)
+    def _inside(self, node: int, depth: int, linked: bool) -> list[Piece]:
+        tree, pieces = self._visible.tree, list[Piece]()
+        for child in self._visible.children(node):
+            if tree.tags[child]:
+                pieces += self.pieces(child, depth + 1, linked)
+            else:
+                pieces.append(escape_text(collapse(tree.texts[child]), linked))
         return pieces
 
-    def read_form(self, form: Node) -> FormFields:
+    def read_form(self, form: int) -> FormFields:
         """Return the parts of a form. Of one that is but a button, that button says where it leads."""
         found = self._forms.get(form)
         if found is None:
-            found = self._forms[form] = read_form(form.at, self._visible.visibility)
+            found = self._forms[form] = read_form(form, self._visible.visibility)
             if found.is_button:
                 self._submits.update(dict.fromkeys(found.buttons, form))
         return found
 
-    def target(self, form: Node) -> str:
+    def target(self, form: int) -> str:
         """Return method and address of a form, with its type of content where that matters, as code."""
-        given, method = form.attributes, form_method(form.attributes)
+        given = self._visible.attributes[form]
+        method = form_method(given)
         address = self.address(given.get("action", "").strip() or self._url) or self._url
         said = code_span(f"{method} {address}")
         kind = given.get("enctype", "").strip().lower()
         return f"{said} as {code_span(kind)}" if method == "POST" and kind in _ENCTYPES else said
 
-    def hidden(self, form: Node) -> list[str]:
+    def hidden(self, form: int) -> list[str]:
         """Return what a form sends that nobody fills in: names and values, of a secret of the session the name only."""
         said = []
         for one in self.read_form(form).hidden:
-            given = form.tree.attributes[one]
+            given = self._visible.attributes[one]
             name, value = given["name"], given.get("value", "")
             told = "a secret of the session" if is_secret(name) else self._value(value)
             said.append(f"{code_span(name)}: {told}")
@@ -551,9 +558,10 @@ class Inline:
             return f"{len(value)} characters"
         return code_span(value) or "“”"
 
-    def _control(self, node: Node) -> list[Piece]:
+    def _control(self, node: int) -> list[Piece]:
         """Return what a reader is told of a control: its kind, its name and what is in it. None for a hidden one."""
-        tag, given = node.tag, node.attributes
+        tags, attributes = self._visible.tags, self._visible.attributes
+        tag, given = tags[node], attributes[node]
         kind = (given.get("type") or "text").strip().lower() if tag == "input" else tag
         label = collapse(given.get("aria-label", "")).strip()
         if kind == "hidden":
@@ -568,15 +576,17 @@ class Inline:
             off = " (disabled)" if "disabled" in given else ""
             own = f" {self._pair(given, '')}" if given.get("name") and kind in ("submit", "button") else ""
             parts = [f"button{own}: {text}{off}" if text or own else f"button{off}"]
-            form = self._submits.get(node.at)
+            form = self._submits.get(node)
             if form is not None:
                 fields = self.read_form(form)  # of many hidden fields and many buttons, only the first tells all
-                is_told = fields.buttons[0] == node.at or len(fields.hidden) <= _MAX_REPEATED
+                is_told = fields.buttons[0] == node or len(fields.hidden) <= _MAX_REPEATED
                 parts += (self.target(form), *(self.hidden(form) if is_told else ["the same hidden fields"]))
             elif given.get("formaction") and (address := self.address(given["formaction"])) is not None:
-                inside = (one for one in islice(_ancestors(node), MAX_INLINE_DEPTH) if one.tag == "form")
-                form = self._named_form(given) or next(inside, node)
-                method = given.get("formmethod", "").strip().upper() or form_method(form.attributes)
+                form = self._named_form(given)
+                if form is None:
+                    around = islice(self._visible.around(node), MAX_INLINE_DEPTH)
+                    form = next((one for one in around if tags[one] == "form"), node)
+                method = given.get("formmethod", "").strip().upper() or form_method(attributes[form])
                 parts.append(code_span(f"{method} {address}"))
             elif (form := self._named_form(given)) is not None:
                 parts.append(f"of the form {self.target(form)}")
@@ -588,16 +598,16 @@ class Inline:
             pair: list[Piece] = [Mark("markdown", self._pair(given, "on")), " "] if given.get("name") else []
             return [" ", mark, " ", *pair, f"{escape_text(label)} " if label else ""]
         if tag == "select":
-            options = [one for one in self._visible.walk(node) if one.tag == "option"]
-            chosen = [one for one in options if "selected" in one.attributes]
+            options = [one for one in self._visible.walk(node) if tags[one] == "option"]
+            chosen = [one for one in options if "selected" in attributes[one]]
             if not chosen and "multiple" not in given:
                 chosen = options[:1]
             marked, listed = set(chosen), list[str]()
             for one in options[:MAX_OPTIONS]:
-                said = collapse(one.attributes.get("label") or self._visible.plain_text(one)).strip()
-                value = one.attributes.get("value", said)
+                said = collapse(attributes[one].get("label") or self._visible.plain_text(one)).strip()
+                value = attributes[one].get("value", said)
                 notes = ([code_span(value) or "“”"] if value != said else []) + (["selected"] if one in marked else [])
-                if "disabled" in one.attributes:
+                if "disabled" in attributes[one]:
                     notes.append("disabled")
                 if said or value:
                     listed.append(escape_text(said, in_brackets=True) + (f" ({', '.join(notes)})" if notes else ""))
@@ -623,33 +633,28 @@ class Inline:
         told = ", ".join(fact for fact in facts if fact)
         return [Mark("control", f"[{told}: {content}]" if content else f"[{told}]")]
 
-    def _named_form(self, given: Mapping[str, str]) -> Node | None:
+    def _named_form(self, given: Mapping[str, str]) -> int | None:
         """Return the form that a control belongs to by its attribute `form`."""
-        form = self._visible.tree.with_id(given["form"]) if given.get("form") else None
-        return form if form is not None and form.tag == "form" else None
+        form = self._visible.tree.find_id(given["form"]) if given.get("form") else None
+        return form if form is not None and self._visible.tags[form] == "form" else None
 
     def _pair(self, given: Mapping[str, str], usual: str) -> str:
         """Return the name of a control and the value that it sends, where that is not the usual one."""
         value = given.get("value", usual)
         return f"{code_span(given['name'])}={self._value(value)}" if value != usual else code_span(given["name"])
 
-    def _name(self, node: Node) -> str:
+    def _name(self, node: int) -> str:
         """Return the name of a button or a link that shows a picture only: its own, or the first one within."""
+        tree = self._visible.tree
         for one in (node, *islice(self._visible.walk(node), MAX_NAMING_NODES)):
-            said = collapse(one.attributes.get("aria-label") or one.attributes.get("title") or "").strip()
-            if not said and one.tag == "svg":
-                titles = (self._visible.plain_text(child) for child in one.children if child.tag == "title")
-                said = next(titles, "")
+            given = tree.attributes[one]
+            said = collapse(given.get("aria-label") or given.get("title") or "").strip()
+            if not said and tree.tags[one] == "svg":
+                titles = (child for child in tree.children(one) if tree.tags[child] == "title")
+                said = next(map(self._visible.plain_text, titles), "")
             if said:
                 return said
         return ""
-
-
-def _ancestors(node: Node) -> Iterator[Node]:
-    above = node.parent
-    while above is not None:
-        yield above
-        above = above.parent
 
 
 _OWN_WRITING: Final = (
@@ -811,20 +816,22 @@ class _Page:
         self._link: str | None = None
         """The address of a link that holds blocks, until the first of them has become the link."""
         self._holders: set[int] = set()
-        """Ids of the objects of elements that are no blocks and hold some: a link around a heading, say."""
-        for node in tree.walk():
-            above = node.parent if node.tag in BLOCKS else None
-            while above is not None and above.tag not in BLOCKS and id(above) not in self._holders:
-                self._holders.add(id(above))
-                above = above.parent
+        """Elements that are no blocks and hold some: a link around a heading, say."""
+        tags, parents = tree.tags, tree.parents
+        for node in range(tree.body_at, tree.ends[tree.body_at]):
+            above = parents[node] if tags[node] in BLOCKS else -1
+            while above >= 0 and tags[above] not in BLOCKS and above not in self._holders:
+                self._holders.add(above)
+                above = parents[above]
 
     def write(self) -> str:
         """Return the text. The page's title is its heading where no other says what the page is."""
-        for heading in self._tree.tagged("h1"):
-            above: Node | None = heading
-            while above is not None and above.tag != "body" and self._visible.shows(above):
-                above = above.parent
-            if (above is None or above.tag == "body") and self._visible.plain_text(heading):
+        tree = self._tree
+        for heading in tree.find("h1"):
+            above = heading
+            while above >= 0 and tree.tags[above] != "body" and self._visible.shows(above):
+                above = tree.parents[above]
+            if (above < 0 or tree.tags[above] == "body") and self._visible.plain_text(heading):
                 break
         else:
             title = escape_text(collapse(read_title(self._tree)).strip())
@@ -834,16 +841,16 @@ class _Page:
         navigation, forms = self._chrome()
         skipping = set(later)
         later.update(navigation, forms)
-        mains = (one for one in self._tree.tagged("main") if self._is_seen(one))
+        mains = (one for one in tree.find("main") if self._is_seen(one))
         main = next(mains, None)
         if main is not None:  # with the heading of the page, wherever it stands
-            own = next((one for one in self._tree.tagged("h1") if self._is_seen(one)), None)
-            if own is not None and not any(one is main for one in _ancestors(own)):
+            own = next((one for one in tree.find("h1") if self._is_seen(one)), None)
+            if own is not None and main not in self._visible.around(own):
                 self._blocks([own], 0)
                 later.add(own)
             self._blocks([main], 0)
             later.add(main)
-        self._blocks(children_of(self._tree.body), 0)
+        self._blocks(self._visible.children(tree.body_at), 0)
         later.clear()
         later.update(skipping)
         if navigation:
@@ -868,36 +875,36 @@ class _Page:
             self._blocks(forms, 0)
         return self._lines.text()
 
-    def _is_seen(self, node: Node) -> bool:
-        around = islice(_ancestors(node), MAX_BLOCK_DEPTH)
+    def _is_seen(self, node: int) -> bool:
+        around = islice(self._visible.around(node), MAX_BLOCK_DEPTH)
         return self._visible.shows(node) and all(
-            one.tag in ("body", "html") or self._visible.shows(one) for one in around
+            self._tree.tags[one] in ("body", "html") or self._visible.shows(one) for one in around
         )
 
-    def _chrome(self) -> tuple[list[Node], list[Node]]:
+    def _chrome(self) -> tuple[list[int], list[int]]:
         """Return the links for getting about, and the forms of header and footer.
 
         The link that skips them is left out: here the content comes first anyway.
         """
-        navigation, forms = list[Node](), list[Node]()
-        first = next(iter(self._tree.tagged("a")), None)
-        if first is not None and first.attributes.get("href", "").startswith("#"):
+        navigation, forms, tree = list[int](), list[int](), self._tree
+        first = next((at for at in range(tree.size) if tree.tags[at] == "a"), None)
+        if first is not None and tree.attributes[first].get("href", "").startswith("#"):
             self._inline.later.update([first] if _SKIPS.match(self._visible.plain_text(first)) else [])
         for tag, found in (("nav", navigation), ("form", forms)):
-            for one in self._tree.tagged(tag)[:MAX_CHROME]:
-                around = list(islice(_ancestors(one), MAX_BLOCK_DEPTH))
-                tags = {above.tag for above in around}
+            for one in tree.find(tag)[:MAX_CHROME]:
+                tags = {tree.tags[above] for above in islice(self._visible.around(one), MAX_BLOCK_DEPTH)}
                 if tag == "form" and (not tags & _CHROME or "main" in tags or "article" in tags):
                     continue
                 if "nav" not in tags and not _HOLDERS & tags and self._is_seen(one):
                     found.append(one)
         return navigation, forms
 
-    def _blocks(self, children: Iterable[Node], depth: int) -> None:
+    def _blocks(self, children: Iterable[int], depth: int) -> None:
         """Write what stands in an element: blocks, and between them text."""
         lines, pieces, later = self._lines, list[Piece](), self._inline.later
+        tags, attributes, children_of = self._tree.tags, self._tree.attributes, self._visible.children
         for node in children:
-            tag, given = node.tag, node.attributes
+            tag, given = tags[node], attributes[node]
             if node in later:
                 continue
             if not tag or not self._is_block(node) or not self._visible.shows(node):
@@ -937,8 +944,8 @@ class _Page:
                 text = self._visible.raw_text(node).replace("\r\n", "\n").rstrip().strip("\n")
                 if text:
                     fence = _fence(text, 3)
-                    lines.block([fence + _language_of(node), *text.split("\n"), fence])
-                    found = (one for one in self._visible.walk(node) if one.tag == "a" and "href" in one.attributes)
+                    lines.block([fence + self._language_of(node), *text.split("\n"), fence])
+                    found = (one for one in self._visible.walk(node) if tags[one] == "a" and "href" in attributes[one])
                     links = list(filter(None, dict.fromkeys(self._inline.line([one]) for one in found)))
                     if links:
                         lines.block([f"Links: {', '.join(links)}"])
@@ -960,9 +967,10 @@ class _Page:
                     lines.block([f"[hidden: {', '.join(hidden)}]"])
         self._text(pieces)
 
-    def _is_block(self, node: Node) -> bool:
+    def _is_block(self, node: int) -> bool:
         """Tell whether an element is one, or holds some; a control is told in its line, whatever it holds."""
-        return node.tag in BLOCKS or (id(node) in self._holders and node.tag not in CONTROLS)
+        tag = self._tree.tags[node]
+        return tag in BLOCKS or (node in self._holders and tag not in CONTROLS)
 
     def _text(self, pieces: Iterable[Piece]) -> None:
         """Write running text, as one paragraph or several."""
@@ -972,47 +980,49 @@ class _Page:
             escaped = [escape_line(line) for line in lines]
             self._lines.block([f"{line}  " for line in escaped[:-1]] + escaped[-1:])
 
-    def _line(self, node: Node) -> str:
+    def _line(self, node: int) -> str:
         """Return the text of a block on one line, which is a link if the block is the first within one."""
-        text = self._inline.line(children_of(node), linked=self._link is not None)
+        text = self._inline.line(self._visible.children(node), linked=self._link is not None)
         if text and self._link is not None:
             text, self._link = _link(text, self._link).text, None
         return text
 
-    def _strong(self, node: Node, depth: int) -> None:
+    def _strong(self, node: int, depth: int) -> None:
         """Write the name of what follows: the legend of a group, the summary of details, the caption of a table."""
-        if any(map(self._is_block, node.children)):
-            self._blocks(children_of(node), depth)
+        if any(map(self._is_block, self._tree.children(node))):
+            self._blocks(self._visible.children(node), depth)
             return
         text = self._line(node)
         if text:
             self._lines.block([text if text.startswith("**") else f"**{text}**"])
 
-    def _list(self, node: Node, depth: int) -> None:
+    def _list(self, node: int, depth: int) -> None:
+        tree = self._tree
+        tags, attributes = tree.tags, tree.attributes
         # A list directly after another has other markers, or the two would be one (section 5.3).
-        usual, other = (".", ")") if node.tag == "ol" else ("-", "*")
+        usual, other = (".", ")") if tags[node] == "ol" else ("-", "*")
         marker = other if self._lines.last_list == usual else usual
         # Its items are apart if one holds more than one block that wants to be apart (section 5.3).
         is_tight = True
-        for item in children_of(node):
-            inner = [child for child in item.children if child.tag] if item.tag == "li" else []
-            while len(inner) == 1 and inner[0].tag in _WRAPPERS:
-                inner = [child for child in inner[0].children if child.tag]
-            spacious = sum(child.tag in _SPACIOUS for child in inner)
-            if spacious > 1 or (spacious == 1 and any(child.tag in LISTS for child in inner)):
+        for item in self._visible.children(node):
+            inner = [child for child in tree.children(item) if tags[child]] if tags[item] == "li" else []
+            while len(inner) == 1 and tags[inner[0]] in _WRAPPERS:
+                inner = [child for child in tree.children(inner[0]) if tags[child]]
+            spacious = sum(tags[child] in _SPACIOUS for child in inner)
+            if spacious > 1 or (spacious == 1 and any(tags[child] in LISTS for child in inner)):
                 is_tight = False
-        number, is_first = _number(node.attributes.get("start", ""), 1), True
+        number, is_first = _number(attributes[node].get("start", ""), 1), True
         around = self._is_tight
         # Directly after the text of an item only a list that starts with 1 is one (section 5.3).
         begins_tight = around and is_tight and number == 1
         self._is_tight = is_tight
         for child in self._visible.elements_in(node):
-            if child.tag == "li":
-                number = _number(child.attributes.get("value", ""), number)
-            sign = f"{number}{marker} " if node.tag == "ol" else f"{marker} "
+            if tags[child] == "li":
+                number = _number(attributes[child].get("value", ""), number)
+            sign = f"{number}{marker} " if tags[node] == "ol" else f"{marker} "
             with self._lines.item(sign, begins_tight if is_first else is_tight):
                 # What is no `li` stands in a list by mistake.
-                self._blocks(children_of(child) if child.tag == "li" else [child], depth)
+                self._blocks(self._visible.children(child) if tags[child] == "li" else [child], depth)
             if self._lines.has_written:
                 is_first = False
                 number += 1
@@ -1020,7 +1030,7 @@ class _Page:
         if not is_first:
             self._lines.last_list = marker
 
-    def _terms(self, node: Node, depth: int) -> None:
+    def _terms(self, node: int, depth: int) -> None:
         """Write terms and what is said of them as a list: Markdown has no other way.
 
         A `div` may stand around each group of them (HTML, section 4.4.9).
@@ -1028,59 +1038,61 @@ class _Page:
         parts = [
             part
             for child in self._visible.elements_in(node)
-            for part in (self._visible.elements_in(child) if child.tag == "div" else (child,))
+            for part in (self._visible.elements_in(child) if self._tree.tags[child] == "div" else (child,))
         ]
-        groups: list[tuple[list[Node], list[Node]]] = []
+        groups: list[tuple[list[int], list[int]]] = []
         for part in parts:
-            if not groups or (part.tag == "dt" and groups[-1][1]):
+            is_term = self._tree.tags[part] == "dt"
+            if not groups or (is_term and groups[-1][1]):
                 groups.append(([], []))
-            groups[-1][0 if part.tag == "dt" else 1].append(part)
+            groups[-1][0 if is_term else 1].append(part)
         is_first = True
         for terms, definitions in groups:
             names = ", ".join(f"**{line}**" for line in map(self._line, terms) if line)
             with self._lines.item("- ", tight=not is_first):
-                if names and not any(self._is_block(child) for one in definitions for child in one.children):
+                if names and not any(
+                    self._is_block(child) for one in definitions for child in self._tree.children(one)
+                ):
                     said = "; ".join(line for line in map(self._line, definitions) if line)
                     self._lines.block([f"{names}: {said}" if said else names])
                 else:
                     if names:
                         self._lines.block([names])
                     for one in definitions:
-                        self._blocks(children_of(one), depth)
+                        self._blocks(self._visible.children(one), depth)
             is_first = is_first and not self._lines.has_written
 
-    def _table(self, table: Node, depth: int) -> None:
+    def _table(self, table: int, depth: int) -> None:
         """Write a table as GitHub Flavored Markdown does (GFM 0.29, section 4.10), its caption before it.
 
         A table that only arranges a page is none: what it holds is written as if the table were not there.
         """
-        head, body, foot, caption = list[Node](), list[Node](), list[Node](), None
-        for part in self._visible.elements_in(table):
-            if part.tag == "caption":
-                caption = caption or part
-            rows = [part] if part.tag == "tr" else [row for row in self._visible.elements_in(part) if row.tag == "tr"]
-            {"thead": head, "tfoot": foot}.get(part.tag, body).extend(rows)
-        cells = [
-            [cell for cell in self._visible.elements_in(row) if cell.tag in ("td", "th")]
-            for row in (*head, *body, *foot)
-        ]
-        has_heading = bool(head) or (bool(body and cells[0]) and all(cell.tag == "th" for cell in cells[0]))
+        tags, attributes, seen_in = self._tree.tags, self._tree.attributes, self._visible.elements_in
+        head, body, foot, caption = list[int](), list[int](), list[int](), None
+        for part in seen_in(table):
+            tag = tags[part]
+            if tag == "caption" and caption is None:
+                caption = part
+            rows = [part] if tag == "tr" else [row for row in seen_in(part) if tags[row] == "tr"]
+            {"thead": head, "tfoot": foot}.get(tag, body).extend(rows)
+        cells = [[cell for cell in seen_in(row) if tags[cell] in ("td", "th")] for row in (*head, *body, *foot)]
+        has_heading = bool(head) or (bool(body and cells[0]) and all(tags[cell] == "th" for cell in cells[0]))
         blocks: set[str] = set()  # within the cells; nobody looks into a table within
-        waiting = [child for row in cells for cell in row for child in cell.children]
-        while waiting:
-            node = waiting.pop()
-            if node.tag in BLOCKS:
-                blocks.add(node.tag)
-            if node.tag != "table":
-                waiting.extend(node.children)
-        if has_heading or caption is not None or any(cell.tag == "th" for row in cells for cell in row):
+        for cell in (cell for row in cells for cell in row):
+            at = cell + 1
+            while at < self._tree.ends[cell]:
+                tag = tags[at]
+                if tag in BLOCKS:
+                    blocks.add(tag)
+                at = self._tree.ends[at] if tag == "table" else at + 1
+        if has_heading or caption is not None or any(tags[cell] == "th" for row in cells for cell in row):
             is_data = blocks <= _IN_CELLS
         else:
             is_data = max(map(len, cells), default=0) > 1 and blocks <= {"p", "div", "form"}
-            is_data = is_data and not ("form" in blocks and is_layout(table.at, self._visible.visibility))
-        role = table.attributes.get("role", "").strip().lower()
+            is_data = is_data and not ("form" in blocks and is_layout(table, self._visible.visibility))
+        role = attributes[table].get("role", "").strip().lower()
         if "table" in blocks or not is_data or role in ("presentation", "none"):
-            self._blocks(children_of(table), depth)
+            self._blocks(self._visible.children(table), depth)
             return
         if caption is not None:
             self._strong(caption, depth)
@@ -1093,8 +1105,8 @@ class _Page:
                 while column in reaching:
                     column += 1
                 line += self._empty_cells(column - len(line))
-                columns = _span(cell, "colspan", MAX_SPANNED)
-                if (below := _span(cell, "rowspan", len(cells)) - 1) > 0 and len(reaching) < MAX_SPANNED:
+                columns = _span(attributes[cell], "colspan", MAX_SPANNED)
+                if (below := _span(attributes[cell], "rowspan", len(cells)) - 1) > 0 and len(reaching) < MAX_SPANNED:
                     reaching |= {len(line) + column: below + 1 for column in range(columns)}
                 # A pipe would begin the next cell, also within code (GFM, example 200).
                 line.append(self._inline.line([cell], break_with="<br>").replace("|", "\\|"))
@@ -1110,13 +1122,25 @@ class _Page:
         if has_heading:
             heading = written.pop(0)
             for cell in cells[0][:width]:
-                said = cell.attributes.get("align", "").strip().lower()
-                if not said and (found := _STYLE.search(cell.attributes.get("style", ""))):
+                said = attributes[cell].get("align", "").strip().lower()
+                if not said and (found := _STYLE.search(attributes[cell].get("style", ""))):
                     said = found[1].lower()
                 aligned.append(_ALIGNED.get(said, "---"))
         heading += [""] * (width - len(heading))
         aligned += ["---"] * (width - len(aligned))
         self._lines.block([f"| {' | '.join(line)} |" for line in (heading, aligned, *written)])
+
+    def _language_of(self, node: int) -> str:
+        """Return the language of code, as highlighters write it into classes: on the code, around it, or within."""
+        tree = self._tree
+        inner = [child for child in tree.children(node) if tree.tags[child] == "code"][:1]
+        for one in (*inner, node, *islice(self._visible.around(node), 1)):
+            given = tree.attributes[one]
+            if found := _LANGUAGE.search(given.get("class", "")):
+                return found[1]
+            if said := given.get("data-lang", given.get("data-language", "")).strip():
+                return re.sub(r"[^\w+#.-]", "", said)
+        return ""
 
     def _empty_cells(self, wanted: int) -> list[str]:
         given = min(wanted, MAX_FILLED - self._filled)
@@ -1130,22 +1154,9 @@ def _number(text: str, usual: int) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else usual
 
 
-def _span(cell: Node, name: str, most: int) -> int:
-    given = cell.attributes.get(name, "1").strip()
-    if not given.isascii() or not given.isdigit() or len(given) > 5:
+def _span(given: Mapping[str, str], name: str, most: int) -> int:
+    said = given.get(name, "1").strip()
+    if not said.isascii() or not said.isdigit() or len(said) > 5:
         return 1
-    number = int(given)
+    number = int(said)
     return most if number == 0 and name == "rowspan" else max(1, min(number, most))
-
-
-def _language_of(node: Node) -> str:
-    """Return the language of code, as highlighters write it into classes: on the code, around it, or within."""
-    inner = [child for child in node.children if child.tag == "code"][:1]
-    around = [node.parent] if node.parent is not None else []
-    for one in (*inner, node, *around):
-        given = one.attributes
-        if found := _LANGUAGE.search(given.get("class", "")):
-            return found[1]
-        if said := given.get("data-lang", given.get("data-language", "")).strip():
-            return re.sub(r"[^\w+#.-]", "", said)
-    return ""

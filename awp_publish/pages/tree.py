@@ -18,32 +18,11 @@ MAX_SELECTOR_LENGTH: Final = 1_000
 
 NO_ATTRIBUTES: Final[Mapping[str, str]] = {}
 
-INDEXED: Final = (
-    frozenset(
-        (
-            "article",
-            "base",
-            "button",
-            "details",
-            "fieldset",
-            "form",
-            "h1",
-            "h2",
-            "h3",
-            "h4",
-            "h5",
-            "h6",
-            "input",
-            "label",
-        )
-    )
-    | {"link", "main", "math", "meta", "meter", "output", "progress", "script", "section", "select", "style", "table"}
-    | {
-        "template",
-        "textarea",
-        "title",
-    }
+_INDEXED_TAGS: Final = (
+    "article base button details fieldset form h1 h2 h3 h4 h5 h6 input label link main math meta meter nav output "
+    "progress script section select style table template textarea title"
 )
+INDEXED: Final = frozenset(_INDEXED_TAGS.split())
 """Tags of which the elements are listed while a tree is made, for every page is asked for them."""
 
 
@@ -219,18 +198,17 @@ class Tree:
 
     def children(self, at: int) -> list[int]:
         """Return the children of an element."""
-        return self._siblings(at + 1, self.ends[at])
-
-    def content(self, template: int) -> list[int]:
-        """Return what is directly in a template."""
-        return self._siblings(*self.contents.get(template, (0, 0)))
-
-    def _siblings(self, child: int, end: int) -> list[int]:
         found, ends = list[int](), self.ends
+        child, end = at + 1, ends[at]
         while child < end:
             found.append(child)
             child = ends[child]
         return found
+
+    def content(self, template: int) -> list[int]:
+        """Return what is directly in a template."""
+        start, end = self.contents.get(template, (0, 0))
+        return [at for at in range(start, end) if self.parents[at] == template]
 
     def only(self, at: int) -> str | None:
         """Return the text of an element that holds one text and nothing else, as most do; else None."""

@@ -578,7 +578,8 @@ class AuthenticationGate:
         object.__setattr__(self, "_is_instant", is_instant)
         sole = self.authenticators[0] if is_instant and len(self.authenticators) == 1 else None
         object.__setattr__(self, "_sole", sole)
-        object.__setattr__(self, "_find_at_once", getattr(sole, "find_at_once", None))
+        # Of this very class: one that is derived from it may ask for more.
+        object.__setattr__(self, "_find_at_once", sole.find_at_once if type(sole) is BearerToken else None)
         challenges = challenges_of(self.authenticators, self.realm, self.scopes, self.metadata_url)
         object.__setattr__(self, "_challenges", challenges)
 

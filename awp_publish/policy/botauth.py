@@ -19,7 +19,7 @@ from base64 import urlsafe_b64encode
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeAlias, cast
 from urllib.parse import quote, urlsplit
@@ -307,7 +307,20 @@ class WebBotAuth:
         label, (components, parameters) = tagged[0]
         if not isinstance(components, list):
             raise _forged("Signature-Input is no list of components.")
-        self._check_parameters(parameters)
+        created, expires, key_id = (parameters.get(name) for name in ("created", "expires", "keyid"))
+        if type(created) is not int or type(expires) is not int:
+            raise _forged("It has no times created and expires.")
+        if not isinstance(key_id, str) or not 0 < len(key_id) <= 200:
+            raise _forged("It names no key (keyid).")
+        if not _METADATA.issuperset(parameters):
+            raise _forged("It has parameters that are not known here.")
+        now = self.clock()
+        if created > now + LEEWAY:
+            raise _forged("It is not valid yet (created).")
+        if expires < now - LEEWAY:
+            raise _forged("It has expired (expires).")
+        if not 0 < expires - created <= LONGEST_LIFE:
+            raise _forged("It lives for more than a day, or ends before it begins.")
         if not agent:
             raise _forged("There is no Signature-Agent that says whose it is.")
 
@@ -341,22 +354,6 @@ class WebBotAuth:
         digests = [told for name, told in covered if name == "content-digest" and not told.keys() - {"sf", "key"}]
         of_body = frozenset(str(told.get("key", "")) for told in digests)
         return label, directory, kind, address, parameters, of_body
-
-    def _check_parameters(self, parameters: Mapping[str, object]) -> None:
-        created, expires, key_id = (parameters.get(name) for name in ("created", "expires", "keyid"))
-        if type(created) is not int or type(expires) is not int:
-            raise _forged("It has no times created and expires.")
-        if not isinstance(key_id, str) or not 0 < len(key_id) <= 200:
-            raise _forged("It names no key (keyid).")
-        if not _METADATA.issuperset(parameters):
-            raise _forged("It has parameters that are not known here.")
-        now = self.clock()
-        if created > now + LEEWAY:
-            raise _forged("It is not valid yet (created).")
-        if expires < now - LEEWAY:
-            raise _forged("It has expired (expires).")
-        if not 0 < expires - created <= LONGEST_LIFE:
-            raise _forged("It lives for more than a day, or ends before it begins.")
 
     def _check(self, request: Mapping[str, Any], key: _Key, key_id: str) -> None:
         """Verify the signature with a key, for the site's own address. Raises InvalidCredentials."""
@@ -498,19 +495,17 @@ class _Directories:
                     if len(self._new) >= MAX_NEW or self._fetching >= MAX_FETCHES:
                         raise TemporarilyUnavailable("Too many directories are new.")
                     self._new.append(now)
-                load = self._load_client if kind == "cimd" else self._load
-                source = self._kept[kind, address] = FetchedKeys(address, load)
+                source = self._kept[kind, address] = FetchedKeys(address, partial(self._load, kind))
                 while len(self._kept) > MAX_DIRECTORIES:
                     self._kept.popitem(last=False)
             self._kept.move_to_end((kind, address))
         return await source.find(key_id, "")
 
-    def _load(self, address: str) -> _Directory:
-        return read_directory(self._fetch(address))
-
-    def _load_client(self, address: str) -> _Directory:
-        """Fetch the keys of a client id metadata document: its own, or those at the address that it names."""
+    def _load(self, kind: str, address: str) -> _Directory:
+        """Fetch a directory; or the keys of a client id metadata document: its own, or those at an address it names."""
         document = self._fetch(address)
+        if kind != "cimd":
+            return read_directory(document)
         if not isinstance(document, Mapping) or document.get("client_id") != address:
             raise ValueError("it is not the client id metadata document of its own address")
         if "jwks" in document:

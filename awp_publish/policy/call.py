@@ -5,6 +5,7 @@ import base64
 import re
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -84,6 +85,9 @@ RawHeaders: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
 KEY: Final = "idempotency_key"
 """The member in which an envelope carries its idempotency key, unless the action has a name of its own for it."""
+
+_NOWHERE: Final[Mapping[str, str]] = MappingProxyType({})
+_NO_ACTION: Final = partial(UnknownAgent, "There is no such action here.")
 
 
 class Call:
@@ -170,7 +174,7 @@ class Call:
         self.headers: RawHeaders = ()
         self.claim: Claim | None = None
         self.spent: Add | None = None
-        self.unknown: Callable[[], Problem] = _no_action
+        self.unknown: Callable[[], Problem] = _NO_ACTION
         """How this door says that there is no such action, to a caller who may not know of it."""
         self.objection: Problem | None = None
         self.places: Mapping[str, str] = _NOWHERE
@@ -240,13 +244,6 @@ class Call:
         self.interrupted = True
         if self.task is not None:
             self.task.cancel()
-
-
-_NOWHERE: Final[Mapping[str, str]] = MappingProxyType({})
-
-
-def _no_action() -> Problem:
-    return UnknownAgent("There is no such action here.")
 
 
 class Content(NamedTuple):

@@ -13,7 +13,7 @@ import urllib.request
 from asyncio import wrap_future
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
-from functools import partial
+from contextlib import suppress
 from typing import Any, Final, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
@@ -94,7 +94,13 @@ class _TimedConnection(http.client.HTTPConnection):
     def connect(self) -> None:
         seconds = self.timeout if isinstance(self.timeout, (int, float)) else FETCH_TIMEOUT
         super().connect()
-        self._timer = threading.Timer(seconds, partial(_cut, self.sock))
+        connected = self.sock
+
+        def cut() -> None:
+            with suppress(OSError):  # it was closed in time
+                connected.shutdown(socket.SHUT_RDWR)
+
+        self._timer = threading.Timer(seconds, cut)
         self._timer.daemon = True
         self._timer.start()
 
@@ -109,13 +115,6 @@ class _PublicConnection(_TimedHttps):
     def connect(self) -> None:
         self._create_connection = connect_public
         super().connect()
-
-
-def _cut(connected: socket.socket) -> None:
-    try:
-        connected.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        return  # it was closed in time
 
 
 class Posted(NamedTuple):

@@ -84,7 +84,7 @@ from awp_publish.problems import (
 )
 from awp_publish.redaction import HIDDEN, answer_redactor, input_redactor
 from awp_publish.schema import Validator, member_names, named_subschemas, parts_of, subschemas
-from awp_publish.stores.store import Add, Count, Counted, Look, Seen, Step, Store, Swap, unavailable
+from awp_publish.stores.store import Add, Count, Counted, Look, Step, Store, Swap, unavailable
 from awp_publish.threads import run_in_thread
 
 logger: Final = logging.getLogger("awp_publish.calls")
@@ -449,7 +449,13 @@ class Guard:
                     if principal is None:
                         claims.append(Count(f"keys:ip:{call.address}", MAX_ANONYMOUS_KEYS, ANONYMOUS_WINDOW))
             if self._requires:
-                proven = self._proven(call)
+                receipts, proven = cast(Tokens, self._guards.receipts), set[str]()
+                shown = receipts.digests(self._guards.shown_to_routes(call)) if call.receipts else ()
+                for receipt in call.receipts[:MAX_RECEIPTS]:
+                    with suppress(NotOurs, Expired):
+                        proof = receipts.read(receipt)
+                        if proof.get("caller") in ("", call.caller_id) and proof.get("shown") in (None, *shown):
+                            proven.add(str(proof.get("action")))
                 missing = [needed for needed in self._requires if needed not in proven]
             if self._confirmations is not None:
                 consent = self._read_confirmation(call)
@@ -481,7 +487,24 @@ class Guard:
 
         # Limits, input, replay
         if at:
-            self._tell_limits(call, seen, limits)
+            # The state of each limit goes on the answer, and that of the one that leaves least in AWAS's fields.
+            states: list[bytes] = []
+            least: tuple[int, int, float] | None = None
+            found: Any
+            for limit, found in zip(limits, seen, strict=False):
+                events, seconds_left = found
+                left = limit.most - events if limit.most > events else 0
+                states.append(limit.state % (left, ceil(seconds_left)))
+                if least is None or (left, limit.most, seconds_left) < least:
+                    least, told = (left, limit.most, seconds_left), limit.told
+            if least is not None:
+                call.headers += (
+                    self._policies,
+                    (b"ratelimit", b", ".join(states)),
+                    told,
+                    (b"x-ratelimit-remaining", b"%d" % least[0]),
+                    (b"x-ratelimit-reset", b"%d" % ceil(self.clock() + least[2])),  # in Unix seconds
+                )
             if failed is not None and failed < at:
                 limit = limits[failed]
                 whose = "The site allows" if limit.name == SITE else f"Action {limit.name} allows"
@@ -572,28 +595,6 @@ class Guard:
             call.headers += await self._guards.certify(call)
         return result
 
-    # --- Limits ---
-
-    def _tell_limits(self, call: Call, seen: Sequence[Seen], limits: tuple[_Limit, ...]) -> None:
-        """Put the state of each limit on the call's answer, and of the one that leaves least in AWAS's fields."""
-        states: list[bytes] = []
-        least: tuple[int, int, float] | None = None
-        found: Any
-        for limit, found in zip(limits, seen, strict=False):
-            events, seconds_left = found
-            left = limit.most - events if limit.most > events else 0
-            states.append(limit.state % (left, ceil(seconds_left)))
-            if least is None or (left, limit.most, seconds_left) < least:
-                least, told = (left, limit.most, seconds_left), limit.told
-        if least is not None:
-            call.headers += (
-                self._policies,
-                (b"ratelimit", b", ".join(states)),
-                told,
-                (b"x-ratelimit-remaining", b"%d" % least[0]),
-                (b"x-ratelimit-reset", b"%d" % ceil(self.clock() + least[2])),  # in Unix seconds
-            )
-
     # --- Idempotency keys ---
 
     def _claim(self, call: Call) -> Claim | None:
@@ -656,23 +657,6 @@ class Guard:
         if self._certifies:
             call.headers += await self._guards.certify(call)
         return answer
-
-    # --- Prerequisites ---
-
-    def _proven(self, call: Call) -> set[str]:
-        """The actions that the call's receipts stand for."""
-        receipts, proven = self._guards.receipts, set[str]()
-        if receipts is None or not call.receipts:
-            return proven
-        shown = receipts.digests(self._guards.shown_to_routes(call))
-        for receipt in call.receipts[:MAX_RECEIPTS]:
-            try:
-                facts = receipts.read(receipt)
-            except (NotOurs, Expired):
-                continue
-            if facts.get("caller") in ("", call.caller_id) and facts.get("shown") in (None, *shown):
-                proven.add(str(facts.get("action")))
-        return proven
 
     # --- Confirmation ---
 

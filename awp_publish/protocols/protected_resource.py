@@ -49,17 +49,8 @@ def path_of_mcp(catalog: Catalog) -> str:
     return PATH + catalog.paths.mcp
 
 
-def render(catalog: Catalog) -> dict[str, object]:
-    """The metadata of the site (section 2)."""
-    return _render(catalog, catalog.url)
-
-
-def render_of_mcp(catalog: Catalog) -> dict[str, object]:
-    """The metadata of the MCP endpoint."""
-    return _render(catalog, catalog.absolute(catalog.paths.mcp))
-
-
-def _render(catalog: Catalog, resource: str) -> dict[str, object]:
+def render(catalog: Catalog, resource: str | None = None) -> dict[str, object]:
+    """Return the metadata of the site, or of a `resource` at another address of it (section 2)."""
     site = catalog.site
     known = site.authentication
     scopes = sorted({scope for action in catalog.actions for scope in action.scopes})
@@ -68,7 +59,7 @@ def _render(catalog: Catalog, resource: str) -> dict[str, object]:
         one.get("type") in ("oauth2", "openIdConnect") or one.get("scheme") == "bearer" for one in schemes.values()
     )
     document = {
-        "resource": resource,
+        "resource": resource or catalog.url,
         "authorization_servers": list(issuers_of(catalog)) or None,
         "scopes_supported": scopes or None,
         "bearer_methods_supported": list(BEARER_METHODS) if takes_tokens or issuers_of(catalog) else None,
@@ -83,7 +74,12 @@ def _render(catalog: Catalog, resource: str) -> dict[str, object]:
 
 
 _OF_MCP: Final = Document(
-    PATH + Paths().mcp, MEDIA_TYPE, to_json(render_of_mcp), condition=is_published_of_mcp, moved=path_of_mcp, door=MCP
+    PATH + Paths().mcp,
+    MEDIA_TYPE,
+    to_json(lambda catalog: render(catalog, catalog.absolute(catalog.paths.mcp))),
+    condition=is_published_of_mcp,
+    moved=path_of_mcp,
+    door=MCP,
 )
 
 PROTOCOL = Protocol(

@@ -306,13 +306,14 @@ class ChromiumPage(ScriptPage):
         self._events: frozenset[str] = frozenset()
         self._navigations: list[Request] = []
         self._began = asyncio.Event()
-        page.on("request", self._note_request)
-        page.on("dialog", lambda dialog: asyncio.ensure_future(dialog.dismiss()))
 
-    def _note_request(self, request: Request) -> None:
-        if request.is_navigation_request() and request.frame == self.page.main_frame:
-            self._navigations.append(request)
-            self._began.set()
+        def note(request: Request) -> None:
+            if request.is_navigation_request() and request.frame == page.main_frame:
+                self._navigations.append(request)
+                self._began.set()
+
+        page.on("request", note)
+        page.on("dialog", lambda dialog: asyncio.ensure_future(dialog.dismiss()))
 
     async def close(self) -> None:
         """Close the page, and forget its cookies."""

@@ -179,11 +179,18 @@ def _read_refusal(call: Call, status: int, fields: Fields, body: bytes, codes: M
         if status < 500 or not isinstance(document, Mapping):
             return kind(words)
         return refusal(kind, status, document, codes, words)
-    if status == 422 and (lacking := _lacking_headers(call, document)):
-        told = [("WWW-Authenticate", kind) for kind in challenges_of_route(action)]
-        return AuthenticationRequired(f"The action needs the header {lacking[0]}, which says who calls.", headers=told)
-    if status == 422 and (errors := _fastapi_errors(call, document)):
-        return InvalidInput.of(errors)
+    if status == 422:
+        # FastAPI says of headers with credentials, which are no inputs, that they are missing.
+        listed = document.get("detail") if isinstance(document, Mapping) else None
+        places = [one.get("loc") for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
+        known = {one.name for one in action.route_credentials if one.place == "header"}
+        for place in places:
+            if isinstance(place, list) and len(place) == 2 and place[0] == "header" and str(place[1]).lower() in known:
+                told = [("WWW-Authenticate", kind) for kind in challenges_of_route(action)]
+                detail = f"The action needs the header {place[1]}, which says who calls."
+                return AuthenticationRequired(detail, headers=told)
+        if errors := _fastapi_errors(call, document):
+            return InvalidInput.of(errors)
     kinds: Mapping[int, type[Problem]] = {403: InsufficientPermissions}
     if status == 401:
         kinds = {401: InvalidCredentials if _shows_credentials(call) else AuthenticationRequired}
@@ -208,18 +215,6 @@ def _shows_credentials(call: Call) -> bool:
     }
     known = (*call.action.route_credentials, RouteCredential("header", "authorization"))
     return any(one.name in places[one.place] for one in known)
-
-
-def _lacking_headers(call: Call, document: object) -> list[str]:
-    """The headers with credentials that FastAPI says are missing, which are no inputs."""
-    listed = document.get("detail") if isinstance(document, Mapping) else None
-    known = {one.name for one in call.action.route_credentials if one.place == "header"}
-    places = [one.get("loc") for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
-    return [
-        place[1]
-        for place in places
-        if isinstance(place, list) and len(place) == 2 and place[0] == "header" and str(place[1]).lower() in known
-    ]
 
 
 def _fastapi_errors(call: Call, document: object) -> tuple[Violation, ...]:

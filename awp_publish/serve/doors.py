@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # which are made elsewhere, and only handed on
     from awp_publish.policy.guard import Guards
     from awp_publish.serve.documents import Prepared
     from awp_publish.serve.endpoint import Admission
-    from awp_publish.serve.jobs import Background, Identify
+    from awp_publish.serve.jobs import Background
     from awp_publish.serve.pages import PageReader
     from awp_publish.serve.sessions import CookieSessions, SessionCalls
     from awp_publish.serve.webhooks import Webhooks
@@ -27,6 +27,9 @@ Answer: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 AnswerRest: TypeAlias = Callable[[Scope, Receive, Send, str], Awaitable[None]]
 """A door that is given the rest of its path."""
+
+Identify: TypeAlias = Callable[[Scope, Fields], Awaitable[Principal | None]]
+"""Who makes a request, None for nobody known. Raises a Problem for credentials that are not valid."""
 
 ENTRANCE: Final = "awp_publish.entrance"
 """The member of a scope in which a framework of its own way says where requests come in from outside."""
@@ -77,7 +80,7 @@ class LiveDoor:
     sockets: Mapping[str, Answer] = field(default_factory=dict)
 
 
-def identify_caller(context: DoorContext, action: Action | None = None) -> "Identify":
+def identify_caller(context: DoorContext, action: Action | None = None) -> Identify:
     """Return what tells who makes a request, with the cookies of the session that it shows.
 
     Of an `action` it is told what the action asks its callers for.

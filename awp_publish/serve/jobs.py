@@ -5,11 +5,11 @@ is. Its address is what WoA (draft-gaikwad-woa-00) and agent.json call the poll 
 """
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import urlsplit
 
 import orjson
@@ -19,18 +19,18 @@ from awp_publish.events import JOB_ENDED, JOBS_ENDED
 from awp_publish.invoke import Accept, Invoker, Observer
 from awp_publish.jobs import Job, JobResult, JobStore, Runner, Worker, wait_for_signal
 from awp_publish.jobs.jobs import UnreadableJob
-from awp_publish.model import Action, Catalog, Status, utc_text
+from awp_publish.model import Action, Catalog, Status
 from awp_publish.policy.authentication import CALLER
 from awp_publish.policy.call import Call, Outcome, Principal, Result, never_disconnected
 from awp_publish.policy.guard import Guards
 from awp_publish.problems import DeclarationError, Problem, SessionUnknown, StoreUnavailable, UnknownJob
 from awp_publish.serve.credentials import TrustedProxies, read_credentials
 from awp_publish.serve.dispatch import CalledApplication, RouteCaller, pack_request, unpack_request
+from awp_publish.serve.doors import Identify
 from awp_publish.serve.endpoint import DoorRequest, Endpoint, ProblemRenderer
 from awp_publish.serve.http import (
     AsgiApp,
     Cors,
-    Fields,
     RawHeaders,
     Reply,
     Scope,
@@ -58,14 +58,11 @@ YOUNG_SECONDS: Final = 15
 _NOT_RETOLD: Final = frozenset({b"content-type", b"content-length", b"cache-control", b"set-cookie", b"retry-after"})
 """Headers of an action's answer that speak about that answer itself, or that must not be told again with each poll."""
 
-Identify: TypeAlias = Callable[[Scope, Fields], Awaitable[Principal | None]]
-"""Who makes a request, None for nobody known. Raises a Problem for credentials that are not valid."""
-
 
 def accepted_reply(job: Job, address: str) -> Reply:
     """Return the reply to a call that has become a job (RFC 9110 section 15.3.3). `address` is that of all jobs."""
     endpoint = f"{address}/{job.id}"
-    body = orjson.dumps(describe_job(job, endpoint))
+    body = orjson.dumps(job.describe(endpoint))
     return Reply(202, ((b"location", endpoint.encode()), (b"retry-after", b"1")), body)
 
 
@@ -106,7 +103,7 @@ class JobsDoor(Endpoint):
         else:
             job, status = await self._jobs.show(named or "", principal), 200
         endpoint = f"{self._address}/{job.id}"
-        described = describe_job(job, endpoint)
+        described = job.describe(endpoint)
         if job.problem is not None:
             described["problem"] = self._renderer.describe(job.problem, urlsplit(endpoint).path, job.request_id)
         headers: RawHeaders = ()
@@ -131,20 +128,6 @@ def check_visible(actions: Mapping[str, Action], action_id: str, caller: Princip
     action = actions.get(action_id)
     if action is not None and not action.is_for(caller.scopes if caller is not None else None):
         raise UnknownJob("There is no such job, its result has expired, or somebody else started it.")
-
-
-def describe_job(job: Job, endpoint: str) -> dict[str, object]:
-    """Return what is told of a job, but for a problem, whose words depend on who tells it."""
-    described: dict[str, object] = {"job_id": job.id, "action": job.action, "status": job.status}
-    if job.progress is not None:
-        described["progress"] = {"fraction": job.progress.fraction, "message": job.progress.message}
-    if job.cancel_requested:
-        described["cancel_requested"] = True
-    described |= {"poll_endpoint": endpoint, "created": utc_text(job.created, "milliseconds")}
-    described["updated"] = utc_text(job.updated, "milliseconds")
-    if job.result is not None:
-        described["result"] = orjson.Fragment(job.result.body)
-    return described
 
 
 # --- Background actions: calls become jobs, and jobs become calls again, in this process or in another ---

@@ -72,6 +72,17 @@ def test_known_callers_are_let_through_and_known_to_the_handler(client, headers,
     assert invoke(client, "greet").json() == "nobody"
 
 
+def test_what_is_derived_from_a_way_to_know_callers_has_the_last_word(open_client):
+    class Banned(BearerToken):
+        async def __call__(self, credentials):
+            principal = await BearerToken.__call__(self, credentials)
+            return None if principal is not None and principal.id == "ben" else principal
+
+    client = publish(make_site(authenticate=Banned({"token-of-ann": "ann", "token-of-ben": "ben"})), open_client)
+    assert invoke(client, "mine", headers={"authorization": "Bearer token-of-ann"}).json() == "ann"
+    assert invoke(client, "mine", headers={"authorization": "Bearer token-of-ben"}).status_code == 401
+
+
 def test_nobody_is_told_what_to_send(client):
     refused = invoke(client, "mine")
     assert told(refused) == (401, "AUTHENTICATION_REQUIRED")

@@ -292,7 +292,12 @@ class AwpClient:
             refuse(f"wait.until must be one of {', '.join(WAITS)}.", param="wait.until", known=list(WAITS))
         wanted = read_milliseconds(request.params, "timeout_ms", read_milliseconds(wait or {}, "timeout_ms", 0.0))
         opened = self._find(identity, request)
-        page = self._page_of(opened, request) if self._is_concurrent else None
+        page: str | None = None  # of a request that is about one page alone
+        if self._is_concurrent and name in OF_ONE_PAGE:
+            # Which page is the oldest may change with what is carried out before.
+            oldest = None if opened.turns.has_whole else next(iter(opened.session.tabs), None)
+            named = request.params.get("page_id")
+            page = named if isinstance(named, str) else oldest
         session, seconds = opened.session, min(self.door.max_seconds, wanted or opened.timeout)
 
         async def run() -> JsonObject:
@@ -358,16 +363,6 @@ class AwpClient:
 
     def _find(self, caller: Identity, request: AwpRequest) -> OpenSession:
         return self.door.sessions.find(self, caller.id, _read_session_id(request))
-
-    def _page_of(self, opened: OpenSession, request: AwpRequest) -> str | None:
-        """Return the page that a request is about alone. None for one about the session, or about any of its pages."""
-        if request.method not in OF_ONE_PAGE:
-            return None
-        page = request.params.get("page_id")
-        if isinstance(page, str):
-            return page
-        # Which page is the oldest may change with what is carried out before.
-        return None if opened.turns.has_whole else next(iter(opened.session.tabs), None)
 
     def _check_open(self, opened: OpenSession) -> None:
         """Refuse a session that was closed, or resumed elsewhere, while a request waited for its turn."""

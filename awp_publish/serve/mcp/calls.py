@@ -48,7 +48,7 @@ from awp_publish.protocols.actions_json import SITE_ACTION, SITE_TOOL
 from awp_publish.protocols.schema_reading import answer_schema, embedded
 from awp_publish.schema import DIALECT, compile_schema
 from awp_publish.serve.credentials import read_credentials
-from awp_publish.serve.doors import DoorContext
+from awp_publish.serve.doors import DoorContext, Identify
 from awp_publish.serve.endpoint import STATIC_HEADERS, DoorRequest
 from awp_publish.serve.http import (
     NO_SNIFFING,
@@ -59,7 +59,6 @@ from awp_publish.serve.http import (
     read_fields,
     wait_for_disconnect,
 )
-from awp_publish.serve.jobs import Identify, describe_job
 from awp_publish.serve.lifespan import ended_by_stop
 from awp_publish.serve.sessions import HEADER as SESSION_HEADER
 from awp_publish.serve.woa import read_admission
@@ -705,7 +704,7 @@ class Tools:
                         return accepted
                     if job.problem is not None:
                         return job.problem
-                    described = orjson.dumps(describe_job(job, answer["poll_endpoint"]))
+                    described = orjson.dumps(job.describe(answer["poll_endpoint"]))
                     return Outcome(described, None, 200, accepted.headers)
                 if not leaving.done():
                     return accepted

@@ -38,7 +38,7 @@ from awp_publish.problems import (
 )
 from awp_publish.serve.credentials import read_credentials
 from awp_publish.serve.doors import DoorContext, identify_caller
-from awp_publish.serve.jobs import Background, check_visible, describe_job, restricted
+from awp_publish.serve.jobs import Background, check_visible, restricted
 from awp_publish.serve.mcp.calls import (
     PROTOCOL,
     QUESTION,
@@ -409,7 +409,7 @@ class TaskExtension:
 
     def _describe_job(self, context: Context, exchange: McpExchange, job: Job) -> WireResult:
         """Describe a job as a task with what has become of it (Task Status)."""
-        described = describe_job(job, f"{self._address}/{job.id}")
+        described = job.describe(f"{self._address}/{job.id}")
         task: WireResult = {"taskId": job.id, "status": "working"}
         task |= {"createdAt": described["created"], "lastUpdatedAt": described["updated"]}
         now = self._jobs.clock()
@@ -440,7 +440,7 @@ class TaskExtension:
         return task | {"status": "failed", "statusMessage": error["message"], "error": error}
 
     def _described(self, exchange: McpExchange, job: Job) -> dict[str, object]:
-        described = describe_job(job, f"{self._address}/{job.id}")
+        described = job.describe(f"{self._address}/{job.id}")
         if job.problem is not None:
             described["problem"] = orjson.loads(exchange.render(job.problem))
         return described
