@@ -175,7 +175,8 @@ class AgentClient:
             offered = self._read("/.well-known/agent-card.json").get("supportedInterfaces")
             spoken = [_members(one) for one in offered] if isinstance(offered, list) else []
             named["a2a"] = next((one.get("url") for one in spoken if one.get("protocolBinding") == "JSONRPC"), None)
-        below = [(_members(protocols.get("x-som")).get("endpoint"), "/som"), (site.get("agent_status"), "/status")]
+        status = _members(site.get("agent_status")).get("status_endpoint")
+        below = [(_members(protocols.get("x-som")).get("endpoint"), "/som"), (status, "/status")]
         actions = site.get("actions")
         for action in actions if isinstance(actions, list) else ():
             below.append((_members(action).get("endpoint"), f"/actions/{_members(action).get('id')}"))

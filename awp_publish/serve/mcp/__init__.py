@@ -36,7 +36,7 @@ from awp_publish.serve.http import (
     wait_for_disconnect,
 )
 from awp_publish.serve.mcp.apps import Cards
-from awp_publish.serve.mcp.calls import CALL, EXCHANGE, PROTOCOL, RECOVERIES, McpExchange, Tools
+from awp_publish.serve.mcp.calls import CALL, EXCHANGE, LATEST_FIELD, PROTOCOL, RECOVERIES, McpExchange, Tools
 from awp_publish.serve.mcp.events import STREAM, EventExtension
 from awp_publish.serve.mcp.resources import LISTEN, CompletionHandler, PromptHandlers, Resources, Subscriptions
 from awp_publish.serve.mcp.tasks import TaskExtension
@@ -146,7 +146,7 @@ class McpDoor(Endpoint):
                 return
         passes = b"origin" not in fields or "*" in self._admission.allow_origins or is_local_page(fields)
         is_plain = self.takes_plain_calls and passes and type(message) is dict and message.get("method") == CALL
-        is_plain = is_plain and not self._invoker.is_traced()
+        is_plain = is_plain and fields.get(b"mcp-protocol-version") == LATEST_FIELD and not self._invoker.is_traced()
         if is_plain and await self._tools.call_directly(exchange, cast(dict[str, Any], message), fields):
             return
         # The SDK reads one line of each header and compares it with the body as it is, so lines are joined, and blanks

@@ -102,7 +102,7 @@ WireResult: TypeAlias = dict[str, Any]
 # result's `_meta`, where clients can read them that never see an HTTP header.
 
 LATEST: Final = MODERN_PROTOCOL_VERSIONS[-1]
-_LATEST_BYTES: Final = LATEST.encode()
+LATEST_FIELD: Final = LATEST.encode()
 
 EXCHANGE: Final = "awp_publish.mcp_exchange"
 """The member of the scope, as the SDK sees it, that holds the request's exchange."""
@@ -277,11 +277,11 @@ CANCELLED: Final = -32800
 _PLAIN: Final = frozenset({"name", "arguments", "_meta"})
 _CALL_MEMBERS: Final = ("jsonrpc", "id", "method", "params")
 _PLAIN_FIELDS: Final = frozenset(
-    (_LATEST_BYTES, CALL.encode(), content_type, accept)
+    (CALL.encode(), content_type, accept)
     for content_type in (b"application/json", b"application/json; charset=utf-8")
     for accept in (b"application/json, text/event-stream", b"application/json,text/event-stream", b"application/json")
 )
-"""Revision, method, Content-Type and Accept of a plain call."""
+"""Method, Content-Type and Accept of a plain call."""
 _PLAIN_ANSWER: Final = (
     b'{"jsonrpc":"2.0","id":%b,"result":{"content":[{"type":"text","text":%b}],"isError":false,'
     b'"_meta":{%b"' + META.encode() + b'requestId":"%b"},"structuredContent":%b,"resultType":"complete"}}'
@@ -457,7 +457,7 @@ class Tools:
         return {"tools": entries, "ttlMs": LIST_TTL, "cacheScope": cache_scope, "resultType": "complete"}
 
     async def call_directly(self, exchange: McpExchange, message: Mapping[str, Any], fields: Fields) -> bool:
-        """Answer a plain call of the stateless generation without the SDK; False for all that it has to look at.
+        """Answer a plain call of the latest revision without the SDK; False for all that it has to look at.
 
         Plain is a call that the revision's own types allow, whose headers say the same as its body, and that asks for
         no progress and brings no reply to a question. Everything else, and every mistake, goes the SDK's way.
@@ -475,8 +475,8 @@ class Tools:
         tool = self.modern.get(name)
         if tool is None or name in self.mirrored:
             return False
-        told = (fields.get(b"mcp-protocol-version"), fields.get(b"mcp-method"), fields.get(b"content-type"))
-        if (*told, fields.get(b"accept")) not in _PLAIN_FIELDS or fields.get(b"mcp-name") != name.encode():
+        told = fields.get(b"mcp-method"), fields.get(b"content-type"), fields.get(b"accept")
+        if told not in _PLAIN_FIELDS or fields.get(b"mcp-name") != name.encode():
             return False
         # What a client says of itself is the same in every call, and takes the longest to validate.
         if self._valid != (LATEST, meta):
