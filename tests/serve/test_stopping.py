@@ -56,7 +56,6 @@ HOST = {"host": "shop.example"}
 def test_open_streams_end_when_the_server_is_asked_to_stop(tmp_path):
     (tmp_path / "shop.py").write_text(APPLICATION)
     server = Server(tmp_path, "memory:")
-    server.start()
     sent = [
         ("/mcp", LISTEN, headers_of(LISTEN)),
         ("/mcp", EVENTS, headers_of(EVENTS)),
@@ -65,6 +64,7 @@ def test_open_streams_end_when_the_server_is_asked_to_stop(tmp_path):
         ("/a2a", TOLD, {"a2a-version": "1.0"}),
     ]
     try:
+        server.start()
         with ExitStack() as stack:
             client = stack.enter_context(httpx2.Client(base_url=server.url, verify=NO_CERTIFICATES, timeout=20))
             address = server.url.replace("http", "ws") + "/awp"
