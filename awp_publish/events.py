@@ -474,13 +474,21 @@ class Events:
         raw = (await self._store().run([Look(_entry_key(log, epoch, number))])).seen[0]
         return _read_entry(event.id, raw, log, number) if isinstance(raw, bytes) else None
 
-    async def has_news(self, positions: Positions, *also: Step) -> bool:
-        """Carry out steps, and say whether there was more in the logs at that moment than was read."""
-        ran = await self._store().run([*also, *(Look(_head_key(log)) for log in positions)])
-        heads = ran.seen[len(also) :]
-        return any(
-            isinstance(raw, bytes) and _read_head(raw) != at for raw, at in zip(heads, positions.values(), strict=True)
-        )
+    async def has_news(self, positions: Positions, postpone: Schedule) -> bool:
+        """Return True if there is more in the logs than was read, else postpone the next look at them.
+
+        What comes meanwhile is found by the second look, in one with the step. A process that is killed after a first
+        one that postponed would leave what it had found until then.
+        """
+        looks = [Look(_head_key(log)) for log in positions]
+        for steps in ([], [postpone]):
+            heads = (await self._store().run([*steps, *looks])).seen[len(steps) :]
+            read = zip(heads, positions.values(), strict=True)
+            if any(isinstance(raw, bytes) and _read_head(raw) != at for raw, at in read):
+                if steps:
+                    await self._store().run([postpone._replace(delay=0.0)])
+                return True
+        return False
 
 
 # --- Audiences, logs and cursors ---

@@ -6,6 +6,7 @@ import pytest
 
 from awp_publish.events import KEPT_SECONDS, MAX_KEPT, Events, logs_for, read_cursor, write_cursor
 from awp_publish.policy.call import Principal
+from awp_publish.stores import Schedule
 
 ANN, BEN = Principal("ann", frozenset({"buy"})), Principal("ben")
 
@@ -47,6 +48,19 @@ async def test_all_that_is_emitted_at_once_is_kept_once_and_in_order(events, sto
     )
     batch = await events.read(event, logs, at, most=100)
     assert sorted(number // 2 for number in numbers(batch)) == list(range(30))
+
+
+async def test_a_look_is_not_postponed_where_there_is_news(events, store):
+    """Else a process that is killed before it has sent the news leaves them until then."""
+    [event] = events.all()
+    at = (await events.read(event, logs_for(event, ANN), None)).positions
+    await events.emit("order_shipped", {"n": 1})
+    await store.run([Schedule("looks", "ann", 0.0)])
+    assert await events.has_news(at, Schedule("looks", "ann", 300.0))
+    assert await store.take("looks", 0.0, 1) == ("ann",)
+    now = (await events.read(event, logs_for(event, ANN), at)).positions
+    assert not await events.has_news(now, Schedule("looks", "ann", 300.0))
+    assert await store.take("looks", 0.0, 1) == ()
 
 
 async def test_old_events_are_forgotten(events, pass_time, kind):
