@@ -117,6 +117,7 @@ def left_by(call: Callable[[], object]) -> list[str]:
     for _ in range(2):  # what is made once is made
         call()
     gc.collect()
+    gc.freeze()  # else each look is at all that other tests keep
     gc.disable()
     gc.set_debug(gc.DEBUG_SAVEALL)
     try:
