@@ -15,13 +15,13 @@ PORT ?= 8000
 demo: .venv/.demo
 	.venv/bin/python -m demo_site --host $(HOST) --port $(PORT)
 
-# Lint and types, beside the whole test suite with branch coverage: tests wait now and then.
+# Lint and types, beside the tests with branch coverage. Three processes on two cores: tests wait now and then.
 test: .venv/.test
 	$(MAKE) --jobs=2 lint coverage
 
 coverage: .venv/.test
 	.venv/bin/coverage erase
-	.venv/bin/python -m pytest -n 2 --dist worksteal --cov --cov-report= -q
+	.venv/bin/python -m pytest -n 3 --dist worksteal --cov --cov-report= -q
 	.venv/bin/coverage report
 
 # The Django tests with the oldest Django that is supported; `make test` has the newest. django-oscar's wants a newer one. Of a
