@@ -686,7 +686,7 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[int] = frozenset()) -
         after = ends[node]
         if quiet and tag == "a" and "href" in attributes:
             at = after
-            if attributes["href"][:1] == "#" and is_permalink(tree, node):
+            if after == node + 2 and attributes["href"][:1] == "#" and is_permalink(tree, node):
                 continue
             if run >= 0:
                 end_run()

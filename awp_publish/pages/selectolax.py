@@ -373,7 +373,7 @@ def _copy(
         texts.append("")
         if also is not None:
             also(at)
-        given: Mapping[str, str | None] = found.attributes or NO_ATTRIBUTES
+        given = found.attributes
         if given:
             if None in given.values():
                 given = {key: value or "" for key, value in given.items()}
@@ -382,16 +382,34 @@ def _copy(
                     ids.setdefault(given["id"], at)  # type: ignore[arg-type]
                 if not CONSPICUOUS.isdisjoint(given):
                     tree.conspicuous.add(at)
-        attributes.append(given)  # type: ignore[arg-type]
+            attributes.append(given)  # type: ignore[arg-type]
+        else:
+            attributes.append(NO_ATTRIBUTES)
         child = found.first_child if name != "noscript" else None
-        if child is not None and len(waiting) >= room:
-            if strict:
-                raise _TooDeepError
-            child = None
         at += 1
         ends.append(at)
         if child is None:
             found = found.next
+            continue
+        if len(waiting) >= room:
+            if strict:
+                raise _TooDeepError
+            found = found.next
+            continue
+        if child.tag_id == _TEXT:  # in most elements the only one: then the stack is not needed
+            tags.append("")
+            attributes.append(NO_ATTRIBUTES)
+            texts.append(child.text_content or "")
+            parents.append(at - 1)
+            at += 1
+            ends.append(at)
+            child = child.next
+            if child is None:
+                ends[at - 2] = at
+                found = found.next
+            else:
+                waiting.append((found.next, parent))
+                found, parent = child, at - 2
         else:
             waiting.append((found.next, parent))
             found, parent = child, at - 1

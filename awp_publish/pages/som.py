@@ -160,8 +160,7 @@ def choose(
     losses: list[Losses] = [defaultdict(int) for _ in pools]
     lengths = list(accumulate(map(len, survey.pieces), initial=0))  # characters before each piece, and in all
     roles = survey.roles
-    links = sum([roles[candidate] == "link" for pool in pools for candidate in pool])
-    least = _OVERHEAD * sum(map(len, pools)) + (_LINK_OVERHEAD - _OVERHEAD) * links + lengths[-1]
+    least = _OVERHEAD * sum(map(len, pools)) + (_LINK_OVERHEAD - _OVERHEAD) * roles.count("link") + lengths[-1]
     if room is not None and least > 2 * room:
         return _cut(tree, survey, elements, pools, lengths, room)
     whole = ElementLimits()
@@ -276,16 +275,18 @@ def _cut(
             found = scores[text] = telling if said else 0, min(len(said), _MIN_LENGTH) if telling == 2 else 0
         return found
 
+    all_attributes = tree.attributes
     for number, pool in enumerate(pools):
         is_main = number in main
+        add_link = shelves[3 if is_main else 5].append
         for candidate in pool:
-            role, attributes = roles[candidate], tree.attributes[nodes[candidate]]
-            size = int((lengths[ends[candidate]] - lengths[starts[candidate]]) * width)
-            if role == "link" and "href" in attributes:
+            role, attributes = roles[candidate], all_attributes[nodes[candidate]]
+            start, end = starts[candidate], ends[candidate]
+            size = int((lengths[end] - lengths[start]) * width)
+            if role == "link" and "href" in attributes:  # most candidates of most large pages
                 href = attributes["href"]
                 address = normalise_address(href)
-                is_title = size >= _TELLING and address[:1] != "#"  # or a time: "12 minutes ago" is shorter
-                if address not in ("", "#") and not address.startswith("javascript:"):
+                if address and address != "#" and address[:11] != "javascript:":
                     other = by_address.setdefault(address, candidate)
                     if other != candidate:
                         less = candidate
@@ -294,12 +295,12 @@ def _cut(
                             if said != rival and score(said) > score(rival):
                                 by_address[address], less = candidate, other
                         duplicates.add(less)
-                if is_title:
+                if size >= _TELLING and address[:1] != "#":  # or a time: "12 minutes ago" is shorter
                     titles.add(candidate)
                 elif is_main:
                     short_texts[candidate] = written(candidate).strip()
-                size = _LINK_OVERHEAD - _OVERHEAD + min(size, 200) + len(href)
-                shelves[3 if is_main else 5].append((candidate, number, size, 1))
+                size = _LINK_OVERHEAD - _OVERHEAD + (size if size < 200 else 200) + len(href)
+                add_link((candidate, number, size, 1))
             elif role in _OPERATED:
                 said = f"{number} {role} {elements.name_of(candidate)} {attributes.get('name', '')}".lower()
                 alike[said] += role != HIDDEN
@@ -338,7 +339,9 @@ def _cut(
     for place, (shelf, allowed) in enumerate(zip(shelves, given, strict=True)):
         if place not in _TEXTS:
             for candidate, number, unit, _ in shelf:
-                if unit + _OVERHEAD <= allowed and left > _LEAST:
+                if left <= _LEAST:
+                    break
+                if unit + _OVERHEAD <= allowed:
                     taken = make(candidate, _MODEST, number, allowed + _OVERHEAD + _MIN_LENGTH)
                     allowed -= taken if candidate in made else 0
             continue
@@ -406,7 +409,11 @@ def normalise_address(href: str) -> str:
     A link within the page is its fragment.
     """
     address = href.strip()
-    return address if address.startswith("#") else address.partition("#")[0].removesuffix("/").lower()
+    if "#" in address:
+        if address[0] == "#":
+            return address
+        address = address.partition("#")[0]
+    return (address[:-1] if address[-1:] == "/" else address).lower()
 
 
 # --- Metadata of a page: JSON-LD, Open Graph, Twitter cards, meta and link (SOM 1.0, section 2.2) ---
