@@ -477,8 +477,8 @@ class Events:
     async def has_news(self, positions: Positions, postpone: Schedule) -> bool:
         """Return True if there is more in the logs than was read, else postpone the next look at them.
 
-        What comes meanwhile is found by the second look, in one with the step. A process that is killed after a first
-        one that postponed would leave what it had found until then.
+        The second look, at one with postponing, finds what has come since the first. To postpone at once would keep
+        news back where a process is killed before it has sent them.
         """
         looks = [Look(_head_key(log)) for log in positions]
         for steps in ([], [postpone]):
