@@ -13,6 +13,7 @@ from benchmarks.actions import actions
 from benchmarks.browsing import browsing
 from benchmarks.documents import documents
 from benchmarks.events import events
+from benchmarks.extensions import extensions
 from benchmarks.freezing import freezing
 from benchmarks.guarding import guarding
 from benchmarks.idle import idle
@@ -37,6 +38,7 @@ GROUPS: Final[Mapping[str, tuple[Callable[[float], list[Row]], float]]] = {
     "actions": (actions, 20.0),
     "mcp": (mcp, 30.0),
     "events": (events, 20.0),
+    "extensions": (extensions, 12.0),
     "idle": (idle, 30.0),
     "over_http": (over_http, 96.0),
     "browsing": (browsing, 30.0),

@@ -15,6 +15,7 @@ from awp_publish.serve.lifespan import running
 from benchmarks.applications import JSON
 from benchmarks.measure import Case, Series, ask, interleave, on_each_loop
 from benchmarks.table import Row, compare
+from benchmarks.tool_calls import mcp_message
 
 EMIT: Final = "/emit"
 SHIPPED: Final = orjson.dumps({"order_id": "A-1", "carrier": "post"})
@@ -56,9 +57,9 @@ async def _measure(seconds: float) -> dict[str, Series]:
                 Case("bare", memory, "/plain", "POST", _length(SHIPPED, JSON), SHIPPED),
                 _emit("memory", memory),
                 _emit("sqlite", sqlite),
-                _message("quiet", quiet, "events/poll", {**_NAME, "cursor": (await _poll(quiet, None))["cursor"]}),
-                _message("fifty", memory, "events/poll", {**_NAME, "cursor": start["cursor"]}),
-                _message("call", quiet, "tools/call", {"name": "look", "arguments": {}}),
+                mcp_message("quiet", quiet, "events/poll", {**_NAME, "cursor": (await _poll(quiet, None))["cursor"]}),
+                mcp_message("fifty", memory, "events/poll", {**_NAME, "cursor": start["cursor"]}),
+                mcp_message("call", quiet, "tools/call", {"name": "look", "arguments": {}}),
             ]
             for case in cases:
                 assert (await ask(case)).status == 200, case.name
@@ -93,25 +94,8 @@ def _emit(name: str, app: AsgiApp) -> Case:
     return Case(name, app, EMIT, "POST", _length(SHIPPED, JSON), SHIPPED)
 
 
-def _message(name: str, app: AsgiApp, method: str, params: dict[str, Any]) -> Case:
-    meta = {
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientCapabilities": {},
-    }
-    body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}})
-    headers = [
-        *JSON,
-        (b"accept", b"application/json, text/event-stream"),
-        (b"mcp-protocol-version", b"2026-07-28"),
-        (b"mcp-method", method.encode()),
-    ]
-    if method == "tools/call":
-        headers.append((b"mcp-name", params["name"].encode()))
-    return Case(name, app, "/mcp", "POST", _length(body, headers), body)
-
-
 async def _poll(app: AsgiApp, cursor: str | None) -> dict[str, Any]:
-    answer = await ask(_message("poll", app, "events/poll", {**_NAME, "cursor": cursor}))
+    answer = await ask(mcp_message("poll", app, "events/poll", {**_NAME, "cursor": cursor}))
     told: dict[str, Any] = orjson.loads(answer.body)["result"]
     return told
 
