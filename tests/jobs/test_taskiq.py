@@ -107,7 +107,7 @@ async def test_jobs_of_a_killed_worker_are_run_again_or_end_as_interrupted(house
     again = await house.jobs.accept("again", {"seconds": 60.0})
     once = await house.jobs.accept("once", {"seconds": 60.0})
     for job in (again, once):
-        await house.until(job, lambda job: job.status == "running")
+        await house.until(job, lambda job: job.progress is not None)  # its handler was called: not only taken
     victim.kill()
     victim.wait()
     survivor = start()
@@ -122,7 +122,7 @@ async def test_a_worker_that_is_told_to_stop_stops_cleanly_and_gives_its_jobs_ba
     again = await house.jobs.accept("again", {"seconds": 60.0})
     once = await house.jobs.accept("once", {"seconds": 60.0})
     for job in (again, once):
-        await house.until(job, lambda job: job.status == "running")
+        await house.until(job, lambda job: job.progress is not None)  # its handler was called: not only taken
     process.send_signal(number)
     assert await asyncio.to_thread(process.wait, 10) == 0
     assert isinstance((await house.jobs.show(once.id, "")).problem, JobInterrupted)
@@ -187,9 +187,10 @@ class TestQueueThatGoesAway:
 @pytest.mark.parametrize("is_stubborn", [False, True])
 async def test_a_worker_in_this_process_ends_with_a_signal(house, queue, queue_url, namespace, is_stubborn):
     """The same as above, in the process that is looked into."""
-    release = asyncio.Event()
+    release, started = asyncio.Event(), asyncio.Event()
 
     async def run(job: Job) -> JobResult:
+        started.set()
         await release.wait()
         return JobResult(200, (), b"null")
 
@@ -205,7 +206,7 @@ async def test_a_worker_in_this_process_ends_with_a_signal(house, queue, queue_u
     )
     await asyncio.wait_for(ready.wait(), 5)
     job = await house.jobs.accept("once", {})
-    await house.until(job, lambda job: job.status == "running")
+    await asyncio.wait_for(started.wait(), 10)
     signal.raise_signal(signal.SIGTERM)
     await asyncio.sleep(0.01)
     if not is_stubborn:
