@@ -31,7 +31,7 @@ settings.register_profile("steady", deadline=None, derandomize=True, suppress_he
 settings.load_profile("steady")
 
 for _kind in (SqliteStore, RedisStore, PostgresStore):  # the two seconds of a site are too few for a busy machine
-    cast(FunctionType, _kind.__init__).__kwdefaults__["timeout"] = 20.0
+    (cast(FunctionType, _kind.__init__).__kwdefaults__ or {})["timeout"] = 20.0
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
