@@ -7,13 +7,15 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from starlette.requests import cookie_parser
 
 from awp_publish.model import Action, JsonObject
 from awp_publish.problems import InvalidCredentials, Problem, UnknownAgent
-from awp_publish.stores.store import Add
+
+if TYPE_CHECKING:  # what a store is asked for is told by the guard, and only handed on here
+    from awp_publish.stores.store import Add
 
 _NOT_TEXT: Final = re.compile("[\ud800-\udfff]")
 
