@@ -1,4 +1,4 @@
-"""What goes through the gates: a `Call` on its way in, an `Outcome` or a Problem on its way out."""
+"""The way through the gates: a `Call` goes in, an `Outcome` or a Problem comes out."""
 
 import asyncio
 import base64
@@ -55,7 +55,7 @@ class Principal:
 
 
 class Signed(NamedTuple):
-    """What a caller has signed with a secret that it shares with the site: our own challenge, under its name."""
+    """A caller's signature with a secret that it shares with the site: our own challenge, under its name."""
 
     name: str
     challenge: str
@@ -63,7 +63,7 @@ class Signed(NamedTuple):
 
 
 class Credentials(NamedTuple):
-    """What a request shows of itself. Header names are lower-case.
+    """The credentials and marks that a request shows. Header names are lower-case.
 
     `session` is the application's own, `user` what its authentication middleware made of the request; both are None
     where there is no such middleware. `scopes` are what that middleware granted (Starlette keeps them beside the user).
@@ -249,7 +249,7 @@ class Call:
 
 
 class Content(NamedTuple):
-    """What a JSON string stands for, where a route has answered something else: a text in a charset, "" for base64."""
+    """The meaning of a JSON string, where a route has answered something else: a text in a charset, "" for base64."""
 
     media_type: str
     charset: str
@@ -262,7 +262,7 @@ class Content(NamedTuple):
 
 @dataclass(slots=True)
 class Outcome:
-    """What an action answered: JSON text, the same decoded, and the headers worth carrying to the caller.
+    """An action's answer: JSON text, the same decoded, and the headers worth carrying to the caller.
 
     `content` is there where the JSON is a string that stands for something else.
     """
@@ -289,7 +289,7 @@ async def never_disconnected() -> None:
 
 
 class Claim(NamedTuple):
-    """What stands in the store under an idempotency key while its call is in flight.
+    """The record in the store under an idempotency key while its call is in flight.
 
     `fingerprints` tell one input from others: under each of the site's keys, the newest first, which is written down.
     """

@@ -224,7 +224,7 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guards:
-    """What the guards of one catalog share.
+    """The parts that the guards of one catalog share.
 
     `realm` and `metadata_url` stand in challenges (RFC 9110 section 11.5, RFC 9728 section 5.1). `codes` are those that
     the site declares, with what to do. `fingerprints` tell
@@ -771,7 +771,7 @@ class Guard:
 
 
 class _Consent(NamedTuple):
-    """What a call's confirmation says: why it is none, or the step that spends it and a digest of what was read."""
+    """A call's confirmation: why it is none, or the step that spends it and a digest of what was read."""
 
     refusal: tuple[type[Problem], str] | None
     spend: Add | None = None

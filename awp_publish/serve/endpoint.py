@@ -1,4 +1,4 @@
-"""What every door does with a request: its id, the answer to it, and how a problem is said."""
+"""The prologue of every door: a request's id, the answer to it, and the rendering of problems."""
 
 import re
 import secrets
@@ -133,7 +133,7 @@ _numbers: Final = count(1)
 
 
 class ProblemRenderer:
-    """How the doors of one catalog render problems: where problem types are explained, and what the site says of them.
+    """The doors' one renderer of problems: where their types are explained, and what the site says of them.
 
     `dialect` are recoveries by code for a door at which a caller has to say things otherwise than at the WoA door.
     """

@@ -120,7 +120,7 @@ def accepts(accept: bytes, media_type: str) -> bool:
 
 @lru_cache(maxsize=256)
 def choose_coding(accept_encoding: bytes, codings: tuple[str, ...]) -> int:
-    """Which of `codings`, best first and identity last, a client likes best (RFC 9110 section 12.5.3)."""
+    """Return the one of `codings`, best first and identity last, that a client likes best (RFC 9110 section 12.5.3)."""
     text = accept_encoding.decode("latin-1")
     weights = [quality(text, (coding, "*"), absent=float(coding == "identity")) for coding in codings]
     best = max(weights)
@@ -425,7 +425,7 @@ _ALLOWED: Final = b"*, Authorization"
 
 
 class Cors:
-    """Which origins' pages may call from a browser; "*" for all."""
+    """The origins whose pages may call from a browser; "*" for all."""
 
     def __init__(self, origins: Iterable[str]) -> None:
         self._origins = frozenset(origins)
@@ -452,7 +452,7 @@ class Cors:
 
 
 class PublicCors(Cors):
-    """What is as public as a document: any page may read it."""
+    """CORS of what is as public as a document: any page may read it."""
 
     def __init__(self) -> None:
         super().__init__("*")

@@ -231,7 +231,7 @@ async def admit_caller(context: Context, identify: Identify) -> Principal | None
 
 
 class PlainContext:
-    """What `Tools` reads of the SDK's context, of a call that does not go through the SDK."""
+    """The members of the SDK's context that `Tools` reads, for a call that does not go through the SDK."""
 
     method = CALL
     protocol_version = LATEST
