@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 from starlette.requests import cookie_parser
 
 from awp_publish.model import Action, JsonObject
-from awp_publish.problems import InvalidCredentials, Problem, UnknownAgent
+from awp_publish.problems import InvalidCredentials, InvalidIdempotencyKey, Problem, UnknownAgent
 
 if TYPE_CHECKING:  # what a store is asked for is told by the guard, and only handed on here
     from awp_publish.stores.store import Add
@@ -87,6 +87,19 @@ RawHeaders: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
 KEY: Final = "idempotency_key"
 """The member in which an envelope carries its idempotency key, unless the action has a name of its own for it."""
+
+_QUOTED: Final = re.compile(r'"((?:[ !#-\[\]-~]|\\["\\])*)"')
+
+
+def read_key(text: str) -> str:
+    """A key as it was sent, bare or as a quoted string (draft-ietf-httpapi-idempotency-key-header section 2.1)."""
+    key = text.strip()
+    if key.startswith('"') and (quoted := _QUOTED.fullmatch(key)):
+        key = re.sub(r"\\(.)", r"\1", quoted[1])
+    if not (0 < len(key) <= 255 and key.isascii() and key.isprintable() and key == key.strip()):
+        raise InvalidIdempotencyKey("The idempotency key is empty, too long, or not printable ASCII.")
+    return key
+
 
 _NOWHERE: Final[Mapping[str, str]] = MappingProxyType({})
 _NO_ACTION: Final = partial(UnknownAgent, "There is no such action here.")

@@ -39,8 +39,8 @@ from awp_publish.model import (
     RouteCredential,
     Target,
 )
+from awp_publish.policy.authentication import challenges_of_route
 from awp_publish.policy.call import Call, Content, Outcome, Result
-from awp_publish.policy.guard import challenges_of_route
 from awp_publish.problems import (
     AuthenticationRequired,
     DeclarationError,

@@ -262,6 +262,22 @@ _DECODER: Final = json.JSONDecoder(
 )
 
 
+_JSON_TYPE: Final = re.compile(rb'application/json\s*(;\s*charset\s*=\s*"?utf-?8"?\s*)?', re.IGNORECASE)
+
+
+def is_json(content_type: bytes) -> bool:
+    """Return True if a body is said to be application/json, in UTF-8 as JSON is (RFC 8259 section 8.1)."""
+    return content_type == b"application/json" or _JSON_TYPE.fullmatch(content_type.strip()) is not None
+
+
+def json_kind(value: object) -> str:
+    """A JSON value's kind, in words."""
+    return _KINDS.get(type(value), "a number")
+
+
+_KINDS: Final = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
+
+
 # --- The body of a request to a door: whole, no larger than the site takes, and in time ---
 
 BODY_TIMEOUT: Final = 30.0
