@@ -16,6 +16,7 @@ from hashlib import sha256
 from threading import Event
 from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias, TypeVar, cast
 
+from awp_publish.model import Action
 from awp_publish.policy.call import Credentials, Principal
 from awp_publish.problems import (
     AuthenticationRequired,
@@ -517,6 +518,20 @@ def challenges_of(
     """The challenges of these authenticators: those that are the same are made once."""
     kinds = dict.fromkeys(authenticator.challenge for authenticator in authenticators)
     return Challenges(tuple(_printable(kind) for kind in kinds if kind), realm, scopes, metadata_url)
+
+
+def challenges_of_route(action: Action) -> tuple[str, ...]:
+    """The challenges of what a route's own schemes look for, where the route itself has given none."""
+    kinds: dict[str, None] = {}
+    for scheme in action.security_schemes.values():
+        if scheme.get("type") in ("http", "oauth2", "openIdConnect"):
+            kinds[str(scheme.get("scheme", "Bearer")).capitalize()] = None
+    for known in action.route_credentials:
+        if known.name != "authorization":
+            kinds["Cookie" if known.place == "cookie" else f'ApiKey {known.place}="{known.name}"'] = None
+        elif not kinds:
+            kinds["Bearer"] = None
+    return tuple(kinds) or ("Bearer",)
 
 
 def _printable(value: str) -> str:

@@ -51,9 +51,19 @@ from starlette.exceptions import HTTPException
 
 from awp_publish import media
 from awp_publish.model import Action, JsonObject, RateLimit, RouteCredential, utc_text
-from awp_publish.policy.authentication import CALLER, AuthenticationGate, Authenticator
+from awp_publish.policy.authentication import CALLER, AuthenticationGate, Authenticator, challenges_of_route
 from awp_publish.policy.botauth import ACCEPT_SIGNATURE, WebBotAuth
-from awp_publish.policy.call import Call, Claim, Content, Credentials, Outcome, RawHeaders, Result, never_disconnected
+from awp_publish.policy.call import (
+    Call,
+    Claim,
+    Content,
+    Credentials,
+    Outcome,
+    RawHeaders,
+    Result,
+    never_disconnected,
+    read_key,
+)
 from awp_publish.problems import (
     AnswerNotKept,
     AuthenticationRequired,
@@ -127,7 +137,6 @@ CLAIM_AFTER: Final[dict[str, tuple[Fate, Fate, Fate]]] = {
 }
 """How the first call ended, and what becomes of its key: for repeatable, other and irreversible actions."""
 
-_QUOTED: Final = re.compile(r'"((?:[ !#-\[\]-~]|\\["\\])*)"')
 _RECORDED_HEADERS: Final = frozenset({b"location", b"link", media.HEADER})
 """What of an answer's headers is worth repeating. A Set-Cookie is a secret: it is given once."""
 
@@ -224,7 +233,7 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guards:
-    """What the guards of one catalog share.
+    """The parts that the guards of one catalog share.
 
     `realm` and `metadata_url` stand in challenges (RFC 9110 section 11.5, RFC 9728 section 5.1). `codes` are those that
     the site declares, with what to do. `fingerprints` tell
@@ -771,7 +780,7 @@ class Guard:
 
 
 class _Consent(NamedTuple):
-    """What a call's confirmation says: why it is none, or the step that spends it and a digest of what was read."""
+    """A call's confirmation: why it is none, or the step that spends it and a digest of what was read."""
 
     refusal: tuple[type[Problem], str] | None
     spend: Add | None = None
@@ -968,30 +977,6 @@ def _rest(more: int, what: str) -> list[str]:
 def _canonical(given: JsonObject) -> bytes:
     """Return an input as one text, the same whatever the order of its members."""
     return orjson.dumps(given, option=orjson.OPT_SORT_KEYS)
-
-
-def read_key(text: str) -> str:
-    """A key as it was sent, bare or as a quoted string (draft-ietf-httpapi-idempotency-key-header section 2.1)."""
-    key = text.strip()
-    if key.startswith('"') and (quoted := _QUOTED.fullmatch(key)):
-        key = re.sub(r"\\(.)", r"\1", quoted[1])
-    if not (0 < len(key) <= 255 and key.isascii() and key.isprintable() and key == key.strip()):
-        raise InvalidIdempotencyKey("The idempotency key is empty, too long, or not printable ASCII.")
-    return key
-
-
-def challenges_of_route(action: Action) -> tuple[str, ...]:
-    """The challenges of what a route's own schemes look for, where the route itself has given none."""
-    kinds: dict[str, None] = {}
-    for scheme in action.security_schemes.values():
-        if scheme.get("type") in ("http", "oauth2", "openIdConnect"):
-            kinds[str(scheme.get("scheme", "Bearer")).capitalize()] = None
-    for known in action.route_credentials:
-        if known.name != "authorization":
-            kinds["Cookie" if known.place == "cookie" else f'ApiKey {known.place}="{known.name}"'] = None
-        elif not kinds:
-            kinds["Bearer"] = None
-    return tuple(kinds) or ("Bearer",)
 
 
 def shown_by(

@@ -660,7 +660,7 @@ def failure_of(status: int, problem: Mapping[str, object]) -> RuntimeFailure:
 
 @dataclass(frozen=True, slots=True)
 class Selectors:
-    """Which runtime a call means. All that are given hold together."""
+    """The runtime that a call means. All that are given hold together."""
 
     runtime_id: str | None = None
     runtime_key: str | None = None

@@ -27,7 +27,7 @@ from awp_publish.problems import DeclarationError, Problem, SessionUnknown, Stor
 from awp_publish.serve.credentials import TrustedProxies, read_credentials
 from awp_publish.serve.dispatch import CalledApplication, RouteCaller, pack_request, unpack_request
 from awp_publish.serve.doors import Identify
-from awp_publish.serve.endpoint import DoorRequest, Endpoint, ProblemRenderer
+from awp_publish.serve.endpoint import SESSION_HEADER, DoorRequest, Endpoint, ProblemRenderer
 from awp_publish.serve.http import (
     AsgiApp,
     Cors,
@@ -37,7 +37,7 @@ from awp_publish.serve.http import (
     read_fields,
 )
 from awp_publish.serve.lifespan import running
-from awp_publish.serve.sessions import HEADER as SESSION_HEADER, CookieSessions, key_of
+from awp_publish.serve.sessions import CookieSessions, key_of
 from awp_publish.serve.webhooks import Webhooks
 from awp_publish.settings import SiteSettings
 from awp_publish.site import Site

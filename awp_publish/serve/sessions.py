@@ -30,6 +30,7 @@ from awp_publish.policy.guard import FLEETING, Guards, Tokens
 from awp_publish.problems import HandlerFailed, Problem, SessionUnknown, StoreUnavailable, code_of
 from awp_publish.serve.credentials import TrustedProxies, client_address, read_credentials
 from awp_publish.serve.dispatch import NOT_CARRIED, ROUTE_CALL, come_from_outside, read_answer
+from awp_publish.serve.endpoint import SESSION_HEADER
 from awp_publish.serve.http import AsgiApp, Message, Receive, Scope, Send, read_fields
 from awp_publish.stores.store import SESSION, Add, Count, Look, Step, Store, Swap, unavailable
 
@@ -212,8 +213,6 @@ def has_session_callers(guards: Guards, catalog: Catalog) -> bool:
 
 # --- Calls with a session ---
 
-HEADER: Final = b"awp-session"
-
 CHALLENGE: Final = "AWP-Session"
 """No such scheme is registered, but a 401 has to carry a challenge (RFC 9110 section 11.6.1)."""
 
@@ -265,7 +264,7 @@ class SessionCalls:
         scope = cast(Scope, call.context)
         fields, at, taken = read_fields(scope["headers"]), self._addresses[call.action.id], list[str]()
         if call.has_cookie_jar or names_somebody(fields.get(b"cookie", b"").decode("latin-1")):
-            if HEADER in fields:
+            if SESSION_HEADER in fields:
                 self._put_headers(call, scope, "")
             await run(call, deliver)
             return
@@ -294,7 +293,7 @@ class SessionCalls:
                     address = client_address(scope, fields, self._proxies)
                     try:  # who came without cookies is known, if at all, by more than the session
                         if await self._sessions.begin(key_of(new_id), call.caller_id, address, taken, at):
-                            call.headers += ((HEADER, new_id.encode()),)
+                            call.headers += ((SESSION_HEADER, new_id.encode()),)
                     except StoreUnavailable:  # must not cost the caller the answer
                         logger.exception(_NOT_KEPT, call.action.id, call.request_id)
                 await deliver(result)
@@ -409,7 +408,7 @@ class SessionCalls:
         Raises SessionUnknown, StoreUnavailable.
         """
         fields = read_fields(scope["headers"])
-        shown = fields.get(HEADER, b"").decode("latin-1").strip()
+        shown = fields.get(SESSION_HEADER, b"").decode("latin-1").strip()
         if not shown or names_somebody(fields.get(b"cookie", b"").decode("latin-1")):
             return scope
         session, own = await self._sessions.find(shown), ""
@@ -440,7 +439,7 @@ class SessionCalls:
 
 def with_cookies(scope: Scope, cookies: str) -> Scope:
     """Return the scope that a caller with these cookies would have sent. Nobody behind it sees the session's id."""
-    headers = [pair for pair in scope["headers"] if pair[0] != HEADER]
+    headers = [pair for pair in scope["headers"] if pair[0] != SESSION_HEADER]
     if cookies:
         own = [value for name, value in headers if name == b"cookie"]
         headers = [pair for pair in headers if pair[0] != b"cookie"]

@@ -1,4 +1,4 @@
-"""What is said in the log when a server starts: findings of the checks, and addresses that lead nowhere.
+"""The log of a server's start: findings of the checks, and addresses that lead nowhere.
 
 Equal findings are one line, and there are at most MOST_LINES; one of several workers speaks for all.
 """
