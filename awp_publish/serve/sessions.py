@@ -17,7 +17,6 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from hashlib import sha256
 from typing import Final, TypeAlias, cast
 
 import orjson
@@ -32,7 +31,7 @@ from awp_publish.serve.credentials import TrustedProxies, client_address, read_c
 from awp_publish.serve.dispatch import NOT_CARRIED, ROUTE_CALL, come_from_outside, read_answer
 from awp_publish.serve.endpoint import SESSION_HEADER
 from awp_publish.serve.http import AsgiApp, Message, Receive, Scope, Send, read_fields
-from awp_publish.stores.store import SESSION, Add, Count, Look, Step, Store, Swap, unavailable
+from awp_publish.stores.store import Add, Count, Look, Step, Store, Swap, session_key, unavailable
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
@@ -107,7 +106,7 @@ class CookieSessions:
 
     async def find(self, session_id: str) -> KeptSession | None:
         """Return a session, None if there is none under that id."""
-        return await self.load(key_of(session_id)) if _ID.fullmatch(session_id) else None
+        return await self.load(session_key(session_id)) if _ID.fullmatch(session_id) else None
 
     async def load(self, key: str) -> KeptSession | None:
         """Return the session under a key, None for none."""
@@ -179,11 +178,6 @@ class CookieSessions:
         if session.created + LIFETIME <= self._clock():  # a clock was set back, or the store's differs
             raise SessionUnknown("The session is over.")
         return session
-
-
-def key_of(session_id: str) -> str:
-    """Return the key of a session in the store, from which nobody finds its id."""
-    return SESSION + sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def names_somebody(cookie: str) -> bool:
@@ -286,13 +280,13 @@ class SessionCalls:
             def take(set_cookies: list[bytes]) -> None:
                 taken.extend(one.decode("latin-1") for one in set_cookies)
                 if taken and self._sessions.are_worth(taken, at):
-                    call.session_id = key_of(new_id)
+                    call.session_id = session_key(new_id)
 
             async def hand_out(result: Result) -> None:
                 if call.session_id:
                     address = client_address(scope, fields, self._proxies)
                     try:  # who came without cookies is known, if at all, by more than the session
-                        if await self._sessions.begin(key_of(new_id), call.caller_id, address, taken, at):
+                        if await self._sessions.begin(session_key(new_id), call.caller_id, address, taken, at):
                             call.headers += ((SESSION_HEADER, new_id.encode()),)
                     except StoreUnavailable:  # must not cost the caller the answer
                         logger.exception(_NOT_KEPT, call.action.id, call.request_id)
