@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
-from awp_publish.checks import Finding, check_document, check_documents
+from awp_publish.checks import SPECIFICATIONS, Finding, check_document, check_documents
 from awp_publish.checks.descriptions import Judgement, judge_descriptions, tools_in, tools_of
 from awp_publish.checks.fetching import SECONDS, FetchRefused, fetch
-from awp_publish.checks.site import SPECIFICATIONS
 from awp_publish.checks.text import read as read_document
 from awp_publish.checks.urls import is_private
 from awp_publish.commands.application import Application, is_application

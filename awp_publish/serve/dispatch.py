@@ -39,8 +39,8 @@ from awp_publish.model import (
     RouteCredential,
     Target,
 )
+from awp_publish.policy.authentication import challenges_of_route
 from awp_publish.policy.call import Call, Content, Outcome, Result
-from awp_publish.policy.guard import challenges_of_route
 from awp_publish.problems import (
     AuthenticationRequired,
     DeclarationError,
@@ -869,7 +869,7 @@ def _compared(app: object, catalog: Catalog, among: Catalog) -> Mapping[str, Com
 
 
 class _Arrivals:
-    """Where the requests of one action arrive.
+    """The route at which the requests of one action arrive.
 
     The application's own routes are asked, in their order, each time: some may have been added since it started. Where
     it keeps them to itself, what is known of the site stands for them: the other actions, its pages, and our addresses.

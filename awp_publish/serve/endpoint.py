@@ -1,4 +1,4 @@
-"""What every door does with a request: its id, the answer to it, and how a problem is said."""
+"""The prologue of every door: a request's id, the answer to it, and the rendering of problems."""
 
 import re
 import secrets
@@ -11,10 +11,19 @@ from urllib.parse import quote
 
 import orjson
 
-from awp_publish.model import Action, Catalog
+from awp_publish.model import Action, Catalog, Idempotency
 from awp_publish.policy.botauth import note_signature
-from awp_publish.policy.call import Call, Content, Outcome, Result
-from awp_publish.problems import AuthenticationRequired, MethodNotAllowed, Problem, below, code_of, slug_of
+from awp_publish.policy.call import Call, Content, Outcome, Result, read_key
+from awp_publish.problems import (
+    AuthenticationRequired,
+    InvalidEnvelope,
+    InvalidIdempotencyKey,
+    MethodNotAllowed,
+    Problem,
+    below,
+    code_of,
+    slug_of,
+)
 from awp_publish.serve.credentials import BROWSER_FIELDS, TrustedProxies, read_trusted_proxies, refuse_foreign_pages
 from awp_publish.serve.http import (
     NO_SNIFFING,
@@ -27,6 +36,7 @@ from awp_publish.serve.http import (
     Scope,
     Send,
     content_length,
+    json_kind,
     read_fields,
     route_path,
     send_reply,
@@ -134,7 +144,7 @@ _numbers: Final = count(10_000_000)
 
 
 class ProblemRenderer:
-    """How the doors of one catalog render problems: where problem types are explained, and what the site says of them.
+    """The doors' one renderer of problems: where their types are explained, and what the site says of them.
 
     `dialect` are recoveries by code for a door at which a caller has to say things otherwise than at the WoA door.
     """
@@ -293,6 +303,67 @@ def read_admission_of(settings: SiteSettings, actions: Iterable[Action] = ()) ->
         read_trusted_proxies(settings.proxies.trusted, settings.proxies.header),
         settings.max_body_bytes,
     )
+
+
+# --- What the gates want to know ---
+
+CONFIRMATION: Final = (b"awp-confirmation", "confirmation")
+RECEIPTS: Final = (b"awp-receipt", "receipts")
+SESSION_HEADER: Final = b"awp-session"
+SESSION: Final = (SESSION_HEADER, "session")
+"""Header and member of the envelope, of which either is enough."""
+
+KEY_FIELD: Final = Idempotency().key_field
+"""The member that holds an idempotency key, understood beside the name that an action declares for it."""
+
+
+def read_admission(call: Call, members: Mapping[str, object], fields: Fields) -> None:
+    """Put key, confirmation, receipts and session on a call, from headers or envelope. Raises a Problem."""
+    call.authorization = fields.get(b"authorization")
+    if (header := fields.get(b"idempotency-key")) is not None:
+        call.idempotency_key = header.decode("latin-1")
+    if (header := fields.get(CONFIRMATION[0])) is not None:
+        call.confirmation = header.decode("latin-1").strip()
+    if (header := fields.get(SESSION[0])) is not None:
+        call.session = header.decode("latin-1").strip() or None
+    receipts = fields.get(RECEIPTS[0])
+    if receipts is None and _ENVELOPE.issuperset(members):
+        return
+
+    declared = call.action.idempotency
+    name = declared.key_field if declared is not None else KEY_FIELD
+    name = name if name in members else KEY_FIELD
+    if (member := _text(members, name)) is not None:
+        if call.idempotency_key is None:
+            call.idempotency_key = member
+        elif read_key(member) != read_key(call.idempotency_key):
+            raise InvalidIdempotencyKey(f"The header Idempotency-Key and the envelope's member {name} differ.")
+
+    if CONFIRMATION[0] not in fields and CONFIRMATION[1] in members:
+        call.confirmation = _text(members, CONFIRMATION[1])
+
+    member = _text(members, SESSION[1]) or None
+    if member is not None and call.session not in (None, member):
+        raise InvalidEnvelope("The header AWP-Session and the envelope's member session differ.")
+    call.session = call.session or member
+
+    if receipts is not None or RECEIPTS[1] in members:
+        sent = [part.strip() for part in (receipts or b"").decode("latin-1").split(",")]
+        listed = members.get(RECEIPTS[1], [])
+        if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
+            raise InvalidEnvelope(f"{RECEIPTS[1]}: must be a list of strings.")
+        call.receipts = tuple(receipt for receipt in (*sent, *listed) if receipt)
+
+
+_ENVELOPE: Final = frozenset({"agent", "operation", "input"})
+"""The members of an envelope that are no concern of any gate."""
+
+
+def _text(members: Mapping[str, object], name: str) -> str | None:
+    value = members.get(name)
+    if value is not None and not isinstance(value, str):
+        raise InvalidEnvelope(f"{name}: must be a string, not {json_kind(value)}.")
+    return value
 
 
 # --- One HTTP door ---

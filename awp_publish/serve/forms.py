@@ -179,7 +179,7 @@ class _UnusableValueError(ValueError):
 
 
 class _Member:
-    """What a schema says of one member that matters for reading it."""
+    """The facts of a schema's member that matter for reading it."""
 
     def __init__(self, schema: object, root: JsonObject) -> None:
         facts = resolved(schema, root)

@@ -126,7 +126,7 @@ def accepts(accept: bytes, media_type: str) -> bool:
 
 @lru_cache(maxsize=256)
 def choose_coding(accept_encoding: bytes, codings: tuple[str, ...]) -> int:
-    """Which of `codings`, best first and identity last, a client likes best (RFC 9110 section 12.5.3)."""
+    """Return the one of `codings`, best first and identity last, that a client likes best (RFC 9110 section 12.5.3)."""
     text = accept_encoding.decode("latin-1")
     weights = [quality(text, (coding, "*"), absent=float(coding == "identity")) for coding in codings]
     best = max(weights)
@@ -266,6 +266,22 @@ def _no_constant(name: str) -> object:
 _DECODER: Final = json.JSONDecoder(
     object_pairs_hook=_unique, parse_int=_whole_number, parse_float=_number, parse_constant=_no_constant
 )
+
+
+_JSON_TYPE: Final = re.compile(rb'application/json\s*(;\s*charset\s*=\s*"?utf-?8"?\s*)?', re.IGNORECASE)
+
+
+def is_json(content_type: bytes) -> bool:
+    """Return True if a body is said to be application/json, in UTF-8 as JSON is (RFC 8259 section 8.1)."""
+    return content_type == b"application/json" or _JSON_TYPE.fullmatch(content_type.strip()) is not None
+
+
+def json_kind(value: object) -> str:
+    """A JSON value's kind, in words."""
+    return _KINDS.get(type(value), "a number")
+
+
+_KINDS: Final = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
 
 
 # --- The body of a request to a door: whole, no larger than the site takes, and in time ---
@@ -431,7 +447,7 @@ _ALLOWED: Final = b"*, Authorization"
 
 
 class Cors:
-    """Which origins' pages may call from a browser; "*" for all."""
+    """The origins whose pages may call from a browser; "*" for all."""
 
     def __init__(self, origins: Iterable[str]) -> None:
         self._origins = frozenset(origins)
@@ -458,7 +474,7 @@ class Cors:
 
 
 class PublicCors(Cors):
-    """What is as public as a document: any page may read it."""
+    """CORS of what is as public as a document: any page may read it."""
 
     def __init__(self) -> None:
         super().__init__("*")
