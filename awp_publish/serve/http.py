@@ -44,6 +44,12 @@ class Reply:
     body: bytes = b""
 
 
+@lru_cache(maxsize=2048)
+def content_length(size: int) -> Pair:
+    """Return the header of a body of so many bytes."""
+    return (b"content-length", b"%d" % size)
+
+
 async def send_reply(reply: Reply, send: Send) -> None:
     """Answer an ASGI request. Headers are copied: middleware outside of us may change its copy."""
     await send({"type": "http.response.start", "status": reply.status, "headers": list(reply.headers)})
