@@ -388,7 +388,8 @@ class Events:
         if positions is None:
             return Batch((), ends, ends)
         truncated, has_more, found = False, False, list[list[Occurrence]]()
-        before, after = dict(positions), dict(positions)
+        # Positions in other logs, of a scope that was lost or of a cursor that was made up, would be news for ever.
+        before, after = ({log: positions[log] for log in named if log in positions} for _ in range(2))
         floor = utc_text(since, "microseconds") if since is not None else ""
         for log, (epoch, last) in ends.items():
             at = after.get(log)

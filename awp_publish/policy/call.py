@@ -94,9 +94,10 @@ _QUOTED: Final = re.compile(r'"((?:[ !#-\[\]-~]|\\["\\])*)"')
 def read_key(text: str) -> str:
     """A key as it was sent, bare or as a quoted string (draft-ietf-httpapi-idempotency-key-header section 2.1)."""
     key = text.strip()
-    if key.startswith('"') and (quoted := _QUOTED.fullmatch(key)):
+    if key[:1] == '"' and (quoted := _QUOTED.fullmatch(key)):
         key = re.sub(r"\\(.)", r"\1", quoted[1])
-    if not (0 < len(key) <= 255 and key.isascii() and key.isprintable() and key == key.strip()):
+        key = key if key == key.strip() else ""
+    if not (0 < len(key) <= 255 and key.isascii() and key.isprintable()):
         raise InvalidIdempotencyKey("The idempotency key is empty, too long, or not printable ASCII.")
     return key
 
@@ -121,8 +122,8 @@ class Call:
     # Slots, all of them set: a default of the class would cost each look at it more than setting it does.
     __slots__ = (
         "action",
-        "address",
         "answer",
+        "authorization",
         "claim",
         "confirmation",
         "context",
@@ -132,6 +133,7 @@ class Call:
         "deliver",
         "disconnected",
         "door",
+        "fingerprints",
         "finisher",
         "has_cookie_jar",
         "headers",
@@ -178,6 +180,8 @@ class Call:
         self.disconnected = disconnected
 
         self.credentials: Callable[[], Credentials] | None = None
+        self.authorization: bytes | None = None
+        """The header Authorization, by which most known callers are known, so that nobody has to read all others."""
         self.idempotency_key: str | None = None
         self.key_in_input: object = None
         self.confirmation: str | None = None
@@ -185,9 +189,9 @@ class Call:
         self.principal: Principal | None = None
         self.label: Label = "unknown"
         self.session_id = ""
-        self.address = ""
         self.headers: RawHeaders = ()
-        self.claim: Claim | None = None
+        self.claim: Add | None = None
+        self.fingerprints: tuple[str, ...] = ()
         self.spent: Add | None = None
         self.unknown: Callable[[], Problem] = _NO_ACTION
         """How this door says that there is no such action, to a caller who may not know of it."""
@@ -299,15 +303,3 @@ CallListener: TypeAlias = Callable[[Mapping[str, object]], object]
 async def never_disconnected() -> None:
     """The `disconnected` of a call that nobody's hanging up shall end."""
     await asyncio.get_running_loop().create_future()
-
-
-class Claim(NamedTuple):
-    """The record in the store under an idempotency key while its call is in flight.
-
-    `fingerprints` tell one input from others: under each of the site's keys, the newest first, which is written down.
-    """
-
-    key: str
-    value: bytes
-    fingerprints: tuple[str, ...]
-    fingerprint: bytes

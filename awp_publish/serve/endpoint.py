@@ -315,6 +315,7 @@ KEY_FIELD: Final = Idempotency().key_field
 
 def read_admission(call: Call, members: Mapping[str, object], fields: Fields) -> None:
     """Put key, confirmation, receipts and session on a call, from headers or envelope. Raises a Problem."""
+    call.authorization = fields.get(b"authorization")
     if (header := fields.get(b"idempotency-key")) is not None:
         call.idempotency_key = header.decode("latin-1")
     if (header := fields.get(CONFIRMATION[0])) is not None:
