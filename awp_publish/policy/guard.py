@@ -259,6 +259,18 @@ class Guards:
         known = self.authenticators, required, scopes, self.realm, self.metadata_url
         return AuthenticationGate(*known, store=self.store)
 
+    def guard_of(
+        self,
+        action: Action,
+        inputs: Validator,
+        *,
+        check: Callable[[Call], None] | None = None,
+        rehearse: Callable[[Call], Awaitable[None]] | None = None,
+    ) -> "Guard | None":
+        """Return the guard of an action's calls, None for an action that needs none."""
+        guard = Guard(action, self, inputs, check=check, rehearse=rehearse)
+        return guard if guard.is_needed else None
+
     async def certify(self, call: Call) -> RawHeaders:
         """Remember a success on which others build, and return the header that proves it."""
         action, receipts = call.action.id, self.receipts

@@ -25,7 +25,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
 from awp_publish import media
-from awp_publish.jobs import Job, JobStore, Progress
+from awp_publish.jobs.jobs import Job, JobStore, Progress
 from awp_publish.jobs.worker import open_report
 from awp_publish.model import Action, Catalog, JsonObject
 from awp_publish.policy.call import Call, Deliver, Outcome, Principal, Result
