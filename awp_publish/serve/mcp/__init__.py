@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import mcp_types as types
 import orjson
 from mcp_types import PaginatedRequestParams
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
 from awp_publish.invoke import Invoker
@@ -49,6 +50,8 @@ from mcp.server.transport_security import TransportSecurityMiddleware, Transport
 
 MAX_OWN_HEADERS: Final = 200
 """Headers of the protocol's own that are read: Mcp-Method, Mcp-Name, Mcp-Param-..."""
+
+VERSION_FIELD: Final = b"mcp-protocol-version"
 
 STREAMS: Final = frozenset({STREAM, LISTEN})
 """Methods that are answered with a stream, which ends when its client hangs up."""
@@ -146,7 +149,7 @@ class McpDoor(Endpoint):
                 return
         passes = b"origin" not in fields or "*" in self._admission.allow_origins or is_local_page(fields)
         is_plain = self.takes_plain_calls and passes and type(message) is dict and message.get("method") == CALL
-        is_plain = is_plain and fields.get(b"mcp-protocol-version") == LATEST_FIELD and not self._invoker.is_traced()
+        is_plain = is_plain and fields.get(VERSION_FIELD) == LATEST_FIELD and not self._invoker.is_traced()
         if is_plain and await self._tools.call_directly(exchange, cast(dict[str, Any], message), fields):
             return
         # The SDK reads one line of each header and compares it with the body as it is, so lines are joined, and blanks
@@ -177,6 +180,12 @@ class McpDoor(Endpoint):
         meta = params.get("_meta") if isinstance(params, dict) else None
         token = meta.get("progressToken") if isinstance(meta, dict) else None
         method = message.get("method")
+        # A body that names its revision has to be told of in the header too (Streamable HTTP, Protocol Version Header).
+        # The SDK goes by the header alone, and would answer such a request as one of an older revision.
+        told = fields.get(VERSION_FIELD, b"").strip(b" \t").decode("latin-1")
+        names_version = isinstance(meta, dict) and types.PROTOCOL_VERSION_META_KEY in meta and "id" in message
+        if names_version and (not told or told in HANDSHAKE_PROTOCOL_VERSIONS):
+            inner["headers"] = [*(pair for pair in inner["headers"] if pair[0] != VERSION_FIELD), (VERSION_FIELD, b"")]
         if type(token) in (str, int) and method == CALL:
             exchange.is_streamed = check_accept_headers(Request(inner)) == (True, True)
         is_stream = isinstance(method, str) and method in STREAMS
