@@ -28,6 +28,7 @@ from awp_publish.serve.credentials import is_local_page, read_credentials
 from awp_publish.serve.doors import DoorContext, LiveDoor
 from awp_publish.serve.endpoint import STATIC_HEADERS, DoorRequest, Endpoint, ProblemRenderer
 from awp_publish.serve.http import (
+    HOLDS_THREAD,
     Cors,
     Message,
     Reply,
@@ -37,7 +38,16 @@ from awp_publish.serve.http import (
     wait_for_disconnect,
 )
 from awp_publish.serve.mcp.apps import Cards
-from awp_publish.serve.mcp.calls import CALL, EXCHANGE, LATEST_FIELD, PROTOCOL, RECOVERIES, McpExchange, Tools
+from awp_publish.serve.mcp.calls import (
+    CALL,
+    EXCHANGE,
+    LATEST_FIELD,
+    PROTOCOL,
+    RECOVERIES,
+    McpExchange,
+    Tools,
+    exchange_of,
+)
 from awp_publish.serve.mcp.events import STREAM, EventExtension
 from awp_publish.serve.mcp.resources import LISTEN, CompletionHandler, PromptHandlers, Resources, Subscriptions
 from awp_publish.serve.mcp.tasks import TaskExtension
@@ -258,7 +268,7 @@ def make_server(door: DoorContext, tools: Tools, subscriptions: Subscriptions, e
         tools.tasks.register(server)
     if catalog.events:
         events.register(server)
-        server.middleware.append(offer_at_top)
+    server.middleware.append(partial(describe_capabilities, bool(catalog.events)))
     if resources.skills.all():
         resources.skills.register(server)
     tools.cards = resources.cards = Cards(tools.modern)
@@ -278,12 +288,22 @@ def make_server(door: DoorContext, tools: Tools, subscriptions: Subscriptions, e
     return server
 
 
-async def offer_at_top(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-    """Name events among the capabilities themselves, too: ChatGPT looks there, as the SEP's first sketch had it."""
+async def describe_capabilities(
+    has_events: bool, ctx: ServerRequestContext[Any, Any], call_next: CallNext
+) -> HandlerResult:
+    """Say in `server/discover` what the SDK does not know of what there is.
+
+    Events stand among the capabilities themselves, too: ChatGPT looks there, as the SEP's first sketch had it. Where
+    nobody can listen, nobody is told that a list has changed.
+    """
     result = await call_next(ctx)
     capabilities = result.get("capabilities") if ctx.method == "server/discover" and isinstance(result, dict) else None
     if isinstance(capabilities, dict):
-        capabilities["events"] = {}
+        if has_events:
+            capabilities["events"] = {}
+        if HOLDS_THREAD in exchange_of(ctx).scope:
+            for offered in (capabilities[one] for one in ("tools", "resources", "prompts") if one in capabilities):
+                offered |= dict.fromkeys(offered.keys() & {"listChanged", "subscribe"}, False)
     return result
 
 
