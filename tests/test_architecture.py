@@ -81,8 +81,8 @@ EXTRAS = {
 }
 SUBJECTS = {"msgpack": "awp", "psycopg": "postgres", "psycopg_pool": "postgres"}
 SAYS_NOTHING = {"utils", "helpers", "common", "base", "manager", "misc"}
-FLOORS = 11
-"""How deep imports go at most: HTML to SOM takes four of them, a browsing session three more, the AWP door two."""
+FLOORS = 8
+"""How deep imports go at most: HTML to SOM takes four of them, a browsing session two more, the AWP door two."""
 MODULES = sorted(PACKAGE.rglob("*.py"))
 DJANGO = ROOT / "contrib" / "awp_publish_django"
 PRODUCT = [*MODULES, *sorted((ROOT / "demo_site").rglob("*.py")), *sorted(DJANGO.rglob("*.py"))]

@@ -17,9 +17,17 @@ from typing import Final
 from awp_publish.model import Catalog
 from awp_publish.problems import ALL, MethodNotAllowed, Refused, below, code_of, slug_of
 from awp_publish.protocols.protocol import Document, views_of
-from awp_publish.serve.endpoint import render_problem
 from awp_publish.serve.html import Pieces, tag
-from awp_publish.serve.http import ANY_ORIGIN, NO_SNIFFING, Headers, RawHeaders, Reply, choose_coding, preflight
+from awp_publish.serve.http import (
+    ANY_ORIGIN,
+    NO_SNIFFING,
+    Headers,
+    RawHeaders,
+    Reply,
+    choose_coding,
+    preflight,
+    render_problem,
+)
 
 METHODS: Final = "GET, HEAD, OPTIONS"
 LARGE: Final = 262_144

@@ -23,10 +23,10 @@ from awp_publish.policy.call import Call, RawHeaders, Result, Signed
 from awp_publish.problems import HandlerFailed, InvalidEnvelope, Problem
 from awp_publish.serve.credentials import read_credentials
 from awp_publish.serve.doors import DoorContext
+from awp_publish.serve.endpoint import read_admission
 from awp_publish.serve.http import AsgiApp, Pair, Receive, Scope, Send, read_fields, wait_for_disconnect, with_header
 from awp_publish.serve.in_process import FORWARDED, PageExchange, PageRequest
 from awp_publish.serve.lifespan import OwnedTasks
-from awp_publish.serve.woa import read_admission
 
 # --- Requests of a session to the site's own pages ---
 

@@ -21,8 +21,8 @@ from awp_publish.browsing.page import PAGE_BYTES
 from awp_publish.browsing.session import METHODS, Session
 from awp_publish.events import logs_for, read_cursor, write_cursor
 from awp_publish.model import DEFAULT_OPERATION, Door, JsonObject, Paths
-from awp_publish.policy.call import Principal, Signed
-from awp_publish.policy.guard import Expired, NotOurs, Tokens, read_key
+from awp_publish.policy.call import Principal, Signed, read_key
+from awp_publish.policy.guard import Expired, NotOurs, Tokens
 from awp_publish.problems import Problem, UnknownAgent, did_you_mean
 from awp_publish.protocols.schema_reading import answer_schema
 from awp_publish.serve.awp.messages import (

@@ -1,4 +1,4 @@
-"""What a model may read of a site besides its tools, and how it is told that this has changed.
+"""Resources and prompts: all that a model may read of a site besides its tools, and news of their changes.
 
 Declared pages are listed, and a template says that all others can be read too: as at the endpoint for pages, as
 somebody sees them who is not known, and nothing else than pages of this site. A prompt whose function is an action's,
