@@ -192,9 +192,9 @@ class McpDoor(Endpoint):
         method = message.get("method")
         # A body that names its revision has to be told of in the header too (Streamable HTTP, Protocol Version Header).
         # The SDK goes by the header alone, and would answer such a request as one of an older revision.
-        told = fields.get(VERSION_FIELD, b"").strip(b" \t").decode("latin-1")
+        version = fields.get(VERSION_FIELD, b"").strip(b" \t").decode("latin-1")
         names_version = isinstance(meta, dict) and types.PROTOCOL_VERSION_META_KEY in meta and "id" in message
-        if names_version and (not told or told in HANDSHAKE_PROTOCOL_VERSIONS):
+        if names_version and (not version or version in HANDSHAKE_PROTOCOL_VERSIONS):
             inner["headers"] = [*(pair for pair in inner["headers"] if pair[0] != VERSION_FIELD), (VERSION_FIELD, b"")]
         if type(token) in (str, int) and method == CALL:
             exchange.is_streamed = check_accept_headers(Request(inner)) == (True, True)
