@@ -842,7 +842,8 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[int] = frozenset()) -
         region.candidates = [candidate for candidate in region.candidates if roles[candidate]]
         if region.candidates:
             region.candidates += [add(node, HIDDEN, IN_FORM) for node in region.hidden]
-        waiting.extend(found.shadows[one] for one in region.candidates if one in found.shadows)
+        if found.shadows:
+            waiting += [found.shadows[one] for one in region.candidates if one in found.shadows]
     found.regions = [region for region in regions if region.candidates]
     return found
 
