@@ -286,7 +286,8 @@ def _cut(
             if role == "link" and "href" in attributes:  # most candidates of most large pages
                 href = attributes["href"]
                 address = normalise_address(href)
-                if address and address != "#" and address[:11] != "javascript:":
+                first = address[:1]
+                if first and address != "#" and (first != "j" or address[:11] != "javascript:"):
                     other = by_address.setdefault(address, candidate)
                     if other != candidate:
                         less = candidate
@@ -295,7 +296,7 @@ def _cut(
                             if said != rival and score(said) > score(rival):
                                 by_address[address], less = candidate, other
                         duplicates.add(less)
-                if size >= _TELLING and address[:1] != "#":  # or a time: "12 minutes ago" is shorter
+                if size >= _TELLING and first != "#":  # or a time: "12 minutes ago" is shorter
                     titles.add(candidate)
                 elif is_main:
                     said = pieces[start] if end == start + 1 else "".join(pieces[start:end])
