@@ -17,6 +17,7 @@ RANKS = {
     "problems": 0,
     "model": 0,
     "schema": 1,
+    "schema_reading": 1,
     "redaction": 1,
     "media": 1,
     "selectors": 1,
@@ -48,7 +49,7 @@ RANKS = {
     "": 6,
 }
 MAY_IMPORT = {
-    "protocols": {"model", "schema", "problems", "protocols"},
+    "protocols": {"model", "schema", "schema_reading", "problems", "protocols"},
     "invoke": {room for room, rank in RANKS.items() if rank <= 4} - {"protocols"},
     "policy": {room for room, rank in RANKS.items() if rank <= 1} | {"policy"},
     "jobs": {room for room, rank in RANKS.items() if rank <= 1} | {"jobs"},

@@ -24,7 +24,7 @@ from awp_publish.model import DEFAULT_OPERATION, Door, JsonObject, Paths
 from awp_publish.policy.call import Principal, Signed, read_key
 from awp_publish.policy.guard import Expired, NotOurs, Tokens
 from awp_publish.problems import Problem, UnknownAgent, did_you_mean
-from awp_publish.protocols.schema_reading import answer_schema
+from awp_publish.schema_reading import answer_schema
 from awp_publish.serve.awp.messages import (
     MUTATION,
     RECOVERIES,
