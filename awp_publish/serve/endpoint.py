@@ -31,6 +31,7 @@ from awp_publish.serve.http import (
     Reply,
     Scope,
     Send,
+    content_length,
     describe_problem,
     json_kind,
     read_fields,
@@ -53,8 +54,8 @@ _TELLING: Final = BROWSER_FIELDS | {b"x-request-id", b"signature-input", b"dpop"
 """Headers that most calls come without, so that they are looked for once and together."""
 
 _REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,128}")
-_PROCESS: Final = secrets.token_hex(8)
-_numbers: Final = count(1)
+_PROCESS: Final = secrets.token_hex(12)
+_numbers: Final = count(10_000_000)
 """Request ids are the process and a number: unlike between processes, and without a system call for each request."""
 
 
@@ -114,7 +115,7 @@ class DoorRequest:
         self.is_of_browser = False
         self._cors: RawHeaders = ()
         if _TELLING.isdisjoint(fields):
-            self.request_id = f"{_PROCESS}{next(_numbers):016x}"
+            self.request_id = f"{_PROCESS}{next(_numbers)}"
         else:
             self.request_id = read_request_id(fields)
             self.is_of_browser = not BROWSER_FIELDS.isdisjoint(fields)
@@ -149,10 +150,13 @@ class DoorRequest:
         static, body, carried = STATIC_HEADERS, result.body, result.headers
         if result.content is not None:
             static, body = self.write(result, result.content)
-        if added and carried:
+        headers = [*static, content_length(len(body)), *self._cors, request_id]
+        if added:
             replaced = {name for name, _ in added}
             carried = tuple(pair for pair in carried if pair[0] not in replaced)
-        headers = [*static, (b"content-length", b"%d" % len(body)), *self._cors, request_id, *added, *carried]
+            headers += added
+        if carried:
+            headers += carried
         send = self._send
         await send({"type": "http.response.start", "status": result.status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
@@ -182,7 +186,7 @@ def read_request_id(fields: Fields) -> str:
     given = fields.get(b"x-request-id")
     if given is not None and _REQUEST_ID.fullmatch(given):
         return given.decode("ascii")
-    return f"{_PROCESS}{next(_numbers):016x}"
+    return f"{_PROCESS}{next(_numbers)}"
 
 
 # --- What every HTTP door of one site holds its requests to, before they are calls ---

@@ -44,6 +44,12 @@ class Reply:
     body: bytes = b""
 
 
+@lru_cache(maxsize=2048)
+def content_length(size: int) -> Pair:
+    """Return the header of a body of so many bytes."""
+    return (b"content-length", b"%d" % size)
+
+
 async def send_reply(reply: Reply, send: Send) -> None:
     """Answer an ASGI request. Headers are copied: middleware outside of us may change its copy."""
     await send({"type": "http.response.start", "status": reply.status, "headers": list(reply.headers)})
@@ -234,7 +240,7 @@ def render_problem(
         problem.status,
         (
             (b"content-type", PROBLEM_TYPE),
-            (b"content-length", b"%d" % len(body)),
+            content_length(len(body)),
             (b"cache-control", b"no-store"),
             NO_SNIFFING,
             *((name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in problem.headers),

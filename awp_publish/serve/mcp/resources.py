@@ -672,7 +672,7 @@ class Subscriptions:
         seen: bytes | None = None
         has_looked = False
         while True:
-            with suppress(StoreUnavailable):
+            try:
                 raw = (await self._store.run((Look(_CHANGED),))).seen[0]
                 now = raw if isinstance(raw, bytes) else None
                 if has_looked and now != seen and now is not None:
@@ -685,6 +685,9 @@ class Subscriptions:
                         continue
                     seen = new
                     unwritten.clear()
+            except StoreUnavailable:  # what is unwritten stays so, and would not let it wait below
+                await asyncio.sleep(LOOK_SECONDS)
+                continue
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_SECONDS):
                     await unwritten.wait()
