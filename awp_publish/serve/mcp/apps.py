@@ -61,6 +61,8 @@ class Cards:
 
     def read(self, uri: str) -> WireResult | None:
         """Return what `resources/read` answers for a card; None for what is none, or has no card at the moment."""
+        if not uri.startswith(SCHEME):
+            return None
         name = uri.removeprefix(SCHEME).removesuffix(".html")
         facts: JsonObject | None = None
         if uri != ANY:
