@@ -138,7 +138,7 @@ class Doors:
 
 @dataclass(frozen=True, slots=True)
 class _Published:
-    """What one public address of the site serves; replaced as a whole, so that no request sees half of it.
+    """All that one public address of the site serves; replaced as a whole, so that no request sees half of it.
 
     `fallbacks` are documents that stand where the application answers 404. `go_on` is how all other requests reach the
     application, `pages` what they may ask of it, None for HTML only; `guarded` stands before its routes, None where
@@ -400,7 +400,7 @@ class AgentPublisher:
         return self._published
 
     def _of_host(self, scope: Scope) -> _Published:
-        """Which of the configured addresses a request came to; the canonical one for any other."""
+        """Return the configured address that a request came to, the canonical one for any other."""
         published = self._published or self._open(scope)
         host = read_fields(scope["headers"]).get(b"host", b"").decode("latin-1").lower()
         return next((one for one in published if one.host == host), published[0])

@@ -77,7 +77,7 @@ from awp_publish.serve.http import (
     send_reply,
 )
 from awp_publish.serve.lifespan import OwnedTasks
-from awp_publish.serve.sessions import CHALLENGE, key_of
+from awp_publish.serve.sessions import CHALLENGE
 from awp_publish.serve.site_client import INNER_CALL, InnerCall, InnerCalls, SiteClient, drive, has_large_page
 from awp_publish.serve.sockets import (
     ADDRESS_SHARE,
@@ -90,6 +90,7 @@ from awp_publish.serve.sockets import (
     own_urls,
 )
 from awp_publish.settings import IDLE_SECONDS
+from awp_publish.stores.store import session_key
 from awp_publish.workflows.primitives import PRIMITIVES
 
 PROTOCOL: Final = "bridge"
@@ -660,7 +661,7 @@ def failure_of(status: int, problem: Mapping[str, object]) -> RuntimeFailure:
 
 @dataclass(frozen=True, slots=True)
 class Selectors:
-    """Which runtime a call means. All that are given hold together."""
+    """The runtime that a call means. All that are given hold together."""
 
     runtime_id: str | None = None
     runtime_key: str | None = None
@@ -850,7 +851,7 @@ class Bridge:
             visited = await self.door.carry.visit(request)
         fields = read_fields(visited["headers"])
         principal = await self._identify(read_credentials(visited, fields, self.door.admission.trusted_proxies))
-        session = key_of(shown.decode("latin-1")) if shown and visited is not scope else ""
+        session = session_key(shown.decode("latin-1")) if shown and visited is not scope else ""
         return self.owner(principal, session), session
 
     def owner(self, principal: Principal | None, session: str = "") -> Owner:

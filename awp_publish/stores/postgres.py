@@ -291,14 +291,14 @@ class _PostgresBackend:
 
 
 class _Found(NamedTuple):
-    """What the database had of the keys that a batch names, and of the queues that it counts."""
+    """The keys that a batch names and the queues that it counts, as the database had them."""
 
     entries: Mapping[bytes, _Entry]
     members: Mapping[bytes, set[bytes]]
 
 
 class _PostgresShelf:
-    """What was found, with what has changed since and is not written yet."""
+    """The keys found, with the changes since that are not written yet."""
 
     def __init__(self, name: Callable[[str, str], bytes], found: _Found) -> None:
         self._name = name

@@ -202,7 +202,7 @@ async def test_no_input_can_be_read_from_a_task_later(spoken, headers):
         paid = await get(caller, waits)
         assert SECRET not in MessageToJson(paid)
     assert shop.ran[-1] == f"pay {len(SECRET)}"
-    assert SECRET.encode() not in b"".join(value for value, _ in shop.store._shelf.values.entries.values())
+    assert SECRET.encode() not in b"".join(value for value, _ in shop.store._values.entries.values())
 
 
 async def test_a_text_that_is_the_call_is_kept_no_more_than_a_data_part():
@@ -385,7 +385,7 @@ async def test_a_damaged_list_or_task_hides_no_other_task():
     async with open_caller(shop.app, headers=ANN) as ann:
         first, second = await ann.call("pay"), await ann.call("pay")
         key = f"a2a:task:{first.id}"
-        values = shop.store._shelf.values.entries
+        values = shop.store._values.entries
         values[key] = (b"\xff", math.inf)
         assert [task.id for task in (await ann.client.list_tasks(ListTasksRequest())).tasks] == [second.id]
         [listed] = [key for key in values if key.startswith("a2a:tasks:")]

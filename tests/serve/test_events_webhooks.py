@@ -8,7 +8,8 @@ from datetime import datetime
 import pytest
 from fastapi import FastAPI
 
-from awp_publish import AgentPublisher, events
+from awp_publish import AgentPublisher, BearerToken, Principal, events
+from awp_publish.events import log_of, write_cursor
 from awp_publish.problems import StoreUnavailable
 from awp_publish.serve import webhooks
 from awp_publish.serve.lifespan import running
@@ -435,3 +436,29 @@ async def test_only_so_many_addresses_are_asked_in_a_minute(app, ann, receiver, 
     answers = [await subscribe(ann, f"{receiver.url}/{number}") for number in range(3)]
     assert answers[2]["code"] == -32025
     assert len(receiver.verified) == 2
+
+
+@pytest.mark.parametrize("how", ["a scope is lost", "a cursor is made up"])
+async def test_what_happens_in_logs_of_others_keeps_no_subscription_busy(receiver, how):
+    watched, scopes = Watched(MemoryStore()), {"buy", "staff"}
+    site = make_shop(doors=["mcp"], authenticate=BearerToken(lambda _: Principal("eve", frozenset(scopes))))
+    site.event("order_shipped", payload=Shipped)
+    site.store, eve = watched, Client(app := AgentPublisher(FastAPI(), site=site), authorization="Bearer eve")
+    theirs = {log_of("order_shipped", "principal:ann"): ("made", 0)}
+    async with running(app):
+        params = {} if how == "a scope is lost" else {"cursor": write_cursor(theirs)}
+        await subscribe(eve, receiver.url, **params)
+        await site.emit("order_shipped", {"order_id": "1"}, audience="public")
+        await receiver.wait_for(1)
+        scopes.discard("staff")
+        await subscribe(eve, receiver.url)
+        for audience in ("staff", "principal:ann"):
+            await site.emit("order_shipped", {"order_id": "2"}, audience=audience)
+        await site.emit("order_shipped", {"order_id": "3"}, audience="public")
+        await receiver.wait_for(2)
+        before = len(watched.runs)
+        for _ in range(200):
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.1)
+        assert len(watched.runs) - before < 100
+    assert [one.json["data"]["order_id"] for one in receiver.received] == ["1", "3"]
