@@ -59,6 +59,11 @@ async def store(make_store: Callable[[], Store]) -> AsyncIterator[Store]:
 
 
 @pytest.fixture
+def second() -> float:
+    return 1.0
+
+
+@pytest.fixture
 def pass_time(clock: Clock) -> Callable[[float], None]:
     return clock.pass_time
 
