@@ -408,7 +408,20 @@ class Webhooks:
         return asyncio.get_running_loop().create_task(self._work(), name="awp_publish webhooks")
 
     async def _work(self) -> None:
-        loop, wake, carried = asyncio.get_running_loop(), self._wake, dict[asyncio.Task[None], str]()
+        loop, wake = asyncio.get_running_loop(), self._wake
+        carried, again = dict[str, asyncio.Task[None]](), set[str]()
+
+        def start(webhook_id: str) -> None:
+            task = carried[webhook_id] = loop.create_task(self._carry(webhook_id))
+            task.add_done_callback(lambda _: release(webhook_id))
+
+        def release(webhook_id: str) -> None:
+            del carried[webhook_id]
+            wake.set()
+            if webhook_id in again:
+                again.discard(webhook_id)
+                start(webhook_id)
+
         forget, is_away, looks = self._events.listen(lambda _: self.hurry()), False, 0
         try:
             while True:
@@ -430,24 +443,19 @@ class Webhooks:
                 except Exception:
                     logger.exception("looking for webhooks failed, and is tried again")
                 for webhook_id in taken:
-                    if webhook_id in carried.values():
-                        continue
-                    task = loop.create_task(self._carry(webhook_id))
-                    carried[task] = webhook_id
-
-                    def release(task: "asyncio.Task[None]") -> None:
-                        del carried[task]
-                        wake.set()
-
-                    task.add_done_callback(release)
+                    if webhook_id in carried:  # who carries it may have seen already that there was nothing more
+                        again.add(webhook_id)
+                    else:
+                        start(webhook_id)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(LOOK_SECONDS):
                         await wake.wait()
         finally:
             forget()
-            for task in tuple(carried):
+            again.clear()
+            for task in carried.values():
                 task.cancel()
-            await asyncio.gather(*carried, return_exceptions=True)
+            await asyncio.gather(*carried.values(), return_exceptions=True)
 
     async def _fan_out(self, log: str) -> None:
         await self.wake(log, Unschedule(APPENDED, log))
