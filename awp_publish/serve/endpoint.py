@@ -152,9 +152,10 @@ class DoorRequest:
             static, body = self.write(result, result.content)
         headers = [*static, content_length(len(body)), *self._cors, request_id]
         if added:
-            replaced = {name for name, _ in added}
-            carried = tuple(pair for pair in carried if pair[0] not in replaced)
             headers += added
+            if carried:
+                replaced = {name for name, _ in added}
+                carried = tuple(pair for pair in carried if pair[0] not in replaced)
         if carried:
             headers += carried
         send = self._send
