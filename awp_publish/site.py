@@ -71,7 +71,6 @@ from awp_publish.policy.call import CallListener, Principal
 from awp_publish.policy.jwt import JwtBearer
 from awp_publish.problems import DeclarationError, InvalidOutput
 from awp_publish.protocols import actions_json
-from awp_publish.protocols.schema_reading import resolved
 from awp_publish.resolve import (
     SUBJECT as INCLUDE,
     Declaration,
@@ -83,6 +82,7 @@ from awp_publish.resolve import (
     resolve,
 )
 from awp_publish.schema import UnusableSchema, compile_schema, inline_definitions, write_schema
+from awp_publish.schema_reading import resolved
 from awp_publish.settings import (
     ACTION,
     AGENT,

@@ -23,7 +23,7 @@ from awp_publish.protocols import ALL, som, webmcp
 from awp_publish.protocols.llms_txt import markdown_address
 from awp_publish.protocols.members import absolute_if, located, one_line
 from awp_publish.protocols.protocol import Protocol as Published, published, views_of
-from awp_publish.protocols.schema_reading import members, object_facts, resolved
+from awp_publish.schema_reading import members, object_facts, resolved
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -688,12 +688,18 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[int] = frozenset()) -
                 hosts[node] = link
             if is_text:
                 pieces.append(texts[node + 1])
-                text_ends.append(len(pieces))
-            else:
-                text_ends.append(len(pieces))
-                if after > node + 1:
+            elif after > node + 1:
+                inner = node + 1
+                while inner < after and ((tag := tags[inner]) in plain or not tag) and inner not in noted:
+                    if not tag:
+                        pieces.append(texts[inner])
+                    inner += 1
+                if inner < after:  # it holds more than text and what is as plain
+                    text_ends.append(0)
                     stack.append((after, end, region, state, opened, block))
-                    at, end, state, opened, block = node + 1, after, state | COVERED | IN_LINK, link, False
+                    at, end, state, opened, block = inner, after, state | COVERED | IN_LINK, link, False
+                    continue
+            text_ends.append(len(pieces))
             continue
         within, flags, candidate, parted = region, state, -1, tag not in INLINE
         start, stop = node + 1, after
@@ -842,7 +848,8 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[int] = frozenset()) -
         region.candidates = [candidate for candidate in region.candidates if roles[candidate]]
         if region.candidates:
             region.candidates += [add(node, HIDDEN, IN_FORM) for node in region.hidden]
-        waiting.extend(found.shadows[one] for one in region.candidates if one in found.shadows)
+        if found.shadows:
+            waiting += [found.shadows[one] for one in region.candidates if one in found.shadows]
     found.regions = [region for region in regions if region.candidates]
     return found
 

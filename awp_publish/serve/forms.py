@@ -13,8 +13,8 @@ from urllib.parse import parse_qsl
 
 from awp_publish.model import JsonObject
 from awp_publish.problems import InvalidInput, NotJson, UnsupportedMediaType, Violation
-from awp_publish.protocols.schema_reading import branches, kinds, members, required_members, resolved
 from awp_publish.schema import UnusableSchema, Validator, compile_schema, pointer_to
+from awp_publish.schema_reading import branches, kinds, members, required_members, resolved
 from awp_publish.serve.http import parse_json
 
 Fields: TypeAlias = list[tuple[str, str | bytes]]

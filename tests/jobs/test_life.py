@@ -390,7 +390,7 @@ async def test_what_ends_within_the_grace_is_done(house):
 
 
 async def test_what_does_not_end_is_cut_short_and_run_again_only_if_it_is_repeatable(house):
-    called = asyncio.Queue()  # a job whose handler was not called yet is given back, whatever it does
+    called: asyncio.Queue[str] = asyncio.Queue()  # a job whose handler was not called yet is given back
 
     async def run(job):
         called.put_nowait(job.id)

@@ -125,7 +125,7 @@ def test_what_nobody_can_wait_for(caller, wait):
 
 
 def test_a_page_without_end_is_cut_off(open_client, monkeypatch):
-    monkeypatch.setattr("awp_publish.serve.awp.sessions.PAGE_BYTES", 300_000)
+    monkeypatch.setattr("awp_publish.serve.awp.PAGE_BYTES", 300_000)
     client = open_client(publish(make_site()))
     with AwpClient.greeted(client) as caller:
         session = caller.create()

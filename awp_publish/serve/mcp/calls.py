@@ -45,8 +45,8 @@ from awp_publish.problems import (
 )
 from awp_publish.protocols import protected_resource
 from awp_publish.protocols.actions_json import SITE_ACTION, SITE_TOOL
-from awp_publish.protocols.schema_reading import answer_schema, embedded
-from awp_publish.schema import DIALECT, compile_schema
+from awp_publish.schema import compile_schema
+from awp_publish.schema_reading import DIALECT, answer_schema, embedded
 from awp_publish.serve.credentials import read_credentials
 from awp_publish.serve.doors import DoorContext, Identify
 from awp_publish.serve.endpoint import SESSION_HEADER, STATIC_HEADERS, DoorRequest, read_admission
