@@ -17,7 +17,7 @@ from urllib.parse import quote
 import orjson
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from awp_publish.model import Action, Catalog, Page
+from awp_publish.model import SAFE_IN_PATH, Action, Catalog, Page
 from awp_publish.problems import DeclarationError
 from awp_publish.protocols import ALL, som, webmcp
 from awp_publish.protocols.llms_txt import markdown_address
@@ -255,7 +255,7 @@ def _page(catalog: Catalog, path: str, title: str | None = None, description: st
     for one in sorted(catalog.pages, key=lambda one: len(one.placeholders)):  # the most literal first
         pattern = r"[^/?#]+".join(re.escape(part) for part in re.split(r"\{\w+\}", one.path))
         if address == one.path or (one.is_template and re.fullmatch(pattern, address) and "{" not in address):
-            exact = address if address == one.path else quote(address, safe="/%:@!$&'()*+,;=~")
+            exact = address if address == one.path else quote(address, safe=SAFE_IN_PATH)
             page = replace(one, path=exact + mark + query)
             break
     else:
