@@ -41,7 +41,7 @@ from awp_publish.model import (
     Target,
 )
 from awp_publish.policy.authentication import challenges_of_route
-from awp_publish.policy.call import Call, Content, Outcome, Result
+from awp_publish.policy.call import SESSION_HEADER, Call, Content, Outcome, Result
 from awp_publish.problems import (
     AuthenticationRequired,
     DeclarationError,
@@ -263,7 +263,7 @@ NOT_CARRIED: Final = frozenset(
     {
         b"accept",
         b"accept-encoding",
-        b"awp-session",
+        SESSION_HEADER,
         b"connection",
         b"content-encoding",
         b"content-length",
