@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from awp_publish.model import Action, Catalog, Idempotency
 from awp_publish.policy.botauth import note_signature
-from awp_publish.policy.call import Call, Content, Outcome, Result, read_key
+from awp_publish.policy.call import RECEIPT, SESSION_HEADER, Call, Content, Outcome, Result, read_key
 from awp_publish.problems import (
     AuthenticationRequired,
     InvalidEnvelope,
@@ -236,8 +236,7 @@ def read_admission_of(settings: SiteSettings, actions: Iterable[Action] = ()) ->
 # --- What the gates want to know ---
 
 CONFIRMATION: Final = (b"awp-confirmation", "confirmation")
-RECEIPTS: Final = (b"awp-receipt", "receipts")
-SESSION_HEADER: Final = b"awp-session"
+RECEIPTS: Final = (RECEIPT, "receipts")
 SESSION: Final = (SESSION_HEADER, "session")
 """Header and member of the envelope, of which either is enough."""
 

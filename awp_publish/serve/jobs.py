@@ -21,13 +21,13 @@ from awp_publish.jobs.jobs import Job, JobResult, JobStore, UnreadableJob
 from awp_publish.jobs.worker import Runner, Worker, wait_for_signal
 from awp_publish.model import Action, Catalog, Status
 from awp_publish.policy.authentication import CALLER
-from awp_publish.policy.call import Call, Outcome, Principal, Result, never_disconnected
+from awp_publish.policy.call import SESSION_HEADER, Call, Outcome, Principal, Result, never_disconnected
 from awp_publish.policy.guard import Guards
 from awp_publish.problems import DeclarationError, Problem, SessionUnknown, StoreUnavailable, UnknownJob
 from awp_publish.serve.credentials import TrustedProxies, read_credentials
 from awp_publish.serve.dispatch import CalledApplication, RouteCaller, pack_request, unpack_request
 from awp_publish.serve.doors import Identify
-from awp_publish.serve.endpoint import SESSION_HEADER, DoorRequest, Endpoint, ProblemRenderer
+from awp_publish.serve.endpoint import DoorRequest, Endpoint, ProblemRenderer
 from awp_publish.serve.http import (
     AsgiApp,
     Cors,
