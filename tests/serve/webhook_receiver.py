@@ -54,7 +54,7 @@ class Receiver:
             self._news.notify_all()
             return (self.statuses.pop(0) if self.statuses else 200), b""
 
-    async def wait_for(self, count: int, seconds: float = 10.0) -> list[Received]:
+    async def wait_for(self, count: int, seconds: float = 20) -> list[Received]:
         """What was received, once it is so many."""
         import asyncio
 
