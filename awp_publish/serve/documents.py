@@ -99,6 +99,8 @@ class Prepared:
         """The reply to a request, by method, `Accept-Encoding` and the conditional headers (RFC 9110 section 13)."""
         accepted = wanted = since = required = unless = None
         for name, value in headers:
+            if name not in _CONSIDERED:
+                continue
             if name == b"accept-encoding":
                 accepted = value if accepted is None else accepted + b", " + value
             elif name == b"if-none-match":
@@ -121,6 +123,11 @@ class Prepared:
             return date is not None and self.modified > date
         tags = {tag.strip() for tag in required.split(b",")}
         return required.strip() != b"*" and not any(variant.etag in tags for variant in self.variants)
+
+
+_CONSIDERED: Final = frozenset(
+    {b"accept-encoding", b"if-none-match", b"if-modified-since", b"if-match", b"if-unmodified-since"}
+)
 
 
 @lru_cache(maxsize=256)
