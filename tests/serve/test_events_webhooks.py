@@ -391,8 +391,9 @@ async def test_an_address_that_always_fails_is_left_alone_until_its_caller_comes
         assert (status["active"], status["lastError"]) == (False, "http_5xx")
         assert status["failedSince"]
         assert (await receiver.wait_for(3))[2].json["data"]["order_id"] == "1"
-        await asyncio.sleep(0.05)
-        assert (await subscribe(ann, receiver.url))["deliveryStatus"]["lastError"] is None
+        async with asyncio.timeout(20):
+            while (await subscribe(ann, receiver.url))["deliveryStatus"]["lastError"] is not None:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
 
 
 async def test_what_never_expires_is_forgotten_when_nobody_is_there_for_days(receiver, tmp_path, monkeypatch):
@@ -405,7 +406,7 @@ async def test_what_never_expires_is_forgotten_when_nobody_is_there_for_days(rec
         granted = await subscribe(ann, receiver.url, ttlMs=None)
         receiver.statuses = [500]
         await site.emit("order_shipped", {"order_id": "1"}, audience="public")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while (await site.store.run((Look(f"webhook:{granted['id']}"),))).seen != (None,):  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
         assert (await unsubscribe(ann, receiver.url))["code"] == -32023
