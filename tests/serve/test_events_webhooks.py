@@ -6,6 +6,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from functools import partial
+from typing import Any
 
 import pytest
 from fastapi import FastAPI
@@ -485,7 +486,7 @@ async def test_addresses_that_do_not_answer_hold_up_nobody_else(app, site, ann, 
 
 async def test_what_happens_while_a_look_ends_that_saw_nothing_is_sent_at_once(receiver):
     class Store(Watched):
-        emit = None
+        emit: Any = None
 
         async def run(self, steps, *, durable=False):
             ran = await super().run(steps, durable=durable)
