@@ -398,7 +398,7 @@ def _copy(
             if len(given) == 1 and (only := given.get("class")):
                 given = classes.setdefault(only, given)
             else:
-                if None in given.values():
+                if not all(given.values()):
                     given = {key: value or "" for key, value in given.items()}
                 if not _NOTED.isdisjoint(given):
                     if "id" in given:
