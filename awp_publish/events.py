@@ -30,8 +30,8 @@ from awp_publish.discover.routes import docstring_of
 from awp_publish.model import KNOWN, PUBLIC, Event, JsonObject, title_of, utc_text
 from awp_publish.policy.call import Principal
 from awp_publish.problems import DeclarationError, InvalidOutput, StoreUnavailable, Violation, did_you_mean
-from awp_publish.protocols.schema_reading import resolved
 from awp_publish.schema import UnusableSchema, Validator, adapt, compile_schema, write_schema
+from awp_publish.schema_reading import resolved
 from awp_publish.settings import AUDIENCE, ID, check
 from awp_publish.stores.store import Add, Look, Schedule, Step, Store, Swap
 
@@ -388,7 +388,8 @@ class Events:
         if positions is None:
             return Batch((), ends, ends)
         truncated, has_more, found = False, False, list[list[Occurrence]]()
-        before, after = dict(positions), dict(positions)
+        # Positions in other logs, of a scope that was lost or of a cursor that was made up, would be news for ever.
+        before, after = ({log: positions[log] for log in named if log in positions} for _ in range(2))
         floor = utc_text(since, "microseconds") if since is not None else ""
         for log, (epoch, last) in ends.items():
             at = after.get(log)

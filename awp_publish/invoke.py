@@ -15,7 +15,7 @@ from functools import cache, partial
 from itertools import islice
 from time import perf_counter
 from types import ModuleType
-from typing import Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 import orjson
 from starlette.exceptions import HTTPException
@@ -23,7 +23,6 @@ from starlette.exceptions import HTTPException
 from awp_publish import media
 from awp_publish.model import DEFAULT_OPERATION, Action, Agent, Catalog, JsonObject, Status
 from awp_publish.policy.call import Call, CallListener, Content, Deliver, Label, Outcome, RawHeaders, Result
-from awp_publish.policy.guard import Guard, Guards
 from awp_publish.problems import (
     DeclarationError,
     HandlerFailed,
@@ -40,6 +39,9 @@ from awp_publish.problems import (
 from awp_publish.redaction import Redact, answer_redactor, input_redactor
 from awp_publish.schema import UnusableSchema, Validator, compile_schema
 from awp_publish.traffic import MAX_PENDING, UNANSWERED, TrafficRecord
+
+if TYPE_CHECKING:  # which are made elsewhere, and only asked
+    from awp_publish.policy.guard import Guard, Guards
 
 # --- OpenTelemetry spans of calls ---
 
@@ -231,7 +233,7 @@ class _Prepared:
     action: Action
     inputs: Validator
     outputs: Validator
-    guard: Guard | None
+    guard: "Guard | None"
     accept: Accept | None
     content: RawHeaders = ()
     headers: tuple[tuple[str, bytes, JsonObject], ...] = ()
@@ -239,7 +241,7 @@ class _Prepared:
 
 def _prepare(
     action: Action,
-    guards: Guards | None,
+    guards: "Guards | None",
     accept: Accept | None,
     check: Callable[[Call], None] | None,
     rehearse: Callable[[Call], Awaitable[None]] | None,
@@ -249,9 +251,7 @@ def _prepare(
     except UnusableSchema as error:
         remedy = "Declare inputs=... and outputs=... (a model or a JSON Schema)."
         raise DeclarationError(f'action "{action.id}"', f"{error}.", remedy) from error
-    guard = Guard(action, guards, inputs, check=check, rehearse=rehearse) if guards is not None else None
-    if guard is not None and not guard.is_needed:
-        guard = None
+    guard = guards.guard_of(action, inputs, check=check, rehearse=rehearse) if guards is not None else None
     later = accept if action.is_background else None
     kind = media.declared_type(action.outputs)
     content = (media.write_header(kind),) if kind else ()
@@ -312,7 +312,7 @@ class Invoker:
         self,
         catalog: Catalog,
         reach: Reach,
-        guards: Guards | None = None,
+        guards: "Guards | None" = None,
         accept: Accept | None = None,
         observer: Observer | None = None,
         sessions: CarryWithSession | None = None,
@@ -424,7 +424,8 @@ class Invoker:
         """
         call.started = started = perf_counter()
         if started < self._look_again and not access_logger.isEnabledFor(logging.INFO):
-            return self._carry(call, deliver)
+            carry = self._carry
+            return carry(call, deliver)
         return self._run_watched(call, deliver)
 
     async def _run_watched(self, call: Call, deliver: Deliver) -> None:
@@ -451,9 +452,11 @@ class Invoker:
         if traffic is not None and perf_counter() >= traffic.due:
             await traffic.flush()
 
+    # What is called and is no method has a local name first: `self.name(...)` would look for a method each time.
+
     async def _run(self, call: Call, deliver: Deliver) -> None:
         prepared = self._actions[call.action.id]
-        action, guard = prepared.action, prepared.guard
+        action, guard, is_valid = prepared.action, prepared.guard, prepared.inputs.is_valid
         result: Result | None = None
         if prepared.headers:
             _with_carried(call, prepared.headers)
@@ -465,7 +468,7 @@ class Invoker:
                 call.refuse(TemporarilyUnavailable(f"Action {action.id} does not work at the moment.", headers=retry))
             if guard is not None:
                 result = await guard.admit(call)
-            elif not prepared.inputs.is_valid(call.input):
+            elif not is_valid(call.input):
                 raise InvalidInput.of(*prepared.inputs.describe(call.input, call.elsewhere))
         except Problem as problem:
             result = problem.with_traceback(None)
@@ -495,11 +498,12 @@ class Invoker:
         calls.add(call)
         try:
             try:
-                if action.function is not None:
-                    body = await action.function(call.input)
+                if (function := action.function) is not None:
+                    body = await function(call.input)
                     result = Outcome(body, orjson.loads(body))
                 else:
-                    result = await self._reach(call)
+                    reach = self._reach
+                    result = await reach(call)
             except Problem as problem:
                 if isinstance(problem, InvalidOutput):
                     told = (action.id, problem, call.request_id)
@@ -532,7 +536,8 @@ class Invoker:
         """Return what a handler answered, if it is valid (WoA section 5.2): from now on the call is delivered."""
         call.is_delivered = True
         if type(result) is Outcome:
-            if not prepared.outputs.is_valid(result.output):
+            is_valid = prepared.outputs.is_valid
+            if not is_valid(result.output):
                 first = prepared.outputs.describe(result.output)[0][0]
                 told = (call.action.id, first.pointer, first.detail, call.request_id)
                 logger.error("action %s answered against its schema: %s %s (request_id=%s)", *told)
@@ -554,10 +559,11 @@ class Invoker:
     def _count(self, call: Call, result: Result | None) -> None:
         """Count a call that has ended, once."""
         if (traffic := self._traffic) is not None and (started := call.started):
-            ended, call.started = perf_counter(), 0.0
-            caller = "" if call.principal is None else call.principal.id
+            ended = perf_counter()
+            call.started = 0.0
+            principal = call.principal
             outcome = "ok" if isinstance(result, Outcome) else UNANSWERED if result is None else result.code
-            kind = call.door, call.action.id, caller, call.label, outcome
+            kind = call.door, call.action.id, "" if principal is None else principal.id, call.label, outcome
             times = traffic.pending.get(kind) if ended < traffic.midnight else None
             if times is None:
                 times = traffic.times_of(kind, ended)

@@ -8,13 +8,15 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from dataclasses import replace
 from operator import itemgetter
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from starlette.routing import BaseRoute, Host, Match, Mount, Route as StarletteRoute
 
-from awp_publish.discover.functions import Injector
 from awp_publish.discover.routes import HiddenRoute, Operation, Route, opaque, path_parameters, walk_routes
 from awp_publish.model import Arrival, OpenApi
+
+if TYPE_CHECKING:
+    from awp_publish.discover.functions import Injector
 
 __all__ = [
     "ITSELF",
@@ -56,7 +58,7 @@ def find_openapi(app: object) -> OpenApi | None:
     return openapi_of(target)
 
 
-def find_injector(app: object) -> Injector | None:
+def find_injector(app: object) -> "Injector | None":
     """Return what fills in the dependencies of functions without a route; None where the framework cannot."""
     fastapi_module = sys.modules.get("fastapi")
     target = routed(app)

@@ -25,7 +25,7 @@ PARTS: Final = ("inputs", "outputs", "effect", "words", "policy")
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """How an action stands to the file: `changed` are the parts that differ from what was approved.
+    """The state of an action beside the file: `changed` are the parts that differ from what was approved.
 
     `gone` is what was approved and is there no more.
     """

@@ -16,6 +16,7 @@ from hashlib import sha256
 from threading import Event
 from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias, TypeVar, cast
 
+from awp_publish.model import Action
 from awp_publish.policy.call import Credentials, Principal
 from awp_publish.problems import (
     AuthenticationRequired,
@@ -23,6 +24,7 @@ from awp_publish.problems import (
     DeclarationError,
     HandlerFailed,
     InsufficientScope,
+    InvalidBinding,
     InvalidCredentials,
     InvalidProof,
     Problem,
@@ -162,7 +164,7 @@ class BearerToken:
     _check: "Check" = field(init=False, repr=False)
 
     def __post_init__(self, verify: Verify[str] | KnownSecrets) -> None:
-        object.__setattr__(self, "_check", _read_check(verify, _TOKEN, "BearerToken"))
+        object.__setattr__(self, "_check", _read_check(verify, _TOKEN, "BearerToken", b"Bearer "))
         object.__setattr__(self, "is_instant", isinstance(verify, Mapping))
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
@@ -170,18 +172,18 @@ class BearerToken:
         token = read_bearer_token(credentials)
         if token is None:
             return None
-        principal: Principal | None = self._check(token) if self.is_instant else await self._check(token)
+        if self.is_instant:
+            principal: Principal | None = self._check(b"Bearer " + token.encode())
+        else:
+            principal = await self._check(token)
         if principal is None:
             raise InvalidCredentials("The bearer token is not known here.")
         return principal
 
-    def find_at_once(self, credentials: Credentials) -> Principal | None:
-        """The caller whose token is among those that were given; None for whatever takes a closer look."""
-        value = credentials.headers.get("authorization")
-        if not self.is_instant or value is None or not value.startswith("Bearer "):
-            return None
-        found: Principal | None = self._check(value[7:])
-        return found
+    @property
+    def find_at_once(self) -> Callable[[bytes], Principal | None] | None:
+        """Tells of a header Authorization whose it is, None for whatever takes a closer look; None without secrets."""
+        return self._check if self.is_instant else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +223,7 @@ class ApiKey:
         key = given.strip(" \t")
         if not _KEY.fullmatch(key):
             raise InvalidCredentials(f"{self.header} must hold one key: visible ASCII characters without spaces.")
-        principal: Principal | None = self._check(key) if self.is_instant else await self._check(key)
+        principal: Principal | None = self._check(key.encode()) if self.is_instant else await self._check(key)
         if principal is None:
             raise InvalidCredentials(f"The key in {self.header} is not known here.")
         return principal
@@ -248,16 +250,20 @@ def read_bearer_token(credentials: Credentials) -> str | None:
 # --- What knows the secrets ---
 
 
-Check: TypeAlias = Callable[[str], Any]
-"""Tells whose a secret is: at once where the secrets are given, to be awaited where a function of the site's knows."""
+Check: TypeAlias = Callable[[Any], Any]
+"""Tells whose a secret is: at once, of all its bytes, where the secrets are given; else to be awaited, of its text."""
 
 
-def _read_check(known: Verify[str] | KnownSecrets, grammar: re.Pattern[str], name: str) -> Check:
-    """Read a check, or secrets: they are looked up in constant time, by comparing every hash, and none is kept."""
+def _read_check(known: Verify[str] | KnownSecrets, grammar: re.Pattern[str], name: str, prefix: bytes = b"") -> Check:
+    """Read a check, or secrets, which are sent behind a prefix. Of these only hashes with a salt are kept.
+
+    Nobody who does not know the salt, which is this process's own, can make two hashes alike, even in part: the time
+    that it takes to look one up tells nothing of a secret.
+    """
     remedy = _REMEDY.format(example=name)
     if not isinstance(known, Mapping):
         return read_verifier(known, remedy)
-    callers: list[tuple[bytes, Principal]] = []
+    salt, callers = secrets.token_bytes(16), dict[bytes, Principal]()
     for secret, caller in known.items():  # messages never hold the secret: they end up in start-up logs
         if not isinstance(secret, str) or not grammar.fullmatch(secret):
             detail = f"A secret given to {name} cannot be sent in a header."
@@ -265,18 +271,10 @@ def _read_check(known: Verify[str] | KnownSecrets, grammar: re.Pattern[str], nam
         principal = read_verdict(caller) if isinstance(caller, (str, Principal)) else None
         if principal is None:
             raise DeclarationError("site", f"A secret given to {name} has no caller.", remedy)
-        callers.append((sha256(secret.encode("utf-8", "surrogatepass")).digest(), principal))
+        callers[sha256(salt + prefix + secret.encode()).digest()] = principal
     if not callers:
         raise DeclarationError("site", f"{name} was given no secrets at all.", remedy)
-
-    def look_up(secret: str) -> Principal | None:
-        given, found = sha256(secret.encode("utf-8", "surrogatepass")).digest(), None
-        for digest, caller in callers:
-            if hmac.compare_digest(digest, given):
-                found = caller
-        return found
-
-    return look_up
+    return lambda secret: callers.get(sha256(salt + secret).digest())
 
 
 # --- Callers whom the application knows already ---
@@ -487,7 +485,8 @@ class Challenges:
 
         Those of an earlier refusal are replaced: a site may raise one and the same exception again and again.
         """
-        kinds = dict.fromkeys((*self.kinds, DPOP) if refused == DPOP else self.kinds)
+        takes_proofs = refused == DPOP or isinstance(problem, InvalidBinding)
+        kinds = dict.fromkeys((*self.kinds, DPOP) if takes_proofs else self.kinds)
         others = [header for header in problem.headers if header[0].lower() != FIELD.lower()]
         problem.headers = (*others, *((FIELD, self._write(kind, problem, refused)) for kind in kinds))
         return problem
@@ -501,7 +500,8 @@ class Challenges:
             told["error"] = "insufficient_scope"
         elif not isinstance(problem, AuthenticationRequired) and refused == kind:  # without quotes and backslashes
             description = _ESCAPED.sub("'", _printable(problem.detail))[:MOST_DESCRIBED]
-            error = "invalid_dpop_proof" if isinstance(problem, InvalidProof) else "invalid_token"
+            is_proof = isinstance(problem, InvalidProof) and not isinstance(problem, InvalidBinding)
+            error = "invalid_dpop_proof" if is_proof else "invalid_token"
             told |= {"error": error, "error_description": description}
         if "error_description" not in told:
             told["scope"] = " ".join(self.scopes)
@@ -517,6 +517,20 @@ def challenges_of(
     """The challenges of these authenticators: those that are the same are made once."""
     kinds = dict.fromkeys(authenticator.challenge for authenticator in authenticators)
     return Challenges(tuple(_printable(kind) for kind in kinds if kind), realm, scopes, metadata_url)
+
+
+def challenges_of_route(action: Action) -> tuple[str, ...]:
+    """The challenges of what a route's own schemes look for, where the route itself has given none."""
+    kinds: dict[str, None] = {}
+    for scheme in action.security_schemes.values():
+        if scheme.get("type") in ("http", "oauth2", "openIdConnect"):
+            kinds[str(scheme.get("scheme", "Bearer")).capitalize()] = None
+    for known in action.route_credentials:
+        if known.name != "authorization":
+            kinds["Cookie" if known.place == "cookie" else f'ApiKey {known.place}="{known.name}"'] = None
+        elif not kinds:
+            kinds["Bearer"] = None
+    return tuple(kinds) or ("Bearer",)
 
 
 def _printable(value: str) -> str:
@@ -570,7 +584,8 @@ class AuthenticationGate:
     _challenges: Challenges = field(init=False, repr=False)
     _is_instant: bool = field(init=False, repr=False)
     _sole: Authenticator | None = field(init=False, repr=False)
-    _find_at_once: Callable[[Credentials], Principal | None] | None = field(init=False, repr=False)
+    find_at_once: Callable[[bytes], Principal | None] | None = field(init=False, repr=False)
+    """Tells of the header Authorization alone whose it is, where that can be; None takes `identify`."""
 
     def __post_init__(self) -> None:
         # A timer costs a quick call more than its check, so what never waits for anything goes without one.
@@ -579,7 +594,7 @@ class AuthenticationGate:
         sole = self.authenticators[0] if is_instant and len(self.authenticators) == 1 else None
         object.__setattr__(self, "_sole", sole)
         # Of this very class: one that is derived from it may ask for more.
-        object.__setattr__(self, "_find_at_once", sole.find_at_once if type(sole) is BearerToken else None)
+        object.__setattr__(self, "find_at_once", sole.find_at_once if type(sole) is BearerToken else None)
         challenges = challenges_of(self.authenticators, self.realm, self.scopes, self.metadata_url)
         object.__setattr__(self, "_challenges", challenges)
 
@@ -595,8 +610,6 @@ class AuthenticationGate:
         Raises InvalidCredentials and AuthExpired with WWW-Authenticate, RateLimited for too many wrong credentials,
         TemporarilyUnavailable if the checks take too long, HandlerFailed if one of them fails.
         """
-        if self._find_at_once is not None and (found := self._find_at_once(credentials)) is not None:
-            return found
         limit: asyncio.Timeout | None = None
         try:
             if self._sole is not None:

@@ -1,4 +1,4 @@
-"""What goes through the gates: a `Call` on its way in, an `Outcome` or a Problem on its way out."""
+"""The way through the gates: a `Call` goes in, an `Outcome` or a Problem comes out."""
 
 import asyncio
 import base64
@@ -7,13 +7,15 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from starlette.requests import cookie_parser
 
 from awp_publish.model import Action, JsonObject
-from awp_publish.problems import InvalidCredentials, Problem, UnknownAgent
-from awp_publish.stores.store import Add
+from awp_publish.problems import InvalidCredentials, InvalidIdempotencyKey, Problem, UnknownAgent
+
+if TYPE_CHECKING:  # what a store is asked for is told by the guard, and only handed on here
+    from awp_publish.stores.store import Add
 
 _NOT_TEXT: Final = re.compile("[\ud800-\udfff]")
 
@@ -53,7 +55,7 @@ class Principal:
 
 
 class Signed(NamedTuple):
-    """What a caller has signed with a secret that it shares with the site: our own challenge, under its name."""
+    """A caller's signature with a secret that it shares with the site: our own challenge, under its name."""
 
     name: str
     challenge: str
@@ -61,7 +63,7 @@ class Signed(NamedTuple):
 
 
 class Credentials(NamedTuple):
-    """What a request shows of itself. Header names are lower-case.
+    """The credentials and marks that a request shows. Header names are lower-case.
 
     `session` is the application's own, `user` what its authentication middleware made of the request; both are None
     where there is no such middleware. `scopes` are what that middleware granted (Starlette keeps them beside the user).
@@ -83,8 +85,26 @@ class Credentials(NamedTuple):
 RawHeaders: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
 
+RECEIPT: Final = b"awp-receipt"
+SESSION_HEADER: Final = b"awp-session"
+"""Headers in which an answer hands out a receipt and a session, and a later call shows them."""
+
 KEY: Final = "idempotency_key"
 """The member in which an envelope carries its idempotency key, unless the action has a name of its own for it."""
+
+_QUOTED: Final = re.compile(r'"((?:[ !#-\[\]-~]|\\["\\])*)"')
+
+
+def read_key(text: str) -> str:
+    """A key as it was sent, bare or as a quoted string (draft-ietf-httpapi-idempotency-key-header section 2.1)."""
+    key = text.strip()
+    if key[:1] == '"' and (quoted := _QUOTED.fullmatch(key)):
+        key = re.sub(r"\\(.)", r"\1", quoted[1])
+        key = key if key == key.strip() else ""
+    if not (0 < len(key) <= 255 and key.isascii() and key.isprintable()):
+        raise InvalidIdempotencyKey("The idempotency key is empty, too long, or not printable ASCII.")
+    return key
+
 
 _NOWHERE: Final[Mapping[str, str]] = MappingProxyType({})
 _NO_ACTION: Final = partial(UnknownAgent, "There is no such action here.")
@@ -106,8 +126,8 @@ class Call:
     # Slots, all of them set: a default of the class would cost each look at it more than setting it does.
     __slots__ = (
         "action",
-        "address",
         "answer",
+        "authorization",
         "claim",
         "confirmation",
         "context",
@@ -117,6 +137,7 @@ class Call:
         "deliver",
         "disconnected",
         "door",
+        "fingerprints",
         "finisher",
         "has_cookie_jar",
         "headers",
@@ -163,6 +184,8 @@ class Call:
         self.disconnected = disconnected
 
         self.credentials: Callable[[], Credentials] | None = None
+        self.authorization: bytes | None = None
+        """The header Authorization, by which most known callers are known, so that nobody has to read all others."""
         self.idempotency_key: str | None = None
         self.key_in_input: object = None
         self.confirmation: str | None = None
@@ -170,9 +193,9 @@ class Call:
         self.principal: Principal | None = None
         self.label: Label = "unknown"
         self.session_id = ""
-        self.address = ""
         self.headers: RawHeaders = ()
-        self.claim: Claim | None = None
+        self.claim: Add | None = None
+        self.fingerprints: tuple[str, ...] = ()
         self.spent: Add | None = None
         self.unknown: Callable[[], Problem] = _NO_ACTION
         """How this door says that there is no such action, to a caller who may not know of it."""
@@ -247,7 +270,7 @@ class Call:
 
 
 class Content(NamedTuple):
-    """What a JSON string stands for, where a route has answered something else: a text in a charset, "" for base64."""
+    """The meaning of a JSON string, where a route has answered something else: a text in a charset, "" for base64."""
 
     media_type: str
     charset: str
@@ -260,7 +283,7 @@ class Content(NamedTuple):
 
 @dataclass(slots=True)
 class Outcome:
-    """What an action answered: JSON text, the same decoded, and the headers worth carrying to the caller.
+    """An action's answer: JSON text, the same decoded, and the headers worth carrying to the caller.
 
     `content` is there where the JSON is a string that stands for something else.
     """
@@ -284,15 +307,3 @@ CallListener: TypeAlias = Callable[[Mapping[str, object]], object]
 async def never_disconnected() -> None:
     """The `disconnected` of a call that nobody's hanging up shall end."""
     await asyncio.get_running_loop().create_future()
-
-
-class Claim(NamedTuple):
-    """What stands in the store under an idempotency key while its call is in flight.
-
-    `fingerprints` tell one input from others: under each of the site's keys, the newest first, which is written down.
-    """
-
-    key: str
-    value: bytes
-    fingerprints: tuple[str, ...]
-    fingerprint: bytes

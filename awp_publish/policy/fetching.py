@@ -118,7 +118,7 @@ class _PublicConnection(_TimedHttps):
 
 
 class Posted(NamedTuple):
-    """What an address has answered: its status, and the beginning of its body."""
+    """An address's answer: its status, and the beginning of its body."""
 
     status: int
     body: bytes

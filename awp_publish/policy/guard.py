@@ -37,7 +37,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
 from hashlib import sha256
 from math import ceil
 from string import Formatter
@@ -51,9 +51,20 @@ from starlette.exceptions import HTTPException
 
 from awp_publish import media
 from awp_publish.model import Action, JsonObject, RateLimit, RouteCredential, utc_text
-from awp_publish.policy.authentication import CALLER, AuthenticationGate, Authenticator
+from awp_publish.policy.authentication import CALLER, AuthenticationGate, Authenticator, challenges_of_route
 from awp_publish.policy.botauth import ACCEPT_SIGNATURE, WebBotAuth
-from awp_publish.policy.call import Call, Claim, Content, Credentials, Outcome, RawHeaders, Result, never_disconnected
+from awp_publish.policy.call import (
+    RECEIPT,
+    Call,
+    Content,
+    Credentials,
+    Outcome,
+    Principal,
+    RawHeaders,
+    Result,
+    never_disconnected,
+    read_key,
+)
 from awp_publish.problems import (
     AnswerNotKept,
     AuthenticationRequired,
@@ -107,7 +118,6 @@ MAX_ANONYMOUS_KEYS: Final = 1000
 ANONYMOUS_WINDOW: Final = 3600.0
 """Keys that callers of one address whom we do not know may claim, in so many seconds."""
 
-RECEIPT: Final = b"awp-receipt"
 MAX_RECEIPTS: Final = 50
 """Receipts that one call may carry; more are not read."""
 
@@ -127,7 +137,6 @@ CLAIM_AFTER: Final[dict[str, tuple[Fate, Fate, Fate]]] = {
 }
 """How the first call ended, and what becomes of its key: for repeatable, other and irreversible actions."""
 
-_QUOTED: Final = re.compile(r'"((?:[ !#-\[\]-~]|\\["\\])*)"')
 _RECORDED_HEADERS: Final = frozenset({b"location", b"link", media.HEADER})
 """What of an answer's headers is worth repeating. A Set-Cookie is a secret: it is given once."""
 
@@ -224,7 +233,7 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guards:
-    """What the guards of one catalog share.
+    """The parts that the guards of one catalog share.
 
     `realm` and `metadata_url` stand in challenges (RFC 9110 section 11.5, RFC 9728 section 5.1). `codes` are those that
     the site declares, with what to do. `fingerprints` tell
@@ -249,6 +258,18 @@ class Guards:
         """The gate that tells who makes a request, for what is no call of an action."""
         known = self.authenticators, required, scopes, self.realm, self.metadata_url
         return AuthenticationGate(*known, store=self.store)
+
+    def guard_of(
+        self,
+        action: Action,
+        inputs: Validator,
+        *,
+        check: Callable[[Call], None] | None = None,
+        rehearse: Callable[[Call], Awaitable[None]] | None = None,
+    ) -> "Guard | None":
+        """Return the guard of an action's calls, None for an action that needs none."""
+        guard = Guard(action, self, inputs, check=check, rehearse=rehearse)
+        return guard if guard.is_needed else None
 
     async def certify(self, call: Call) -> RawHeaders:
         """Remember a success on which others build, and return the header that proves it."""
@@ -334,6 +355,7 @@ class Guard:
             if rate is not None
         )
         self._names_agents = any(one.rate.whom for one in self._limits)
+        self._counts_addresses = any(one.scope == "ip" for one in self._limits)
         policies = ", ".join(f'"{one.name}";q={one.most};w={one.seconds}' for one in self._limits)
         self._policies = (b"ratelimit-policy", policies.encode("ascii"))
 
@@ -390,11 +412,19 @@ class Guard:
     async def admit(self, call: Call) -> Outcome | None:
         """Let a call pass (None) or answer it with what is recorded. Raises the Problem of what refuses it."""
         # Who calls, and may they know of the action?
-        action, agents, gate, principal = self._action, self._agents, self._authentication, call.principal
-        if call.credentials is not None:
-            credentials = call.credentials()
-            call.address = credentials.address
-            if gate is not None:
+        action, gate, principal = self._action, self._authentication, call.principal
+        credentials: Credentials | None = None  # of whom a token alone makes known they are not read
+        agents: WebBotAuth | None = None
+        if call.credentials is None:
+            gate = None
+        elif gate is not None:
+            known: Principal | None = None
+            if gate.find_at_once is not None and call.authorization is not None:
+                known = gate.find_at_once(call.authorization)
+            if known is not None:
+                principal = known
+            else:
+                credentials, agents = call.credentials(), self._agents
                 if agents is not None:
                     with suppress(Problem):  # which is raised again where it decides
                         await agents(credentials)
@@ -404,25 +434,30 @@ class Guard:
                 except Problem:
                     if action.is_public:
                         raise
-                if principal is not None and principal.label != call.label:
-                    principal = replace(principal, label=call.label)
-                call.principal = principal
-                CALLER.set(principal)
+            if principal is not None and principal.label != call.label:
+                principal = replace(principal, label=call.label)
+            call.principal = principal
+            CALLER.set(principal)
         if not self._is_everywhere:
             scopes = None if principal is None else principal.scopes
             if not (action.is_exposed_at(call.door) and action.is_for(scopes)):
                 raise call.unknown()
             if call.objection is not None:
                 raise call.objection
-        if call.credentials is not None and gate is not None:
+        if gate is not None:
             if principal is None or gate.scopes:
                 gate.require(principal)
-            if (allowed := action.allow_agents) and agents and agents.names_of(credentials).isdisjoint(allowed):
+            allowed = action.allow_agents
+            if allowed and agents and credentials and agents.names_of(credentials).isdisjoint(allowed):
                 raise InsufficientPermissions(
                     f"Action {action.id} is for {', '.join(allowed)}; this caller is {call.label}.",
                     recovery="Sign the request as Accept-Signature says, if you are one of those agents.",
                     headers=[ACCEPT_SIGNATURE],
                 )
+        address = ""
+        if call.credentials is not None and (principal is None or self._counts_addresses):
+            credentials = credentials or call.credentials()
+            address = credentials.address
 
         # What can be said without the store? It is told only if neither limits nor a recorded answer come before it.
         if self._takes_keys and self._key_field in call.input:
@@ -433,7 +468,7 @@ class Guard:
                 call.input = {name: value for name, value in call.input.items() if name != self._key_field}
         is_valid = self._inputs.is_valid(call.input)
         objection: Problem | None = None
-        claim: Claim | None = None
+        claim: Add | None = None
         consent: _Consent | None = None
         spend: Add | None = None
         claims: list[Step] = []
@@ -441,13 +476,13 @@ class Guard:
         if is_valid:
             if self._takes_keys:
                 try:
-                    claim = self._claim(call)
+                    claim = self._claim(call, credentials)
                 except Problem as problem:
                     objection = problem
                 if claim is not None:
-                    claims.append(_new(Add, (claim.key, claim.value, self._keep)))
+                    claims.append(claim)
                     if principal is None:
-                        claims.append(Count(f"keys:ip:{call.address}", MAX_ANONYMOUS_KEYS, ANONYMOUS_WINDOW))
+                        claims.append(Count(f"keys:ip:{address}", MAX_ANONYMOUS_KEYS, ANONYMOUS_WINDOW))
             if self._requires:
                 receipts, proven = cast(Tokens, self._guards.receipts), set[str]()
                 shown = receipts.digests(self._guards.shown_to_routes(call)) if call.receipts else ()
@@ -463,14 +498,14 @@ class Guard:
         # Count, and look or claim
         steps: list[Step] = []
         limits = self._limits
-        if self._names_agents and agents is not None and call.credentials is not None:
-            whom = agents.names_of(call.credentials())
+        if self._names_agents and agents is not None and credentials is not None:
+            whom = agents.names_of(credentials)
             limits = tuple(one for one in limits if one.rate.whom in whom)
         for limit in limits:
             if limit.scope == "global":
                 counted = limit.key
             elif principal is None or limit.scope == "ip":
-                counted = f"{limit.key}ip:{call.address}"
+                counted = f"{limit.key}ip:{address}"
             else:
                 counted = f"{limit.key}user:{principal.id}"
             steps.append(_new(Count, (counted, limit.most, limit.seconds)))
@@ -515,7 +550,7 @@ class Guard:
             raise objection
         if only_looks:
             if claim is not None and isinstance(recorded := seen[at], bytes):
-                return await self._answer_again(call, claim, recorded)
+                return await self._answer_again(call, recorded)
             # Prerequisites
             if call.known_as:
                 missing = [one for one, found in zip(missing, seen[done:], strict=False) if found is None]
@@ -541,8 +576,8 @@ class Guard:
                 who = "Callers of one address whom the site does not know may use"
                 detail = f"{who} {MAX_ANONYMOUS_KEYS} idempotency keys an hour, others more. The next is possible"
                 raise _too_many(detail, cast(Counted, found))
-            if claim is not None and refused is claims[0]:
-                return await self._answer_again(call, claim, cast(bytes, found))
+            if refused is claim:
+                return await self._answer_again(call, cast(bytes, found))
             raise ConfirmationSpent("The confirmation admitted a call before.")
         call.claim, call.spent = claim, spend
         if claims:
@@ -562,6 +597,7 @@ class Guard:
                 logger.exception("a confirmation of action %s could not be given back (request_id=%s)", *which)
         if (claim := call.claim) is not None:
             kept: bytes | None = None
+            fingerprint = call.fingerprints[0].encode()
             if not isinstance(result, Outcome):
                 if isinstance(result, HandlerFailed):
                     how = "failed"
@@ -569,9 +605,9 @@ class Guard:
                     how = "interrupted" if isinstance(result, _INTERRUPTIONS) else "refused"
                 fate = CLAIM_AFTER[how][0 if self._is_repeatable else 2 if self._is_irreversible else 1]
                 if fate == "unknown":
-                    kept = b'{"state":"unknown","for":"%b"}\n' % claim.fingerprint
+                    kept = b'{"state":"unknown","for":"%b"}\n' % fingerprint
             elif self._redact is not None and self._redact(orjson.loads(result.body)) != orjson.loads(result.body):
-                kept = b'{"state":"given once","for":"%b"}\n' % claim.fingerprint
+                kept = b'{"state":"given once","for":"%b"}\n' % fingerprint
             else:
                 told = content = b""
                 if result.headers:
@@ -580,11 +616,11 @@ class Guard:
                 if result.content is not None:
                     content = b',"content":' + orjson.dumps(list(result.content))
                 # One line of JSON, then the body as it was.
-                facts = claim.fingerprint, result.status, told or b"[]", content, result.body
+                facts = fingerprint, result.status, told or b"[]", content, result.body
                 kept = b'{"state":"done","for":"%b","status":%d,"headers":%b%b}\n%b' % facts
                 if len(kept) > (MAX_ANONYMOUS_ANSWER_BYTES if call.principal is None else MAX_ANSWER_BYTES):
                     logger.warning("an answer of action %s is too large to be recorded under its key", self._action.id)
-                    ended = b'{"state":"too large","for":"%b"}\n' % claim.fingerprint
+                    ended = b'{"state":"too large","for":"%b"}\n' % fingerprint
                     kept = None if self._is_repeatable else ended
             try:
                 await self._store.run((_new(Swap, (claim.key, claim.value, kept, self._window)),), durable=True)
@@ -597,11 +633,12 @@ class Guard:
 
     # --- Idempotency keys ---
 
-    def _claim(self, call: Call) -> Claim | None:
+    def _claim(self, call: Call, credentials: Credentials | None) -> Add | None:
         """Return the claim of a call's key, None for a call without one. Raises InvalidIdempotencyKey."""
-        sent, inside = call.idempotency_key, call.key_in_input
-        key = None if sent is None else read_key(sent)
-        if inside is not None:
+        key = call.idempotency_key
+        if key is not None:
+            key = read_key(key)
+        if (inside := call.key_in_input) is not None:
             if isinstance(inside, bool | list | dict):
                 raise InvalidIdempotencyKey(f"{self._key_field}: must be a string.")
             if key not in (None, read_key(str(inside))):
@@ -613,21 +650,20 @@ class Guard:
         # is not in the key: with other credentials a key is refused, neither replayed to somebody else nor run once
         # more for somebody whose token was renewed.
         told, action, principal = _canonical(call.input), self._action, call.principal
-        if principal is None and action.way is not None and call.credentials is not None:
+        if principal is None and action.way is not None and credentials is not None:
             # Cookies change by themselves, so they count only if the route knows callers by what they show.
-            words = shown_by(call.credentials(), action.route_credentials, cookies=action.route_authenticates)
+            words = shown_by(credentials, action.route_credentials, cookies=action.route_authenticates)
             told += b"\n" + words.encode("utf-8", "surrogatepass") if words else b""
         tokens = self._guards.fingerprints
-        fingerprints = (sha256(told).hexdigest(),) if tokens is None else tokens.digests(told)
-        fingerprint = fingerprints[0].encode()
+        call.fingerprints = fingerprints = (sha256(told).hexdigest(),) if tokens is None else tokens.digests(told)
         # In milliseconds: a fraction takes longer to write than all else here.
-        facts = fingerprint, (self.clock() + self._longest) * 1000, orjson.dumps(call.request_id)
-        value = b'{"state":"running","for":"%b","until":%d,"by":%b}' % facts
+        until, by = (self.clock() + self._longest) * 1000, orjson.dumps(call.request_id)
+        value = b'{"state":"running","for":"%b","until":%d,"by":%b}' % (fingerprints[0].encode(), until, by)
         # Keys of different callers and actions never meet: a key has no line breaks, and an action's id no colons.
         caller = "" if principal is None else principal.id
-        return _new(Claim, (f"key:{action.id}:{caller}\n{key}", value, fingerprints, fingerprint))
+        return _new(Add, (f"key:{action.id}:{caller}\n{key}", value, self._keep))
 
-    async def _answer_again(self, call: Call, claim: Claim, found: bytes) -> Outcome:
+    async def _answer_again(self, call: Call, found: bytes) -> Outcome:
         """Return what is recorded under a key. Raises the Problem of a key that has no answer."""
         line, _, body = found.partition(b"\n")
         try:
@@ -636,7 +672,7 @@ class Guard:
             if not isinstance(meant_for, str):
                 raise TypeError
             is_running = state == "running" and self.clock() * 1000 < facts["until"]
-            if state == "done" and meant_for in claim.fingerprints:
+            if state == "done" and meant_for in call.fingerprints:
                 headers = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in facts["headers"])
                 content = Content(*facts["content"]) if "content" in facts else None
                 answer = Outcome(body, orjson.loads(body), int(facts["status"]), (REPLAYED, *headers), content)
@@ -644,7 +680,7 @@ class Guard:
             logger.error("the record of an idempotency key cannot be read: %s", type(error).__name__)
             raise unavailable("The record of this idempotency key is damaged.") from error
         first = "The first call with this idempotency key"
-        if meant_for not in claim.fingerprints:
+        if meant_for not in call.fingerprints:
             raise IdempotencyKeyReused("This idempotency key came with another input, or other credentials, before.")
         if state == "too large":
             raise AnswerNotKept(f"{first} succeeded; its answer was too large to be kept.")
@@ -771,7 +807,7 @@ class Guard:
 
 
 class _Consent(NamedTuple):
-    """What a call's confirmation says: why it is none, or the step that spends it and a digest of what was read."""
+    """A call's confirmation: why it is none, or the step that spends it and a digest of what was read."""
 
     refusal: tuple[type[Problem], str] | None
     spend: Add | None = None
@@ -970,30 +1006,6 @@ def _canonical(given: JsonObject) -> bytes:
     return orjson.dumps(given, option=orjson.OPT_SORT_KEYS)
 
 
-def read_key(text: str) -> str:
-    """A key as it was sent, bare or as a quoted string (draft-ietf-httpapi-idempotency-key-header section 2.1)."""
-    key = text.strip()
-    if key.startswith('"') and (quoted := _QUOTED.fullmatch(key)):
-        key = re.sub(r"\\(.)", r"\1", quoted[1])
-    if not (0 < len(key) <= 255 and key.isascii() and key.isprintable() and key == key.strip()):
-        raise InvalidIdempotencyKey("The idempotency key is empty, too long, or not printable ASCII.")
-    return key
-
-
-def challenges_of_route(action: Action) -> tuple[str, ...]:
-    """The challenges of what a route's own schemes look for, where the route itself has given none."""
-    kinds: dict[str, None] = {}
-    for scheme in action.security_schemes.values():
-        if scheme.get("type") in ("http", "oauth2", "openIdConnect"):
-            kinds[str(scheme.get("scheme", "Bearer")).capitalize()] = None
-    for known in action.route_credentials:
-        if known.name != "authorization":
-            kinds["Cookie" if known.place == "cookie" else f'ApiKey {known.place}="{known.name}"'] = None
-        elif not kinds:
-            kinds["Bearer"] = None
-    return tuple(kinds) or ("Bearer",)
-
-
 def shown_by(
     shown: Credentials, known: Iterable[RouteCredential] = (), *, cookies: bool = False, session: bool = True
 ) -> str:
@@ -1003,24 +1015,28 @@ def shown_by(
     (`known`), the cookies where that scheme looks, and the application's session. Where the scheme names no cookie,
     `cookies` counts all of them but the session's own, which is signed anew with each answer.
     """
-    headers, looked_for = shown.headers, frozenset(known)
-    words = [
-        f"{name}: {headers[name]}"
-        for name in sorted(headers)
-        if ("header", name) in looked_for or _IDENTIFYING.match(name)
-    ]
-    keys = {one.name for one in looked_for if one.place == "query"}
-    if keys and shown.query:
+    headers, cookie = shown.headers, shown.headers.get("cookie") or ""
+    looked_for: dict[str, set[str]] = {"header": set(), "cookie": set(), "query": set()}
+    for one in known:
+        looked_for[one.place].add(one.name)
+    telling = [name for name in headers if _is_identifying(name) or name in looked_for["header"]]
+    words = [f"{name}: {headers[name]}" for name in sorted(telling)]
+    if (keys := looked_for["query"]) and shown.query:
         pairs = parse_qsl(shown.query.decode("latin-1"))
         words += [f"query {name}={value}" for name, value in sorted(pairs) if name in keys]
-    named = any(one.place == "cookie" for one in looked_for)
-    for pair in sorted(headers.get("cookie", "").split(";")) if named or cookies else ():
+    named = looked_for["cookie"]
+    for pair in sorted(cookie.split(";")) if cookie and (named or cookies) else ():
         name, _, value = pair.strip().partition("=")
-        if ("cookie", name) in looked_for if named else not (FLEETING.match(name) or _holds(value, shown.session)):
+        if name in named if named else not (FLEETING.match(name) or _holds(value, shown.session)):
             words += [f"cookie {name}={value}"] if name else []
     if session and shown.session:
         words.append(json.dumps(dict(shown.session), default=str, skipkeys=True))
     return "\n".join(words)
+
+
+@lru_cache(maxsize=256)
+def _is_identifying(header: str) -> bool:
+    return _IDENTIFYING.match(header) is not None
 
 
 def _holds(cookie: str, session: Mapping[str, object] | None) -> bool:

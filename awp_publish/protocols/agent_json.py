@@ -13,9 +13,11 @@ from typing import Final, NamedTuple, TypeAlias
 
 from awp_publish import problems
 from awp_publish.model import Action, Catalog, JsonObject
-from awp_publish.protocols import agent_card, awas, woa
+from awp_publish.protocols import agent_card, woa
 from awp_publish.protocols.members import (
     AGENT_JSON_PATH,
+    AWAS_PATH,
+    AWAS_VERSION,
     credentials_of,
     extended,
     located,
@@ -27,7 +29,7 @@ from awp_publish.protocols.members import (
 )
 from awp_publish.protocols.plain_request import IDEMPOTENCY_HEADER, request_fields
 from awp_publish.protocols.protocol import Document, Protocol, to_json
-from awp_publish.protocols.schema_reading import (
+from awp_publish.schema_reading import (
     answer_schema,
     branches,
     follow,
@@ -155,8 +157,8 @@ def _protocols(catalog: Catalog) -> dict[str, object]:
             entry |= {"endpoint": "ws" + catalog.absolute(door.path).removeprefix("http"), "transport": "websocket"}
         is_marked = door.protocol in REGISTERED or door.protocol.startswith("x-")
         spoken[door.protocol if is_marked else f"x-{door.protocol}"] = entry
-    if awas.PATH in catalog.documents:
-        spoken["x-awas"] = {"version": awas.VERSION, "endpoint": catalog.absolute(awas.PATH)}
+    if AWAS_PATH in catalog.documents:
+        spoken["x-awas"] = {"version": AWAS_VERSION, "endpoint": catalog.absolute(AWAS_PATH)}
     if catalog.openapi:
         spoken["openapi"] = {"version": catalog.openapi.version, "endpoint": catalog.absolute(catalog.openapi.path)}
     return spoken
@@ -219,7 +221,7 @@ def _action(catalog: Catalog, action: Action, entities: "Entities") -> dict[str,
             "sensitivity": action.sensitivity,
             "requires_human_confirmation": action.needs_confirmation or None,
             "reversible": False if action.is_irreversible else None,
-            "x-encoding": encoding if encoding != awas.JSON_TYPE else None,
+            "x-encoding": encoding if encoding != "application/json" else None,
             "x-tags": list(action.tags) or None,
         }
     )

@@ -13,7 +13,8 @@ from typing import Final
 import orjson
 
 from awp_publish.model import Catalog, Skill
-from awp_publish.protocols.llms_txt import SKILLS, first_sentence, one_line, skill_name, skill_path, usage
+from awp_publish.protocols.llms_txt import usage
+from awp_publish.protocols.members import SKILLS, first_sentence, one_line, skill_name, skill_path
 from awp_publish.protocols.protocol import Document, Protocol, to_json
 
 PATH: Final = "/.well-known/agent-skills/index.json"

@@ -23,13 +23,17 @@ from typing import Final
 import orjson
 
 from awp_publish.model import Action, Catalog, JsonObject, RateLimit, utc_text
+from awp_publish.protocols import agent_card
 from awp_publish.protocols.members import (
+    AWAS_PATH,
+    AWAS_VERSION,
     SCHEMAS,
     SITE_ACTION,
     absolute_if,
     are_schemas_published,
     credentials_of,
     extended,
+    extension_members,
     located,
     located_if,
     methods_of_route,
@@ -47,15 +51,14 @@ from awp_publish.protocols.plain_request import (
     request_schema,
 )
 from awp_publish.protocols.protocol import Document, Protocol, to_json
-from awp_publish.protocols.schema_reading import answer_schema, kinds, options, references, resolved
-from awp_publish.schema import DIALECT
+from awp_publish.schema_reading import DIALECT, answer_schema, kinds, options, references, resolved
 
 NAME: Final = "awas"
-PATH: Final = "/.well-known/ai-actions.json"
+PATH: Final = AWAS_PATH
 ALIAS_PATH: Final = "/.well-known/awas.json"
 SCHEMA_PATH: Final = "/schema/awas-schema.json"
 MEDIA_TYPE: Final = "application/json; charset=utf-8"
-VERSION: Final = "1.1"
+VERSION: Final = AWAS_VERSION
 VERSION_1_0: Final = "1.0"
 MAX_AGE: Final = 3600
 HEADERS: Final = (("AWAS-Version", VERSION),)
@@ -406,6 +409,99 @@ def render_schema(catalog: Catalog) -> dict[str, object]:
     return {"$schema": dialect, "$id": catalog.absolute(SCHEMA_PATH), **schema}
 
 
+# --- The manifests for MCP and A2A clients: AWAS 1.0, section "MCP and A2A Integration" ---
+# They point those clients at the catalogue of actions, which they MUST reference, and at the doors that are open: they
+# are no MCP server card and no A2A agent card. Deliberately not emitted: the samples' `$schema` (its address belongs to
+# nobody, and clients MUST validate referenced schemas), "state_management" and "100% interoperability" (nothing here
+# measures them), `supported_agents`, and `protocol` and `integration` without such a door.
+
+MCP_PATH: Final = "/.well-known/mcp-manifest.json"
+A2A_PATH: Final = "/.well-known/a2a-manifest.json"
+
+PARTNERS: Final = {"mcp": "MCP", "woa": "WoA", "awp": "AWP"}
+"""Doors to the names under which the A2A sample lists other protocols. A2A is compatible with itself."""
+
+
+def render_mcp_manifest(catalog: Catalog) -> dict[str, object]:
+    """Return the manifest for MCP clients, in the order of the sample."""
+    site, door = catalog.site, catalog.door("mcp")
+    capabilities = {
+        "actions": bool(catalog.actions),
+        "workflows": bool(site.workflows),
+        "resources": door is not None,  # documents and pages
+        "prompts": bool(catalog.prompts) and door is not None,
+    }
+    manifest = {
+        "name": site.name,
+        "version": site.version,
+        "description": site.description,
+        "capabilities": [name for name, is_on in capabilities.items() if is_on],
+        # The catalogue MUST be referenced, the schema SHOULD be; then every door that is open.
+        "endpoints": {
+            "actions": located(catalog, ALIAS_PATH),
+            "schema": located(catalog, SCHEMA_PATH),
+            **_door_addresses(catalog),
+        },
+        "metadata": _metadata(catalog),
+        "integration": {"protocol": "MCP", "version": door.version} if door else None,
+    }
+    return present(manifest) | extension_members(site.extensions)
+
+
+def render_a2a_manifest(catalog: Catalog) -> dict[str, object]:
+    """Return the manifest for A2A clients, in the order of the sample."""
+    site, actions, door = catalog.site, catalog.actions, catalog.door("a2a")
+    compatible = [name for partner, name in PARTNERS.items() if catalog.door(partner)]
+    compatible += ["OpenAPI"] if catalog.openapi else []
+    card = {"agent_card": located(catalog, agent_card.PATH)} if agent_card.is_published(catalog) else {}
+    manifest = {
+        "name": site.name,
+        "version": site.version,
+        "description": site.description,
+        "protocol": "A2A" if door else None,
+        "capabilities": {
+            "actions": bool(actions),
+            "workflows": bool(site.workflows),
+            "authentication": any(action.auth_required for action in actions),
+        },
+        # The catalogue MUST be referenced, the schema SHOULD be; then every door that is open.
+        "endpoints": {
+            "actions_registry": located(catalog, ALIAS_PATH),
+            "schema_definition": located(catalog, SCHEMA_PATH),
+            "api_base": origin(catalog),
+            **_door_addresses(catalog),
+            **card,
+        },
+        "discovery": {"auto_discoverable": True, "discovery_endpoint": located(catalog, A2A_PATH)},
+        "integration": {"a2a_version": door.version} if door else None,
+        "metadata": _metadata(catalog),
+        "interoperability": {"cross_protocol": bool(compatible), "compatible_with": compatible},
+    }
+    return present(manifest) | extension_members(site.extensions)
+
+
+def _metadata(catalog: Catalog) -> dict[str, object]:
+    """The `metadata` object of both manifests, as far as the site has told it."""
+    site = catalog.site
+    return present(
+        {
+            "homepage": catalog.url,
+            "documentation": located_if(catalog, site.documentation),
+            "license": site.license,
+        }
+    )
+
+
+def _door_addresses(catalog: Catalog) -> dict[str, object]:
+    """The live endpoints, and the OpenAPI document, by name: what both manifests add to `endpoints`."""
+    addresses: dict[str, object] = {door.protocol: located(catalog, door.path) for door in catalog.doors}
+    if catalog.openapi:
+        addresses["openapi"] = located(catalog, catalog.openapi.path)
+    return addresses
+
+
+# --- What is published ---
+
 _MANIFEST: Final = to_json(render)
 
 PROTOCOL = Protocol(
@@ -429,6 +525,24 @@ SCHEMAS_PROTOCOL = Protocol(
             condition=has_schemas,
             moved=schemas_address,
             door="plain",
+        ),
+    ),
+)
+
+MCP_MANIFEST = Protocol(
+    "mcp",
+    documents=(
+        Document(
+            MCP_PATH, MEDIA_TYPE, to_json(render_mcp_manifest), max_age=MAX_AGE, condition=is_published, door="mcp"
+        ),
+    ),
+)
+
+A2A_MANIFEST = Protocol(
+    "a2a",
+    documents=(
+        Document(
+            A2A_PATH, MEDIA_TYPE, to_json(render_a2a_manifest), max_age=MAX_AGE, condition=is_published, door="a2a"
         ),
     ),
 )

@@ -10,8 +10,22 @@ from collections.abc import Iterator
 from typing import Final
 
 from awp_publish.model import Action, Catalog
-from awp_publish.protocols import agent_card, llms_txt, mcp_server_card, woa
-from awp_publish.protocols.members import AGENT_JSON_PATH, AI_CATALOG_PATH, ARD_PATH, absolute_if, present
+from awp_publish.protocols import agent_card, mcp_server_card
+from awp_publish.protocols.members import (
+    AGENT_JSON_PATH,
+    AI_CATALOG_PATH,
+    ARD_PATH,
+    LLMS_TXT_PATH,
+    WOA_PATH,
+    WOA_TYPE,
+    absolute_if,
+    first_sentence,
+    has_interfaces,
+    interfaces_of,
+    present,
+    skill_name,
+    skill_path,
+)
 from awp_publish.protocols.protocol import Document, Protocol, to_json
 
 # --- RFC 9727: api-catalog, a linkset (RFC 9264) ---
@@ -22,13 +36,13 @@ API_CATALOG_TYPE: Final = 'application/linkset+json; profile="https://www.rfc-ed
 
 def render_api_catalog(catalog: Catalog) -> dict[str, object]:
     """Return the linkset: what describes the site's interfaces, for machines and for people, and its status."""
-    described = [{"href": catalog.absolute(woa.PATH), "type": woa.MEDIA_TYPE}] if catalog.publishes("woa") else []
+    described = [{"href": catalog.absolute(WOA_PATH), "type": WOA_TYPE}] if catalog.publishes("woa") else []
     if catalog.publishes("agent_json"):
         described.append({"href": catalog.absolute(AGENT_JSON_PATH), "type": "application/json"})
     if catalog.openapi is not None:
         described.insert(0, {"href": catalog.absolute(catalog.openapi.path), "type": "application/json"})
     documentation = absolute_if(catalog, catalog.site.documentation)
-    explained = {"href": catalog.absolute(llms_txt.PATH), "type": "text/plain"}
+    explained = {"href": catalog.absolute(LLMS_TXT_PATH), "type": "text/plain"}
     context = {
         "anchor": catalog.url + "/",
         "service-desc": described or None,
@@ -47,11 +61,6 @@ MOST_QUERIES: Final = 5
 SKILL_TYPE: Final = 'text/markdown; profile="urn:air:agent-skills"'
 
 
-def is_ard_published(catalog: Catalog) -> bool:
-    """Return True for a site with something to list."""
-    return next(_entries(catalog), None) is not None
-
-
 def render_ard(catalog: Catalog) -> dict[str, object]:
     """Return the catalogue of what can be used here."""
     return {
@@ -62,18 +71,18 @@ def render_ard(catalog: Catalog) -> dict[str, object]:
 
 
 def _entries(catalog: Catalog) -> Iterator[dict[str, object]]:
-    site, name = catalog.site, llms_txt.skill_name(catalog)
+    site, name = catalog.site, skill_name(catalog)
     # An IPv6 address has colons, which part the pieces of a URN.
     domain = re.sub(r"[^A-Za-z0-9.-]", "-", catalog.domain) or "localhost"
     queries = [query for action in catalog.actions for query in _queries(action)[:1]][:MOST_QUERIES]
-    interfaces = []
-    if mcp_server_card.is_published(catalog) and catalog.publishes("mcp_server_card"):
+    kinds, interfaces = interfaces_of(catalog), []
+    if "mcp" in kinds:
         card = mcp_server_card.address_of(catalog)
         interfaces.append(("mcp", f"{site.name} tools (MCP)", mcp_server_card.MEDIA_TYPE, card))
-    if agent_card.is_published(catalog) and catalog.publishes("agent_card"):
+    if "a2a" in kinds:
         interfaces.append(("a2a", f"{site.name} agent (A2A)", "application/a2a-agent-card+json", agent_card.PATH))
-    if catalog.exposed_at("woa").actions and catalog.publishes("agent_skills"):
-        interfaces.append(("skill", f"How to use {site.name}", SKILL_TYPE, llms_txt.skill_path(catalog)))
+    if "skill" in kinds:
+        interfaces.append(("skill", f"How to use {site.name}", SKILL_TYPE, skill_path(catalog)))
     for kind, title, media_type, path in interfaces:
         yield {
             "identifier": f"urn:air:{domain}:{kind}:{name}",
@@ -93,7 +102,7 @@ def _entries(catalog: Catalog) -> Iterator[dict[str, object]]:
             "displayName": action.name,
             "type": media_type,
             "url": catalog.absolute(path),
-            "description": llms_txt.first_sentence(action.description),
+            "description": first_sentence(action.description),
             "representativeQueries": _filled(_queries(action), action.description),
             **({"tags": list(action.tags)} if action.tags else {}),
         }
@@ -115,7 +124,7 @@ def _queries(action: Action) -> list[str]:
 
 def _filled(queries: list[str], description: str) -> list[str]:
     """Two to five different queries: ARD asks for so many."""
-    said = list(dict.fromkeys([*queries, llms_txt.first_sentence(description).rstrip(".")]))
+    said = list(dict.fromkeys([*queries, first_sentence(description).rstrip(".")]))
     return (said if len(said) > 1 else [*said, f"{said[0]} online"])[:MOST_QUERIES]
 
 
@@ -147,8 +156,8 @@ API_CATALOG: Final = Protocol(
 ARD: Final = Protocol(
     "ard",
     documents=(
-        Document(ARD_PATH, "application/json", _ARD, rel="ard", title="ARD catalogue", condition=is_ard_published),
-        Document(AI_CATALOG_PATH, AI_CATALOG_TYPE, _ARD, rel="ai-catalog", condition=is_ard_published),
+        Document(ARD_PATH, "application/json", _ARD, rel="ard", title="ARD catalogue", condition=has_interfaces),
+        Document(AI_CATALOG_PATH, AI_CATALOG_TYPE, _ARD, rel="ai-catalog", condition=has_interfaces),
     ),
 )
 MCP_SERVERS: Final = Protocol(

@@ -10,8 +10,17 @@ from typing import Final
 from xml.sax.saxutils import escape
 
 from awp_publish.model import Catalog, Robots
-from awp_publish.protocols import catalogues, llms_txt, protected_resource, som
-from awp_publish.protocols.members import ARD_PATH, absolute_if, credentials_of, located, sign_in_of
+from awp_publish.protocols import llms_txt, protected_resource, som
+from awp_publish.protocols.members import (
+    ARD_PATH,
+    absolute_if,
+    credentials_of,
+    has_interfaces,
+    link_text,
+    located,
+    one_line,
+    sign_in_of,
+)
 from awp_publish.protocols.protocol import Document, Protocol
 
 # --- robots.txt ---
@@ -38,7 +47,7 @@ def render_robots(catalog: Catalog) -> bytes:
         groups.append([*(f"User-agent: {name}" for name in refused), f"Disallow: {catalog.prefix}/"])
     lines = [f"License: {absolute_if(catalog, told.license)}"] if told.license else []
     lines += [f"Sitemap: {catalog.absolute(SITEMAP_PATH)}"] if has_sitemap(catalog) else []
-    if catalog.publishes("ard") and catalogues.is_ard_published(catalog):
+    if catalog.publishes("ard") and has_interfaces(catalog):
         lines.append(f"Agentmap: {catalog.absolute(ARD_PATH)}")
     text = "\n\n".join("\n".join(group) for group in [*groups, lines] if group) + "\n"
     return (text + som.robots_lines(catalog)).encode()
@@ -74,10 +83,9 @@ def render_sitemap(catalog: Catalog) -> bytes:
 def render_sitemap_md(catalog: Catalog) -> bytes:
     """Return sitemap.md: a link for each declared page, to its Markdown where there is one."""
     listed = llms_txt.page_links(catalog) or [
-        f"- [{llms_txt.link_text(page.title)}]({catalog.absolute(page.path)})"
-        for page in llms_txt.listed_pages(catalog)
+        f"- [{link_text(page.title)}]({catalog.absolute(page.path)})" for page in llms_txt.listed_pages(catalog)
     ]
-    return "\n".join([f"# Sitemap of {llms_txt.one_line(catalog.site.name)}", "", *listed, ""]).encode()
+    return "\n".join([f"# Sitemap of {one_line(catalog.site.name)}", "", *listed, ""]).encode()
 
 
 # --- security.txt (RFC 9116) ---
@@ -116,7 +124,7 @@ def has_credentials(catalog: Catalog) -> bool:
 def render_auth(catalog: Catalog) -> bytes:
     """Return auth.md: how an agent signs in here, in words."""
     site, declared = catalog.site, catalog.site.authentication
-    lines = ["# auth.md", "", f"How agents show who they are to {llms_txt.one_line(site.name)}.", ""]
+    lines = ["# auth.md", "", f"How agents show who they are to {one_line(site.name)}.", ""]
     for way in credentials_of(catalog) or ():
         if way.get("in") == "header":
             scheme = f"{way['scheme']} " if "scheme" in way else ""

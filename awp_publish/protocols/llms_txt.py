@@ -17,20 +17,26 @@ from urllib.parse import quote
 import orjson
 
 from awp_publish.model import Catalog, JsonObject, Page
-from awp_publish.protocols import som
-from awp_publish.protocols.members import SITE_ACTION, WOA_PATH, credentials_of, located, whole
+from awp_publish.protocols.members import (
+    LLMS_TXT_PATH,
+    SITE_ACTION,
+    SKILLS,
+    WOA_PATH,
+    credentials_of,
+    first_sentence,
+    link_text,
+    located,
+    one_line,
+    skill_name,
+    skill_path,
+    whole,
+)
 from awp_publish.protocols.protocol import Document, Protocol
-from awp_publish.protocols.schema_reading import members, object_facts, required_members, resolved
+from awp_publish.schema_reading import members, object_facts, required_members, resolved
 
-PATH: Final = "/llms.txt"
+PATH: Final = LLMS_TXT_PATH
 FULL_PATH: Final = "/llms-full.txt"
 MEDIA_TYPE: Final = "text/plain; charset=utf-8"
-
-SKILLS: Final = "/.well-known/agent-skills"
-"""The path of all skills."""
-
-LONGEST_NAME: Final = 64
-"""Characters of a skill's name."""
 
 MOST_CHOICES: Final = 12
 """Values of an enumeration that a line spells out."""
@@ -202,7 +208,7 @@ def markdown_address(catalog: Catalog, page: Page) -> str:
 
 def page_links(catalog: Catalog) -> list[str]:
     """Return a link for each page of one address, to its Markdown; none where pages are HTML only."""
-    if not som.is_published(catalog):
+    if catalog.door("som") is None:
         return []
     return [
         f"- [{link_text(page.title)}]({markdown_address(catalog, page)})"
@@ -230,37 +236,6 @@ def listed_pages(catalog: Catalog) -> list[Page]:
                 found.setdefault(path, replace(page, path=path, title=title))
     declared = {page.path: page for page in catalog.pages}
     return [declared.get(path, page) for path, page in found.items()]
-
-
-def skill_name(catalog: Catalog) -> str:
-    """Return the name of the site's own skill: lower-case letters, digits and single hyphens."""
-    for text in (catalog.site.name, catalog.domain):
-        if name := re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:LONGEST_NAME].strip("-"):
-            return name
-    return "site"
-
-
-def skill_path(catalog: Catalog) -> str:
-    """Return the path of the site's own skill."""
-    return f"{SKILLS}/{skill_name(catalog)}/SKILL.md"
-
-
-# --- Words ---
-
-
-def one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
-def link_text(text: str) -> str:
-    """Return a text fit for the brackets of a Markdown link, also where links are found by a pattern."""
-    return one_line(text).replace("[", "(").replace("]", ")")
-
-
-def first_sentence(text: str) -> str:
-    """Return the first sentence of a description as far as its first semicolon, ended by a full stop."""
-    found = re.match(r".+?(?=;\s)|.+?[.!?](?=\s|$)", one_line(text))
-    return (found[0] if found else one_line(text)).rstrip(".") + "."
 
 
 def _json(value: object) -> str:

@@ -4,6 +4,7 @@ Absent facts are absent members; paths that a client resolves against the origin
 what a site adds of its own is marked `x-`, or given for one document by its name, and never replaces what we say.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
@@ -15,8 +16,18 @@ EXTENSION_PREFIX: Final = "x-"
 AGENT_JSON_PATH: Final = "/agent.json"
 AI_CATALOG_PATH: Final = "/.well-known/ai-catalog.json"
 ARD_PATH: Final = "/.well-known/ard.json"
+AWAS_PATH: Final = "/.well-known/ai-actions.json"
+AWAS_VERSION: Final = "1.1"
+LLMS_TXT_PATH: Final = "/llms.txt"
 WOA_PATH: Final = "/.well-known/woa.json"
+WOA_TYPE: Final = "application/woa+json"
 """Documents that others name."""
+
+SKILLS: Final = "/.well-known/agent-skills"
+"""The path of all skills."""
+
+LONGEST_NAME: Final = 64
+"""Characters of a skill's name."""
 
 SITE_ACTION: Final = "actions_site"
 """The action that calls the others by the map of the site's pages: no news to who calls them himself."""
@@ -220,21 +231,47 @@ def are_schemas_published(catalog: Catalog) -> bool:
     return bool(catalog.documents) and catalog.publishes("awas") and catalog.publishes("schemas")
 
 
-def metadata(catalog: Catalog) -> dict[str, object]:
-    """The `metadata` object of AWAS's MCP and A2A manifests, as far as the site has told it."""
-    site = catalog.site
-    return present(
-        {
-            "homepage": catalog.url,
-            "documentation": located_if(catalog, site.documentation),
-            "license": site.license,
-        }
-    )
+def skill_name(catalog: Catalog) -> str:
+    """Return the name of the site's own skill: lower-case letters, digits and single hyphens."""
+    for text in (catalog.site.name, catalog.domain):
+        if name := re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:LONGEST_NAME].strip("-"):
+            return name
+    return "site"
 
 
-def door_addresses(catalog: Catalog) -> dict[str, object]:
-    """The live endpoints, and the OpenAPI document, by name: what AWAS's MCP and A2A manifests add to `endpoints`."""
-    addresses: dict[str, object] = {door.protocol: located(catalog, door.path) for door in catalog.doors}
-    if catalog.openapi:
-        addresses["openapi"] = located(catalog, catalog.openapi.path)
-    return addresses
+def skill_path(catalog: Catalog) -> str:
+    """Return the path of the site's own skill."""
+    return f"{SKILLS}/{skill_name(catalog)}/SKILL.md"
+
+
+def interfaces_of(catalog: Catalog) -> list[str]:
+    """Return the kinds of interfaces that answer and have a published description, which ARD's catalogue lists."""
+    answering = {
+        "mcp": catalog.door("mcp") is not None and catalog.publishes("mcp_server_card"),
+        "a2a": catalog.door("a2a") is not None and catalog.publishes("agent_card"),
+        "skill": bool(catalog.exposed_at("woa").actions) and catalog.publishes("agent_skills"),
+    }
+    return [kind for kind, answers in answering.items() if answers]
+
+
+def has_interfaces(catalog: Catalog) -> bool:
+    """Return True for a site with something to list there."""
+    return bool(interfaces_of(catalog))
+
+
+# --- Words ---
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def link_text(text: str) -> str:
+    """Return a text fit for the brackets of a Markdown link, also where links are found by a pattern."""
+    return one_line(text).replace("[", "(").replace("]", ")")
+
+
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a description as far as its first semicolon, ended by a full stop."""
+    found = re.match(r".+?(?=;\s)|.+?[.!?](?=\s|$)", one_line(text))
+    return (found[0] if found else one_line(text)).rstrip(".") + "."

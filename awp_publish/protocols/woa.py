@@ -18,6 +18,7 @@ import orjson
 from awp_publish.model import DEFAULT_OPERATION, Action, Agent, Catalog, JsonObject
 from awp_publish.protocols.members import (
     WOA_PATH,
+    WOA_TYPE,
     are_schemas_published,
     completed,
     credentials_of,
@@ -27,12 +28,11 @@ from awp_publish.protocols.members import (
     schemes_of_routes,
 )
 from awp_publish.protocols.protocol import Document, Protocol, to_json
-from awp_publish.protocols.schema_reading import answer_schema
-from awp_publish.schema import DIALECT
+from awp_publish.schema_reading import DIALECT, answer_schema
 
 NAME: Final = "woa"
 PATH: Final = WOA_PATH
-MEDIA_TYPE: Final = "application/woa+json"
+MEDIA_TYPE: Final = WOA_TYPE
 VERSION: Final = "1"
 MAX_AGE: Final = 300
 """Seconds: the example of appendix B."""

@@ -25,7 +25,7 @@ from awp_publish.policy.call import Credentials, Label
 from awp_publish.policy.guard import Guards, Tokens
 from awp_publish.policy.jwt import JwtBearer
 from awp_publish.problems import DeclarationError
-from awp_publish.protocols import ALL, llms_txt
+from awp_publish.protocols import ALL, link_header, llms_txt
 from awp_publish.protocols.crawling import has_sitemap
 from awp_publish.protocols.protected_resource import metadata_url
 from awp_publish.protocols.protocol import Protocol, published
@@ -67,7 +67,6 @@ from awp_publish.serve.status import StatusDoor, StatusKeeper
 from awp_publish.serve.webhooks import Webhooks
 from awp_publish.serve.woa import PROTOCOL as WOA, InvokeAddress, WoaDoor, door_of
 from awp_publish.site import Site
-from awp_publish.templating import link_header
 
 RECEIPT_SECONDS: Final = 3600.0
 """Time for which a receipt is good."""
@@ -138,7 +137,7 @@ class Doors:
 
 @dataclass(frozen=True, slots=True)
 class _Published:
-    """What one public address of the site serves; replaced as a whole, so that no request sees half of it.
+    """All that one public address of the site serves; replaced as a whole, so that no request sees half of it.
 
     `fallbacks` are documents that stand where the application answers 404. `go_on` is how all other requests reach the
     application, `pages` what they may ask of it, None for HTML only; `guarded` stands before its routes, None where
@@ -400,7 +399,7 @@ class AgentPublisher:
         return self._published
 
     def _of_host(self, scope: Scope) -> _Published:
-        """Which of the configured addresses a request came to; the canonical one for any other."""
+        """Return the configured address that a request came to, the canonical one for any other."""
         published = self._published or self._open(scope)
         host = read_fields(scope["headers"]).get(b"host", b"").decode("latin-1").lower()
         return next((one for one in published if one.host == host), published[0])
@@ -500,8 +499,8 @@ class AgentPublisher:
         sessions, carry = self._sessions(guards, catalog), None
         if sessions is not None:
             carry = SessionCalls(sessions, catalog, guards, admission.trusted_proxies, self._outside)
-        reach = RouteCaller(self._called, catalog)
-        invoker = Invoker(catalog, reach, guards, accept, self._observer, carry, reach.check, reach.rehearse)
+        routes = RouteCaller(self._called, catalog)
+        invoker = Invoker(catalog, routes.call, guards, accept, self._observer, carry, routes.check, routes.rehearse)
         context = DoorContext(
             settings=settings,
             catalog=catalog,

@@ -24,6 +24,7 @@ from typing import Final, Protocol, cast
 
 import orjson
 
+from awp_publish import media
 from awp_publish.browsing.addresses import Origins, parse_address
 from awp_publish.browsing.cookies import write_set_cookie
 from awp_publish.browsing.page import PAGE_BYTES, PageCache, SessionLimits, Steps
@@ -31,7 +32,8 @@ from awp_publish.browsing.session import Session
 from awp_publish.health import count_workers
 from awp_publish.invoke import Invoker
 from awp_publish.model import Door, JsonObject, Paths
-from awp_publish.policy.call import Call, Outcome, Principal, Result
+from awp_publish.policy.call import RECEIPT, SESSION_HEADER, Call, Outcome, Principal, Result
+from awp_publish.policy.guard import REPLAYED
 from awp_publish.problems import (
     ConfirmationRequired,
     HandlerFailed,
@@ -77,7 +79,7 @@ from awp_publish.serve.http import (
     send_reply,
 )
 from awp_publish.serve.lifespan import OwnedTasks
-from awp_publish.serve.sessions import CHALLENGE, key_of
+from awp_publish.serve.sessions import CHALLENGE
 from awp_publish.serve.site_client import INNER_CALL, InnerCall, InnerCalls, SiteClient, drive, has_large_page
 from awp_publish.serve.sockets import (
     ADDRESS_SHARE,
@@ -90,6 +92,7 @@ from awp_publish.serve.sockets import (
     own_urls,
 )
 from awp_publish.settings import IDLE_SECONDS
+from awp_publish.stores.store import session_key
 from awp_publish.workflows.primitives import PRIMITIVES
 
 PROTOCOL: Final = "bridge"
@@ -500,7 +503,7 @@ DRIVEN: Final = "page.driver"
 """The capability of our own script: what it is asked for are single steps, and the runner is here."""
 TOLD_HEADERS: Final = ("www-authenticate", "retry-after", "ratelimit", "ratelimit-policy", "link", "location")
 """Headers of a refusal that an agent is told of."""
-SHOWN_HEADERS: Final = (b"awp-receipt", b"idempotent-replayed", b"awp-content-type")
+SHOWN_HEADERS: Final = (RECEIPT, REPLAYED[0], media.HEADER)
 """Headers of an answer that an agent is told of."""
 IN_PROCESS: Final = "in_process"
 """Names the caller's own page in this process, whatever its id is."""
@@ -660,7 +663,7 @@ def failure_of(status: int, problem: Mapping[str, object]) -> RuntimeFailure:
 
 @dataclass(frozen=True, slots=True)
 class Selectors:
-    """Which runtime a call means. All that are given hold together."""
+    """The runtime that a call means. All that are given hold together."""
 
     runtime_id: str | None = None
     runtime_key: str | None = None
@@ -842,7 +845,7 @@ class Bridge:
 
     async def _owner_of(self, scope: Scope) -> tuple[Owner, str]:
         """Return who opens a connection, and the key of the session shown. Raises Problem for wrong credentials."""
-        shown, visited = read_fields(scope["headers"]).get(b"awp-session", b"").strip(), scope
+        shown, visited = read_fields(scope["headers"]).get(SESSION_HEADER, b"").strip(), scope
         if self.door.carry is not None and shown:
             # What knows visitors by a session answers requests; the upgrade is one (RFC 6455 section 4.1).
             scheme = "https" if scope.get("scheme") == "wss" else "http"
@@ -850,7 +853,7 @@ class Bridge:
             visited = await self.door.carry.visit(request)
         fields = read_fields(visited["headers"])
         principal = await self._identify(read_credentials(visited, fields, self.door.admission.trusted_proxies))
-        session = key_of(shown.decode("latin-1")) if shown and visited is not scope else ""
+        session = session_key(shown.decode("latin-1")) if shown and visited is not scope else ""
         return self.owner(principal, session), session
 
     def owner(self, principal: Principal | None, session: str = "") -> Owner:
@@ -1057,7 +1060,7 @@ class Bridge:
         for name, value in (*added, *(result.headers if isinstance(result, Outcome) else ())):
             if name in SHOWN_HEADERS and visit.current is not None:
                 visit.current.headers[name.decode("latin-1")] = value.decode("latin-1")
-            if name == b"awp-receipt":
+            if name == RECEIPT:
                 visit.receipts[handled.tool] = value.decode("latin-1")
         if isinstance(result, Problem):
             raise failure_of(result.status, self._describe(result)) from result

@@ -1,4 +1,4 @@
-"""What a request shows of its caller: headers, session, user, address; and whether another site's page sent it.
+"""A request's caller: headers, session, user, address; and whether another site's page sent it.
 
 The address is believed of proxies that the site names, and of nobody else, in the header that it names. All lines of
 X-Forwarded-For or Forwarded (RFC 7239) are one list, which is read from the right, past those proxies, to the first

@@ -20,7 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from http.cookies import SimpleCookie
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 import orjson
@@ -31,6 +31,7 @@ from awp_publish.discover import ITSELF, Routed, asks_for_host, compares_routes,
 from awp_publish.discover.routes import pattern_of
 from awp_publish.model import (
     ROUTE_CALL as ROUTE_CALL,
+    SAFE_IN_PATH,
     Action,
     Catalog,
     JsonObject,
@@ -39,8 +40,8 @@ from awp_publish.model import (
     RouteCredential,
     Target,
 )
-from awp_publish.policy.call import Call, Content, Outcome, Result
-from awp_publish.policy.guard import challenges_of_route
+from awp_publish.policy.authentication import challenges_of_route
+from awp_publish.policy.call import SESSION_HEADER, Call, Content, Outcome, Result
 from awp_publish.problems import (
     AuthenticationRequired,
     DeclarationError,
@@ -59,7 +60,17 @@ from awp_publish.problems import (
 )
 from awp_publish.schema import pointer_to, read_errors
 from awp_publish.serve.credentials import TrustedProxies, read_credentials
-from awp_publish.serve.http import AsgiApp, Fields, Message, Receive, Scope, Send, mount_of, read_fields
+from awp_publish.serve.http import (
+    AsgiApp,
+    Fields,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    content_length,
+    mount_of,
+    read_fields,
+)
 
 # --- From a route's HTTP answer to an outcome or a problem ---
 # The route's own refusals are carried, not masked. So is the JSON body of a failure, which the application chose to
@@ -103,7 +114,7 @@ def read_answer(
             carried.append((name, value))
         elif name == b"content-disposition":
             disposition = value
-    if not 200 <= status < 300:
+    if status != 200 and not 200 <= status < 300:
         if status == 403 and action.security_schemes and body in _OLD_REFUSALS:
             status = 401
         problem = _read_refusal(call, status, read_fields(headers), body, codes)
@@ -112,7 +123,7 @@ def read_answer(
             carried += [(b"www-authenticate", kind.encode("latin-1")) for kind in challenges_of_route(action)]
         problem.headers = (*problem.headers, *((k.decode("latin-1"), v.decode("latin-1")) for k, v in carried))
         return problem
-    shown = 200 if status in (204, 205) else status
+    shown = 200 if status != 200 and status in (204, 205) else status
     if not body:
         return Outcome(b"null", None, shown, tuple(carried))
     if content_type != b"application/json" and not _is_json(content_type):
@@ -142,7 +153,7 @@ def read_answer(
         content = Content(content_type.decode("latin-1") or kind, charset)
         return Outcome(orjson.dumps(text), text, shown, tuple(carried), content)
     try:
-        return Outcome(body, orjson.loads(body), shown, tuple(carried))
+        return Outcome(body, orjson.loads(body), shown, tuple(carried) if carried else ())
     except orjson.JSONDecodeError:
         return InvalidOutput(f"Action {action.id} answered with a body that is declared as JSON and is not.")
 
@@ -252,7 +263,7 @@ NOT_CARRIED: Final = frozenset(
     {
         b"accept",
         b"accept-encoding",
-        b"awp-session",
+        SESSION_HEADER,
         b"connection",
         b"content-encoding",
         b"content-length",
@@ -296,6 +307,10 @@ _OTHER_METHODS: Final = frozenset({"_method", "_http_method", "x-http-method-ove
 """Members of a query or form in which some middleware reads another method; sent only where a route has them."""
 
 
+_Address: TypeAlias = tuple[str, bytes, bytes]
+"""Path, raw path and query string."""
+
+
 @dataclass(slots=True)
 class _Parts:
     """Values of one input, sorted by where they travel."""
@@ -325,40 +340,47 @@ class Encoder:
         self._whole = next((p for p in target.parameters if p.location == "body"), None)
         self._is_plain_json = target.content_type == JSON and all(p.location == "json" for p in target.parameters)
         self._pieces = re.split(r"({\w+})", target.path)
-        raw_path = _quote_template(target.path).encode("ascii")
-        self._address = {"method": target.method, "path": target.path, "raw_path": raw_path, "query_string": b""}
+        self._address: _Address = target.path, quote(target.path, safe=SAFE_IN_PATH).encode("ascii"), b""
 
-    def __call__(self, outer: Scope, given: JsonObject) -> tuple[Scope, bytes]:
+    def write(self, outer: Scope, given: JsonObject) -> tuple[Scope, bytes]:
         """Return the request for an input that has passed its schema, and its body; `outer` is the caller's own.
 
         Raises InvalidInput for what no request can carry.
         """
-        kept = [pair for pair in outer["headers"] if pair[0] not in NOT_CARRIED]
+        path, raw_path, query = self._address
         if self._is_plain_json:
-            way, body = self._address, _json_text(given, "")
-            headers = [_ACCEPT_JSON, self._content_type, (b"content-length", b"%d" % len(body)), *kept]
+            try:
+                body = orjson.dumps(given)
+            except TypeError as error:  # orjson refuses to go deeper than 254 levels
+                raise _unsendable("", "is nested too deeply") from error
+            headers = [_ACCEPT_JSON, self._content_type, content_length(len(body))]
+            for pair in outer["headers"]:
+                if pair[0] not in NOT_CARRIED:
+                    headers.append(pair)
         else:
-            way, own, cookies, body = self._place_all(given)
+            (path, raw_path, query), own, cookies, body = self._place_all(given)
             # The input's own headers replace the caller's of the same name; its cookies join them.
-            replaced = {name for name, _ in own}
-            kept = [pair for pair in kept if pair[0] not in replaced]
+            replaced = NOT_CARRIED.union(name for name, _ in own)
+            kept = [pair for pair in outer["headers"] if pair[0] not in replaced]
             if cookies:
                 cookies = [value.decode("latin-1") for name, value in kept if name == b"cookie"] + cookies
                 kept = [pair for pair in kept if pair[0] != b"cookie"]
                 kept.append((b"cookie", "; ".join(cookies).encode("latin-1")))
             headers = [_ACCEPT_JSON, *own, *kept]
-        # The server's shortcuts for sending files would go round us.
-        scope = {**outer, **way, "headers": headers, "extensions": {}}
         if self._keys and outer.get("query_string"):  # the caller's own keys, which are no inputs
             keys = [pair for pair in parse_qsl(outer["query_string"].decode("latin-1")) if pair[0] in self._keys]
-            scope["query_string"] = b"&".join(filter(None, (scope["query_string"], urlencode(keys).encode("ascii"))))
+            query = b"&".join(filter(None, (query, urlencode(keys).encode("ascii"))))
         if outer.get("root_path") and (mounted := mount_of(outer)):
-            scope["path"], scope["raw_path"] = mounted + scope["path"], mounted.encode("utf-8") + scope["raw_path"]
+            path, raw_path = mounted + path, mounted.encode("utf-8") + raw_path
+        scope = {**outer}
+        scope["method"], scope["path"], scope["raw_path"] = self._target.method, path, raw_path
+        scope["query_string"], scope["headers"] = query, headers
+        scope["extensions"] = {}  # the server's shortcuts for sending files would go round us
         return scope, body
 
-    def _place_all(self, given: JsonObject) -> tuple[dict[str, Any], list[tuple[bytes, bytes]], list[str], bytes]:
+    def _place_all(self, given: JsonObject) -> tuple[_Address, list[tuple[bytes, bytes]], list[str], bytes]:
         """Return the address with its query, the headers and cookies that an input makes, and the body."""
-        target, way = self._target, {**self._address}
+        target, (path, raw_path, _) = self._target, self._address
         query: list[tuple[str, str]] = []
         parts: _Parts | None = None
         for name, value in given.items():
@@ -374,21 +396,20 @@ class Encoder:
                 query.append((parameter.wire_name, value))
             else:
                 query += [(parameter.wire_name, text) for text in _texts(value)]
-        if query:
-            way["query_string"] = urlencode(query).encode("ascii")
+        written = urlencode(query).encode("ascii") if query else b""
         if parts is None:
             if target.content_type is None:
-                return way, [], [], b""
+                return (path, raw_path, written), [], [], b""
             parts = _Parts()
         if parts.path:
             texts = {"{" + name + "}": both for name, both in parts.path.items()}
-            pieces = [texts.get(piece) or (piece, _quote_template(piece)) for piece in self._pieces]
-            way["path"] = "".join(plain for plain, _ in pieces)
-            way["raw_path"] = "".join(quoted for _, quoted in pieces).encode("ascii")
+            pieces = [texts.get(piece) or (piece, quote(piece, safe=SAFE_IN_PATH)) for piece in self._pieces]
+            path = "".join(plain for plain, _ in pieces)
+            raw_path = "".join(quoted for _, quoted in pieces).encode("ascii")
         if target.content_type is None:
-            return way, parts.headers, parts.cookies, b""
+            return (path, raw_path, written), parts.headers, parts.cookies, b""
         body, content_type = self._write_body(parts)
-        return way, [*parts.headers, content_type, (b"content-length", b"%d" % len(body))], parts.cookies, body
+        return (path, raw_path, written), [*parts.headers, content_type, content_length(len(body))], parts.cookies, body
 
     def _write_body(self, parts: _Parts) -> tuple[bytes, tuple[bytes, bytes]]:
         content_type = self._target.content_type or ""
@@ -407,10 +428,6 @@ class Encoder:
         else:
             body = parts.whole.encode()
         return body, self._content_type
-
-
-def _quote_template(text: str) -> str:
-    return quote(text, safe="/%:@!$&'()*+,;=~")
 
 
 def _json_text(value: object, pointer: str) -> bytes:
@@ -619,8 +636,8 @@ class RouteCaller:
         """Refuse at once what could not be sent to the route later. Raises InvalidInput."""
         action = call.action
         if action.way is not None:
-            encode, arrive = self._ways[action.id]
-            scope, _ = encode(cast(Scope, call.context), call.input)
+            encoder, arrive = self._ways[action.id]
+            scope, _ = encoder.write(cast(Scope, call.context), call.input)
             if arrive is not None:
                 arrive(scope)
 
@@ -631,7 +648,7 @@ class RouteCaller:
         """
         app, action = self._app, call.action
         entrance = app.outside if call.is_fresh else app.entrance
-        scope, body = self._ways[action.id][0](cast(Scope, call.context), call.input)
+        scope, body = self._ways[action.id][0].write(cast(Scope, call.context), call.input)
         exchange = Rehearsal(call, body, self.codes)
         if entrance is not None:
             scope = come_from_outside(scope, app.state(), call.request_id)
@@ -653,11 +670,12 @@ class RouteCaller:
             if isinstance(result, Problem):
                 raise result
 
-    async def __call__(self, call: Call) -> Result:
+    async def call(self, call: Call) -> Result:
+        """Send a call to its route, and return the answer. Raises a Problem, and what the application raises."""
         app = self._app
         entrance = app.outside if call.is_fresh else app.entrance
-        encode, arrive = self._ways[call.action.id]
-        scope, body = encode(call.context, call.input)  # type: ignore[arg-type]
+        encoder, arrive = self._ways[call.action.id]
+        scope, body = encoder.write(call.context, call.input)  # type: ignore[arg-type]
         exchange = RouteCall(call, body, self.codes)
         if entrance is not None:
             exchange.outer_session = scope.get("session")
@@ -669,7 +687,8 @@ class RouteCaller:
         scope[ROUTE_CALL] = exchange
         try:
             if entrance is None:
-                await app.inside(scope, exchange.receive, exchange.send)
+                inside = app.inside
+                await inside(scope, exchange.receive, exchange.send)
             else:  # in a task, so that what this pass sets in context variables stays in it
                 await asyncio.ensure_future(entrance(scope, exchange.receive, exchange.send))
         except Exception:
@@ -680,7 +699,8 @@ class RouteCaller:
             raise
         if exchange.is_astray:
             return _refuse(call.action, _ELSEWHERE)
-        if not 200 <= (status := exchange.status) < 500:
+        status = exchange.status
+        if status >= 500 or status < 200:
             logger.error("action %s: its route answered %d (request_id=%s)", call.action.id, status, call.request_id)
         if call.answer is not None:
             return call.answer
@@ -770,7 +790,7 @@ class RouteCall:
                 on_cookies([value for name, value in self.headers if name.lower() == b"set-cookie"])
         elif kind == "http.response.body":
             body = message.get("body", b"")
-            if message.get("more_body", False):
+            if message.get("more_body"):
                 self.parts = self.parts or []
                 self.parts.append(body)
                 return
@@ -851,7 +871,7 @@ def _compared(app: object, catalog: Catalog, among: Catalog) -> Mapping[str, Com
 
 
 class _Arrivals:
-    """Where the requests of one action arrive.
+    """The route at which the requests of one action arrive.
 
     The application's own routes are asked, in their order, each time: some may have been added since it started. Where
     it keeps them to itself, what is known of the site stands for them: the other actions, its pages, and our addresses.

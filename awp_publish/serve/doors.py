@@ -1,4 +1,4 @@
-"""What a live door is given and gives: doors that a site asks for, each in its own file, opened only then."""
+"""The contract of live doors: doors that a site asks for, each in its own file, opened only then."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -40,7 +40,7 @@ Entrance: TypeAlias = Callable[[Scope], AsgiApp]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoorContext:
-    """What the doors of one public address of a site are made of. `catalog` has what is offered at the door.
+    """The parts of the doors of one public address of a site. `catalog` has what is offered at the door.
 
     `published` is the catalog as it was published last, with what works at the moment. `keys` are what is signed with,
     the newest first. `pages` is None where pages are HTML only. `sessions` and `carry` are there where the site has
@@ -68,7 +68,7 @@ class DoorContext:
 
 @dataclass(frozen=True, slots=True)
 class LiveDoor:
-    """What a live door answers, at which paths, and what has to run for it while the application runs.
+    """A door's answers, their paths, and what has to run for it while the application runs.
 
     `exact` are paths known beforehand, `below` beginnings of paths, `sockets` paths of WebSockets. Without a lifespan
     `running` is never entered, and the door has to work all the same.

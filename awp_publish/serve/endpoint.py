@@ -1,20 +1,25 @@
-"""What every door does with a request: its id, the answer to it, and how a problem is said."""
+"""The prologue of every door: a request's id, the answer to it, and the rendering of problems."""
 
 import re
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import count
 from typing import ClassVar, Final
 from urllib.parse import quote
 
-import orjson
-
-from awp_publish.model import Action, Catalog
+from awp_publish.model import Action, Catalog, Idempotency
 from awp_publish.policy.botauth import note_signature
-from awp_publish.policy.call import Call, Content, Outcome, Result
-from awp_publish.problems import AuthenticationRequired, MethodNotAllowed, Problem, below, code_of, slug_of
+from awp_publish.policy.call import RECEIPT, SESSION_HEADER, Call, Content, Outcome, Result, read_key
+from awp_publish.problems import (
+    AuthenticationRequired,
+    InvalidEnvelope,
+    InvalidIdempotencyKey,
+    MethodNotAllowed,
+    Problem,
+    code_of,
+)
 from awp_publish.serve.credentials import BROWSER_FIELDS, TrustedProxies, read_trusted_proxies, refuse_foreign_pages
 from awp_publish.serve.http import (
     NO_SNIFFING,
@@ -26,95 +31,17 @@ from awp_publish.serve.http import (
     Reply,
     Scope,
     Send,
+    content_length,
+    describe_problem,
+    json_kind,
     read_fields,
+    render_problem,
     route_path,
     send_reply,
     too_large,
     without_content,
 )
 from awp_publish.settings import SiteSettings
-
-# --- Problems as application/problem+json (RFC 9457) ---
-
-MEDIA_TYPE: Final = b"application/problem+json"
-_RESERVED: Final = frozenset(
-    {"type", "title", "status", "detail", "instance", "code", "recovery", "request_id", "errors"}
-)
-
-
-def describe_problem(
-    problem: Problem,
-    types: str = "",
-    recoveries: Mapping[str, str] | None = None,
-    instance: str = "",
-    request_id: str = "",
-    prefix: str = "",
-) -> dict[str, object]:
-    """The members of a problem, in the order of RFC 9457 section 3.1, then ours.
-
-    `types` is the address below which problem types are documented, `recoveries` what the site declared for a code,
-    `prefix` the path below which it stands.
-    """
-    described: dict[str, object] = {
-        "type": f"{types}/{slug_of(problem.code)}" if types else "about:blank",
-        "title": problem.title,
-        "status": problem.status,
-        "detail": problem.detail,
-    }
-    if instance:
-        described["instance"] = f"{instance}#{request_id}" if request_id else instance
-    described["code"] = problem.code
-    described["recovery"] = problem.recovery or (recoveries or {}).get(problem.code) or below(prefix, problem.advice)
-    if request_id:
-        described["request_id"] = request_id
-    if problem.errors:
-        described["errors"] = [asdict(violation) for violation in problem.errors]
-    described |= {name: value for name, value in problem.members.items() if name not in _RESERVED or name in _CARRIED}
-    return described
-
-
-_CARRIED: Final = frozenset({"type", "title", "errors", "recovery"})
-"""Members that a route's own problem+json answer brings along in place of ours."""
-
-
-def render_problem(
-    problem: Problem,
-    types: str = "",
-    recoveries: Mapping[str, str] | None = None,
-    instance: str = "",
-    request_id: str = "",
-    extra: RawHeaders = (),
-    prefix: str = "",
-) -> Reply:
-    """The reply for a problem."""
-    described = describe_problem(problem, types, recoveries, instance, request_id, prefix)
-    try:
-        body = orjson.dumps(described)
-    except TypeError:  # text from a request may hold what JSON cannot say, a lone surrogate: it is replaced
-        body = orjson.dumps(_printable(described))
-    return Reply(
-        problem.status,
-        (
-            (b"content-type", MEDIA_TYPE),
-            (b"content-length", b"%d" % len(body)),
-            (b"cache-control", b"no-store"),
-            NO_SNIFFING,
-            *((name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in problem.headers),
-            *extra,
-        ),
-        body,
-    )
-
-
-def _printable(value: object) -> object:
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    if isinstance(value, dict):
-        return {str(key): _printable(member) for key, member in value.items()}
-    if isinstance(value, list):
-        return [_printable(member) for member in value]
-    return value if isinstance(value, (int, float, bool)) or value is None else str(value)
-
 
 # --- One HTTP request to a door of ours: its id, and how its result is told ---
 
@@ -127,13 +54,13 @@ _TELLING: Final = BROWSER_FIELDS | {b"x-request-id", b"signature-input", b"dpop"
 """Headers that most calls come without, so that they are looked for once and together."""
 
 _REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,128}")
-_PROCESS: Final = secrets.token_hex(8)
-_numbers: Final = count(1)
+_PROCESS: Final = secrets.token_hex(12)
+_numbers: Final = count(10_000_000)
 """Request ids are the process and a number: unlike between processes, and without a system call for each request."""
 
 
 class ProblemRenderer:
-    """How the doors of one catalog render problems: where problem types are explained, and what the site says of them.
+    """The doors' one renderer of problems: where their types are explained, and what the site says of them.
 
     `dialect` are recoveries by code for a door at which a caller has to say things otherwise than at the WoA door.
     """
@@ -188,7 +115,7 @@ class DoorRequest:
         self.is_of_browser = False
         self._cors: RawHeaders = ()
         if _TELLING.isdisjoint(fields):
-            self.request_id = f"{_PROCESS}{next(_numbers):016x}"
+            self.request_id = f"{_PROCESS}{next(_numbers)}"
         else:
             self.request_id = read_request_id(fields)
             self.is_of_browser = not BROWSER_FIELDS.isdisjoint(fields)
@@ -223,10 +150,14 @@ class DoorRequest:
         static, body, carried = STATIC_HEADERS, result.body, result.headers
         if result.content is not None:
             static, body = self.write(result, result.content)
-        if added and carried:
-            replaced = {name for name, _ in added}
-            carried = tuple(pair for pair in carried if pair[0] not in replaced)
-        headers = [*static, (b"content-length", b"%d" % len(body)), *self._cors, request_id, *added, *carried]
+        headers = [*static, content_length(len(body)), *self._cors, request_id]
+        if added:
+            headers += added
+            if carried:
+                replaced = {name for name, _ in added}
+                carried = tuple(pair for pair in carried if pair[0] not in replaced)
+        if carried:
+            headers += carried
         send = self._send
         await send({"type": "http.response.start", "status": result.status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
@@ -240,12 +171,23 @@ class DoorRequest:
         await send_reply(reply, self._send)
 
 
+class PlainRequest(DoorRequest):
+    """A request whose answer is given as the route has given it, if that is not JSON."""
+
+    __slots__ = ()
+
+    def write(self, outcome: Outcome, content: Content) -> tuple[RawHeaders, bytes]:
+        """The headers and the body of what the route has given."""
+        content_type = (b"content-type", content.media_type.encode("latin-1"))
+        return (content_type, *STATIC_HEADERS[1:]), content.bytes_of(outcome.output)
+
+
 def read_request_id(fields: Fields) -> str:
     """The caller's own id, if it is fit to stand in a log and a header; else a new one."""
     given = fields.get(b"x-request-id")
     if given is not None and _REQUEST_ID.fullmatch(given):
         return given.decode("ascii")
-    return f"{_PROCESS}{next(_numbers):016x}"
+    return f"{_PROCESS}{next(_numbers)}"
 
 
 # --- What every HTTP door of one site holds its requests to, before they are calls ---
@@ -291,6 +233,66 @@ def read_admission_of(settings: SiteSettings, actions: Iterable[Action] = ()) ->
     )
 
 
+# --- What the gates want to know ---
+
+CONFIRMATION: Final = (b"awp-confirmation", "confirmation")
+RECEIPTS: Final = (RECEIPT, "receipts")
+SESSION: Final = (SESSION_HEADER, "session")
+"""Header and member of the envelope, of which either is enough."""
+
+KEY_FIELD: Final = Idempotency().key_field
+"""The member that holds an idempotency key, understood beside the name that an action declares for it."""
+
+
+def read_admission(call: Call, members: Mapping[str, object], fields: Fields) -> None:
+    """Put key, confirmation, receipts and session on a call, from headers or envelope. Raises a Problem."""
+    call.authorization = fields.get(b"authorization")
+    if (header := fields.get(b"idempotency-key")) is not None:
+        call.idempotency_key = header.decode("latin-1")
+    if (header := fields.get(CONFIRMATION[0])) is not None:
+        call.confirmation = header.decode("latin-1").strip()
+    if (header := fields.get(SESSION[0])) is not None:
+        call.session = header.decode("latin-1").strip() or None
+    receipts = fields.get(RECEIPTS[0])
+    if receipts is None and _ENVELOPE.issuperset(members):
+        return
+
+    declared = call.action.idempotency
+    name = declared.key_field if declared is not None else KEY_FIELD
+    name = name if name in members else KEY_FIELD
+    if (member := _text(members, name)) is not None:
+        if call.idempotency_key is None:
+            call.idempotency_key = member
+        elif read_key(member) != read_key(call.idempotency_key):
+            raise InvalidIdempotencyKey(f"The header Idempotency-Key and the envelope's member {name} differ.")
+
+    if CONFIRMATION[0] not in fields and CONFIRMATION[1] in members:
+        call.confirmation = _text(members, CONFIRMATION[1])
+
+    member = _text(members, SESSION[1]) or None
+    if member is not None and call.session not in (None, member):
+        raise InvalidEnvelope("The header AWP-Session and the envelope's member session differ.")
+    call.session = call.session or member
+
+    if receipts is not None or RECEIPTS[1] in members:
+        sent = [part.strip() for part in (receipts or b"").decode("latin-1").split(",")]
+        listed = members.get(RECEIPTS[1], [])
+        if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
+            raise InvalidEnvelope(f"{RECEIPTS[1]}: must be a list of strings.")
+        call.receipts = tuple(receipt for receipt in (*sent, *listed) if receipt)
+
+
+_ENVELOPE: Final = frozenset({"agent", "operation", "input"})
+"""The members of an envelope that are no concern of any gate."""
+
+
+def _text(members: Mapping[str, object], name: str) -> str | None:
+    value = members.get(name)
+    if value is not None and not isinstance(value, str):
+        raise InvalidEnvelope(f"{name}: must be a string, not {json_kind(value)}.")
+    return value
+
+
 # --- One HTTP door ---
 
 
@@ -314,6 +316,7 @@ class Endpoint(ABC):
         self._cors = cors
         self._own_hosts = own_hosts
         methods = frozenset(self.methods.split(", "))
+        self._make_request = self.request_type
         self._allowed, self._takes_head = methods - {"HEAD", "OPTIONS"}, "HEAD" in methods
 
     @abstractmethod
@@ -334,7 +337,8 @@ class Endpoint(ABC):
 
     async def answer(self, named: str | None, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request to the address of what is `named`."""
-        request, method = self.request_type(self._renderer, self._cors, scope, receive, send), scope["method"]
+        make = self._make_request
+        request, method = make(self._renderer, self._cors, scope, receive, send), scope["method"]
         try:
             if method not in self._allowed:
                 if method == "OPTIONS":

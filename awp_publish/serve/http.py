@@ -1,4 +1,4 @@
-"""HTTP as the doors need it: a neutral reply, headers, bodies, strict JSON, cross-origin answers."""
+"""HTTP as the doors need it: a neutral reply, headers, bodies, problems, strict JSON, cross-origin answers."""
 
 import asyncio
 import json
@@ -6,16 +6,18 @@ import math
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Container, Generator, Iterable, Mapping, MutableMapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
 from itertools import chain
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import orjson
 
-from awp_publish.problems import BodyTimeout, BodyTooLarge, NotJson
+from awp_publish.problems import BodyTimeout, BodyTooLarge, NotJson, Problem, below, slug_of
 
 # --- `Reply` ---
+
+T = TypeVar("T")
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
@@ -42,6 +44,12 @@ class Reply:
     status: int
     headers: RawHeaders
     body: bytes = b""
+
+
+@lru_cache(maxsize=2048)
+def content_length(size: int) -> Pair:
+    """Return the header of a body of so many bytes."""
+    return (b"content-length", b"%d" % size)
 
 
 async def send_reply(reply: Reply, send: Send) -> None:
@@ -120,7 +128,7 @@ def accepts(accept: bytes, media_type: str) -> bool:
 
 @lru_cache(maxsize=256)
 def choose_coding(accept_encoding: bytes, codings: tuple[str, ...]) -> int:
-    """Which of `codings`, best first and identity last, a client likes best (RFC 9110 section 12.5.3)."""
+    """Return the one of `codings`, best first and identity last, that a client likes best (RFC 9110 section 12.5.3)."""
     text = accept_encoding.decode("latin-1")
     weights = [quality(text, (coding, "*"), absent=float(coding == "identity")) for coding in codings]
     best = max(weights)
@@ -170,6 +178,88 @@ def mount_of(scope: Scope) -> str:
     """The path under which the application is mounted, as far as it is part of a request's path."""
     path: str = scope["path"]
     return path[: len(path) - len(route_path(scope))]
+
+
+# --- Problems as application/problem+json (RFC 9457) ---
+
+PROBLEM_TYPE: Final = b"application/problem+json"
+_RESERVED: Final = frozenset(
+    {"type", "title", "status", "detail", "instance", "code", "recovery", "request_id", "errors"}
+)
+
+
+def describe_problem(
+    problem: Problem,
+    types: str = "",
+    recoveries: Mapping[str, str] | None = None,
+    instance: str = "",
+    request_id: str = "",
+    prefix: str = "",
+) -> dict[str, object]:
+    """The members of a problem, in the order of RFC 9457 section 3.1, then ours.
+
+    `types` is the address below which problem types are documented, `recoveries` what the site declared for a code,
+    `prefix` the path below which it stands.
+    """
+    described: dict[str, object] = {
+        "type": f"{types}/{slug_of(problem.code)}" if types else "about:blank",
+        "title": problem.title,
+        "status": problem.status,
+        "detail": problem.detail,
+    }
+    if instance:
+        described["instance"] = f"{instance}#{request_id}" if request_id else instance
+    described["code"] = problem.code
+    described["recovery"] = problem.recovery or (recoveries or {}).get(problem.code) or below(prefix, problem.advice)
+    if request_id:
+        described["request_id"] = request_id
+    if problem.errors:
+        described["errors"] = [asdict(violation) for violation in problem.errors]
+    described |= {name: value for name, value in problem.members.items() if name not in _RESERVED or name in _CARRIED}
+    return described
+
+
+_CARRIED: Final = frozenset({"type", "title", "errors", "recovery"})
+"""Members that a route's own problem+json answer brings along in place of ours."""
+
+
+def render_problem(
+    problem: Problem,
+    types: str = "",
+    recoveries: Mapping[str, str] | None = None,
+    instance: str = "",
+    request_id: str = "",
+    extra: RawHeaders = (),
+    prefix: str = "",
+) -> Reply:
+    """The reply for a problem."""
+    described = describe_problem(problem, types, recoveries, instance, request_id, prefix)
+    try:
+        body = orjson.dumps(described)
+    except TypeError:  # text from a request may hold what JSON cannot say, a lone surrogate: it is replaced
+        body = orjson.dumps(_printable(described))
+    return Reply(
+        problem.status,
+        (
+            (b"content-type", PROBLEM_TYPE),
+            content_length(len(body)),
+            (b"cache-control", b"no-store"),
+            NO_SNIFFING,
+            *((name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in problem.headers),
+            *extra,
+        ),
+        body,
+    )
+
+
+def _printable(value: object) -> object:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {str(key): _printable(member) for key, member in value.items()}
+    if isinstance(value, list):
+        return [_printable(member) for member in value]
+    return value if isinstance(value, (int, float, bool)) or value is None else str(value)
 
 
 # --- JSON text from strangers, read without guessing ---
@@ -262,6 +352,22 @@ _DECODER: Final = json.JSONDecoder(
 )
 
 
+_JSON_TYPE: Final = re.compile(rb'application/json\s*(;\s*charset\s*=\s*"?utf-?8"?\s*)?', re.IGNORECASE)
+
+
+def is_json(content_type: bytes) -> bool:
+    """Return True if a body is said to be application/json, in UTF-8 as JSON is (RFC 8259 section 8.1)."""
+    return content_type == b"application/json" or _JSON_TYPE.fullmatch(content_type.strip()) is not None
+
+
+def json_kind(value: object) -> str:
+    """A JSON value's kind, in words."""
+    return _KINDS.get(type(value), "a number")
+
+
+_KINDS: Final = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
+
+
 # --- The body of a request to a door: whole, no larger than the site takes, and in time ---
 
 BODY_TIMEOUT: Final = 30.0
@@ -299,27 +405,32 @@ async def read_body(scope: Scope, fields: Fields, receive: Receive, most: int) -
         raise too_large(most)
     begun, size = 0.0, 0
     parts: list[bytes] | None = None
+    arrived: list[Message] = []
     while True:
-        steps = receive().__await__()
-        try:  # only a message that is not there at once costs a timer
-            pending = next(steps)
-        except StopIteration as there:
-            message: Message = there.value
-        else:
+        steps = _receive_into(arrived, receive).__await__()
+        for pending in steps:  # only a message that is not there at once costs a timer
             begun = begun or asyncio.get_running_loop().time()
-            message = await _wait_in_time(scope, steps, pending, begun, size)
+            await _wait_in_time(scope, steps, pending, begun, size)
+            break
+        message = arrived.pop()
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
         body: bytes = message.get("body", b"")
         size += len(body)
+        is_whole = not message.get("more_body")
         if size > most:
-            if message.get("more_body", False):
+            if not is_whole:
                 await _drop_rest(receive, MAX_DROPPED - size)
             raise too_large(most)
-        if not message.get("more_body", False):
+        if is_whole:
             return body if parts is None else b"".join((*parts, body))
         parts = parts or []
         parts.append(body)
+
+
+async def _receive_into(arrived: list[Message], receive: Receive) -> None:
+    """Receive a message into a list: a step that returns nothing can be tried without an exception."""
+    arrived.append(await receive())
 
 
 async def _drop_rest(receive: Receive, left: int) -> None:
@@ -359,9 +470,7 @@ def receive_in_time(scope: Scope, receive: Receive) -> Receive:
     return receive_next
 
 
-async def _wait_in_time(
-    scope: Scope, steps: Generator[Any, Any, Message], pending: Any, begun: float, size: int
-) -> Message:
+async def _wait_in_time(scope: Scope, steps: Generator[Any, Any, T], pending: Any, begun: float, size: int) -> T:
     """Wait for a message that was not there at once. `size` bytes have come since the body was `begun`."""
     try:
         async with asyncio.timeout_at(begun + BODY_TIMEOUT + size / SLOWEST):
@@ -373,16 +482,16 @@ async def _wait_in_time(
         raise BodyTimeout(detail, headers=close) from error
 
 
-class _Resumed:
+class _Resumed(Generic[T]):
     """Goes on with an awaitable whose first step was taken, and waits for `pending`."""
 
     __slots__ = ("_pending", "_steps")
 
-    def __init__(self, steps: Generator[Any, Any, Message], pending: Any) -> None:
+    def __init__(self, steps: Generator[Any, Any, T], pending: Any) -> None:
         self._steps = steps
         self._pending = pending
 
-    def __await__(self) -> Generator[Any, Any, Message]:
+    def __await__(self) -> Generator[Any, Any, T]:
         pending = self._pending
         while True:
             resume: Callable[[], Any]
@@ -396,8 +505,8 @@ class _Resumed:
             try:
                 pending = resume()
             except StopIteration as there:
-                message: Message = there.value
-                return message
+                result: T = there.value
+                return result
 
 
 async def wait_for_disconnect(receive: Receive) -> None:
@@ -425,7 +534,7 @@ _ALLOWED: Final = b"*, Authorization"
 
 
 class Cors:
-    """Which origins' pages may call from a browser; "*" for all."""
+    """The origins whose pages may call from a browser; "*" for all."""
 
     def __init__(self, origins: Iterable[str]) -> None:
         self._origins = frozenset(origins)
@@ -452,7 +561,7 @@ class Cors:
 
 
 class PublicCors(Cors):
-    """What is as public as a document: any page may read it."""
+    """CORS of what is as public as a document: any page may read it."""
 
     def __init__(self) -> None:
         super().__init__("*")

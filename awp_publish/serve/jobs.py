@@ -17,11 +17,11 @@ import orjson
 from awp_publish.browsing.addresses import parse_address
 from awp_publish.events import JOB_ENDED, JOBS_ENDED
 from awp_publish.invoke import Accept, Invoker, Observer
-from awp_publish.jobs import Job, JobResult, JobStore, Runner, Worker, wait_for_signal
-from awp_publish.jobs.jobs import UnreadableJob
+from awp_publish.jobs.jobs import Job, JobResult, JobStore, UnreadableJob
+from awp_publish.jobs.worker import Runner, Worker, wait_for_signal
 from awp_publish.model import Action, Catalog, Status
 from awp_publish.policy.authentication import CALLER
-from awp_publish.policy.call import Call, Outcome, Principal, Result, never_disconnected
+from awp_publish.policy.call import SESSION_HEADER, Call, Outcome, Principal, Result, never_disconnected
 from awp_publish.policy.guard import Guards
 from awp_publish.problems import DeclarationError, Problem, SessionUnknown, StoreUnavailable, UnknownJob
 from awp_publish.serve.credentials import TrustedProxies, read_credentials
@@ -37,14 +37,14 @@ from awp_publish.serve.http import (
     read_fields,
 )
 from awp_publish.serve.lifespan import running
-from awp_publish.serve.sessions import HEADER as SESSION_HEADER, CookieSessions, key_of
-from awp_publish.serve.webhooks import Webhooks
 from awp_publish.settings import SiteSettings
-from awp_publish.site import Site
-from awp_publish.stores.store import Unschedule
+from awp_publish.stores.store import Unschedule, session_key
 
 if TYPE_CHECKING:
     from awp_publish.jobs.taskiq import TaskiqQueue
+    from awp_publish.serve.sessions import CookieSessions
+    from awp_publish.serve.webhooks import Webhooks
+    from awp_publish.site import Site
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
@@ -80,7 +80,7 @@ class JobsDoor(Endpoint):
         cors: Cors,
         identify: Identify,
         own_hosts: frozenset[str] = frozenset(),
-        sessions: CookieSessions | None = None,
+        sessions: "CookieSessions | None" = None,
         actions: Iterable[Action] = (),
     ) -> None:
         """`actions` are those of the site, of which some may not be for everybody."""
@@ -113,7 +113,7 @@ class JobsDoor(Endpoint):
         if job.result is not None:
             headers += tuple(pair for pair in job.result.headers if pair[0].lower() not in _NOT_RETOLD)
             for begun in self._sessions.ids_of_job(job.id) if self._sessions is not None else ():
-                if await cast(CookieSessions, self._sessions).find(begun) is not None:
+                if await cast("CookieSessions", self._sessions).find(begun) is not None:
                     headers += ((SESSION_HEADER, begun.encode()),)
         await request.deliver(Outcome(orjson.dumps(described), None, status, headers))
 
@@ -149,7 +149,7 @@ class Background:
         observer: Observer,
         app: AsgiApp,
         routes: object,
-        sessions: CookieSessions | None = None,
+        sessions: "CookieSessions | None" = None,
     ) -> None:
         self._sessions = sessions
         self._catalog = catalog
@@ -159,14 +159,14 @@ class Background:
         self._actions: Mapping[str, Action] = {one.id: one for one in catalog.actions if one.is_background}
         # What is degraded was refused when it was accepted; what was accepted is done.
         own = replace(catalog, actions=tuple(self._actions.values()), agents=(), status=Status())
-        self._reach = RouteCaller(CalledApplication(app, routes), own, among=catalog)
-        self._invoker = Invoker(own, self._reach, observer=observer)
+        self._routes = RouteCaller(CalledApplication(app, routes), own, among=catalog)
+        self._invoker = Invoker(own, self._routes.call, observer=observer)
         self._guards = guards
         self._state: Mapping[str, object] = {}
         self._worker: Worker | None = None
         self._has_lifespan = False
 
-    def announce_to(self, webhooks: Webhooks, site: Site) -> None:
+    def announce_to(self, webhooks: "Webhooks", site: "Site") -> None:
         """Have it told when a job has ended: to whoever waits for it, and as an event of its caller's."""
         self.jobs.announced = JOBS_ENDED, webhooks.hurry
 
@@ -186,13 +186,13 @@ class Background:
         return partial(self._accept, catalog.absolute(catalog.paths.jobs))
 
     async def _accept(self, address: str, call: Call) -> Outcome:
-        self._reach.check(call)
+        self._routes.check(call)
         scope: Scope = call.context  # type: ignore[assignment]
         scopes = sorted(call.principal.scopes) if call.principal is not None else []
         context: dict[str, object] = {"scopes": scopes, "request": pack_request(scope)}
         if self._sessions is not None and call.on_cookies is not None:  # a caller without a cookie jar
             conversation = call.conversation if self._sessions.is_own(call.conversation or "") else None
-            context["session"] = call.session_id or (key_of(conversation) if conversation else "")
+            context["session"] = call.session_id or (session_key(conversation) if conversation else "")
             context["has_begun"] = bool(call.session_id)
         job = await self.jobs.accept(
             call.action.id,
@@ -241,7 +241,7 @@ class Background:
         if self._sessions is None or target is None:
             return
         at, has_begun = parse_address(self._catalog.absolute(target.path)), bool(job.context.get("has_begun"))
-        key = str(job.context["session"]) or key_of(self._sessions.ids_of_job(job.id)[0])
+        key = str(job.context["session"]) or session_key(self._sessions.ids_of_job(job.id)[0])
         try:
             session = await self._sessions.load(key)
             if session is not None:

@@ -173,7 +173,7 @@ _WINDOWS: Final[dict[bytes, tuple[int, ...]]] = {
 
 
 class Guide(NamedTuple):
-    """Where a reader of one page finds the others: the addresses of llms.txt and sitemap.md, as far as they are.
+    """The way from one page to the others: the addresses of llms.txt and sitemap.md, as far as they are.
 
     `version` is the site's, and `updated` the day when it last changed; `title` and `description` are those that the
     page was declared with, for what it does not say itself.

@@ -61,7 +61,9 @@ from awp_publish.problems import (
 )
 from awp_publish.protocols.actions_json import SITE_ACTION, SITE_TOOL
 from awp_publish.protocols.plain_request import QUERY_METHODS
-from awp_publish.protocols.schema_reading import (
+from awp_publish.redaction import HIDDEN, input_redactor
+from awp_publish.schema import is_secret
+from awp_publish.schema_reading import (
     OBJECT,
     answer_schema,
     branches,
@@ -72,8 +74,6 @@ from awp_publish.protocols.schema_reading import (
     required_members,
     resolved,
 )
-from awp_publish.redaction import HIDDEN, input_redactor
-from awp_publish.schema import is_secret
 from awp_publish.serve.credentials import is_cross_site, read_credentials, refuse_foreign_host
 from awp_publish.serve.documents import Encodings, Prepared
 from awp_publish.serve.doors import Answer, DoorContext, LiveDoor
@@ -326,7 +326,7 @@ _MCP: Final = "io.modelcontextprotocol/"
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """What the form holds: the input, and what goes beside it. `secrets` are headers whose values are not shown."""
+    """The form as filled in: the input, and what goes beside it. `secrets` are headers whose values are not shown."""
 
     given: Mapping[str, object]
     key: str = ""
@@ -499,7 +499,7 @@ def write_test(action: Action, filled: Filled, chosen: Wire, answer: "WireAnswer
 
 @dataclass(frozen=True, slots=True)
 class WireAnswer:
-    """What came back: on the wire, and what it means at every door. `problem` is None for a success."""
+    """The answer as it came back on the wire, and what it means at every door. `problem` is None for a success."""
 
     request: WireRequest
     status: int
@@ -874,7 +874,7 @@ _STEPS: Final[ContextVar["Steps | None"]] = ContextVar("awp_publish_steps", defa
 
 @dataclass(slots=True)
 class Steps:
-    """When a call began, when its handler did, and when both ended: in seconds, 0 for what did not happen."""
+    """The times at which a call began, its handler did, and both ended: in seconds, 0 for what did not happen."""
 
     begun: float = 0.0
     handled: float = 0.0

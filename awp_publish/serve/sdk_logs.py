@@ -1,4 +1,4 @@
-"""What the SDKs of MCP and A2A log while they serve a request, without what the request said.
+"""The log records of the SDKs of MCP and A2A, without what the request said.
 
 At their debug level they print bodies and answers, and their warnings quote what cannot be read: inputs, tokens. Of a
 record that is made while a door of ours is open are left its place, its level and where an exception came from.

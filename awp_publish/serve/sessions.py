@@ -17,7 +17,6 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from hashlib import sha256
 from typing import Final, TypeAlias, cast
 
 import orjson
@@ -25,13 +24,13 @@ import orjson
 from awp_publish.browsing.addresses import WebAddress, parse_address
 from awp_publish.browsing.cookies import Cookie, CookieJar
 from awp_publish.model import Catalog
-from awp_publish.policy.call import Call, Deliver, Outcome, Result
+from awp_publish.policy.call import SESSION_HEADER, Call, Deliver, Outcome, Result
 from awp_publish.policy.guard import FLEETING, Guards, Tokens
 from awp_publish.problems import HandlerFailed, Problem, SessionUnknown, StoreUnavailable, code_of
 from awp_publish.serve.credentials import TrustedProxies, client_address, read_credentials
 from awp_publish.serve.dispatch import NOT_CARRIED, ROUTE_CALL, come_from_outside, read_answer
 from awp_publish.serve.http import AsgiApp, Message, Receive, Scope, Send, read_fields
-from awp_publish.stores.store import SESSION, Add, Count, Look, Step, Store, Swap, unavailable
+from awp_publish.stores.store import Add, Count, Look, Step, Store, Swap, session_key, unavailable
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
@@ -106,7 +105,7 @@ class CookieSessions:
 
     async def find(self, session_id: str) -> KeptSession | None:
         """Return a session, None if there is none under that id."""
-        return await self.load(key_of(session_id)) if _ID.fullmatch(session_id) else None
+        return await self.load(session_key(session_id)) if _ID.fullmatch(session_id) else None
 
     async def load(self, key: str) -> KeptSession | None:
         """Return the session under a key, None for none."""
@@ -180,11 +179,6 @@ class CookieSessions:
         return session
 
 
-def key_of(session_id: str) -> str:
-    """Return the key of a session in the store, from which nobody finds its id."""
-    return SESSION + sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()
-
-
 def names_somebody(cookie: str) -> bool:
     """Tell whether a header Cookie holds more than what proxies, statistics and CSRF checks leave in any client."""
     names = (pair.partition("=")[0].strip() for pair in cookie.split(";"))
@@ -211,8 +205,6 @@ def has_session_callers(guards: Guards, catalog: Catalog) -> bool:
 
 
 # --- Calls with a session ---
-
-HEADER: Final = b"awp-session"
 
 CHALLENGE: Final = "AWP-Session"
 """No such scheme is registered, but a 401 has to carry a challenge (RFC 9110 section 11.6.1)."""
@@ -265,7 +257,7 @@ class SessionCalls:
         scope = cast(Scope, call.context)
         fields, at, taken = read_fields(scope["headers"]), self._addresses[call.action.id], list[str]()
         if call.has_cookie_jar or names_somebody(fields.get(b"cookie", b"").decode("latin-1")):
-            if HEADER in fields:
+            if SESSION_HEADER in fields:
                 self._put_headers(call, scope, "")
             await run(call, deliver)
             return
@@ -287,14 +279,14 @@ class SessionCalls:
             def take(set_cookies: list[bytes]) -> None:
                 taken.extend(one.decode("latin-1") for one in set_cookies)
                 if taken and self._sessions.are_worth(taken, at):
-                    call.session_id = key_of(new_id)
+                    call.session_id = session_key(new_id)
 
             async def hand_out(result: Result) -> None:
                 if call.session_id:
                     address = client_address(scope, fields, self._proxies)
                     try:  # who came without cookies is known, if at all, by more than the session
-                        if await self._sessions.begin(key_of(new_id), call.caller_id, address, taken, at):
-                            call.headers += ((HEADER, new_id.encode()),)
+                        if await self._sessions.begin(session_key(new_id), call.caller_id, address, taken, at):
+                            call.headers += ((SESSION_HEADER, new_id.encode()),)
                     except StoreUnavailable:  # must not cost the caller the answer
                         logger.exception(_NOT_KEPT, call.action.id, call.request_id)
                 await deliver(result)
@@ -409,7 +401,7 @@ class SessionCalls:
         Raises SessionUnknown, StoreUnavailable.
         """
         fields = read_fields(scope["headers"])
-        shown = fields.get(HEADER, b"").decode("latin-1").strip()
+        shown = fields.get(SESSION_HEADER, b"").decode("latin-1").strip()
         if not shown or names_somebody(fields.get(b"cookie", b"").decode("latin-1")):
             return scope
         session, own = await self._sessions.find(shown), ""
@@ -440,7 +432,7 @@ class SessionCalls:
 
 def with_cookies(scope: Scope, cookies: str) -> Scope:
     """Return the scope that a caller with these cookies would have sent. Nobody behind it sees the session's id."""
-    headers = [pair for pair in scope["headers"] if pair[0] != HEADER]
+    headers = [pair for pair in scope["headers"] if pair[0] != SESSION_HEADER]
     if cookies:
         own = [value for name, value in headers if name == b"cookie"]
         headers = [pair for pair in headers if pair[0] != b"cookie"]

@@ -1,4 +1,4 @@
-"""What is said in the log when a server starts: findings of the checks, and addresses that lead nowhere.
+"""The log of a server's start: findings of the checks, and addresses that lead nowhere.
 
 Equal findings are one line, and there are at most MOST_LINES; one of several workers speaks for all.
 """
@@ -6,7 +6,7 @@ Equal findings are one line, and there are at most MOST_LINES; one of several wo
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from awp_publish.checks import Finding, check_documents
@@ -15,7 +15,9 @@ from awp_publish.discover import Route
 from awp_publish.model import Catalog
 from awp_publish.protocols.protected_resource import is_published, is_published_of_mcp
 from awp_publish.serve.documents import Prepared
-from awp_publish.site import Site
+
+if TYPE_CHECKING:
+    from awp_publish.site import Site
 
 logger: Final = logging.getLogger("awp_publish.checks")
 
@@ -27,7 +29,7 @@ DEVELOPMENT_CHECKS: Final = frozenset({"woa-base", "woa-loopback", "woa-private-
 """Checks that say no more of a site on a loopback address than that it is one."""
 
 
-def report(site: Site, documents: Mapping[str, Prepared], routes: Sequence[Route], root_path: str) -> None:
+def report(site: "Site", documents: Mapping[str, Prepared], routes: Sequence[Route], root_path: str) -> None:
     """Log what is found about the first address of a site. Worker processes but the first keep silent."""
     catalog = site.catalog
     remembering = [action.id for action in catalog.actions if action.remembers]

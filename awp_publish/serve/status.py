@@ -1,4 +1,4 @@
-"""What works at the moment, for monitors (agent.json section 13): asked of the probes, and answered at one address."""
+"""The status for monitors (agent.json section 13): asked of the probes, and answered at one address."""
 
 import asyncio
 import time

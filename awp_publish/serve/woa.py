@@ -7,14 +7,12 @@ from typing import Final
 from urllib.parse import parse_qs, parse_qsl
 
 from awp_publish.invoke import Invoker
-from awp_publish.model import Catalog, Door, Idempotency
+from awp_publish.model import Catalog, Door
 from awp_publish.policy.call import Call
-from awp_publish.policy.guard import read_key
 from awp_publish.problems import (
     AgentMismatch,
     EnvelopeNotAnObject,
     InvalidEnvelope,
-    InvalidIdempotencyKey,
     InvalidInput,
     MissingInput,
     NotAcceptable,
@@ -23,25 +21,10 @@ from awp_publish.problems import (
     Violation,
 )
 from awp_publish.serve.credentials import read_credentials
-from awp_publish.serve.endpoint import Admission, DoorRequest, Endpoint, ProblemRenderer
-from awp_publish.serve.http import (
-    Cors,
-    Fields,
-    accepts,
-    parse_json,
-    read_body,
-)
+from awp_publish.serve.endpoint import Admission, DoorRequest, Endpoint, ProblemRenderer, read_admission
+from awp_publish.serve.http import Cors, accepts, is_json, json_kind, parse_json, read_body
 
 # --- The WoA invocation envelope (section 5.1) ---
-
-CONFIRMATION: Final = (b"awp-confirmation", "confirmation")
-RECEIPTS: Final = (b"awp-receipt", "receipts")
-SESSION: Final = (b"awp-session", "session")
-"""Header and member of the envelope, of which either is enough."""
-
-KEY_FIELD: Final = Idempotency().key_field
-"""The member that holds an idempotency key, understood beside the name that an action declares for it."""
-
 
 PLACES: Final[Mapping[str, str]] = {
     "agent": "it belongs into the envelope, beside input",
@@ -57,65 +40,6 @@ PLACES: Final[Mapping[str, str]] = {
 
 _MISNAMED: Final = ("inputs", "args", "arguments", "params", "parameters")
 """What other doors and protocols call the input."""
-
-
-def _kind(value: object) -> str:
-    """A JSON value's kind, in words."""
-    return _KINDS.get(type(value), "a number")
-
-
-_KINDS: Final = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
-
-
-# --- What the gates want to know ---
-
-
-def read_admission(call: Call, members: Mapping[str, object], fields: Fields) -> None:
-    """Put key, confirmation, receipts and session on a call, from headers or envelope. Raises a Problem."""
-    if (header := fields.get(b"idempotency-key")) is not None:
-        call.idempotency_key = header.decode("latin-1")
-    if (header := fields.get(CONFIRMATION[0])) is not None:
-        call.confirmation = header.decode("latin-1").strip()
-    if (header := fields.get(SESSION[0])) is not None:
-        call.session = header.decode("latin-1").strip() or None
-    receipts = fields.get(RECEIPTS[0])
-    if receipts is None and _ENVELOPE.issuperset(members):
-        return
-
-    declared = call.action.idempotency
-    name = declared.key_field if declared is not None else KEY_FIELD
-    name = name if name in members else KEY_FIELD
-    if (member := _text(members, name)) is not None:
-        if call.idempotency_key is None:
-            call.idempotency_key = member
-        elif read_key(member) != read_key(call.idempotency_key):
-            raise InvalidIdempotencyKey(f"The header Idempotency-Key and the envelope's member {name} differ.")
-
-    if CONFIRMATION[0] not in fields and CONFIRMATION[1] in members:
-        call.confirmation = _text(members, CONFIRMATION[1])
-
-    member = _text(members, SESSION[1]) or None
-    if member is not None and call.session not in (None, member):
-        raise InvalidEnvelope("The header AWP-Session and the envelope's member session differ.")
-    call.session = call.session or member
-
-    if receipts is not None or RECEIPTS[1] in members:
-        sent = [part.strip() for part in (receipts or b"").decode("latin-1").split(",")]
-        listed = members.get(RECEIPTS[1], [])
-        if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
-            raise InvalidEnvelope(f"{RECEIPTS[1]}: must be a list of strings.")
-        call.receipts = tuple(receipt for receipt in (*sent, *listed) if receipt)
-
-
-_ENVELOPE: Final = frozenset({"agent", "operation", "input"})
-"""The members of an envelope that are no concern of any gate."""
-
-
-def _text(members: Mapping[str, object], name: str) -> str | None:
-    value = members.get(name)
-    if value is not None and not isinstance(value, str):
-        raise InvalidEnvelope(f"{name}: must be a string, not {_kind(value)}.")
-    return value
 
 
 # --- The invocation URL template of WoA (section 4.3.1), written for every agent and read backwards ---
@@ -167,7 +91,6 @@ def _as_pattern(text: str) -> str:
 PROTOCOL: Final = "woa"
 VERSION: Final = "1"
 METHODS: Final = "POST, OPTIONS"
-_JSON_TYPE: Final = re.compile(rb'application/json\s*(;\s*charset\s*=\s*"?utf-?8"?\s*)?', re.IGNORECASE)
 
 
 def door_of(invoke_path: str) -> Door:
@@ -212,23 +135,23 @@ class WoaDoor(Endpoint):
         body = await read_body(scope, fields, request.receive, self._admission.max_body_bytes)
         envelope = parse_json(body)
         if type(envelope) is not dict:
-            raise EnvelopeNotAnObject(f"The body is {_kind(envelope)}, not an object.")
+            raise EnvelopeNotAnObject(f"The body is {json_kind(envelope)}, not an object.")
         agent, operation, given = envelope.get("agent", named), envelope.get("operation"), envelope.get("input")
         if agent is not named or agent is None:
             if not isinstance(agent, str):
                 if "agent" not in envelope:
                     raise InvalidEnvelope("agent: is missing, and the URL does not name an agent either.")
-                raise InvalidEnvelope(f"agent: must be a string, not {_kind(agent)}.")
+                raise InvalidEnvelope(f"agent: must be a string, not {json_kind(agent)}.")
             if named is not None and agent != named:
                 raise AgentMismatch(f'The URL names agent "{named[:100]}", the envelope "{agent[:100]}".')
         if type(operation) is not str and "operation" in envelope:
-            raise InvalidEnvelope(f"operation: must be a string, not {_kind(operation)}.")
+            raise InvalidEnvelope(f"operation: must be a string, not {json_kind(operation)}.")
         if type(given) is not dict:
             if "input" not in envelope:
                 misnamed = next(filter(envelope.__contains__, _MISNAMED), None)
                 instead = f": its {misnamed} is to be called input" if misnamed else ""
                 raise MissingInput(f"The envelope has no member input{instead}.")
-            detail = f"must be an object, not {_kind(given)}"
+            detail = f"must be an object, not {json_kind(given)}"
             raise InvalidInput(f"The input {detail}.", errors=[Violation("", detail)])
 
         found = self._offered.get((agent, operation))
@@ -252,11 +175,6 @@ class WoaDoor(Endpoint):
     def note_refusal(self, request: DoorRequest, problem: Problem) -> None:
         """Note a request that never became a call."""
         self._invoker.note_refusal(PROTOCOL, request.request_id, problem)
-
-
-def is_json(content_type: bytes) -> bool:
-    """Return True if a body is said to be application/json, in UTF-8 as JSON is (RFC 8259 section 8.1)."""
-    return content_type == b"application/json" or _JSON_TYPE.fullmatch(content_type.strip()) is not None
 
 
 def _shown(value: bytes) -> str:

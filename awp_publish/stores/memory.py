@@ -42,105 +42,124 @@ class MemoryStore:
         # With less than this no few steps can fill it: then nobody has to look how much they need.
         self._plenty = min(most_bytes, ENTRY_BYTES * most_entries) // 2
         self._lock = threading.Lock()
-        self._shelf = _Shelf()
+        self._values = _Agenda()
+        """Values, and when they expire."""
+        self._windows = _Agenda()
+        """Numbers of events, and when their windows close."""
+        self._queues: dict[str, _Agenda] = {}
+        self._bytes = 0
+        self._due = math.inf
+        """When the first value or window is over."""
 
     async def run(self, steps: Sequence[Step], *, durable: bool = False) -> Ran:
         """Carry out steps. Nothing in memory is durable. Raises StoreUnavailable when the store is full."""
-        # Each call of a guarded action comes by here twice: so the steps are carried out in place, not through `Shelf`.
-        with self._lock:
-            now, shelf = self._clock(), self._shelf
-            values = shelf.values.entries
-            if shelf.due <= now:  # what is over makes room, a little at a time
-                shelf.purge(now, 2 * len(steps))
-            if shelf.bytes + ENTRY_BYTES * len(steps) > self._plenty:
+        # Each call of a guarded action comes by here twice: so all is done in place.
+        lock = self._lock
+        lock.acquire()  # with a context manager it would take twice as long
+        try:
+            now = self._clock()
+            if self._due <= now:  # what is over makes room, a little at a time
+                self._purge(now, 2 * len(steps))
+            if self._bytes + ENTRY_BYTES * len(steps) > self._plenty:
                 self._make_room(steps, now)
 
-            step: Any  # what it is, `kind` tells
-            if len(steps) == 1 and type(step := steps[0]) is Swap:  # as each guarded call ends
-                key, old, new, seconds = step
-                entry = values.get(key)
-                found = None if entry is None or entry[1] <= now else entry[0]
-                if found != old:
-                    return Ran(0, (found,))
-                if new is None or seconds <= 0:
-                    shelf.drop(key)
-                else:
-                    if len(new) > self._plenty:
-                        self._make_room(steps, now)
-                    shelf.put(key, new, now + seconds)
-                return _new(Ran, (None, (found,)))
-
             # Count and look, until a step does not hold
+            values = self._values.entries
             seen: list[Seen] = []
-            changes: list[Any] = []
+            changes: list[tuple[str, bytes | None, float]] = []
             size, has_queues = 0, False
+            step: Any  # what it is, `kind` tells
             for step in steps:
                 kind = type(step)
                 if kind is Count:
                     key, allowed, seconds = step
-                    window = shelf.windows.entries.get(key)
+                    window = self._windows.entries.get(key)
                     if window is None or not now < window[1] <= now + seconds:
                         if allowed <= 0:
                             return Ran(len(seen), (*seen, Counted(0, 0.0)))
-                        window = shelf.open(key, now + seconds)  # none was, or the clock was set back since
-                    left = window[1] - now
+                        # None was, or the clock was set back since.
+                        closes = now + seconds
+                        if self._windows.set(key, window := [0, closes]) is None:
+                            self._bytes += ENTRY_BYTES + len(key)
+                        if closes < self._due:
+                            self._due = closes
+                    events, closes = window
+                    left = closes - now
                     if left > seconds:  # the sum above may have been rounded up
                         left = seconds
-                    if window[0] >= allowed:
-                        return Ran(len(seen), (*seen, Counted(window[0], left)))
-                    window[0] += 1
-                    seen.append(_new(Counted, (window[0], left)))
-                elif kind is Schedule or kind is Unschedule:
-                    has_queues = True
-                    others: Counted | None = None
-                    if kind is Schedule and step.most is not None:
-                        others = Counted(shelf.others(step.queue, step.member), 0.0)
-                        if others.events >= step.most:
-                            return Ran(len(seen), (*seen, others))
-                    seen.append(others)
-                else:
+                    if events >= allowed:
+                        return Ran(len(seen), (*seen, Counted(events, left)))
+                    window[0] = events = events + 1
+                    seen.append(_new(Counted, (events, left)))
+                elif kind is Add or kind is Swap or kind is Look:
                     key = step[0]
                     entry = values.get(key)
                     found = None if entry is None or entry[1] <= now else entry[0]
                     seen.append(found)
                     if kind is Look:
                         continue
-                    if found != (step.old if kind is Swap else None):
+                    if found != (step[1] if kind is Swap else None):
                         return Ran(len(seen) - 1, tuple(seen))
-                    changes.append(step)
-                    if (new := step[-2]) is not None:
+                    new = step[-2]
+                    if new is not None:
                         size += len(new)
+                    changes.append((key, new, now + step[-1]))
+                else:
+                    has_queues = True
+                    others: Counted | None = None
+                    if kind is Schedule and step.most is not None:
+                        agenda = self._queues.get(step.queue)
+                        count = 0 if agenda is None else len(agenda.entries) - (step.member in agenda.entries)
+                        others = Counted(count, 0.0)
+                        if count >= step.most:
+                            return Ran(len(seen), (*seen, others))
+                    seen.append(others)
 
             # All of them hold: change
             if size > self._plenty:
                 self._make_room(steps, now)
-            for step in changes:
-                if (new := step[-2]) is None or step[-1] <= 0:
-                    shelf.drop(step[0])
+            for key, new, expires in changes:
+                before = values.get(key)
+                if new is None or expires <= now:
+                    if before is not None:
+                        self._values.remove(key)
+                        self._bytes -= ENTRY_BYTES + len(key) + len(before[0])
+                    continue
+                if before is None:
+                    self._bytes += ENTRY_BYTES + len(key) + len(new)
+                    heappush(self._values.heap, (expires, key))
                 else:
-                    shelf.put(step[0], new, now + step[-1])
+                    self._bytes += len(new) - len(before[0])
+                    if expires < before[1]:
+                        self._values.set(key, (new, expires))
+                values[key] = (new, expires)
+                if expires < self._due:
+                    self._due = expires
             if has_queues:
                 for step in steps:
                     if type(step) is Schedule:
-                        shelf.schedule(step.queue, step.member, now + step.delay)
-                    elif type(step) is Unschedule:
-                        shelf.unschedule(step.queue, step.member)
+                        agenda = self._queues.setdefault(step.queue, _Agenda())
+                        if agenda.set(step.member, (None, now + step.delay)) is None:
+                            self._bytes += ENTRY_BYTES + len(step.member)
+                    elif type(step) is Unschedule and (agenda := self._queues.get(step.queue)) is not None:
+                        if agenda.entries.pop(step.member, None) is not None:
+                            self._bytes -= ENTRY_BYTES + len(step.member)
+                        if not agenda.entries:
+                            del self._queues[step.queue]
             return _new(Ran, (None, tuple(seen)))
-
-    def _make_room(self, steps: Sequence[Step], now: float) -> None:
-        """Forget all that is over. Raises StoreUnavailable where that is not enough."""
-        shelf = self._shelf
-        shelf.purge(now, math.inf)
-        entries, size = shelf.growth(steps)
-        count = sum(len(one.entries) for one in (shelf.values, shelf.windows, *shelf.queues.values()))
-        is_full = entries > 0 and count + entries > self._most
-        if is_full or (size > 0 and shelf.bytes + size > self._most_bytes):
-            raise unavailable("The site's store is full.")
+        finally:
+            lock.release()
 
     async def take(self, queue: str, lease: float, most: int) -> tuple[str, ...]:
         """Up to `most` members of a queue that are due, longest due first. Each is due again after `lease` seconds."""
         with self._lock:
-            return self._shelf.take(queue, lease, most, self._clock())
+            now, agenda = self._clock(), self._queues.get(queue)
+            if agenda is None:
+                return ()
+            members = tuple(member for member, _ in agenda.pop_due(now, most))
+            for member in members:
+                agenda.set(member, (None, now + lease))
+            return members
 
     async def close(self) -> None:
         """Nothing to let go of: what was put here stays until it expires."""
@@ -148,7 +167,39 @@ class MemoryStore:
     @property
     def bytes_used(self) -> int:
         """The part of `most_bytes` that is taken, by what has expired and is still to be forgotten too."""
-        return self._shelf.bytes
+        return self._bytes
+
+    def _make_room(self, steps: Sequence[Step], now: float) -> None:
+        """Forget all that is over. Raises StoreUnavailable where that is not enough for the steps."""
+        self._purge(now, math.inf)
+        values, windows, queues = self._values.entries, self._windows.entries, self._queues
+        more = size = 0
+        for step in steps:
+            match step:
+                case Add(key, value) if key not in values:
+                    more += 1
+                    size += ENTRY_BYTES + len(key) + len(value)
+                case Swap(key, old, new) if values.get(key, (None,))[0] == old:
+                    size += len(new) - len(old) if new is not None else -ENTRY_BYTES - len(key) - len(old)
+                case Count(key) if key not in windows:
+                    more += 1
+                    size += ENTRY_BYTES + len(key)
+                case Schedule(queue, member) if queue not in queues or member not in queues[queue].entries:
+                    more += 1
+                    size += ENTRY_BYTES + len(member)
+                case _:
+                    pass  # changes nothing, or does not hold
+        count = len(values) + len(windows) + sum(len(one.entries) for one in queues.values())
+        if (more > 0 and count + more > self._most) or (size > 0 and self._bytes + size > self._most_bytes):
+            raise unavailable("The site's store is full.")
+
+    def _purge(self, now: float, looks: float) -> None:
+        """Forget values and windows that are over, with so many looks for each."""
+        for key, (value, _) in self._values.pop_due(now, len(self._values.entries), looks):
+            self._bytes -= ENTRY_BYTES + len(key) + len(value)
+        for key, _ in self._windows.pop_due(now, len(self._windows.entries), looks):
+            self._bytes -= ENTRY_BYTES + len(key)
+        self._due = min((one.heap[0][0] for one in (self._values, self._windows) if one.heap), default=math.inf)
 
 
 class _Agenda:
@@ -165,15 +216,25 @@ class _Agenda:
 
     def set(self, name: str, entry: Sequence[Any]) -> Any:
         """Return the pair that was there before, None for none."""
-        entries, heap, when = self.entries, self.heap, entry[1]
+        entries, when = self.entries, entry[1]
         before = entries.get(name)
         entries[name] = entry
         if before is None or when < before[1]:
-            heappush(heap, (when, name))
-            if len(heap) > 2 * len(entries) + MAX_OUTDATED:
-                heap[:] = [(entry[1], name) for name, entry in entries.items()]
-                heapify(heap)
+            heappush(self.heap, (when, name))
+            self._tidy()
         return before
+
+    def remove(self, name: str) -> Any:
+        """Return the pair that was there, None for none."""
+        found = self.entries.pop(name, None)
+        self._tidy()
+        return found
+
+    def _tidy(self) -> None:
+        """Keep the heap about as long as there are names."""
+        if len(self.heap) > 2 * len(self.entries) + MAX_OUTDATED:
+            self.heap[:] = [(entry[1], name) for name, entry in self.entries.items()]
+            heapify(self.heap)
 
     def pop_due(self, now: float, most: int, looks: float = math.inf) -> list[tuple[str, Any]]:
         """Take out up to `most` names whose time has come, the earliest first, with so many looks at the heap."""
@@ -188,91 +249,3 @@ class _Agenda:
             elif entry is not None and entry[1] > when:
                 heappush(heap, (entry[1], name))
         return found
-
-
-class _Shelf:
-    """Values, windows and queues, each with the times at which they are over; `due` is when the first of them is."""
-
-    def __init__(self) -> None:
-        self.values = _Agenda()
-        self.windows = _Agenda()
-        self.queues: dict[str, _Agenda] = {}
-        self.bytes = 0
-        self.due = math.inf
-
-    def open(self, key: str, closes: float) -> list[Any]:
-        """Open a window without events: their number, and when it closes."""
-        window = [0, closes]
-        if self.windows.set(key, window) is None:
-            self.bytes += ENTRY_BYTES + len(key)
-        self.due = min(self.due, closes)
-        return window
-
-    def put(self, key: str, value: bytes, expires: float) -> None:
-        entries = self.values.entries
-        if (before := entries.get(key)) is not None and before[1] <= expires:  # it is put off when its time comes
-            entries[key] = (value, expires)
-            self.bytes += len(value) - len(before[0])
-            return
-        self.values.set(key, (value, expires))
-        self.bytes += len(value) - len(before[0]) if before is not None else ENTRY_BYTES + len(key) + len(value)
-        if expires < self.due:
-            self.due = expires
-
-    def growth(self, steps: Sequence[Step]) -> tuple[int, int]:
-        """By how many entries and bytes steps make it larger, once what is over is forgotten."""
-        entries = size = 0
-        for step in steps:
-            match step:
-                case Add(key, value) if key not in self.values.entries:
-                    entries += 1
-                    size += ENTRY_BYTES + len(key) + len(value)
-                case Swap(key, old, new) if self.values.entries.get(key, (None,))[0] == old:
-                    size += len(new) - len(old) if new is not None else -ENTRY_BYTES - len(key) - len(old)
-                case Count(key) if key not in self.windows.entries:
-                    entries += 1
-                    size += ENTRY_BYTES + len(key)
-                case Schedule(queue, member) if queue not in self.queues or member not in self.queues[queue].entries:
-                    entries += 1
-                    size += ENTRY_BYTES + len(member)
-                case _:
-                    pass  # changes nothing, or does not hold
-        return entries, size
-
-    def purge(self, now: float, looks: float) -> None:
-        """Forget values and windows that are over, with so many looks for each."""
-        for key, (value, _) in self.values.pop_due(now, len(self.values.entries), looks):
-            self.bytes -= ENTRY_BYTES + len(key) + len(value)
-        for key, _ in self.windows.pop_due(now, len(self.windows.entries), looks):
-            self.bytes -= ENTRY_BYTES + len(key)
-        self.due = min((one.heap[0][0] for one in (self.values, self.windows) if one.heap), default=math.inf)
-
-    def drop(self, key: str) -> None:
-        if (entry := self.values.entries.pop(key, None)) is not None:
-            self.bytes -= ENTRY_BYTES + len(key) + len(entry[0])
-
-    def schedule(self, queue: str, member: str, due: float) -> None:
-        if self.queues.setdefault(queue, _Agenda()).set(member, (None, due)) is None:
-            self.bytes += ENTRY_BYTES + len(member)
-
-    def unschedule(self, queue: str, member: str) -> None:
-        agenda = self.queues.get(queue)
-        if agenda is None:
-            return
-        if agenda.entries.pop(member, None) is not None:
-            self.bytes -= ENTRY_BYTES + len(member)
-        if not agenda.entries:
-            del self.queues[queue]
-
-    def others(self, queue: str, member: str) -> int:
-        agenda = self.queues.get(queue)
-        return 0 if agenda is None else len(agenda.entries) - (member in agenda.entries)
-
-    def take(self, queue: str, lease: float, most: int, now: float) -> tuple[str, ...]:
-        agenda = self.queues.get(queue)
-        if agenda is None:
-            return ()
-        members = tuple(member for member, _ in agenda.pop_due(now, most))
-        for member in members:
-            agenda.set(member, (None, now + lease))
-        return members

@@ -10,6 +10,7 @@ Keys, queues and members are text, values bytes, times seconds. What has expired
 """
 
 from collections.abc import Sequence
+from hashlib import sha256
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from awp_publish.problems import StoreUnavailable
@@ -31,6 +32,11 @@ TOLERANCE: Final = 3600.0
 
 ENDLESS: Final = 1e15
 """Seconds since 1970 of what never expires; not every database knows infinity."""
+
+
+def session_key(session_id: str) -> str:
+    """Return the key of a session in the store, from which nobody finds its id."""
+    return SESSION + sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class Count(NamedTuple):

@@ -247,7 +247,7 @@ def test_a_damaged_record_is_an_unavailable_store_at_the_doors_that_tell_of_jobs
     @site.agent("report", execution="async")
     def report() -> str:
         """Write a report."""
-        go.wait(20)
+        go.wait(30)
         return "written"
 
     client = open_client(AgentPublisher(Starlette(), site=site))
@@ -280,7 +280,7 @@ def damage(store) -> None:
     """As a disk does that forgets."""
 
     async def swap() -> None:
-        [key] = [key for key in store._shelf.values.entries if key.startswith("job:")]
+        [key] = [key for key in store._values.entries if key.startswith("job:")]
         for _ in range(20):  # a run may renew its lease meanwhile
             raw = (await store.run([Look(key)])).seen[0]
             if (await store.run([Swap(key, raw, raw[: len(raw) // 2], 600)])).failed is None:

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from awp_publish.model import Authentication, Catalog, Contact, Door
-from awp_publish.protocols import a2a, agent_card, agent_json
+from awp_publish.protocols import agent_card, agent_json, awas
 
 from .catalogs import BOOKSHOP, make_action, make_catalog, make_function_action
 
@@ -131,7 +131,7 @@ def test_security_schemes_say_how_callers_make_themselves_known(
 def test_other_documents_point_at_the_card_while_the_door_is_open() -> None:
     spoken: Any = agent_json.render(make_site())["protocols"]
     assert spoken["a2a"]["agent_card"] == "https://books.example/.well-known/agent-card.json"
-    endpoints: Any = a2a.render(make_site())["endpoints"]
+    endpoints: Any = awas.render_a2a_manifest(make_site())["endpoints"]
     assert endpoints["agent_card"] == "/.well-known/agent-card.json"
     shut = make_catalog()
-    assert b"agent-card" not in orjson.dumps([agent_json.render(shut), a2a.render(shut)])
+    assert b"agent-card" not in orjson.dumps([agent_json.render(shut), awas.render_a2a_manifest(shut)])

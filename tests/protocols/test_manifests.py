@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from awp_publish.model import Door, OpenApi, Workflow
-from awp_publish.protocols import a2a, awas, mcp
+from awp_publish.protocols import awas
 from awp_publish.protocols.protocol import Document
 
 from .catalogs import BOOKSHOP, make_action, make_catalog, read
 
-(MCP,) = mcp.PROTOCOL.documents
-(A2A,) = a2a.PROTOCOL.documents
+(MCP,) = awas.MCP_MANIFEST.documents
+(A2A,) = awas.A2A_MANIFEST.documents
 QUIET = make_catalog(doors=())
 BOTH = pytest.mark.parametrize("document", [MCP, A2A])
 

@@ -8,9 +8,10 @@ from awp_publish.browsing.addresses import parse_address
 from awp_publish.policy.guard import Tokens
 from awp_publish.problems import StoreUnavailable
 from awp_publish.serve import sessions as bounds
-from awp_publish.serve.sessions import CookieSessions, key_of
+from awp_publish.serve.sessions import CookieSessions
 from awp_publish.stores import Look, Swap
 from awp_publish.stores.memory import MemoryStore
+from awp_publish.stores.store import session_key
 
 HOME = parse_address("https://shop.example/basket/add")
 TOKENS = Tokens(["a secret key of this test alone"], "session:shop.example", 60)
@@ -23,7 +24,7 @@ def sessions(store, clock):
 
 async def begin(sessions, *set_cookies: str, owner: str = "", address: str = "192.0.2.1") -> str:
     session_id = sessions.new_id()
-    assert await sessions.begin(key_of(session_id), owner, address, set_cookies, HOME)
+    assert await sessions.begin(session_key(session_id), owner, address, set_cookies, HOME)
     return session_id
 
 
@@ -75,10 +76,10 @@ async def test_calls_that_set_cookies_at_the_same_time_lose_none(sessions):
 
 async def test_two_calls_that_begin_one_session_lose_no_cookie(sessions):
     session_id = sessions.new_id()
-    begun = [sessions.begin(key_of(session_id), "", "192.0.2.1", [f"c{n}={n}"], HOME) for n in range(3)]
+    begun = [sessions.begin(session_key(session_id), "", "192.0.2.1", [f"c{n}={n}"], HOME) for n in range(3)]
     assert await asyncio.gather(*begun) == [True, True, True]
     assert set((await cookies(sessions, session_id)).split("; ")) == {"c0=0", "c1=1", "c2=2"}
-    assert await sessions.begin(key_of(session_id), "ann", "192.0.2.1", ["a=1"], HOME) is False
+    assert await sessions.begin(session_key(session_id), "ann", "192.0.2.1", ["a=1"], HOME) is False
 
 
 async def test_a_session_whose_last_cookie_is_cleared_is_over_and_stays_so(sessions):
@@ -103,7 +104,7 @@ async def test_a_session_has_at_most_so_many_cookies_and_bytes_of_which_the_olde
 async def test_unknown_callers_of_one_address_begin_only_so_many(sessions, monkeypatch):
     monkeypatch.setattr(bounds, "MAX_ANONYMOUS", 1)
     await begin(sessions, "a=1")
-    assert await sessions.begin(key_of(sessions.new_id()), "", "192.0.2.1", ["a=1"], HOME) is False
+    assert await sessions.begin(session_key(sessions.new_id()), "", "192.0.2.1", ["a=1"], HOME) is False
     await begin(sessions, "a=1", address="192.0.2.2")
     await begin(sessions, "a=1", owner="ann")
 

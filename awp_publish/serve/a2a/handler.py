@@ -104,7 +104,7 @@ from awp_publish.serve.a2a.tasks import (
 )
 from awp_publish.serve.credentials import client_address, read_credentials
 from awp_publish.serve.doors import DoorContext
-from awp_publish.serve.endpoint import ProblemRenderer, read_request_id
+from awp_publish.serve.endpoint import ProblemRenderer, read_admission, read_request_id
 from awp_publish.serve.http import (
     Fields,
     Message as AsgiMessage,
@@ -125,7 +125,6 @@ from awp_publish.serve.webhooks import (
     Webhooks,
     note,
 )
-from awp_publish.serve.woa import read_admission
 from awp_publish.stores.store import Count, Schedule
 
 DOOR: Final = "a2a"

@@ -22,8 +22,7 @@ import orjson
 from awp_publish.browsing.errors import AwpError, Code
 from awp_publish.browsing.page import write_cursor
 from awp_publish.model import JsonObject
-from awp_publish.policy.call import RawHeaders
-from awp_publish.policy.guard import read_key
+from awp_publish.policy.call import RawHeaders, read_key
 from awp_publish.problems import (
     AnswerNotKept,
     ConfirmationRequired,

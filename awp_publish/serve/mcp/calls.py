@@ -25,11 +25,10 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
 from awp_publish import media
-from awp_publish.jobs import Job, JobStore, Progress
+from awp_publish.jobs.jobs import Job, JobStore, Progress
 from awp_publish.jobs.worker import open_report
 from awp_publish.model import Action, Catalog, JsonObject
-from awp_publish.policy.call import Call, Deliver, Outcome, Principal, Result
-from awp_publish.policy.guard import RECEIPT
+from awp_publish.policy.call import RECEIPT, SESSION_HEADER, Call, Deliver, Outcome, Principal, Result
 from awp_publish.problems import (
     ConfirmationExpired,
     ConfirmationRequired,
@@ -45,11 +44,11 @@ from awp_publish.problems import (
 )
 from awp_publish.protocols import protected_resource
 from awp_publish.protocols.actions_json import SITE_ACTION, SITE_TOOL
-from awp_publish.protocols.schema_reading import answer_schema, embedded
-from awp_publish.schema import DIALECT, compile_schema
+from awp_publish.schema import compile_schema
+from awp_publish.schema_reading import DIALECT, answer_schema, embedded
 from awp_publish.serve.credentials import read_credentials
 from awp_publish.serve.doors import DoorContext, Identify
-from awp_publish.serve.endpoint import STATIC_HEADERS, DoorRequest
+from awp_publish.serve.endpoint import STATIC_HEADERS, DoorRequest, read_admission
 from awp_publish.serve.http import (
     NO_SNIFFING,
     Fields,
@@ -60,8 +59,6 @@ from awp_publish.serve.http import (
     wait_for_disconnect,
 )
 from awp_publish.serve.lifespan import ended_by_stop
-from awp_publish.serve.sessions import HEADER as SESSION_HEADER
-from awp_publish.serve.woa import read_admission
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
@@ -231,7 +228,7 @@ async def admit_caller(context: Context, identify: Identify) -> Principal | None
 
 
 class PlainContext:
-    """What `Tools` reads of the SDK's context, of a call that does not go through the SDK."""
+    """The members of the SDK's context that `Tools` reads, for a call that does not go through the SDK."""
 
     method = CALL
     protocol_version = LATEST
