@@ -370,7 +370,7 @@ def _copy(
             ends[parent] = at
             found, parent = waiting.pop()
         if at >= last:  # with place for two more: an element and a text in it
-            more = at - start + _LEAST_NODES
+            more = (at - start) // 2 + _LEAST_NODES
             tags += [""] * more
             attributes += [NO_ATTRIBUTES] * more
             texts += [""] * more
