@@ -65,14 +65,14 @@ def take_rest(options: argparse.Namespace, rest: list[str]) -> list[str]:
 def run(console: Console, options: argparse.Namespace) -> int:
     """Run the command that was read. Returns 1 where something was found. Raises FAILURES where it cannot look."""
     # Not before they are needed: `--help` and `--version` are there at once.
-    from awp_publish.commands import application, checking, pages
+    from awp_publish.commands import application, pages
     from awp_publish.serve.jobs import serve_jobs
 
     match options.command:
         case "check" if options.as_model:
-            return checking.check_as_model(console, options.target)
+            return application.check_as_model(console, options.target)
         case "check":
-            return checking.check(
+            return application.check(
                 console,
                 options.target,
                 kind=options.kind,

@@ -15,7 +15,7 @@ from functools import cache, partial
 from itertools import islice
 from time import perf_counter
 from types import ModuleType
-from typing import Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 import orjson
 from starlette.exceptions import HTTPException
@@ -23,7 +23,6 @@ from starlette.exceptions import HTTPException
 from awp_publish import media
 from awp_publish.model import DEFAULT_OPERATION, Action, Agent, Catalog, JsonObject, Status
 from awp_publish.policy.call import Call, CallListener, Content, Deliver, Label, Outcome, RawHeaders, Result
-from awp_publish.policy.guard import Guard, Guards
 from awp_publish.problems import (
     DeclarationError,
     HandlerFailed,
@@ -40,6 +39,9 @@ from awp_publish.problems import (
 from awp_publish.redaction import Redact, answer_redactor, input_redactor
 from awp_publish.schema import UnusableSchema, Validator, compile_schema
 from awp_publish.traffic import MAX_PENDING, UNANSWERED, TrafficRecord
+
+if TYPE_CHECKING:  # which are made elsewhere, and only asked
+    from awp_publish.policy.guard import Guard, Guards
 
 # --- OpenTelemetry spans of calls ---
 
@@ -231,7 +233,7 @@ class _Prepared:
     action: Action
     inputs: Validator
     outputs: Validator
-    guard: Guard | None
+    guard: "Guard | None"
     accept: Accept | None
     content: RawHeaders = ()
     headers: tuple[tuple[str, bytes, JsonObject], ...] = ()
@@ -239,7 +241,7 @@ class _Prepared:
 
 def _prepare(
     action: Action,
-    guards: Guards | None,
+    guards: "Guards | None",
     accept: Accept | None,
     check: Callable[[Call], None] | None,
     rehearse: Callable[[Call], Awaitable[None]] | None,
@@ -249,9 +251,7 @@ def _prepare(
     except UnusableSchema as error:
         remedy = "Declare inputs=... and outputs=... (a model or a JSON Schema)."
         raise DeclarationError(f'action "{action.id}"', f"{error}.", remedy) from error
-    guard = Guard(action, guards, inputs, check=check, rehearse=rehearse) if guards is not None else None
-    if guard is not None and not guard.is_needed:
-        guard = None
+    guard = guards.guard_of(action, inputs, check=check, rehearse=rehearse) if guards is not None else None
     later = accept if action.is_background else None
     kind = media.declared_type(action.outputs)
     content = (media.write_header(kind),) if kind else ()
@@ -312,7 +312,7 @@ class Invoker:
         self,
         catalog: Catalog,
         reach: Reach,
-        guards: Guards | None = None,
+        guards: "Guards | None" = None,
         accept: Accept | None = None,
         observer: Observer | None = None,
         sessions: CarryWithSession | None = None,

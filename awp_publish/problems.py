@@ -288,6 +288,10 @@ class InvalidProof(InvalidCredentials):
     )
 
 
+class InvalidBinding(InvalidProof):
+    """The token is at fault, not the proof: it is bound to another key or to none, or came as a bearer's."""
+
+
 class AuthExpired(Problem):
     title = "The credentials have expired"
     default_status = 401

@@ -19,7 +19,7 @@ from typing import Any, Final, Literal, cast
 import orjson
 
 from awp_publish.discover.functions import Injector, UnusableFunction, describe_function
-from awp_publish.discover.openapi import without_credentials
+from awp_publish.discover.openapi import describe_by_path, take_inputs, without_credentials
 from awp_publish.discover.routes import (
     FORM_TYPES,
     Mode,
@@ -27,12 +27,10 @@ from awp_publish.discover.routes import (
     Route,
     answers_html,
     answers_json,
-    describe_by_path,
     docstring_of,
     identity_of,
     layers_of,
     signs_in,
-    take_inputs,
     wrappings_of,
 )
 from awp_publish.model import (

@@ -32,10 +32,10 @@ from pydantic_core import CoreSchema, core_schema
 
 from awp_publish.model import JsonObject
 from awp_publish.problems import MAX_VIOLATIONS, Violation, did_you_mean, nearest
+from awp_publish.schema_reading import DIALECT, part_at
 
 Mode: TypeAlias = Literal["validation", "serialization"]
 
-DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 DESCRIPTION_TIME: Final = 0.1
 """Seconds of computing that saying what is wrong may take."""
@@ -610,17 +610,6 @@ def _first_line(error: Exception) -> str:
 def pointer_to(path: Iterable[str | int]) -> str:
     """The RFC 6901 JSON Pointer of a path."""
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
-
-
-def part_at(schema: object, pointer: str) -> object:
-    """The part of a schema that a JSON Pointer means, None for what is not there."""
-    for step in pointer.split("/")[1:]:
-        name = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(schema, list):
-            schema = schema[int(name)] if name.isdecimal() and int(name) < len(schema) else None
-        else:
-            schema = schema.get(name) if isinstance(schema, Mapping) else None
-    return schema
 
 
 def member_names(root: JsonObject) -> list[str]:

@@ -1,15 +1,18 @@
 """What MCP offers beside plain calls, in process, each beside a plain call of the same tool at the same door."""
 
-from contextlib import AsyncExitStack
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final, Literal
 
 import orjson
 from fastapi import FastAPI
 
 from awp_publish import AgentPublisher, Site
+from awp_publish.serve.http import AsgiApp, Message, Receive, Scope, Send
 from awp_publish.serve.lifespan import running
-from benchmarks.measure import Series, ask, interleave, on_each_loop
-from benchmarks.table import Row, compare
+from benchmarks.measure import Case, Series, ask, interleave, on_each_loop
+from benchmarks.table import Row, at_most, compare
 from benchmarks.tool_calls import mcp_message
 
 TASKS: Final[dict[str, object]] = {"io.modelcontextprotocol/tasks": {}}
@@ -22,13 +25,20 @@ CASES: Final = {
     "skill": "resources/read of a skill",
     "shown": "tools/call of a client that shows cards",
     "card": "resources/read of a card",
+    "told": "set_status() tells 100 who listen, each",
 }
+
+LISTENERS: Final = 100
+"""Streams of `subscriptions/listen` that are open at once."""
+
+LIMITS: Final = {"told": at_most(8.0)}
 
 
 def extensions(seconds: float) -> list[Row]:
-    """Tasks, completion, skills and cards. What a listener is told has no answer that could be timed by itself."""
+    """Tasks, completion, skills and cards, and what it takes until a listener is told that something has changed."""
     found = on_each_loop(lambda: _measure(seconds / 2))
-    return [compare(what, found, name, "call", "MCP tools/call of the same tool", None) for name, what in CASES.items()]
+    beside = "MCP tools/call of the same tool"
+    return [compare(what, found, name, "call", beside, LIMITS.get(name)) for name, what in CASES.items()]
 
 
 async def _measure(seconds: float) -> dict[str, Series]:
@@ -70,4 +80,45 @@ async def _measure(seconds: float) -> dict[str, Series]:
             answer = await ask(case)
             assert answer.status == 200, (case.name, answer.body)
             assert "result" in orjson.loads(answer.body), (case.name, answer.body)
-        return await interleave(cases, seconds)
+        tell = await stack.enter_async_context(listening(app, site))
+        found = await interleave([*cases, Case("told", tell, "/")], seconds)
+        return found | {"told": [microseconds / LISTENERS for microseconds in found["told"]]}
+
+
+@asynccontextmanager
+async def listening(app: AsgiApp, site: Site) -> AsyncIterator[AsgiApp]:
+    """Have many listen, and give what tells all of them of a change and returns when each has been told."""
+    case = mcp_message("listen", app, "subscriptions/listen", {"notifications": {"toolsListChanged": True}})
+    heard, all_heard, hung_up = 0, asyncio.Event(), asyncio.Event()
+
+    async def hear(message: Message) -> None:
+        nonlocal heard
+        heard += message.get("body", b"").count(b'"method"')
+        if heard == LISTENERS:
+            all_heard.set()
+
+    async def listen() -> None:
+        scope, begin, _ = case.exchange(hear)
+        bodies = [await begin()]
+
+        async def receive() -> Message:
+            if bodies:
+                return bodies.pop()
+            await hung_up.wait()
+            return {"type": "http.disconnect"}
+
+        await app(scope, receive, hear)
+
+    async def tell(_scope: Scope, _receive: Receive, _send: Send) -> None:
+        nonlocal heard
+        heard = 0
+        all_heard.clear()
+        site.set_status(operational=True)
+        await all_heard.wait()
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(LISTENERS):
+            group.create_task(listen())
+        await all_heard.wait()  # that they are listened to
+        yield tell
+        hung_up.set()

@@ -5,12 +5,14 @@ role and text, by a CSS selector, else by the fallbacks. The draft's spellings a
 `ref`, and `query` around text, role and css. Actions change nothing by themselves.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from awp_publish.browsing.addresses import BadAddress, WebAddress, parse_address
+from awp_publish.browsing.addresses import BadAddress, Visit, WebAddress, parse_address
 from awp_publish.browsing.errors import AwpError, missing, read_flag, read_object, read_text, refuse
 from awp_publish.browsing.forms import (
     BUTTONS,
@@ -29,17 +31,21 @@ from awp_publish.browsing.markup import (
     Markup,
     Overlay,
     Place,
+    elements_of,
     is_checked,
     is_open,
     kind_of,
     number_of,
     options_of,
     parent_of,
+    regions_of,
     sanitise,
 )
-from awp_publish.browsing.page import Browser, Compiled, LoadedPage, Visit, elements_of, regions_of
 from awp_publish.model import JsonObject
 from awp_publish.pages.som import Budget
+
+if TYPE_CHECKING:
+    from awp_publish.browsing.page import Browser, Compiled, LoadedPage
 
 CERTAIN: Final = 1.0
 _WHOLE_TEXT: Final = 0.95

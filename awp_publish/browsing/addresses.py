@@ -5,7 +5,7 @@ characters that may not stand in an address are percent-encoded as UTF-8.
 """
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from ipaddress import AddressValueError, IPv6Address
 from typing import Final
 from urllib.parse import quote, unquote
@@ -211,3 +211,14 @@ class Origins:
         allowed = [origin + self.prefix for origin in self.origins]
         message = f"Only pages of this site can be opened: {reason}"
         raise AwpError("PERMISSION_DENIED", message, {"url": url, "reason": reason, "allowed": allowed})
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One request that a page wants to make. `referrer` is the page it comes from, None for an address from outside."""
+
+    address: WebAddress
+    method: str = "GET"
+    content_type: str = ""
+    body: bytes = field(default=b"", repr=False)
+    referrer: WebAddress | None = None

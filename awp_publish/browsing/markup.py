@@ -12,6 +12,7 @@ from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Final, TypeAlias
 
+from awp_publish.model import JsonObject
 from awp_publish.pages.tree import SHADOW, Node, Template, Tree
 
 Place: TypeAlias = str
@@ -397,3 +398,28 @@ def read_text(node: Node) -> str:
         elif inner.tag != "script":
             waiting.extend(reversed(inner.children))
     return "".join(parts)
+
+
+# --- The elements of a SOM document, which is made of the same tree ---
+
+
+def regions_of(document: JsonObject) -> list[JsonObject]:
+    """Return the regions of a SOM document."""
+    return _objects(document.get("regions"))
+
+
+def elements_of(document: JsonObject) -> Iterator[JsonObject]:
+    """Iterate over the elements of a SOM document in document order, those of shadow roots after their hosts."""
+    for region in regions_of(document):
+        waiting = list(reversed(_objects(region.get("elements"))))
+        while waiting:
+            element = waiting.pop()
+            yield element
+            shadow = element.get("shadow")
+            inner = _objects(element.get("children"))
+            inner += _objects(shadow.get("elements")) if isinstance(shadow, Mapping) else []
+            waiting.extend(reversed(inner))
+
+
+def _objects(value: object) -> list[JsonObject]:
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []

@@ -1,18 +1,22 @@
 """Looking at a page: its SOM, or a patch of what changed in it (paper 5.5, 7.4), or values out of it (5.7)."""
 
+from __future__ import annotations
+
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard
 
 import orjson
 
 from awp_publish.browsing.errors import AwpError, read_flag, read_number, read_text, refuse
 from awp_publish.browsing.forms import compile_pattern, find_match
-from awp_publish.browsing.markup import Overlay, options_of
-from awp_publish.browsing.page import Compiled, History, PageCache, SessionLimits, elements_of
+from awp_publish.browsing.markup import Overlay, elements_of, options_of
 from awp_publish.model import JsonObject
 from awp_publish.pages.som import Budget, Som
+
+if TYPE_CHECKING:
+    from awp_publish.browsing.page import Compiled, History, PageCache, SessionLimits
 
 MODES: Final = ("snapshot", "mutations")
 FORMATS: Final = ("som+json", "som+msgpack")

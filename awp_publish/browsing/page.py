@@ -4,7 +4,7 @@ import html
 import re
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,10 +12,10 @@ from hashlib import blake2b
 from threading import Lock
 from typing import Final, TypeAlias
 
-from awp_publish.browsing.addresses import BadAddress, Origins, WebAddress, parse_address
+from awp_publish.browsing.addresses import BadAddress, Origins, Visit, WebAddress, parse_address
 from awp_publish.browsing.cookies import CookieJar
 from awp_publish.browsing.errors import AwpError
-from awp_publish.browsing.markup import PRISTINE, Markup, Overlay, Place, parent_of, read_markup
+from awp_publish.browsing.markup import PRISTINE, Markup, Overlay, Place, elements_of, parent_of, read_markup
 from awp_publish.model import JsonObject
 from awp_publish.pages.selectolax import parse
 from awp_publish.pages.som import Budget, Som, compile_som
@@ -50,28 +50,6 @@ class Fetched:
 
 Steps: TypeAlias = Generator[Fetch, Fetched, JsonObject]
 """A method under way. Closing it (because time is up, or nobody waits) leaves the page as it was before."""
-
-
-def regions_of(document: JsonObject) -> list[JsonObject]:
-    """Return the regions of a SOM document."""
-    return _objects(document.get("regions"))
-
-
-def elements_of(document: JsonObject) -> Iterator[JsonObject]:
-    """Iterate over the elements of a SOM document in document order, those of shadow roots after their hosts."""
-    for region in regions_of(document):
-        waiting = list(reversed(_objects(region.get("elements"))))
-        while waiting:
-            element = waiting.pop()
-            yield element
-            shadow = element.get("shadow")
-            inner = _objects(element.get("children"))
-            inner += _objects(shadow.get("elements")) if isinstance(shadow, Mapping) else []
-            waiting.extend(reversed(inner))
-
-
-def _objects(value: object) -> list[JsonObject]:
-    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
 
 
 NO_CONTENT: Final = frozenset({204, 205})
@@ -284,17 +262,6 @@ class SessionLimits:
 USER_AGENT: Final = "Mozilla/5.0 (compatible; awp_publish)"
 LOCALE: Final = "en-US"
 _ACCEPT: Final = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
-
-
-@dataclass(frozen=True, slots=True)
-class Visit:
-    """One request that a page wants to make. `referrer` is the page it comes from, None for an address from outside."""
-
-    address: WebAddress
-    method: str = "GET"
-    content_type: str = ""
-    body: bytes = field(default=b"", repr=False)
-    referrer: WebAddress | None = None
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ from awp_publish.browsing.acting import (
     plain_name,
     resolve_target,
 )
-from awp_publish.browsing.addresses import Origins
+from awp_publish.browsing.addresses import Origins, Visit
 from awp_publish.browsing.cookies import Cookie, CookieJar
 from awp_publish.browsing.errors import (
     AwpError,
@@ -47,7 +47,6 @@ from awp_publish.browsing.page import (
     PageCache,
     SessionLimits,
     Steps,
-    Visit,
     decode,
     header_of,
     load,

@@ -41,7 +41,8 @@ from awp_publish.checks.engine import (
 )
 from awp_publish.checks.schemas import DocumentSchema, InnerSchemas, Schema
 from awp_publish.checks.text import ANY_DOCUMENT, ParsedDocument, everything
-from awp_publish.schema import part_at, translate
+from awp_publish.schema import translate
+from awp_publish.schema_reading import part_at
 from awp_publish.selectors import selector_fault
 from awp_publish.workflows import rules
 from awp_publish.workflows.expressions import (

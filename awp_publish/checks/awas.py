@@ -32,8 +32,17 @@ from awp_publish.checks.engine import (
     strings,
     unknown_names,
 )
-from awp_publish.checks.schemas import DocumentSchema, InnerSchemas, Schema, is_number, is_type, read_schema
-from awp_publish.checks.text import is_pattern, is_timestamp, matches
+from awp_publish.checks.schemas import (
+    DocumentSchema,
+    InnerSchemas,
+    Schema,
+    is_number,
+    is_pattern,
+    is_type,
+    matches,
+    read_schema,
+)
+from awp_publish.checks.text import is_timestamp
 from awp_publish.checks.urls import (
     WEB,
     dependent_paths,

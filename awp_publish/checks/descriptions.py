@@ -15,7 +15,7 @@ from typing import Final
 from awp_publish.checks.engine import WARNING, Finding, JsonObject, shown
 from awp_publish.model import Catalog
 from awp_publish.protocols.members import SITE_ACTION
-from awp_publish.schema import part_at
+from awp_publish.schema_reading import part_at
 
 SOURCE: Final = "as a model reads"
 SHORTEST: Final = 20

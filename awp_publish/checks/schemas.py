@@ -7,18 +7,20 @@ something is wrong, and is imported only then.
 from __future__ import annotations
 
 import json
+import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib.resources import files
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard, cast
 from urllib.parse import unquote, urljoin
 
 import jsonschema_rs
+from jsonschema_rs import Draft202012Validator, FancyRegexOptions
 
 from awp_publish.checks.engine import JsonObject, SchemaViolation, child, exists, objects, shown, tokens
-from awp_publish.checks.text import is_pattern, matches
-from awp_publish.schema import DIALECT
+from awp_publish.schema_reading import DIALECT
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
@@ -259,3 +261,49 @@ def _joined(base: object, reference: str) -> str:
         return urljoin(base, reference) if isinstance(base, str) else reference
     except ValueError:
         return reference
+
+
+# --- Regular expressions ---
+#
+# JSON documents carry expressions of JavaScript's kind (ECMA-262). The Rust engine behind jsonschema-rs reads most of
+# them and always answers in bounded time, so it judges first and does all matching; some valid spellings it refuses,
+# and for those Python's reading is asked as well. Only what neither can compile is reported.
+
+_MAX_PATTERN: Final = 5000
+_BACKTRACK_LIMIT: Final = 100_000
+_PYTHON_SPELLINGS: Final = (("[^]", r"[\s\S]"), ("[]", "(?!)"), ("(?<", "(?P<"), ("(?P<=", "(?<="), ("(?P<!", "(?<!"))
+_NAMED_BACK_REFERENCE: Final = re.compile(r"\\k<(\w+)>")
+
+
+@lru_cache(maxsize=2048)
+def is_pattern(pattern: str) -> bool:
+    """Say whether a text can be compiled as a regular expression."""
+    if len(pattern) > _MAX_PATTERN or _compiled(pattern) is not None:
+        return True
+    for theirs, ours in _PYTHON_SPELLINGS:
+        pattern = pattern.replace(theirs, ours)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            re.compile(_NAMED_BACK_REFERENCE.sub(r"(?P=\1)", pattern))
+    except (re.error, OverflowError, RecursionError):
+        return False
+    return True
+
+
+def matches(pattern: str, text: str) -> bool | None:
+    """Say whether an expression occurs in a text; None where that cannot be told."""
+    validator = _compiled(pattern) if len(pattern) <= _MAX_PATTERN else None
+    try:
+        return validator.is_valid(text) if validator else None
+    except ValueError:
+        return None
+
+
+@lru_cache(maxsize=2048)
+def _compiled(pattern: str) -> Draft202012Validator | None:
+    try:
+        options = FancyRegexOptions(backtrack_limit=_BACKTRACK_LIMIT)
+        return Draft202012Validator({"pattern": pattern}, pattern_options=options)
+    except ValueError:
+        return None

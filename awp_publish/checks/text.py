@@ -1,4 +1,4 @@
-"""Texts: reading documents, secrets in them, regular expressions, and times.
+"""Texts: reading documents, secrets in them, and times.
 
 What is wrong with the text of a document is noticed by `read` on the way; the rows say what each finding means.
 """
@@ -8,15 +8,12 @@ from __future__ import annotations
 import json
 import math
 import re
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Final
 
 import orjson
-from jsonschema_rs import Draft202012Validator, FancyRegexOptions
 
 from awp_publish.checks.engine import (
     ERROR,
@@ -250,51 +247,7 @@ UNKNOWN: Final = row(
 )
 
 
-# --- Regular expressions and times -----------------------------------------------------------------------------------
-#
-# JSON documents carry expressions of JavaScript's kind (ECMA-262). The Rust engine behind jsonschema-rs reads most of
-# them and always answers in bounded time, so it judges first and does all matching; some valid spellings it refuses,
-# and for those Python's reading is asked as well. Only what neither can compile is reported.
-
-_MAX_PATTERN: Final = 5000
-_BACKTRACK_LIMIT: Final = 100_000
-_PYTHON_SPELLINGS: Final = (("[^]", r"[\s\S]"), ("[]", "(?!)"), ("(?<", "(?P<"), ("(?P<=", "(?<="), ("(?P<!", "(?<!"))
-_NAMED_BACK_REFERENCE: Final = re.compile(r"\\k<(\w+)>")
-
-
-@lru_cache(maxsize=2048)
-def is_pattern(pattern: str) -> bool:
-    """Say whether a text can be compiled as a regular expression."""
-    if len(pattern) > _MAX_PATTERN or _compiled(pattern) is not None:
-        return True
-    for theirs, ours in _PYTHON_SPELLINGS:
-        pattern = pattern.replace(theirs, ours)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            re.compile(_NAMED_BACK_REFERENCE.sub(r"(?P=\1)", pattern))
-    except (re.error, OverflowError, RecursionError):
-        return False
-    return True
-
-
-def matches(pattern: str, text: str) -> bool | None:
-    """Say whether an expression occurs in a text; None where that cannot be told."""
-    validator = _compiled(pattern) if len(pattern) <= _MAX_PATTERN else None
-    try:
-        return validator.is_valid(text) if validator else None
-    except ValueError:
-        return None
-
-
-@lru_cache(maxsize=2048)
-def _compiled(pattern: str) -> Draft202012Validator | None:
-    try:
-        options = FancyRegexOptions(backtrack_limit=_BACKTRACK_LIMIT)
-        return Draft202012Validator({"pattern": pattern}, pattern_options=options)
-    except ValueError:
-        return None
-
+# --- Times ---
 
 _DATE = r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"
 _TIME = r"(?:[01]\d|2[0-3]):[0-5]\d(?::(?:[0-5]\d|60)(?:[.,]\d+)?)?"

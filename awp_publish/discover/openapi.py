@@ -2,7 +2,7 @@
 
 One flat object of inputs is what agents fill in best. A JSON body that is a plain object joins the parameters at the
 top level; a list, a union, an optional body or one whose members clash with parameters stays whole under the name
-`body`.
+`body`. Where only a schema or a path is known, they tell the places.
 """
 
 import re
@@ -10,15 +10,17 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
+from starlette.convertors import CONVERTOR_TYPES, UUIDConvertor
+
 from awp_publish.discover.routes import (
     FORM_TYPES,
+    NO_BODY_METHODS,
     Operation,
-    narrow_to_path,
-    path_parameter_schema,
     path_parameters,
 )
 from awp_publish.media import is_text, media_type_of
 from awp_publish.model import JsonObject, Location, Parameter, RouteCredential
+from awp_publish.schema import UnusableSchema, compile_schema, member_names
 
 # --- The schemas of one OpenAPI 3.1 document, made to stand alone ---
 # Every schema is copied once, however many actions use it. Recursive models stay recursive.
@@ -451,3 +453,103 @@ def _read_responses(responses: JsonObject, components: Components) -> tuple[int,
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value.strip() else None
+
+
+# --- The path itself: what its placeholders take ---
+
+_CONVERTOR_SCHEMAS: Final[Mapping[str, JsonObject]] = {
+    "int": {"type": "integer", "minimum": 0},
+    "float": {"type": "number", "minimum": 0},
+    "uuid": {"type": "string", "format": "uuid", "pattern": f"^(?:{UUIDConvertor.regex})$"},
+    "path": {"type": "string", "minLength": 1},
+    "str": {"type": "string", "minLength": 1, "pattern": "^[^/]+$"},
+}
+
+
+def path_parameter_schema(convertor: str) -> dict[str, object]:
+    """The JSON Schema of what a convertor of Starlette's matches. One that a site has registered has its expression."""
+    known = _CONVERTOR_SCHEMAS.get(convertor)
+    if known is None and convertor in CONVERTOR_TYPES:
+        known = {"type": "string", "minLength": 1, "pattern": f"^(?:{CONVERTOR_TYPES[convertor].regex})$"}
+        try:
+            compile_schema(known)
+        except UnusableSchema:  # Python's expressions are not all JSON Schema's
+            known = None
+    return dict(known or {"type": "string", "minLength": 1})
+
+
+_SINGLE_SEGMENTS: Final = frozenset({"uuid", "date", "date-time", "time", "duration", "ipv4", "ipv6"})
+"""Formats of texts that are never empty and have no slash."""
+
+
+def narrow_to_path(schema: object, convertor: str) -> object:
+    """The schema of a path parameter with what its convertor demands besides: else the address leads elsewhere."""
+    if not isinstance(schema, Mapping) or not {"enum", "const", "$ref"}.isdisjoint(schema):
+        return schema
+    if convertor == "str" and schema.get("format") in _SINGLE_SEGMENTS:
+        return schema
+    demanded = path_parameter_schema(convertor)
+    if schema.get("type", "string") != demanded["type"]:
+        demanded = path_parameter_schema("str") if schema.get("type") == "string" else {}
+    bounds: dict[str, object] = {key: value for key, value in demanded.items() if key not in ("type", *schema)}
+    if isinstance(least := schema.get("minLength"), int) and "minLength" in demanded:
+        bounds["minLength"] = max(1, least)
+    if "exclusiveMinimum" in schema:
+        bounds.pop("minimum", None)
+    return {**schema, **bounds}
+
+
+# --- Where inputs travel when only their schema is known ---
+
+_OUTSIDE_BODY: Final = ("path", "query", "header", "cookie")
+
+
+def describe_by_path(path: str, description: str | None = None) -> Operation:
+    """A route of which nothing is known but its path: it takes the path's parameters and may answer anything."""
+    nothing: dict[str, object] = {"type": "object", "properties": {}, "additionalProperties": False}
+    return Operation(
+        _with_path_parameters(nothing, path, {}), {}, tuple(_path_parameters(path).values()), description=description
+    )
+
+
+def take_inputs(
+    operation: Operation, inputs: JsonObject, method: str, path: str, content_type: str | None
+) -> Operation:
+    """Replace what an operation takes by a declared schema.
+
+    What the framework already placed outside of the body stays in its place, the path's parameters go into the path,
+    everything else into the query for methods without a body and into the body otherwise.
+    """
+    by_method = None if method in NO_BODY_METHODS else "application/json"
+    body_type = content_type or operation.content_type or by_method
+    location: Location = "query" if body_type is None else "form" if body_type in FORM_TYPES else "json"
+    # Places in the body are kept as long as the body is what the framework knows it to be.
+    same_body = body_type == operation.content_type
+    kept = (one for one in operation.parameters if same_body or one.location in _OUTSIDE_BODY)
+    known = {one.name: one for one in kept} | _path_parameters(path)
+    taken = _with_path_parameters(inputs, path, operation.inputs)
+    names = [*path_parameters(path), *(name for name in member_names(taken) if name not in path_parameters(path))]
+    parameters = tuple(known.get(name) or Parameter(name, location, name) for name in names)
+    return replace(operation, inputs=taken, parameters=parameters, content_type=body_type)
+
+
+def _path_parameters(path: str) -> dict[str, Parameter]:
+    found = path_parameters(path).items()
+    return {name: Parameter(name, "path", name, spans_segments=convertor == "path") for name, convertor in found}
+
+
+def _with_path_parameters(inputs: JsonObject, path: str, described: JsonObject) -> JsonObject:
+    """A declared model often leaves the path's parameters out: add them, required, as they are `described`."""
+    properties, required = inputs.get("properties"), inputs.get("required")
+    known = dict(properties) if isinstance(properties, Mapping) else {}
+    wanted = list(required) if isinstance(required, list) else []
+    by_framework = described.get("properties")
+    for name, convertor in path_parameters(path).items():
+        schema = by_framework.get(name) if isinstance(by_framework, Mapping) else None
+        # One that refers to definitions says nothing here: the declared inputs do not have them.
+        is_usable = isinstance(schema, Mapping) and bool(schema) and "$ref" not in schema
+        known.setdefault(name, schema if is_usable else path_parameter_schema(convertor))
+        known[name] = narrow_to_path(known[name], convertor)
+        wanted += [name] if name not in wanted else []
+    added: dict[str, object] = {"properties": known} | ({"required": wanted} if wanted else {})
+    return {**inputs, **added}

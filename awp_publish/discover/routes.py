@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from types import UnionType
 from typing import Annotated, Final, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
-from starlette.convertors import CONVERTOR_TYPES, UUIDConvertor
 from starlette.datastructures import URLPath
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import Response
@@ -29,8 +28,7 @@ from starlette.routing import (
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
-from awp_publish.model import ROUTE_CALL, Arrival, JsonObject, Location, Parameter, RouteCredential
-from awp_publish.schema import UnusableSchema, compile_schema, member_names
+from awp_publish.model import ROUTE_CALL, Arrival, JsonObject, Parameter, RouteCredential
 
 MARK: Final = "__awp_action_"
 """The prefix of the attributes that a declaration leaves on a function."""
@@ -190,14 +188,6 @@ NO_BODY_METHODS: Final = frozenset({"GET", "DELETE"})
 FORM_TYPES: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
 _PLACEHOLDER: Final = re.compile(r"{([A-Za-z_][A-Za-z0-9_]*)(?::([A-Za-z_]\w*))?}")
 
-_CONVERTOR_SCHEMAS: Final[Mapping[str, JsonObject]] = {
-    "int": {"type": "integer", "minimum": 0},
-    "float": {"type": "number", "minimum": 0},
-    "uuid": {"type": "string", "format": "uuid", "pattern": f"^(?:{UUIDConvertor.regex})$"},
-    "path": {"type": "string", "minLength": 1},
-    "str": {"type": "string", "minLength": 1, "pattern": "^[^/]+$"},
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Operation:
@@ -297,101 +287,12 @@ def path_parameters(path: str) -> dict[str, str]:
     return {name: convertor or "str" for name, convertor in _PLACEHOLDER.findall(path)} if "{" in path else {}
 
 
-def path_parameter_schema(convertor: str) -> dict[str, object]:
-    """The JSON Schema of what a convertor of Starlette's matches. One that a site has registered has its expression."""
-    known = _CONVERTOR_SCHEMAS.get(convertor)
-    if known is None and convertor in CONVERTOR_TYPES:
-        known = {"type": "string", "minLength": 1, "pattern": f"^(?:{CONVERTOR_TYPES[convertor].regex})$"}
-        try:
-            compile_schema(known)
-        except UnusableSchema:  # Python's expressions are not all JSON Schema's
-            known = None
-    return dict(known or {"type": "string", "minLength": 1})
-
-
-_SINGLE_SEGMENTS: Final = frozenset({"uuid", "date", "date-time", "time", "duration", "ipv4", "ipv6"})
-"""Formats of texts that are never empty and have no slash."""
-
-
-def narrow_to_path(schema: object, convertor: str) -> object:
-    """The schema of a path parameter with what its convertor demands besides: else the address leads elsewhere."""
-    if not isinstance(schema, Mapping) or not {"enum", "const", "$ref"}.isdisjoint(schema):
-        return schema
-    if convertor == "str" and schema.get("format") in _SINGLE_SEGMENTS:
-        return schema
-    demanded = path_parameter_schema(convertor)
-    if schema.get("type", "string") != demanded["type"]:
-        demanded = path_parameter_schema("str") if schema.get("type") == "string" else {}
-    bounds: dict[str, object] = {key: value for key, value in demanded.items() if key not in ("type", *schema)}
-    if isinstance(least := schema.get("minLength"), int) and "minLength" in demanded:
-        bounds["minLength"] = max(1, least)
-    if "exclusiveMinimum" in schema:
-        bounds.pop("minimum", None)
-    return {**schema, **bounds}
-
-
 def pattern_of(path: str) -> str:
     """A regular expression of the paths that a template matches. Its own or another template's placeholders match."""
     pieces = _PLACEHOLDER.split(path)  # text, name, convertor, text, name, convertor, ..., text
     convertors = [".*" if convertor == "path" else "[^/]+" for convertor in pieces[2::3]]
     texts = [re.escape(text) for text in pieces[::3]]
     return texts[0] + "".join(convertor + text for convertor, text in zip(convertors, texts[1:], strict=True))
-
-
-# --- Where inputs travel when only their schema is known ---
-
-_OUTSIDE_BODY: Final = ("path", "query", "header", "cookie")
-
-
-def describe_by_path(path: str, description: str | None = None) -> Operation:
-    """A route of which nothing is known but its path: it takes the path's parameters and may answer anything."""
-    nothing: dict[str, object] = {"type": "object", "properties": {}, "additionalProperties": False}
-    return Operation(
-        _with_path_parameters(nothing, path, {}), {}, tuple(_path_parameters(path).values()), description=description
-    )
-
-
-def take_inputs(
-    operation: Operation, inputs: JsonObject, method: str, path: str, content_type: str | None
-) -> Operation:
-    """Replace what an operation takes by a declared schema.
-
-    What the framework already placed outside of the body stays in its place, the path's parameters go into the path,
-    everything else into the query for methods without a body and into the body otherwise.
-    """
-    by_method = None if method in NO_BODY_METHODS else "application/json"
-    body_type = content_type or operation.content_type or by_method
-    location: Location = "query" if body_type is None else "form" if body_type in FORM_TYPES else "json"
-    # Places in the body are kept as long as the body is what the framework knows it to be.
-    same_body = body_type == operation.content_type
-    kept = (one for one in operation.parameters if same_body or one.location in _OUTSIDE_BODY)
-    known = {one.name: one for one in kept} | _path_parameters(path)
-    taken = _with_path_parameters(inputs, path, operation.inputs)
-    names = [*path_parameters(path), *(name for name in member_names(taken) if name not in path_parameters(path))]
-    parameters = tuple(known.get(name) or Parameter(name, location, name) for name in names)
-    return replace(operation, inputs=taken, parameters=parameters, content_type=body_type)
-
-
-def _path_parameters(path: str) -> dict[str, Parameter]:
-    found = path_parameters(path).items()
-    return {name: Parameter(name, "path", name, spans_segments=convertor == "path") for name, convertor in found}
-
-
-def _with_path_parameters(inputs: JsonObject, path: str, described: JsonObject) -> JsonObject:
-    """A declared model often leaves the path's parameters out: add them, required, as they are `described`."""
-    properties, required = inputs.get("properties"), inputs.get("required")
-    known = dict(properties) if isinstance(properties, Mapping) else {}
-    wanted = list(required) if isinstance(required, list) else []
-    by_framework = described.get("properties")
-    for name, convertor in path_parameters(path).items():
-        schema = by_framework.get(name) if isinstance(by_framework, Mapping) else None
-        # One that refers to definitions says nothing here: the declared inputs do not have them.
-        is_usable = isinstance(schema, Mapping) and bool(schema) and "$ref" not in schema
-        known.setdefault(name, schema if is_usable else path_parameter_schema(convertor))
-        known[name] = narrow_to_path(known[name], convertor)
-        wanted += [name] if name not in wanted else []
-    added: dict[str, object] = {"properties": known} | ({"required": wanted} if wanted else {})
-    return {**inputs, **added}
 
 
 # --- Routes of a Starlette application: `Route`, `Mount`, `Host`, class endpoints ---

@@ -476,7 +476,7 @@ def shorten_text(text: str, most: int) -> str:
     if len(text) <= most:
         return text
     window = text[:most]
-    sentence = max(window.rfind(mark) for mark in ".!?") + 1
+    sentence = max(window.rfind("."), window.rfind("!"), window.rfind("?")) + 1
     if sentence >= most * _MIN_SENTENCE:
         return window[:sentence]
     room = window[: max(most - 3, 0)]
@@ -502,9 +502,9 @@ class ItemNames:
 
     def __init__(self, survey: Survey, visibility: Visibility) -> None:
         self._survey, self._visibility, self._tree = survey, visibility, visibility.tree
-        candidates = (candidate for region in survey.regions for candidate in region.candidates)
-        starts = survey.starts
-        self._headings = sorted((one for one in candidates if survey.roles[one] == "heading"), key=starts.__getitem__)
+        starts, roles = survey.starts, survey.roles
+        headings = [one for region in survey.regions for one in region.candidates if roles[one] == "heading"]
+        self._headings = sorted(headings, key=starts.__getitem__)
         self._starts = [starts[one] for one in self._headings]
         self._heads: dict[int, int] = {}
         """For what is around a heading the first one in it."""
@@ -647,12 +647,10 @@ class Elements:
     def __init__(self, survey: Survey, names: AccessibleNames, visibility: Visibility, url: str) -> None:
         self._tree, self._survey, self.names = visibility.tree, survey, names
         self._url, self._base = url, base_of(self._tree, url)
-        buttons: dict[int, str] = {}
-        for region in survey.regions:
-            for candidate in region.candidates:
-                if survey.roles[candidate] == "button":
-                    text = survey.text(candidate)
-                    buttons[candidate] = names.label(survey.nodes[candidate], text) or text
+        buttons, roles = dict[int, str](), survey.roles
+        for button in [one for region in survey.regions for one in region.candidates if roles[one] == "button"]:
+            text = survey.text(button)
+            buttons[button] = names.label(survey.nodes[button], text) or text
         self._actions = {role: list(actions) for role, actions in ACTIONS.items()}  # one list for all of a document
         self._items: ItemNames | None = None
         self._sent: dict[int, tuple[str, str, int | None]] = {}

@@ -542,12 +542,20 @@ class Survey:
 
     def add(self, node: int, role: str, state: int) -> int:
         """Add a candidate that begins here, and return its number."""
+        number, start = len(self.nodes), len(self.pieces)
         self.nodes.append(node)
         self.roles.append(role)
         self.states.append(state)
-        self.starts.append(len(self.pieces))
-        self.ends.append(len(self.pieces))
-        return len(self.nodes) - 1
+        self.starts.append(start)
+        self.ends.append(start)
+        return number
+
+    def end_run(self, run: int, region: Region) -> None:
+        """End a run of text here: a paragraph of its region, unless there is nothing in it but separators."""
+        start = self.starts[run]
+        self.ends[run] = len(self.pieces)
+        if self.pieces[start].strip(_SEPARATORS) or "".join(self.pieces[start:]).strip(_SEPARATORS):
+            region.candidates.append(run)
 
     def part_text(self, node: int) -> str | None:
         """Return the text of an item, a cell, an option or a summary. None when it is not to be seen."""
@@ -589,6 +597,9 @@ _CLAIMING: Final = frozenset(("contenteditable", "role"))
 """Attributes that give an element a role that its tag has not."""
 
 _LOOKED_AT: Final = STRIPPED | {"img", "svg"}
+_SIMPLE: Final = frozenset(("blockquote", "dd", "dl", "dt", "li", "pre", "tbody", "td", "tfoot", "th", "thead", "tr"))
+"""Blocks that, without certain attributes, are but a place for what they hold."""
+
 _PLAIN: Final = INLINE - MAPPED_TAGS - STRIPPED - {"br"}
 
 
@@ -612,14 +623,17 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[int] = frozenset()) -
     """
     found = Survey()
     add, pieces, parts, forms = found.add, found.pieces, found.parts, found.forms
-    regions, roles, text_ends = found.regions, found.roles, found.ends
+    regions, roles = found.regions, found.roles
+    nodes, states, text_starts, text_ends = found.nodes, found.states, found.starts, found.ends
     tags, all_attributes, texts, ends = tree.tags, tree.attributes, tree.texts, tree.ends
     conspicuous = tree.conspicuous
     landmarks, suspicious = Landmarks(visibility), bool(visibility.hidden)
     plain = _PLAIN - visibility.hidden
+    noted = {at for at, given in enumerate(all_attributes) if given} if suspicious else conspicuous
     summaries: dict[int, int] = {}
     formulas = read_formulas(visibility) if tree.find("math") else {}
     with_shadow = {tree.parents[one] for one in tree.contents if shadow_mode_of(all_attributes[one]) is not None}
+    simple = frozenset[str]() if suspicious or with_shadow else _SIMPLE
     hosts: dict[int, int] = {}
     structured = set[int]()  # every element around something with a structure: each is come by once
     for tag in _STRUCTURE:
@@ -631,92 +645,84 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[int] = frozenset()) -
     content = Region(CONTENT, tree.body_at)
     run, run_region = -1, content
 
-    def end_run() -> None:
-        nonlocal run
-        if run >= 0:
-            start = found.starts[run]
-            text_ends[run] = len(pieces)
-            if pieces[start].strip(_SEPARATORS) or "".join(pieces[start:]).strip(_SEPARATORS):
-                run_region.candidates.append(run)
-            run = -1
-
-    def drop_if_empty(candidate: int, region: Region) -> None:
-        if candidate not in found.shadows:
-            if roles[candidate] == "section":
-                empty = region.candidates[-1] == candidate
-            elif roles[candidate] == "list" and all(
-                _is_link(tree, child) for child in tree.children(found.nodes[candidate]) if _counts(tree, child)
-            ):
-                empty = True  # the links say it
-            else:
-                empty = all(map(str.isspace, pieces[found.starts[candidate] : text_ends[candidate]]))
-            if empty:
-                roles[candidate] = ""
-
     stack: list[tuple[int, int, Region, int, int, bool]] = []
     at, end, region, state, opened, block = tree.body_at + 1, ends[tree.body_at], content, 0, -1, True
     while True:
         if at >= end:
             if block:
                 if run >= 0:
-                    end_run()
+                    found.end_run(run, run_region)
+                    run = -1
                 pieces.append(" ")
             if opened >= 0:
                 text_ends[opened] = len(pieces)
-                if roles[opened] in _DROPPED_IF_EMPTY:
-                    drop_if_empty(opened, region)
+                if roles[opened] in _DROPPED_IF_EMPTY and _is_empty(tree, found, opened, region):
+                    roles[opened] = ""
             if not stack:
                 break
             at, end, region, state, opened, block = stack.pop()
             continue
-        node, tag = at, tags[at]
+        tag = tags[at]
         if not tag:
-            text = texts[node]
+            text = texts[at]
             if run < 0 and not state & COVERED and not text.isspace():
-                run, run_region = add(node, "paragraph", state), region
+                run, run_region = add(at, "paragraph", state), region
             pieces.append(text)
             at += 1
             continue
-        marked = node in conspicuous
-        quiet = not all_attributes[node] if suspicious else not marked
-        if quiet and tag in plain:
+        if tag in plain and at not in noted:
             at += 1
             continue
-        attributes = all_attributes[node]
-        after = ends[node]
+        node, quiet, attributes = at, at not in noted, all_attributes[at]
+        at = after = ends[node]
         if quiet and tag == "a" and "href" in attributes:
-            at = after
-            if after == node + 2 and attributes["href"][:1] == "#" and is_permalink(tree, node):
+            is_text = after == node + 2 and not tags[node + 1]
+            if is_text and attributes["href"][:1] == "#" and is_permalink(tree, node):
                 continue
             if run >= 0:
-                end_run()
+                found.end_run(run, run_region)
+                run = -1
             link = len(roles)
-            found.nodes.append(node)
+            nodes.append(node)
             roles.append("link")
-            found.states.append(state)
-            found.starts.append(len(pieces))
-            text_ends.append(0)
+            states.append(state)
+            text_starts.append(len(pieces))
             region.candidates.append(link)
             if node in with_shadow:
                 hosts[node] = link
-            if after == node + 2 and not tags[node + 1]:
+            if is_text:
                 pieces.append(texts[node + 1])
             elif after > node + 1:
-                stack.append((after, end, region, state, opened, block))
-                at, end, state, opened, block = node + 1, after, state | COVERED | IN_LINK, link, False
-                continue
-            text_ends[link] = len(pieces)
+                inner = node + 1
+                while inner < after and ((tag := tags[inner]) in plain or not tag) and inner not in noted:
+                    if not tag:
+                        pieces.append(texts[inner])
+                    inner += 1
+                if inner < after:  # it holds more than text and what is as plain
+                    text_ends.append(0)
+                    stack.append((after, end, region, state, opened, block))
+                    at, end, state, opened, block = inner, after, state | COVERED | IN_LINK, link, False
+                    continue
+            text_ends.append(len(pieces))
             continue
         within, flags, candidate, parted = region, state, -1, tag not in INLINE
         start, stop = node + 1, after
-        at = after
-        if tag == "template":
+        if quiet and tag in simple and _NAMED.isdisjoint(attributes):
+            if run >= 0:
+                found.end_run(run, run_region)
+                run = -1
+            pieces.append(" ")
+            if tag in _PARTS:
+                candidate = parts[node] = add(node, "", state)
+        elif tag == "template":
             # A shadow root goes to its host, or, when there are too many, to where the host itself went. A root of
             # a root has no host: it stays a template, of which nothing is seen.
             parent = tree.parents[node]
             if shadow_mode_of(attributes) is None or tags[parent] == "template":
                 continue
-            end_run()
+            if run >= 0:
+                found.end_run(run, run_region)
+                run = -1
             start, stop = tree.contents[node]
             host = hosts.get(parent)
             if host is not None and region.shadows < MAX_SHADOWS:
@@ -734,6 +740,7 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[int] = frozenset()) -
         ):
             continue
         else:
+            marked = node in conspicuous
             if marked and "inert" in attributes:
                 flags |= INERT
             begins = tag in _BEGINNERS or (marked and "role" in attributes)
@@ -748,26 +755,30 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[int] = frozenset()) -
                     landmark = None
                     forms.update(dict.fromkeys(fields.buttons, node))
             if landmark is not None:
-                end_run()
+                if run >= 0:
+                    found.end_run(run, run_region)
+                    run = -1
                 within = Region(landmark, node, start=len(pieces), hidden=sent)
                 regions.append(within)
                 flags = flags & ~COVERED | (IN_FORM if landmark is FORM else 0) | IN_LANDMARK
             elif node in summaries:
                 candidate = parts[node] = summaries.pop(node)
-                end_run()
-                found.starts[candidate] = len(pieces)
+                if run >= 0:
+                    found.end_run(run, run_region)
+                    run = -1
+                text_starts[candidate] = len(pieces)
                 flags |= COVERED
             else:
                 has_role = tag in MAPPED_TAGS or (marked and not _CLAIMING.isdisjoint(attributes))
                 role = role_of(tag, attributes) if has_role else None
-                in_layout = bool(state & IN_LAYOUT)
                 if (role == "list" and node in structured) or (
-                    role == "table" and is_layout(node, visibility, in_layout)
+                    role == "table" and is_layout(node, visibility, bool(state & IN_LAYOUT))
                 ):
                     role = None
                 if (
                     role is None
                     and parted
+                    and attributes
                     and not _NAMED.isdisjoint(attributes)
                     and tag not in _NAMELESS
                     and attributes.get("role", "").strip().lower() not in ("none", "presentation")
@@ -780,18 +791,21 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[int] = frozenset()) -
                     )
                 ):
                     role = "section"
-                if flags & COVERED and role == "image":
-                    role = None if flags & IN_LINK or not attributes.get("alt", "").strip() else role
-                elif flags & COVERED and role not in ACTIONS and role != "heading":
-                    role = None
-                if role == "section":
-                    flags |= IN_LANDMARK if tag == "article" else 0
-                    if _NAMING.isdisjoint(attributes):
-                        role = None
+                if role is not None:
+                    if flags & COVERED:
+                        if role == "image":
+                            role = None if flags & IN_LINK or not attributes.get("alt", "").strip() else role
+                        elif role not in ACTIONS and role != "heading":
+                            role = None
+                    elif role == "section":
+                        flags |= IN_LANDMARK if tag == "article" else 0
+                        if _NAMING.isdisjoint(attributes):
+                            role = None
                 if role is None and node in with_shadow:
                     role = "section"
-                if parted or role is not None:
-                    end_run()
+                if run >= 0 and (parted or role is not None):
+                    found.end_run(run, run_region)
+                    run = -1
                 if parted or tag == "br":
                     pieces.append(" ")
                 if role is None:
@@ -831,12 +845,13 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[int] = frozenset()) -
             continue
         if parted:
             if run >= 0:
-                end_run()
+                found.end_run(run, run_region)
+                run = -1
             pieces.append(" ")
         if candidate >= 0:
             text_ends[candidate] = len(pieces)
-            if roles[candidate] in _DROPPED_IF_EMPTY:
-                drop_if_empty(candidate, within)
+            if roles[candidate] in _DROPPED_IF_EMPTY and _is_empty(tree, found, candidate, within):
+                roles[candidate] = ""
     regions.append(content)
     waiting = list(regions)
     while waiting:
@@ -844,6 +859,20 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[int] = frozenset()) -
         region.candidates = [candidate for candidate in region.candidates if roles[candidate]]
         if region.candidates:
             region.candidates += [add(node, HIDDEN, IN_FORM) for node in region.hidden]
-        waiting.extend(found.shadows[one] for one in region.candidates if one in found.shadows)
+        if found.shadows:
+            waiting += [found.shadows[one] for one in region.candidates if one in found.shadows]
     found.regions = [region for region in regions if region.candidates]
     return found
+
+
+def _is_empty(tree: Tree, survey: Survey, candidate: int, region: Region) -> bool:
+    """Tell whether a list, a paragraph or a section says nothing that is not said by others."""
+    if candidate in survey.shadows:
+        return False
+    if survey.roles[candidate] == "section":
+        return region.candidates[-1] == candidate
+    if survey.roles[candidate] == "list" and all(
+        _is_link(tree, child) for child in tree.children(survey.nodes[candidate]) if _counts(tree, child)
+    ):
+        return True  # the links say it
+    return all(map(str.isspace, survey.pieces[survey.starts[candidate] : survey.ends[candidate]]))

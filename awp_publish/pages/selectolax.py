@@ -259,6 +259,10 @@ def _may_exceed(html: bytes) -> bool:
         text = sample.lower()
         if text.count(b"<html") + text.count(b"<body") > MAX_ROOTS:
             return True
+        # As deep as there are start tags, with the two elements that a table may have around a cell and no tag says,
+        # and a text at the bottom: most samples have too few to be parsed.
+        if text.count(b"<") - text.count(b"</") + 2 * text.count(b"<table") < _MAX_OPEN:
+            continue
         node = LexborHTMLParser(sample, is_fragment=True, scripting=True, options=_NO_EVENTS).root
         depth = 0
         while node is not None and depth <= _MAX_OPEN:
@@ -278,6 +282,9 @@ _TEXT: Final = 2
 _NOTED: Final = CONSPICUOUS | {"id"}
 _NO_EVENTS: Final = int(LexborDocumentOptions.WO_EVENTS)
 """Else each option is compared with all others of its select, so as to fill a `<selectedcontent>`."""
+
+_LEAST_NODES: Final = 256
+"""Nodes for which there is place from the beginning on."""
 
 _MAX_OPEN: Final = 48
 """Elements that are open at the end of a sample of a page; in ordinary pages there are fewer."""
@@ -335,6 +342,9 @@ def _copy(
     One loop, for it runs for every node of a page. On the stack: where to go on after an element's children (the
     parser's next node), and the parent there. A kind is, for the parser's number of a tag: its name, and what lists the
     elements of that name, if anything does. `room` is how deep the stack may be; the templates around count too.
+
+    The lists reach beyond `at`, with "" and no attributes in them, so of a text little is to be written. Elements that
+    have the same class and no other attribute share one mapping.
     """
     tags, attributes, texts, parents, ends = tree.tags, tree.attributes, tree.texts, tree.parents, tree.ends
     room, above = MAX_TREE_DEPTH, parents[parent]
@@ -346,21 +356,29 @@ def _copy(
         return
     waiting = list[tuple[LexborNode | None, int]]()
     kinds: dict[int, tuple[str, Callable[[int], None] | None]] = {}
-    at, found = len(tags), top.first_child
+    classes: dict[str, dict[str, str | None]] = {}
+    start = at = last = len(tags)
+    found = top.first_child
     while True:
         while found is None:
             if not waiting:
+                del tags[at:], attributes[at:], texts[at:], parents[at:], ends[at:]
                 return
             ends[parent] = at
             found, parent = waiting.pop()
+        if at >= last:  # with place for two more: an element and a text in it
+            more = at - start + _LEAST_NODES
+            tags += [""] * more
+            attributes += [NO_ATTRIBUTES] * more
+            texts += [""] * more
+            parents += [0] * more
+            ends += [0] * more
+            last = len(tags) - 1
         number = found.tag_id
-        parents.append(parent)
+        parents[at] = parent
         if number == _TEXT:
-            tags.append("")
-            attributes.append(NO_ATTRIBUTES)
-            texts.append(found.text_content or "")
-            at += 1
-            ends.append(at)
+            texts[at] = found.text_content or ""
+            ends[at] = at = at + 1
             found = found.next
             continue
         try:
@@ -369,50 +387,47 @@ def _copy(
             name = (found.tag or COMMENT).lower() if found.is_element_node else COMMENT
             also = by_tag.setdefault(name, []).append if name in INDEXED else None
             kinds[number] = name, also
-        tags.append(name)
-        texts.append("")
+        tags[at] = name
         if also is not None:
             also(at)
         given = found.attributes
         if given:
-            if None in given.values():
-                given = {key: value or "" for key, value in given.items()}
-            if not _NOTED.isdisjoint(given):
-                if "id" in given:
-                    ids.setdefault(given["id"], at)  # type: ignore[arg-type]
-                if not CONSPICUOUS.isdisjoint(given):
-                    tree.conspicuous.add(at)
-            attributes.append(given)  # type: ignore[arg-type]
-        else:
-            attributes.append(NO_ATTRIBUTES)
+            if len(given) == 1 and (only := given.get("class")):
+                given = classes.setdefault(only, given)
+            else:
+                if None in given.values():
+                    given = {key: value or "" for key, value in given.items()}
+                if not _NOTED.isdisjoint(given):
+                    if "id" in given:
+                        ids.setdefault(given["id"], at)  # type: ignore[arg-type]
+                    if not CONSPICUOUS.isdisjoint(given):
+                        tree.conspicuous.add(at)
+            attributes[at] = given  # type: ignore[assignment]
         child = found.first_child if name != "noscript" else None
-        at += 1
-        ends.append(at)
         if child is None:
+            ends[at] = at = at + 1
             found = found.next
             continue
         if len(waiting) >= room:
             if strict:
                 raise _TooDeepError
+            ends[at] = at = at + 1
             found = found.next
             continue
-        if child.tag_id == _TEXT:  # in most elements the only one: then the stack is not needed
-            tags.append("")
-            attributes.append(NO_ATTRIBUTES)
-            texts.append(child.text_content or "")
-            parents.append(at - 1)
-            at += 1
-            ends.append(at)
+        element = at
+        at += 1
+        text = child.text_content
+        if text is not None:  # in most elements the only child: then the stack is not needed
+            texts[at] = text
+            parents[at] = element
+            ends[at] = at = at + 1
             child = child.next
             if child is None:
-                ends[at - 2] = at
+                ends[element] = at
                 found = found.next
-            else:
-                waiting.append((found.next, parent))
-                found, parent = child, at - 2
-        else:
-            waiting.append((found.next, parent))
-            found, parent = child, at - 1
+                continue
+        waiting.append((found.next, parent))
+        found, parent = child, element
 
 
 # --- CSS selectors, in time that no combinator multiplies ---

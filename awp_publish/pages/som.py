@@ -275,7 +275,7 @@ def _cut(
             found = scores[text] = telling if said else 0, min(len(said), _MIN_LENGTH) if telling == 2 else 0
         return found
 
-    all_attributes = tree.attributes
+    all_attributes, link_overhead = tree.attributes, _LINK_OVERHEAD - _OVERHEAD
     for number, pool in enumerate(pools):
         is_main = number in main
         add_link = shelves[3 if is_main else 5].append
@@ -286,7 +286,8 @@ def _cut(
             if role == "link" and "href" in attributes:  # most candidates of most large pages
                 href = attributes["href"]
                 address = normalise_address(href)
-                if address and address != "#" and address[:11] != "javascript:":
+                first = address[:1]
+                if first and address != "#" and (first != "j" or address[:11] != "javascript:"):
                     other = by_address.setdefault(address, candidate)
                     if other != candidate:
                         less = candidate
@@ -295,12 +296,12 @@ def _cut(
                             if said != rival and score(said) > score(rival):
                                 by_address[address], less = candidate, other
                         duplicates.add(less)
-                if size >= _TELLING and address[:1] != "#":  # or a time: "12 minutes ago" is shorter
+                if size >= _TELLING and first != "#":  # or a time: "12 minutes ago" is shorter
                     titles.add(candidate)
                 elif is_main:
-                    short_texts[candidate] = written(candidate).strip()
-                size = _LINK_OVERHEAD - _OVERHEAD + (size if size < 200 else 200) + len(href)
-                add_link((candidate, number, size, 1))
+                    said = pieces[start] if end == start + 1 else "".join(pieces[start:end])
+                    short_texts[candidate] = said.strip()
+                add_link((candidate, number, link_overhead + (size if size < 200 else 200) + len(href), 1))
             elif role in _OPERATED:
                 said = f"{number} {role} {elements.name_of(candidate)} {attributes.get('name', '')}".lower()
                 alike[said] += role != HIDDEN
@@ -317,19 +318,21 @@ def _cut(
                     size = size // units + _UNIT_OVERHEAD
                 shelves[1 if is_main and size >= _TELLING else 4].append((candidate, number, size, units))
     for number in (3, 5) if duplicates else ():
-        shelf, shelves[number] = shelves[number], []
-        for one in shelf:
-            shelves[7 if one[0] in duplicates else number].append(one)
+        shelves[7] += [one for one in shelves[number] if one[0] in duplicates]
+        shelves[number] = [one for one in shelves[number] if one[0] not in duplicates]
     shelves[0].sort(key=lambda one: one[1] not in main)
     shelves[2].sort(key=lambda one: states[one[0]] & IN_FORM == 0 or roles[one[0]] not in ("button", HIDDEN))
     # Titles first; then "12 comments" before the name of a user, and that before one of many that say "hide".
-    times = Counter(said for one, said in short_texts.items() if one not in duplicates)
-    ranks = {one: 3 if times[said] > _ALIKE else 1 if " " in said else 2 for one, said in short_texts.items()}
-    shelves[3].sort(key=lambda one: ranks.get(one[0], 0))
+    times = Counter([said for one, said in short_texts.items() if one not in duplicates])
+    ranked: list[list[tuple[int, int, int, int]]] = [[], [], [], []]
+    for one in shelves[3]:
+        said = short_texts.get(one[0])
+        ranked[0 if said is None else 3 if times[said] > _ALIKE else 1 if " " in said else 2].append(one)
+    shelves[3] = [one for rank in ranked for one in rank]
 
     shares = _AMPLE_SHARES if room >= _AMPLE or main & by_role["form"] else _SHARES
     room_left = room - _REGION * min(len(pools), room // (8 * _REGION))
-    needs = [sum(_OVERHEAD + unit * units for _, _, unit, units in shelf) for shelf in shelves]
+    needs = [_OVERHEAD * len(shelf) + sum([unit * units for _, _, unit, units in shelf]) for shelf in shelves]
     given = [min(need, int(room_left * share)) for need, share in zip(needs, shares, strict=True)]
     spare = room_left - sum(given)
     for number, need in enumerate(needs):
@@ -347,11 +350,13 @@ def _cut(
             continue
         all_units = [unit for _, _, unit, units in shelf for _ in range(units)]
         most = max(share_evenly(all_units, allowed - _OVERHEAD * len(shelf)), _MIN_LENGTH)
+        of_one = ElementLimits(most, 1, compact=True)
         for candidate, number, unit, units in shelf:
             kept = min((allowed - _OVERHEAD) // max(min(unit, most), 1), units)
             if kept < 1:
                 continue
-            taken = make(candidate, ElementLimits(most, kept, compact=True), number, allowed + _OVERHEAD + _MIN_LENGTH)
+            limits = of_one if kept == 1 else ElementLimits(most, kept, compact=True)
+            taken = make(candidate, limits, number, allowed + _OVERHEAD + _MIN_LENGTH)
             if candidate not in made and kept > 1:  # a list or a table larger than it seemed
                 limits = ElementLimits(most, max(kept * min(allowed, left) // taken, 1), compact=True)
                 taken = make(candidate, limits, number, allowed + _OVERHEAD + _MIN_LENGTH)
@@ -385,15 +390,20 @@ def _cut(
             left -= size
 
     for lost, pool in zip(losses, pools, strict=True):
+        links = 0
         for candidate in pool:
-            if candidate in cut:
-                add_losses(lost, cut[candidate])
-            elif candidate not in made:
-                if roles[candidate] == "link":
-                    lost[DUPLICATES if candidate in duplicates else "more links"] += 1
-                else:
-                    lost["more paragraphs" if roles[candidate] == "paragraph" else "more elements"] += 1
-                    lost[CHARACTERS] += lengths[ends[candidate]] - lengths[starts[candidate]]
+            if candidate in made:
+                if candidate in cut:
+                    add_losses(lost, cut[candidate])
+            elif candidate in duplicates:
+                lost[DUPLICATES] += 1
+            elif roles[candidate] == "link":
+                links += 1
+            else:
+                lost["more paragraphs" if roles[candidate] == "paragraph" else "more elements"] += 1
+                lost[CHARACTERS] += lengths[ends[candidate]] - lengths[starts[candidate]]
+        if links:
+            lost["more links"] += links
     return made, losses
 
 
@@ -516,14 +526,14 @@ class Identifiers:
 
     def __init__(self, url: str) -> None:
         self._origin = origin_of(url)
-        self._elements: Counter[str] = Counter()
+        self._elements: dict[str, int] = {}
         self._regions: Counter[str] = Counter()
 
     def element(self, role: str, name: str, path: str) -> str:
         """Return `e_` and twelve digits of a hash, and a number if the document has that id already (7.3)."""
         text = f"{self._origin}|{role}|{name.lower().strip()[:MAX_NAME]}|{path}"
         plain = "e_" + sha256(text.encode("utf-8", "replace")).hexdigest()[:_DIGITS]
-        count = self._elements[plain] = self._elements[plain] + 1
+        count = self._elements[plain] = self._elements.get(plain, 0) + 1
         return plain if count == 1 else f"{plain}_{count}"
 
     def region(self, base: str) -> str:
@@ -690,11 +700,11 @@ class _ElementWriter:
     def write(self, region: Region) -> list[SomElement]:
         """Return the elements of a region that are kept."""
         elements: list[SomElement] = []
-        survey = self._survey
+        survey, made = self._survey, self._made
         for candidate in region.candidates:
-            element = self._made.get(candidate)
-            if element is None:
+            if candidate not in made:
                 continue
+            element = made[candidate]
             self.count += 1
             self.interactive += survey.roles[candidate] in ACTIONS
             path = self._paths.of(survey.nodes[candidate]) or "0"

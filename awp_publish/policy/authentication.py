@@ -24,6 +24,7 @@ from awp_publish.problems import (
     DeclarationError,
     HandlerFailed,
     InsufficientScope,
+    InvalidBinding,
     InvalidCredentials,
     InvalidProof,
     Problem,
@@ -484,7 +485,8 @@ class Challenges:
 
         Those of an earlier refusal are replaced: a site may raise one and the same exception again and again.
         """
-        kinds = dict.fromkeys((*self.kinds, DPOP) if refused == DPOP else self.kinds)
+        takes_proofs = refused == DPOP or isinstance(problem, InvalidBinding)
+        kinds = dict.fromkeys((*self.kinds, DPOP) if takes_proofs else self.kinds)
         others = [header for header in problem.headers if header[0].lower() != FIELD.lower()]
         problem.headers = (*others, *((FIELD, self._write(kind, problem, refused)) for kind in kinds))
         return problem
@@ -498,7 +500,8 @@ class Challenges:
             told["error"] = "insufficient_scope"
         elif not isinstance(problem, AuthenticationRequired) and refused == kind:  # without quotes and backslashes
             description = _ESCAPED.sub("'", _printable(problem.detail))[:MOST_DESCRIBED]
-            error = "invalid_dpop_proof" if isinstance(problem, InvalidProof) else "invalid_token"
+            is_proof = isinstance(problem, InvalidProof) and not isinstance(problem, InvalidBinding)
+            error = "invalid_dpop_proof" if is_proof else "invalid_token"
             told |= {"error": error, "error_description": description}
         if "error_description" not in told:
             told["scope"] = " ".join(self.scopes)

@@ -22,7 +22,7 @@ from awp_publish.policy.authentication import BEARER, DPOP, PROOF_ALGORITHMS, Sc
 from awp_publish.policy.botauth import SIGNED, address_of
 from awp_publish.policy.call import Credentials, Principal
 from awp_publish.policy.fetching import FetchedKeys, fetch_json
-from awp_publish.problems import AuthExpired, DeclarationError, InvalidCredentials, InvalidProof
+from awp_publish.problems import AuthExpired, DeclarationError, InvalidBinding, InvalidCredentials, InvalidProof
 from awp_publish.stores.store import Add, Store
 
 if TYPE_CHECKING:
@@ -275,9 +275,9 @@ class JwtBearer:
                 raise _invalid("It is not bound to a key (cnf.jkt), so that no proof belongs to it.")
             await self._check_proof(credentials, token, bound_to)
         elif bound_to is not None:
-            raise InvalidProof("The token is bound to a key (cnf.jkt), and came as one that whoever has it may use.")
+            raise InvalidBinding("The token is bound to a key (cnf.jkt), and came as one that whoever has it may use.")
         elif self.dpop_required:
-            raise InvalidProof("The token is not bound to a key, and this site takes no others.")
+            raise InvalidBinding("The token is not bound to a key, and this site takes no others.")
         names = SCOPE_CLAIMS if self.scope_claim is None else (self.scope_claim,)
         given = next((claims[one] for one in names if one in claims), None)
         scopes = frozenset(given.split(" ")) - {""} if isinstance(given, str) else frozenset(_texts(given))
@@ -316,8 +316,9 @@ class JwtBearer:
         told, own = claims.get("htu"), address_of(request, self._origins).partition("?")[0]
         now = time.time()
         is_timely = isinstance(issued, (int, float)) and now - PROOF_WINDOW <= issued <= now + PROOF_WINDOW
+        if thumbprint != bound_to:
+            raise InvalidBinding("The proof is not valid. Its key is not the one that the token is bound to (cnf.jkt).")
         wrong = {
-            "Its key is not the one that the token is bound to (cnf.jkt).": thumbprint != bound_to,
             "It is for another token (ath).": claims.get("ath") != _digest(token),
             "It is for another method (htm).": claims.get("htm") != request.get("method", "GET"),
             "It is for another address (htu).": not own or not isinstance(told, str) or _normal(told) != _normal(own),

@@ -17,7 +17,7 @@ from typing import Final
 from awp_publish.model import Action, Catalog, JsonObject, Locator, Page, Place, Projection
 from awp_publish.protocols.members import SITE_ACTION as SITE_ACTION, extension_members, present
 from awp_publish.protocols.protocol import Document, Protocol, to_json
-from awp_publish.protocols.schema_reading import answer_schema, options, resolved
+from awp_publish.schema_reading import answer_schema, options, resolved
 
 PATH: Final = "/.well-known/actions.json"
 ALIAS: Final = "/actions.json"

@@ -29,7 +29,7 @@ from awp_publish.protocols.members import (
 )
 from awp_publish.protocols.plain_request import IDEMPOTENCY_HEADER, request_fields
 from awp_publish.protocols.protocol import Document, Protocol, to_json
-from awp_publish.protocols.schema_reading import (
+from awp_publish.schema_reading import (
     answer_schema,
     branches,
     follow,

@@ -51,8 +51,7 @@ from awp_publish.protocols.plain_request import (
     request_schema,
 )
 from awp_publish.protocols.protocol import Document, Protocol, to_json
-from awp_publish.protocols.schema_reading import answer_schema, kinds, options, references, resolved
-from awp_publish.schema import DIALECT
+from awp_publish.schema_reading import DIALECT, answer_schema, kinds, options, references, resolved
 
 NAME: Final = "awas"
 PATH: Final = AWAS_PATH

@@ -20,6 +20,8 @@ from awp_publish.protocols.members import (
     WOA_TYPE,
     absolute_if,
     first_sentence,
+    has_interfaces,
+    interfaces_of,
     present,
     skill_name,
     skill_path,
@@ -59,11 +61,6 @@ MOST_QUERIES: Final = 5
 SKILL_TYPE: Final = 'text/markdown; profile="urn:air:agent-skills"'
 
 
-def is_ard_published(catalog: Catalog) -> bool:
-    """Return True for a site with something to list."""
-    return next(_entries(catalog), None) is not None
-
-
 def render_ard(catalog: Catalog) -> dict[str, object]:
     """Return the catalogue of what can be used here."""
     return {
@@ -78,13 +75,13 @@ def _entries(catalog: Catalog) -> Iterator[dict[str, object]]:
     # An IPv6 address has colons, which part the pieces of a URN.
     domain = re.sub(r"[^A-Za-z0-9.-]", "-", catalog.domain) or "localhost"
     queries = [query for action in catalog.actions for query in _queries(action)[:1]][:MOST_QUERIES]
-    interfaces = []
-    if mcp_server_card.is_published(catalog) and catalog.publishes("mcp_server_card"):
+    kinds, interfaces = interfaces_of(catalog), []
+    if "mcp" in kinds:
         card = mcp_server_card.address_of(catalog)
         interfaces.append(("mcp", f"{site.name} tools (MCP)", mcp_server_card.MEDIA_TYPE, card))
-    if agent_card.is_published(catalog) and catalog.publishes("agent_card"):
+    if "a2a" in kinds:
         interfaces.append(("a2a", f"{site.name} agent (A2A)", "application/a2a-agent-card+json", agent_card.PATH))
-    if catalog.exposed_at("woa").actions and catalog.publishes("agent_skills"):
+    if "skill" in kinds:
         interfaces.append(("skill", f"How to use {site.name}", SKILL_TYPE, skill_path(catalog)))
     for kind, title, media_type, path in interfaces:
         yield {
@@ -159,8 +156,8 @@ API_CATALOG: Final = Protocol(
 ARD: Final = Protocol(
     "ard",
     documents=(
-        Document(ARD_PATH, "application/json", _ARD, rel="ard", title="ARD catalogue", condition=is_ard_published),
-        Document(AI_CATALOG_PATH, AI_CATALOG_TYPE, _ARD, rel="ai-catalog", condition=is_ard_published),
+        Document(ARD_PATH, "application/json", _ARD, rel="ard", title="ARD catalogue", condition=has_interfaces),
+        Document(AI_CATALOG_PATH, AI_CATALOG_TYPE, _ARD, rel="ai-catalog", condition=has_interfaces),
     ),
 )
 MCP_SERVERS: Final = Protocol(

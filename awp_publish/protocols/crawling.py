@@ -10,11 +10,12 @@ from typing import Final
 from xml.sax.saxutils import escape
 
 from awp_publish.model import Catalog, Robots
-from awp_publish.protocols import catalogues, llms_txt, protected_resource, som
+from awp_publish.protocols import llms_txt, protected_resource, som
 from awp_publish.protocols.members import (
     ARD_PATH,
     absolute_if,
     credentials_of,
+    has_interfaces,
     link_text,
     located,
     one_line,
@@ -46,7 +47,7 @@ def render_robots(catalog: Catalog) -> bytes:
         groups.append([*(f"User-agent: {name}" for name in refused), f"Disallow: {catalog.prefix}/"])
     lines = [f"License: {absolute_if(catalog, told.license)}"] if told.license else []
     lines += [f"Sitemap: {catalog.absolute(SITEMAP_PATH)}"] if has_sitemap(catalog) else []
-    if catalog.publishes("ard") and catalogues.is_ard_published(catalog):
+    if catalog.publishes("ard") and has_interfaces(catalog):
         lines.append(f"Agentmap: {catalog.absolute(ARD_PATH)}")
     text = "\n\n".join("\n".join(group) for group in [*groups, lines] if group) + "\n"
     return (text + som.robots_lines(catalog)).encode()

@@ -17,7 +17,6 @@ from urllib.parse import quote
 import orjson
 
 from awp_publish.model import Catalog, JsonObject, Page
-from awp_publish.protocols import som
 from awp_publish.protocols.members import (
     LLMS_TXT_PATH,
     SITE_ACTION,
@@ -33,7 +32,7 @@ from awp_publish.protocols.members import (
     whole,
 )
 from awp_publish.protocols.protocol import Document, Protocol
-from awp_publish.protocols.schema_reading import members, object_facts, required_members, resolved
+from awp_publish.schema_reading import members, object_facts, required_members, resolved
 
 PATH: Final = LLMS_TXT_PATH
 FULL_PATH: Final = "/llms-full.txt"
@@ -209,7 +208,7 @@ def markdown_address(catalog: Catalog, page: Page) -> str:
 
 def page_links(catalog: Catalog) -> list[str]:
     """Return a link for each page of one address, to its Markdown; none where pages are HTML only."""
-    if not som.is_published(catalog):
+    if catalog.door("som") is None:
         return []
     return [
         f"- [{link_text(page.title)}]({markdown_address(catalog, page)})"

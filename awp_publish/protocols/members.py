@@ -244,6 +244,21 @@ def skill_path(catalog: Catalog) -> str:
     return f"{SKILLS}/{skill_name(catalog)}/SKILL.md"
 
 
+def interfaces_of(catalog: Catalog) -> list[str]:
+    """Return the kinds of interfaces that answer and have a published description, which ARD's catalogue lists."""
+    answering = {
+        "mcp": catalog.door("mcp") is not None and catalog.publishes("mcp_server_card"),
+        "a2a": catalog.door("a2a") is not None and catalog.publishes("agent_card"),
+        "skill": bool(catalog.exposed_at("woa").actions) and catalog.publishes("agent_skills"),
+    }
+    return [kind for kind, answers in answering.items() if answers]
+
+
+def has_interfaces(catalog: Catalog) -> bool:
+    """Return True for a site with something to list there."""
+    return bool(interfaces_of(catalog))
+
+
 # --- Words ---
 
 

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from awp_publish.model import Action, Catalog, JsonObject, Target
 from awp_publish.protocols.members import present
-from awp_publish.protocols.schema_reading import NOTHING, members, object_facts, required_members, resolved
+from awp_publish.schema_reading import NOTHING, members, object_facts, required_members, resolved
 
 QUERY_METHODS: Final = frozenset({"GET", "HEAD", "DELETE"})
 IDEMPOTENCY_HEADER: Final = "Idempotency-Key"

@@ -12,7 +12,7 @@ import orjson
 from awp_publish.model import Catalog
 from awp_publish.protocols.members import located, present
 from awp_publish.protocols.protocol import Document, Protocol
-from awp_publish.protocols.schema_reading import members, object_facts, resolved
+from awp_publish.schema_reading import members, object_facts, resolved
 
 SUFFIX: Final = "/webmcp.tools.js"
 MEDIA_TYPE: Final = "text/javascript; charset=utf-8"

@@ -28,8 +28,7 @@ from awp_publish.protocols.members import (
     schemes_of_routes,
 )
 from awp_publish.protocols.protocol import Document, Protocol, to_json
-from awp_publish.protocols.schema_reading import answer_schema
-from awp_publish.schema import DIALECT
+from awp_publish.schema_reading import DIALECT, answer_schema
 
 NAME: Final = "woa"
 PATH: Final = WOA_PATH

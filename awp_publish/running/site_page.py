@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from awp_publish.browsing.acting import CERTAIN, ResolvedTarget
 from awp_publish.browsing.errors import AwpError
@@ -27,7 +27,6 @@ from awp_publish.browsing.markup import (
     value_of,
 )
 from awp_publish.browsing.page import Compiled, LoadedPage, Steps
-from awp_publish.browsing.session import Session
 from awp_publish.model import JsonObject
 from awp_publish.pages.elements import AccessibleNames
 from awp_publish.pages.regions import role_of
@@ -43,6 +42,9 @@ from awp_publish.running.live_page import (
     PrimitiveError,
     roles_of,
 )
+
+if TYPE_CHECKING:
+    from awp_publish.browsing.session import Session
 
 Drive: TypeAlias = Callable[[Steps], Awaitable[JsonObject]]
 """Carries a method of a session out, with all requests that it makes. Raises AwpError."""

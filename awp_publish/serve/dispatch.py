@@ -31,6 +31,7 @@ from awp_publish.discover import ITSELF, Routed, asks_for_host, compares_routes,
 from awp_publish.discover.routes import pattern_of
 from awp_publish.model import (
     ROUTE_CALL as ROUTE_CALL,
+    SAFE_IN_PATH,
     Action,
     Catalog,
     JsonObject,
@@ -40,7 +41,7 @@ from awp_publish.model import (
     Target,
 )
 from awp_publish.policy.authentication import challenges_of_route
-from awp_publish.policy.call import Call, Content, Outcome, Result
+from awp_publish.policy.call import SESSION_HEADER, Call, Content, Outcome, Result
 from awp_publish.problems import (
     AuthenticationRequired,
     DeclarationError,
@@ -262,7 +263,7 @@ NOT_CARRIED: Final = frozenset(
     {
         b"accept",
         b"accept-encoding",
-        b"awp-session",
+        SESSION_HEADER,
         b"connection",
         b"content-encoding",
         b"content-length",
@@ -339,7 +340,7 @@ class Encoder:
         self._whole = next((p for p in target.parameters if p.location == "body"), None)
         self._is_plain_json = target.content_type == JSON and all(p.location == "json" for p in target.parameters)
         self._pieces = re.split(r"({\w+})", target.path)
-        self._address: _Address = target.path, _quote_template(target.path).encode("ascii"), b""
+        self._address: _Address = target.path, quote(target.path, safe=SAFE_IN_PATH).encode("ascii"), b""
 
     def write(self, outer: Scope, given: JsonObject) -> tuple[Scope, bytes]:
         """Return the request for an input that has passed its schema, and its body; `outer` is the caller's own.
@@ -402,7 +403,7 @@ class Encoder:
             parts = _Parts()
         if parts.path:
             texts = {"{" + name + "}": both for name, both in parts.path.items()}
-            pieces = [texts.get(piece) or (piece, _quote_template(piece)) for piece in self._pieces]
+            pieces = [texts.get(piece) or (piece, quote(piece, safe=SAFE_IN_PATH)) for piece in self._pieces]
             path = "".join(plain for plain, _ in pieces)
             raw_path = "".join(quoted for _, quoted in pieces).encode("ascii")
         if target.content_type is None:
@@ -427,10 +428,6 @@ class Encoder:
         else:
             body = parts.whole.encode()
         return body, self._content_type
-
-
-def _quote_template(text: str) -> str:
-    return quote(text, safe="/%:@!$&'()*+,;=~")
 
 
 def _json_text(value: object, pointer: str) -> bytes:

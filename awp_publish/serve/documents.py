@@ -17,9 +17,17 @@ from typing import Final
 from awp_publish.model import Catalog
 from awp_publish.problems import ALL, MethodNotAllowed, Refused, below, code_of, slug_of
 from awp_publish.protocols.protocol import Document, views_of
-from awp_publish.serve.endpoint import render_problem
 from awp_publish.serve.html import Pieces, tag
-from awp_publish.serve.http import ANY_ORIGIN, NO_SNIFFING, Headers, RawHeaders, Reply, choose_coding, preflight
+from awp_publish.serve.http import (
+    ANY_ORIGIN,
+    NO_SNIFFING,
+    Headers,
+    RawHeaders,
+    Reply,
+    choose_coding,
+    preflight,
+    render_problem,
+)
 
 METHODS: Final = "GET, HEAD, OPTIONS"
 LARGE: Final = 262_144
@@ -233,17 +241,22 @@ def problem_documents(catalog: Catalog) -> Iterator[Document]:
 
 
 def _render_page(code: str, catalog: Catalog) -> bytes:
+    recovery, index = catalog.site.errors.get(code), catalog.absolute(catalog.paths.problems)
+    return _write_page(code, recovery, catalog.prefix, catalog.site.name, index)
+
+
+@lru_cache(256)  # the pages of a site are the same in each of its catalogs
+def _write_page(code: str, recovery: str | None, prefix: str, site: str, index: str) -> bytes:
     kind = next((kind for kind in ALL if code_of(kind.slug) == code), Refused)
     own = code_of(kind.slug) == code
     facts = {
         "Code": code,
         "Status": str(kind.default_status) if own else "the status of the action's own answer",
         "Meaning": f"{kind.title}.",
-        "What to do": catalog.site.errors.get(code) or below(catalog.prefix, kind.default_recovery),
+        "What to do": recovery or below(prefix, kind.default_recovery),
     }
     rows = [(tag("dt", name), tag("dd", text)) for name, text in facts.items()]
-    index = catalog.absolute(catalog.paths.problems)
-    return _FILL("page", title=slug_of(code), site=catalog.site.name, facts=rows, index=index).encode()
+    return _FILL("page", title=slug_of(code), site=site, facts=rows, index=index).encode()
 
 
 def _render_index(codes: tuple[str, ...], catalog: Catalog) -> bytes:

@@ -4,25 +4,21 @@ import re
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import count
 from typing import ClassVar, Final
 from urllib.parse import quote
 
-import orjson
-
 from awp_publish.model import Action, Catalog, Idempotency
 from awp_publish.policy.botauth import note_signature
-from awp_publish.policy.call import Call, Content, Outcome, Result, read_key
+from awp_publish.policy.call import RECEIPT, SESSION_HEADER, Call, Content, Outcome, Result, read_key
 from awp_publish.problems import (
     AuthenticationRequired,
     InvalidEnvelope,
     InvalidIdempotencyKey,
     MethodNotAllowed,
     Problem,
-    below,
     code_of,
-    slug_of,
 )
 from awp_publish.serve.credentials import BROWSER_FIELDS, TrustedProxies, read_trusted_proxies, refuse_foreign_pages
 from awp_publish.serve.http import (
@@ -36,96 +32,16 @@ from awp_publish.serve.http import (
     Scope,
     Send,
     content_length,
+    describe_problem,
     json_kind,
     read_fields,
+    render_problem,
     route_path,
     send_reply,
     too_large,
     without_content,
 )
 from awp_publish.settings import SiteSettings
-
-# --- Problems as application/problem+json (RFC 9457) ---
-
-MEDIA_TYPE: Final = b"application/problem+json"
-_RESERVED: Final = frozenset(
-    {"type", "title", "status", "detail", "instance", "code", "recovery", "request_id", "errors"}
-)
-
-
-def describe_problem(
-    problem: Problem,
-    types: str = "",
-    recoveries: Mapping[str, str] | None = None,
-    instance: str = "",
-    request_id: str = "",
-    prefix: str = "",
-) -> dict[str, object]:
-    """The members of a problem, in the order of RFC 9457 section 3.1, then ours.
-
-    `types` is the address below which problem types are documented, `recoveries` what the site declared for a code,
-    `prefix` the path below which it stands.
-    """
-    described: dict[str, object] = {
-        "type": f"{types}/{slug_of(problem.code)}" if types else "about:blank",
-        "title": problem.title,
-        "status": problem.status,
-        "detail": problem.detail,
-    }
-    if instance:
-        described["instance"] = f"{instance}#{request_id}" if request_id else instance
-    described["code"] = problem.code
-    described["recovery"] = problem.recovery or (recoveries or {}).get(problem.code) or below(prefix, problem.advice)
-    if request_id:
-        described["request_id"] = request_id
-    if problem.errors:
-        described["errors"] = [asdict(violation) for violation in problem.errors]
-    described |= {name: value for name, value in problem.members.items() if name not in _RESERVED or name in _CARRIED}
-    return described
-
-
-_CARRIED: Final = frozenset({"type", "title", "errors", "recovery"})
-"""Members that a route's own problem+json answer brings along in place of ours."""
-
-
-def render_problem(
-    problem: Problem,
-    types: str = "",
-    recoveries: Mapping[str, str] | None = None,
-    instance: str = "",
-    request_id: str = "",
-    extra: RawHeaders = (),
-    prefix: str = "",
-) -> Reply:
-    """The reply for a problem."""
-    described = describe_problem(problem, types, recoveries, instance, request_id, prefix)
-    try:
-        body = orjson.dumps(described)
-    except TypeError:  # text from a request may hold what JSON cannot say, a lone surrogate: it is replaced
-        body = orjson.dumps(_printable(described))
-    return Reply(
-        problem.status,
-        (
-            (b"content-type", MEDIA_TYPE),
-            content_length(len(body)),
-            (b"cache-control", b"no-store"),
-            NO_SNIFFING,
-            *((name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in problem.headers),
-            *extra,
-        ),
-        body,
-    )
-
-
-def _printable(value: object) -> object:
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    if isinstance(value, dict):
-        return {str(key): _printable(member) for key, member in value.items()}
-    if isinstance(value, list):
-        return [_printable(member) for member in value]
-    return value if isinstance(value, (int, float, bool)) or value is None else str(value)
-
 
 # --- One HTTP request to a door of ours: its id, and how its result is told ---
 
@@ -236,9 +152,10 @@ class DoorRequest:
             static, body = self.write(result, result.content)
         headers = [*static, content_length(len(body)), *self._cors, request_id]
         if added:
-            replaced = {name for name, _ in added}
-            carried = tuple(pair for pair in carried if pair[0] not in replaced)
             headers += added
+            if carried:
+                replaced = {name for name, _ in added}
+                carried = tuple(pair for pair in carried if pair[0] not in replaced)
         if carried:
             headers += carried
         send = self._send
@@ -252,6 +169,17 @@ class DoorRequest:
     async def reply(self, reply: Reply) -> None:
         """Answer the request with what is rendered already."""
         await send_reply(reply, self._send)
+
+
+class PlainRequest(DoorRequest):
+    """A request whose answer is given as the route has given it, if that is not JSON."""
+
+    __slots__ = ()
+
+    def write(self, outcome: Outcome, content: Content) -> tuple[RawHeaders, bytes]:
+        """The headers and the body of what the route has given."""
+        content_type = (b"content-type", content.media_type.encode("latin-1"))
+        return (content_type, *STATIC_HEADERS[1:]), content.bytes_of(outcome.output)
 
 
 def read_request_id(fields: Fields) -> str:
@@ -308,8 +236,7 @@ def read_admission_of(settings: SiteSettings, actions: Iterable[Action] = ()) ->
 # --- What the gates want to know ---
 
 CONFIRMATION: Final = (b"awp-confirmation", "confirmation")
-RECEIPTS: Final = (b"awp-receipt", "receipts")
-SESSION_HEADER: Final = b"awp-session"
+RECEIPTS: Final = (RECEIPT, "receipts")
 SESSION: Final = (SESSION_HEADER, "session")
 """Header and member of the envelope, of which either is enough."""
 

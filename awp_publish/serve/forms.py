@@ -1,4 +1,4 @@
-"""Calls without an envelope: how such callers are answered, and inputs as they travel in a query or a form.
+"""Calls without an envelope: what such callers are told, and inputs as they travel in a query or a form.
 
 Those are texts and files, whose kinds only the action's schema tells.
 """
@@ -12,12 +12,10 @@ from typing import Final, TypeAlias
 from urllib.parse import parse_qsl
 
 from awp_publish.model import JsonObject
-from awp_publish.policy.call import Content, Outcome
 from awp_publish.problems import InvalidInput, NotJson, UnsupportedMediaType, Violation
-from awp_publish.protocols.schema_reading import branches, kinds, members, required_members, resolved
 from awp_publish.schema import UnusableSchema, Validator, compile_schema, pointer_to
-from awp_publish.serve.endpoint import STATIC_HEADERS, DoorRequest
-from awp_publish.serve.http import RawHeaders, parse_json
+from awp_publish.schema_reading import branches, kinds, members, required_members, resolved
+from awp_publish.serve.http import parse_json
 
 Fields: TypeAlias = list[tuple[str, str | bytes]]
 """Names and values in the order in which they came; the content of a file is bytes."""
@@ -45,7 +43,7 @@ _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,20}")
 _NUMBER: Final = re.compile(r"[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE][+-]?[0-9]{1,4})?")
 
 
-# --- How it is answered ---
+# --- What a caller is told ---
 
 DIALECT: Final = {
     "CONFIRMATION_REQUIRED": "Show confirmation.summary to your user. Only if they agree, send the same request again "
@@ -57,17 +55,6 @@ DIALECT: Final = {
     "UNSUPPORTED_MEDIA_TYPE": "Send the inputs as application/json in UTF-8, or as a form, without a content encoding.",
 }
 """What a caller does where there is no envelope."""
-
-
-class PlainRequest(DoorRequest):
-    """A request whose answer is given as the route has given it, if that is not JSON."""
-
-    __slots__ = ()
-
-    def write(self, outcome: Outcome, content: Content) -> tuple[RawHeaders, bytes]:
-        """The headers and the body of what the route has given."""
-        content_type = (b"content-type", content.media_type.encode("latin-1"))
-        return (content_type, *STATIC_HEADERS[1:]), content.bytes_of(outcome.output)
 
 
 # --- What was sent ---

@@ -21,11 +21,11 @@ from awp_publish.model import Action, Arrival, Catalog, Parameter, Status, Targe
 from awp_publish.policy.call import Call, Outcome, Result
 from awp_publish.policy.guard import Guards
 from awp_publish.problems import HandlerFailed, Problem
-from awp_publish.protocols.schema_reading import required_members, resolved
+from awp_publish.schema_reading import required_members, resolved
 from awp_publish.serve.credentials import read_credentials, refuse_foreign_pages
 from awp_publish.serve.dispatch import JSON, PASSED, read_answer
-from awp_publish.serve.endpoint import Admission, Endpoint, ProblemRenderer, read_admission
-from awp_publish.serve.forms import DIALECT, FieldReader, Fields as Pairs, PlainRequest, is_form, read_form, read_query
+from awp_publish.serve.endpoint import Admission, Endpoint, PlainRequest, ProblemRenderer, read_admission
+from awp_publish.serve.forms import DIALECT, FieldReader, Fields as Pairs, is_form, read_form, read_query
 from awp_publish.serve.http import (
     AsgiApp,
     Cors,

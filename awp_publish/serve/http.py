@@ -1,4 +1,4 @@
-"""HTTP as the doors need it: a neutral reply, headers, bodies, strict JSON, cross-origin answers."""
+"""HTTP as the doors need it: a neutral reply, headers, bodies, problems, strict JSON, cross-origin answers."""
 
 import asyncio
 import json
@@ -6,14 +6,14 @@ import math
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Container, Generator, Iterable, Mapping, MutableMapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
 from itertools import chain
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import orjson
 
-from awp_publish.problems import BodyTimeout, BodyTooLarge, NotJson
+from awp_publish.problems import BodyTimeout, BodyTooLarge, NotJson, Problem, below, slug_of
 
 # --- `Reply` ---
 
@@ -178,6 +178,88 @@ def mount_of(scope: Scope) -> str:
     """The path under which the application is mounted, as far as it is part of a request's path."""
     path: str = scope["path"]
     return path[: len(path) - len(route_path(scope))]
+
+
+# --- Problems as application/problem+json (RFC 9457) ---
+
+PROBLEM_TYPE: Final = b"application/problem+json"
+_RESERVED: Final = frozenset(
+    {"type", "title", "status", "detail", "instance", "code", "recovery", "request_id", "errors"}
+)
+
+
+def describe_problem(
+    problem: Problem,
+    types: str = "",
+    recoveries: Mapping[str, str] | None = None,
+    instance: str = "",
+    request_id: str = "",
+    prefix: str = "",
+) -> dict[str, object]:
+    """The members of a problem, in the order of RFC 9457 section 3.1, then ours.
+
+    `types` is the address below which problem types are documented, `recoveries` what the site declared for a code,
+    `prefix` the path below which it stands.
+    """
+    described: dict[str, object] = {
+        "type": f"{types}/{slug_of(problem.code)}" if types else "about:blank",
+        "title": problem.title,
+        "status": problem.status,
+        "detail": problem.detail,
+    }
+    if instance:
+        described["instance"] = f"{instance}#{request_id}" if request_id else instance
+    described["code"] = problem.code
+    described["recovery"] = problem.recovery or (recoveries or {}).get(problem.code) or below(prefix, problem.advice)
+    if request_id:
+        described["request_id"] = request_id
+    if problem.errors:
+        described["errors"] = [asdict(violation) for violation in problem.errors]
+    described |= {name: value for name, value in problem.members.items() if name not in _RESERVED or name in _CARRIED}
+    return described
+
+
+_CARRIED: Final = frozenset({"type", "title", "errors", "recovery"})
+"""Members that a route's own problem+json answer brings along in place of ours."""
+
+
+def render_problem(
+    problem: Problem,
+    types: str = "",
+    recoveries: Mapping[str, str] | None = None,
+    instance: str = "",
+    request_id: str = "",
+    extra: RawHeaders = (),
+    prefix: str = "",
+) -> Reply:
+    """The reply for a problem."""
+    described = describe_problem(problem, types, recoveries, instance, request_id, prefix)
+    try:
+        body = orjson.dumps(described)
+    except TypeError:  # text from a request may hold what JSON cannot say, a lone surrogate: it is replaced
+        body = orjson.dumps(_printable(described))
+    return Reply(
+        problem.status,
+        (
+            (b"content-type", PROBLEM_TYPE),
+            content_length(len(body)),
+            (b"cache-control", b"no-store"),
+            NO_SNIFFING,
+            *((name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in problem.headers),
+            *extra,
+        ),
+        body,
+    )
+
+
+def _printable(value: object) -> object:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {str(key): _printable(member) for key, member in value.items()}
+    if isinstance(value, list):
+        return [_printable(member) for member in value]
+    return value if isinstance(value, (int, float, bool)) or value is None else str(value)
 
 
 # --- JSON text from strangers, read without guessing ---

@@ -17,17 +17,17 @@ import orjson
 from awp_publish.browsing.addresses import parse_address
 from awp_publish.events import JOB_ENDED, JOBS_ENDED
 from awp_publish.invoke import Accept, Invoker, Observer
-from awp_publish.jobs import Job, JobResult, JobStore, Runner, Worker, wait_for_signal
-from awp_publish.jobs.jobs import UnreadableJob
+from awp_publish.jobs.jobs import Job, JobResult, JobStore, UnreadableJob
+from awp_publish.jobs.worker import Runner, Worker, wait_for_signal
 from awp_publish.model import Action, Catalog, Status
 from awp_publish.policy.authentication import CALLER
-from awp_publish.policy.call import Call, Outcome, Principal, Result, never_disconnected
+from awp_publish.policy.call import SESSION_HEADER, Call, Outcome, Principal, Result, never_disconnected
 from awp_publish.policy.guard import Guards
 from awp_publish.problems import DeclarationError, Problem, SessionUnknown, StoreUnavailable, UnknownJob
 from awp_publish.serve.credentials import TrustedProxies, read_credentials
 from awp_publish.serve.dispatch import CalledApplication, RouteCaller, pack_request, unpack_request
 from awp_publish.serve.doors import Identify
-from awp_publish.serve.endpoint import SESSION_HEADER, DoorRequest, Endpoint, ProblemRenderer
+from awp_publish.serve.endpoint import DoorRequest, Endpoint, ProblemRenderer
 from awp_publish.serve.http import (
     AsgiApp,
     Cors,
@@ -37,13 +37,13 @@ from awp_publish.serve.http import (
     read_fields,
 )
 from awp_publish.serve.lifespan import running
-from awp_publish.serve.webhooks import Webhooks
 from awp_publish.settings import SiteSettings
 from awp_publish.stores.store import Unschedule, session_key
 
 if TYPE_CHECKING:
     from awp_publish.jobs.taskiq import TaskiqQueue
     from awp_publish.serve.sessions import CookieSessions
+    from awp_publish.serve.webhooks import Webhooks
     from awp_publish.site import Site
 
 logger: Final = logging.getLogger("awp_publish.calls")
@@ -166,7 +166,7 @@ class Background:
         self._worker: Worker | None = None
         self._has_lifespan = False
 
-    def announce_to(self, webhooks: Webhooks, site: "Site") -> None:
+    def announce_to(self, webhooks: "Webhooks", site: "Site") -> None:
         """Have it told when a job has ended: to whoever waits for it, and as an event of its caller's."""
         self.jobs.announced = JOBS_ENDED, webhooks.hurry
 

@@ -61,7 +61,9 @@ from awp_publish.problems import (
 )
 from awp_publish.protocols.actions_json import SITE_ACTION, SITE_TOOL
 from awp_publish.protocols.plain_request import QUERY_METHODS
-from awp_publish.protocols.schema_reading import (
+from awp_publish.redaction import HIDDEN, input_redactor
+from awp_publish.schema import is_secret
+from awp_publish.schema_reading import (
     OBJECT,
     answer_schema,
     branches,
@@ -72,8 +74,6 @@ from awp_publish.protocols.schema_reading import (
     required_members,
     resolved,
 )
-from awp_publish.redaction import HIDDEN, input_redactor
-from awp_publish.schema import is_secret
 from awp_publish.serve.credentials import is_cross_site, read_credentials, refuse_foreign_host
 from awp_publish.serve.documents import Encodings, Prepared
 from awp_publish.serve.doors import Answer, DoorContext, LiveDoor

@@ -22,11 +22,11 @@ from awp_publish.problems import (
     UnsupportedMediaType,
     Violation,
 )
-from awp_publish.protocols.schema_reading import kind_of, members, resolved
 from awp_publish.schema import pointer_to
+from awp_publish.schema_reading import kind_of, members, resolved
 from awp_publish.serve.credentials import is_cross_site, read_credentials, refuse_foreign_pages
-from awp_publish.serve.endpoint import Admission, DoorRequest, Endpoint, ProblemRenderer, read_admission
-from awp_publish.serve.forms import FieldReader, PlainRequest, is_form, read_form, read_query
+from awp_publish.serve.endpoint import Admission, DoorRequest, Endpoint, PlainRequest, ProblemRenderer, read_admission
+from awp_publish.serve.forms import FieldReader, is_form, read_form, read_query
 from awp_publish.serve.http import Cors, Fields, is_json, parse_json, read_body
 
 DOOR: Final = "plain"

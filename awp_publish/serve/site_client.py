@@ -10,13 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from awp_publish.browsing.addresses import parse_address
 from awp_publish.browsing.errors import AwpError
 from awp_publish.browsing.page import Fetch, Fetched, Steps
-from awp_publish.browsing.session import Session
 from awp_publish.invoke import Invoker
 from awp_publish.model import Action, JsonObject
 from awp_publish.policy.call import Call, RawHeaders, Result, Signed
@@ -27,6 +26,9 @@ from awp_publish.serve.endpoint import read_admission
 from awp_publish.serve.http import AsgiApp, Pair, Receive, Scope, Send, read_fields, wait_for_disconnect, with_header
 from awp_publish.serve.in_process import FORWARDED, PageExchange, PageRequest
 from awp_publish.serve.lifespan import OwnedTasks
+
+if TYPE_CHECKING:
+    from awp_publish.browsing.session import Session
 
 # --- Requests of a session to the site's own pages ---
 
@@ -103,7 +105,7 @@ _READERS: Final = ThreadPoolExecutor(2, "awp_publish browsing")
 """Threads of their own, and few: pages that agents ask for must not keep visitors from theirs."""
 
 
-def has_large_page(session: Session) -> bool:
+def has_large_page(session: "Session") -> bool:
     """Tell whether a page of a session is large: to look at it again may mean to read it again."""
     shown = (tab.history.current for tab in session.tabs.values())
     return any(one is not None and one.page is not None and len(one.page.html) > INLINE_LIMIT for one in shown)
@@ -211,7 +213,7 @@ class InnerCalls:
         self._path, self._proxies = path, door.admission.trusted_proxies
 
     async def send(
-        self, inner_call: InnerCall, site: SiteClient, header: Pair | None = None, session: Session | None = None
+        self, inner_call: InnerCall, site: SiteClient, header: Pair | None = None, session: "Session | None" = None
     ) -> tuple[Result, RawHeaders]:
         """Send a call to our own door, in one request in which the whole application has its say.
 

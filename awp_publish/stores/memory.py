@@ -66,7 +66,7 @@ class MemoryStore:
             # Count and look, until a step does not hold
             values = self._values.entries
             seen: list[Seen] = []
-            changes: list[Any] = []
+            changes: list[tuple[str, bytes | None, float]] = []
             size, has_queues = 0, False
             step: Any  # what it is, `kind` tells
             for step in steps:
@@ -91,7 +91,20 @@ class MemoryStore:
                         return Ran(len(seen), (*seen, Counted(events, left)))
                     window[0] = events = events + 1
                     seen.append(_new(Counted, (events, left)))
-                elif kind is Schedule or kind is Unschedule:
+                elif kind is Add or kind is Swap or kind is Look:
+                    key = step[0]
+                    entry = values.get(key)
+                    found = None if entry is None or entry[1] <= now else entry[0]
+                    seen.append(found)
+                    if kind is Look:
+                        continue
+                    if found != (step[1] if kind is Swap else None):
+                        return Ran(len(seen) - 1, tuple(seen))
+                    new = step[-2]
+                    if new is not None:
+                        size += len(new)
+                    changes.append((key, new, now + step[-1]))
+                else:
                     has_queues = True
                     others: Counted | None = None
                     if kind is Schedule and step.most is not None:
@@ -101,25 +114,13 @@ class MemoryStore:
                         if count >= step.most:
                             return Ran(len(seen), (*seen, others))
                     seen.append(others)
-                else:
-                    entry = values.get(step[0])
-                    found = None if entry is None or entry[1] <= now else entry[0]
-                    seen.append(found)
-                    if kind is Look:
-                        continue
-                    if found != (step[1] if kind is Swap else None):
-                        return Ran(len(seen) - 1, tuple(seen))
-                    changes.append(step)
-                    if (new := step[-2]) is not None:
-                        size += len(new)
 
             # All of them hold: change
             if size > self._plenty:
                 self._make_room(steps, now)
-            for step in changes:
-                key, new, expires = step[0], step[-2], now + step[-1]
+            for key, new, expires in changes:
                 before = values.get(key)
-                if new is None or step[-1] <= 0:
+                if new is None or expires <= now:
                     if before is not None:
                         self._values.remove(key)
                         self._bytes -= ENTRY_BYTES + len(key) + len(before[0])

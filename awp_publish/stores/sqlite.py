@@ -45,8 +45,11 @@ recorded answer replaces its claim, mostly leaves the index as it is.
 FIND: Final = "SELECT value, expires FROM awp_entries WHERE key = ? AND expires > ?"
 PUT: Final = (
     "INSERT INTO awp_entries (key, value, expires, slot) VALUES (?, ?, ?, ?)"
-    " ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires = excluded.expires, slot = excluded.slot"
+    " ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires = excluded.expires WHERE slot = excluded.slot"
 )
+MOVE: Final = "UPDATE awp_entries SET value = ?2, expires = ?3, slot = ?4 WHERE key = ?1"
+"""For what `PUT` has found in another slot. An update that names the slot writes the index, even if it stays."""
+
 DROP: Final = "DELETE FROM awp_entries WHERE key = ?"
 PURGE: Final = "DELETE FROM awp_entries WHERE key IN (SELECT key FROM awp_entries WHERE slot < ? ORDER BY slot LIMIT ?)"
 SCHEDULE: Final = "INSERT OR REPLACE INTO awp_queue (queue, member, due, since) VALUES (?, ?, ?, ?)"
@@ -84,13 +87,18 @@ class SqliteShelf:
     def put(self, key: str, value: bytes, expires: float) -> None:
         if key.startswith(SECRETS):
             value = self._padding.to_bytes(4) + bytes(self._padding) + value
-        self._execute(PUT, (self._name("v", key), value, expires, _slot_of(expires)))
+        self._put(self._name("v", key), value, expires)
+
+    def _put(self, key: bytes, value: bytes | int, expires: float) -> None:
+        entry = key, value, expires, _slot_of(expires)
+        if not self._execute(PUT, entry).rowcount:
+            self._execute(MOVE, entry)
 
     def drop(self, key: str) -> None:
         self._execute(DROP, (self._name("v", key),))
 
     def count(self, key: str, events: int, closes: float) -> None:
-        self._execute(PUT, (self._name("c", key), events, closes, _slot_of(closes)))
+        self._put(self._name("c", key), events, closes)
 
     def schedule(self, queue: str, member: str, due: float, now: float) -> None:
         self._execute(SCHEDULE, (self._name("q", queue), encode(member), due, now))

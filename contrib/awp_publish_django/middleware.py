@@ -15,9 +15,9 @@ from django.http.response import HttpResponseBase
 
 from awp_publish.problems import HandlerUnavailable
 from awp_publish.serve.dispatch import ROUTE_CALL, RouteCall
-from awp_publish.serve.endpoint import largest_body, render_problem
+from awp_publish.serve.endpoint import largest_body
 from awp_publish.serve.guarded_routes import ARRIVED
-from awp_publish.serve.http import Message, Receive, Reply, Scope, Send
+from awp_publish.serve.http import Message, Receive, Reply, Scope, Send, render_problem
 from awp_publish.threads import EVENTLET, RUNNER, is_eventlet
 from awp_publish_django.callers import identify
 from awp_publish_django.gateway import (

@@ -68,7 +68,7 @@ class DriftCollector(pytest.Collector):
 
     def collect(self) -> Iterator[pytest.Item]:
         """Inspect the application once, and give a test for each page."""
-        from awp_publish.commands.checking import drift_of
+        from awp_publish.commands.application import drift_of
         from awp_publish.problems import DeclarationError
 
         try:

@@ -27,6 +27,14 @@ def test_a_server_of_few_threads_keeps_no_streams_open(client: Client) -> None:
     assert (refused["code"], refused["data"]) == (-32026, {"feature": "deliveryMode", "value": "push"})
     refused = client.post("/mcp", **asked("subscriptions/listen", {"notifications": {}})).json()["error"]
     assert refused["code"] == -32601
+    offered = client.post("/mcp", **asked("server/discover", {})).json()["result"]["capabilities"]
+    assert offered["tools"] == {"listChanged": False}
+    assert offered["resources"] == {"listChanged": False, "subscribe": False}
+
+
+async def test_a_server_of_an_event_loop_offers_to_listen(async_client: AsyncClient) -> None:
+    offered = (await async_client.post("/mcp", **asked("server/discover", {}))).json()["result"]["capabilities"]
+    assert offered["tools"] == {"listChanged": True}
 
 
 async def test_a_view_emits_under_asgi(async_client: AsyncClient) -> None:

@@ -15,7 +15,7 @@ from awp_publish.checks import check_document
 from awp_publish.model import Agent, Authentication, Catalog, Door, JsonObject, Paths
 from awp_publish.protocols.awas import SCHEMAS_PROTOCOL
 from awp_publish.protocols.woa import PROTOCOL
-from awp_publish.schema import DIALECT
+from awp_publish.schema_reading import DIALECT
 
 from .catalogs import BOOKSHOP, WOA_DOOR, make_action, make_catalog, make_function_action, read
 

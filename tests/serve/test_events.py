@@ -211,7 +211,9 @@ async def test_arguments_choose_by_values_of_the_payload(app, site):
         ({"name": "order_shipped", "arguments": {"carrier": 1}}, -32602),
         ({"name": "order_shipped", "arguments": "bike"}, -32602),
         ({"name": "order_shipped", "maxEvents": 0}, -32602),
+        ({"name": "order_shipped", "maxEvents": "5"}, -32602),
         ({"name": "order_shipped", "maxAgeMs": -1}, -32602),
+        ({"name": "order_shipped", "maxAgeMs": True}, -32602),
         ({"name": "order_shipped", "cursor": 7}, -32602),
     ],
 )

@@ -399,3 +399,15 @@ def test_calls_and_refusals_are_on_record(client, caplog, version):
     calls = [record.call for record in caplog.records if record.name == "awp_publish.access"]
     assert [call["door"] for call in calls] == ["mcp"] * 4
     assert [call["outcome"] for call in calls] == ["ok", "AUTHENTICATION_REQUIRED", "UNKNOWN_AGENT", "NOT_JSON"]
+
+
+@pytest.mark.parametrize("header", [None, "", CLASSIC, "2025-03-26"])
+@pytest.mark.parametrize("method", ["tools/list", "tools/call", "server/discover"])
+def test_a_revision_that_only_the_body_names_is_a_mismatch(client, method, header):
+    sent = message(method, {"name": "mine"} if method == "tools/call" else None)
+    headers = {name: value for name, value in headers_of(sent).items() if name != "mcp-protocol-version"}
+    answer = client.post(
+        "/mcp", json=sent, headers=headers | ({} if header is None else {"mcp-protocol-version": header})
+    )
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32020)
+    assert answer.json()["id"] == 1

@@ -7,10 +7,11 @@ import httpx2
 from fastapi import FastAPI
 
 from awp_publish import AgentPublisher, Principal
-from awp_publish.problems import InvalidCredentials
+from awp_publish.problems import InvalidCredentials, StoreUnavailable
 from awp_publish.serve.lifespan import running
 from awp_publish.serve.mcp import resources
-from tests.serve.guarded import known_callers, make_shop
+from awp_publish.stores import open_store
+from tests.serve.guarded import Watched, known_callers, make_shop
 from tests.serve.live_server import serve
 from tests.serve.mcp_messages import CLASSIC, MODERN, connect_to, headers_of, message, open_stream
 from tests.serve.test_events import Client
@@ -148,12 +149,43 @@ async def test_other_workers_are_told_through_the_store(tmp_path, monkeypatch):
     first, second = (make_site(store=f"sqlite:///{tmp_path}/agents.db") for _ in range(2))
     apps = [AgentPublisher(FastAPI(), site=site) for site in (first, second)]
     document = "https://shop.example/agent.json"
+
+    async def refresh() -> None:
+        while True:  # the other worker tells of what has changed since it looked for the first time
+            first.refresh()
+            await asyncio.sleep(0.2)
+
+    async with (
+        running(apps[0]),
+        running(apps[1]),
+        listening(apps[1], toolsListChanged=True, resourceSubscriptions=[document]) as next_message,
+    ):
+        await next_message()
+        refreshing = asyncio.create_task(refresh())
+        assert await methods(next_message, 2) == [TOOLS, "notifications/resources/updated"]
+        refreshing.cancel()
+
+
+async def test_a_change_while_the_store_is_away_is_told_when_it_is_back(tmp_path, monkeypatch):
+    monkeypatch.setattr(resources, "LOOK_SECONDS", 0.02)
+    stores = [Watched(open_store(f"sqlite:///{tmp_path}/agents.db", "shop")) for _ in range(2)]
+    first, second = (make_site(store=store) for store in stores)
+    apps = [AgentPublisher(FastAPI(), site=site) for site in (first, second)]
+
+    async def fail(steps):
+        raise StoreUnavailable("The store is away.")
+
     async with running(apps[0]), running(apps[1]):
         await asyncio.sleep(0.1)
-        async with listening(apps[1], toolsListChanged=True, resourceSubscriptions=[document]) as next_message:
+        async with listening(apps[1], toolsListChanged=True) as next_message:
             await next_message()
+            stores[0].trouble = fail
             first.refresh()
-            assert await methods(next_message, 2) == [TOOLS, "notifications/resources/updated"]
+            before = len(stores[0].runs)
+            await asyncio.sleep(0.2)
+            assert len(stores[0].runs) - before < 50
+            stores[0].trouble = None
+            assert await methods(next_message, 1) == [TOOLS]
 
 
 async def test_those_who_listen_are_let_go_when_the_application_stops():

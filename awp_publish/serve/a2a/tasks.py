@@ -36,8 +36,7 @@ from a2a.types.a2a_pb2 import (
 )
 from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError
 from awp_publish import media, problems
-from awp_publish.jobs import JobStore
-from awp_publish.jobs.jobs import RESULT_SECONDS
+from awp_publish.jobs.jobs import RESULT_SECONDS, JobStore
 from awp_publish.model import JsonObject
 from awp_publish.problems import JobEnded, Problem, RateLimited, StoreUnavailable, UnknownJob, code_of
 from awp_publish.serve.doors import DoorContext

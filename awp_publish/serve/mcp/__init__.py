@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import mcp_types as types
 import orjson
 from mcp_types import PaginatedRequestParams
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
 from awp_publish.invoke import Invoker
@@ -27,6 +28,7 @@ from awp_publish.serve.credentials import is_local_page, read_credentials
 from awp_publish.serve.doors import DoorContext, LiveDoor
 from awp_publish.serve.endpoint import STATIC_HEADERS, DoorRequest, Endpoint, ProblemRenderer
 from awp_publish.serve.http import (
+    HOLDS_THREAD,
     Cors,
     Message,
     Reply,
@@ -36,7 +38,16 @@ from awp_publish.serve.http import (
     wait_for_disconnect,
 )
 from awp_publish.serve.mcp.apps import Cards
-from awp_publish.serve.mcp.calls import CALL, EXCHANGE, LATEST_FIELD, PROTOCOL, RECOVERIES, McpExchange, Tools
+from awp_publish.serve.mcp.calls import (
+    CALL,
+    EXCHANGE,
+    LATEST_FIELD,
+    PROTOCOL,
+    RECOVERIES,
+    McpExchange,
+    Tools,
+    exchange_of,
+)
 from awp_publish.serve.mcp.events import STREAM, EventExtension
 from awp_publish.serve.mcp.resources import LISTEN, CompletionHandler, PromptHandlers, Resources, Subscriptions
 from awp_publish.serve.mcp.tasks import TaskExtension
@@ -49,6 +60,8 @@ from mcp.server.transport_security import TransportSecurityMiddleware, Transport
 
 MAX_OWN_HEADERS: Final = 200
 """Headers of the protocol's own that are read: Mcp-Method, Mcp-Name, Mcp-Param-..."""
+
+VERSION_FIELD: Final = b"mcp-protocol-version"
 
 STREAMS: Final = frozenset({STREAM, LISTEN})
 """Methods that are answered with a stream, which ends when its client hangs up."""
@@ -146,7 +159,7 @@ class McpDoor(Endpoint):
                 return
         passes = b"origin" not in fields or "*" in self._admission.allow_origins or is_local_page(fields)
         is_plain = self.takes_plain_calls and passes and type(message) is dict and message.get("method") == CALL
-        is_plain = is_plain and fields.get(b"mcp-protocol-version") == LATEST_FIELD and not self._invoker.is_traced()
+        is_plain = is_plain and fields.get(VERSION_FIELD) == LATEST_FIELD and not self._invoker.is_traced()
         if is_plain and await self._tools.call_directly(exchange, cast(dict[str, Any], message), fields):
             return
         # The SDK reads one line of each header and compares it with the body as it is, so lines are joined, and blanks
@@ -177,6 +190,12 @@ class McpDoor(Endpoint):
         meta = params.get("_meta") if isinstance(params, dict) else None
         token = meta.get("progressToken") if isinstance(meta, dict) else None
         method = message.get("method")
+        # A body that names its revision has to be told of in the header too (Streamable HTTP, Protocol Version Header).
+        # The SDK goes by the header alone, and would answer such a request as one of an older revision.
+        version = fields.get(VERSION_FIELD, b"").strip(b" \t").decode("latin-1")
+        names_version = isinstance(meta, dict) and types.PROTOCOL_VERSION_META_KEY in meta and "id" in message
+        if names_version and (not version or version in HANDSHAKE_PROTOCOL_VERSIONS):
+            inner["headers"] = [*(pair for pair in inner["headers"] if pair[0] != VERSION_FIELD), (VERSION_FIELD, b"")]
         if type(token) in (str, int) and method == CALL:
             exchange.is_streamed = check_accept_headers(Request(inner)) == (True, True)
         is_stream = isinstance(method, str) and method in STREAMS
@@ -249,7 +268,7 @@ def make_server(door: DoorContext, tools: Tools, subscriptions: Subscriptions, e
         tools.tasks.register(server)
     if catalog.events:
         events.register(server)
-        server.middleware.append(offer_at_top)
+    server.middleware.append(partial(describe_capabilities, bool(catalog.events)))
     if resources.skills.all():
         resources.skills.register(server)
     tools.cards = resources.cards = Cards(tools.modern)
@@ -269,12 +288,22 @@ def make_server(door: DoorContext, tools: Tools, subscriptions: Subscriptions, e
     return server
 
 
-async def offer_at_top(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-    """Name events among the capabilities themselves, too: ChatGPT looks there, as the SEP's first sketch had it."""
+async def describe_capabilities(
+    has_events: bool, ctx: ServerRequestContext[Any, Any], call_next: CallNext
+) -> HandlerResult:
+    """Say in `server/discover` what the SDK does not know of what there is.
+
+    Events stand among the capabilities themselves, too: ChatGPT looks there, as the SEP's first sketch had it. Where
+    nobody can listen, nobody is told that a list has changed.
+    """
     result = await call_next(ctx)
     capabilities = result.get("capabilities") if ctx.method == "server/discover" and isinstance(result, dict) else None
     if isinstance(capabilities, dict):
-        capabilities["events"] = {}
+        if has_events:
+            capabilities["events"] = {}
+        if HOLDS_THREAD in exchange_of(ctx).scope:
+            for offered in (capabilities[one] for one in ("tools", "resources", "prompts") if one in capabilities):
+                offered |= dict.fromkeys(offered.keys() & {"listChanged", "subscribe"}, False)
     return result
 
 

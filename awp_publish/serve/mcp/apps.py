@@ -17,8 +17,8 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from awp_publish import media
 from awp_publish.model import Action, JsonObject
-from awp_publish.protocols.schema_reading import answer_schema
 from awp_publish.schema import member_names
+from awp_publish.schema_reading import answer_schema
 from awp_publish.serve.mcp.calls import LIST_TTL, Context, Tool, WireResult
 from mcp.server.lowlevel.server import Server
 
@@ -61,6 +61,8 @@ class Cards:
 
     def read(self, uri: str) -> WireResult | None:
         """Return what `resources/read` answers for a card; None for what is none, or has no card at the moment."""
+        if not uri.startswith(SCHEME):
+            return None
         name = uri.removeprefix(SCHEME).removesuffix(".html")
         facts: JsonObject | None = None
         if uri != ANY:

@@ -25,11 +25,10 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
 from awp_publish import media
-from awp_publish.jobs import Job, JobStore, Progress
+from awp_publish.jobs.jobs import Job, JobStore, Progress
 from awp_publish.jobs.worker import open_report
 from awp_publish.model import Action, Catalog, JsonObject
-from awp_publish.policy.call import Call, Deliver, Outcome, Principal, Result
-from awp_publish.policy.guard import RECEIPT
+from awp_publish.policy.call import RECEIPT, SESSION_HEADER, Call, Deliver, Outcome, Principal, Result
 from awp_publish.problems import (
     ConfirmationExpired,
     ConfirmationRequired,
@@ -45,11 +44,11 @@ from awp_publish.problems import (
 )
 from awp_publish.protocols import protected_resource
 from awp_publish.protocols.actions_json import SITE_ACTION, SITE_TOOL
-from awp_publish.protocols.schema_reading import answer_schema, embedded
-from awp_publish.schema import DIALECT, compile_schema
+from awp_publish.schema import compile_schema
+from awp_publish.schema_reading import DIALECT, answer_schema, embedded
 from awp_publish.serve.credentials import read_credentials
 from awp_publish.serve.doors import DoorContext, Identify
-from awp_publish.serve.endpoint import SESSION_HEADER, STATIC_HEADERS, DoorRequest, read_admission
+from awp_publish.serve.endpoint import STATIC_HEADERS, DoorRequest, read_admission
 from awp_publish.serve.http import (
     NO_SNIFFING,
     Fields,

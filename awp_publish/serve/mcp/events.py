@@ -95,7 +95,7 @@ MIN_TTL: Final = 60.0
 MAX_TTL: Final = 7 * 86_400.0
 """Seconds for which a subscription is granted."""
 
-_Milliseconds = Annotated[int, Field(ge=0, le=2**53)]
+_Milliseconds = Annotated[int, Field(ge=0, le=2**53, strict=True)]
 
 
 class ListParams(types.PaginatedRequestParams):
@@ -114,7 +114,7 @@ class SubscriptionParams(types.RequestParams):
 class PollParams(SubscriptionParams):
     """Params of `events/poll`."""
 
-    max_events: Annotated[int, Field(ge=1)] | None = None
+    max_events: Annotated[int, Field(ge=1, strict=True)] | None = None
 
 
 class Delivery(BaseModel):

@@ -13,7 +13,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, unquote
 
 import mcp_types as types
@@ -30,7 +30,6 @@ from awp_publish.serve.doors import DoorContext, identify_caller
 from awp_publish.serve.guarded_routes import pattern_of
 from awp_publish.serve.http import HOLDS_THREAD, Message, Scope, read_fields, route_path, wait_for_disconnect
 from awp_publish.serve.lifespan import ended_by_stop
-from awp_publish.serve.mcp.apps import SCHEME as CARDS, Cards
 from awp_publish.serve.mcp.calls import (
     LIST_TTL,
     Context,
@@ -53,6 +52,9 @@ from mcp.shared.subscriptions import (
     ToolsListChanged,
     event_to_notification,
 )
+
+if TYPE_CHECKING:
+    from awp_publish.serve.mcp.apps import Cards
 
 
 class Readers:
@@ -163,7 +165,7 @@ class Resources:
     async def read_resource(self, context: Context, params: types.ReadResourceRequestParams) -> WireResult:
         """Answer `resources/read`. Raises MCPError for what is no document and no page of the site."""
         uri = params.uri
-        if uri.startswith(CARDS) and self.cards is not None and (card := self.cards.read(uri)) is not None:
+        if self.cards is not None and (card := self.cards.read(uri)) is not None:
             return card
         if uri.startswith(SKILL_SCHEME) and (read := self.skills.read(uri)) is not None:
             return read
@@ -672,7 +674,7 @@ class Subscriptions:
         seen: bytes | None = None
         has_looked = False
         while True:
-            with suppress(StoreUnavailable):
+            try:
                 raw = (await self._store.run((Look(_CHANGED),))).seen[0]
                 now = raw if isinstance(raw, bytes) else None
                 if has_looked and now != seen and now is not None:
@@ -685,6 +687,9 @@ class Subscriptions:
                         continue
                     seen = new
                     unwritten.clear()
+            except StoreUnavailable:  # what is unwritten stays so, and would not let it wait below
+                await asyncio.sleep(LOOK_SECONDS)
+                continue
             with suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_SECONDS):
                     await unwritten.wait()

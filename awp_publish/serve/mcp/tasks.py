@@ -19,8 +19,7 @@ import orjson
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from awp_publish.invoke import Invoker
-from awp_publish.jobs import Job
-from awp_publish.jobs.jobs import RESULT_SECONDS
+from awp_publish.jobs.jobs import RESULT_SECONDS, Job
 from awp_publish.model import utc_text
 from awp_publish.policy.call import Call, Outcome, Principal, Result, never_disconnected
 from awp_publish.problems import (

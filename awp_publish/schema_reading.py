@@ -6,12 +6,16 @@ ones included: they always end, never raise, and say nothing where the schema sa
 inside the schema only.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
-from awp_publish.model import Action, JsonObject
-from awp_publish.schema import part_at
+if TYPE_CHECKING:
+    from awp_publish.model import Action, JsonObject
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 NOTHING: Final[JsonObject] = {}
 """The facts of a schema that says nothing: `true`, `false`, and the end of a recursion."""
@@ -191,6 +195,17 @@ def follow(reference: str, root: JsonObject) -> object:
     """The part of `root` that a local reference (a JSON Pointer in a fragment, RFC 6901) means, None for any other."""
     is_local = reference == "#" or reference.startswith("#/")
     return part_at(root, unquote(reference[1:])) if is_local else None
+
+
+def part_at(schema: object, pointer: str) -> object:
+    """The part of a schema that a JSON Pointer means, None for what is not there."""
+    for step in pointer.split("/")[1:]:
+        name = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(schema, list):
+            schema = schema[int(name)] if name.isdecimal() and int(name) < len(schema) else None
+        else:
+            schema = schema.get(name) if isinstance(schema, Mapping) else None
+    return schema
 
 
 def _merge(into: dict[str, object], part: JsonObject) -> None:
