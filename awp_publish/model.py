@@ -168,6 +168,9 @@ ActionType: TypeAlias = Literal[
     "form_submission", "navigation", "search", "filter", "data_retrieval", "state_change", "custom"
 ]
 
+SAFE_IN_PATH: Final = "/%:@!$&'()*+,;=~"
+"""Characters of a path that stay as they are when it is percent-encoded (RFC 3986 section 3.3)."""
+
 DEFAULT_OPERATION: Final = "default"
 
 DOORS: Final = ("woa", "plain", "mcp", "a2a", "awp", "bridge")

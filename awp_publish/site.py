@@ -33,6 +33,7 @@ from awp_publish.model import (
     DEFAULT_OPERATION,
     KNOWN,
     PUBLIC,
+    SAFE_IN_PATH,
     Action,
     Authentication,
     Catalog,
@@ -175,9 +176,6 @@ class AgentHandle:
 # --- `site.page(...)` ---
 # A page's route takes GET. With placeholders in its path it is a page of several addresses.
 
-_PLAIN: Final = "/%:@!$&'()*+,;=~"
-"""Characters of a path that stay as they are."""
-
 _MAPPED: Final = PageSettings.__annotations__.keys() - {"title", "description", "complete"}
 """Options of a page that make it a part of the site's actions.json."""
 
@@ -268,7 +266,7 @@ class DeclaredPages:
 
 def _page_of(template: str, handlers: Iterable[object], site_name: str) -> Page:
     """A page as its path and its handlers tell of it."""
-    path = quote(template, safe=_PLAIN + "{}")
+    path = quote(template, safe=SAFE_IN_PATH + "{}")
     end = next((part for part in reversed(unquote(path).split("/")) if part and "{" not in part), "")
     described = next((text for text in map(docstring_of, filter(None, handlers)) if text), None)
     page = Page(path, title_of(end.replace("-", "_")) if end else site_name, described)

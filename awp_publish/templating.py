@@ -7,8 +7,8 @@ error. The functions return plain text that is already escaped; `install` regist
 import hashlib
 import re
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Concatenate, Final, Literal, ParamSpec, Protocol, TypeAlias
@@ -17,11 +17,11 @@ from urllib.parse import quote
 import orjson
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from awp_publish.model import Action, Catalog, Page
+from awp_publish.model import SAFE_IN_PATH, Action, Catalog, Page
 from awp_publish.problems import DeclarationError
-from awp_publish.protocols import ALL, som, webmcp
+from awp_publish.protocols import ALL, ALTERNATE, link_header as link_header, links_of, som, webmcp
 from awp_publish.protocols.llms_txt import markdown_address
-from awp_publish.protocols.members import absolute_if, located, one_line
+from awp_publish.protocols.members import absolute_if, one_line
 from awp_publish.protocols.protocol import Protocol as Published, published, views_of
 from awp_publish.schema_reading import members, object_facts, resolved
 
@@ -30,12 +30,6 @@ if TYPE_CHECKING:
 
 Style: TypeAlias = Literal["data-awas", "data-ai", "tool"]
 """AWAS 1.0 spells its attributes data-awas-*, AWAS 1.1 data-ai-*; WebMCP's make a form a tool. A page may carry all."""
-
-ALTERNATE: Final = "alternate"
-"""The relation of what can be read in a page's place."""
-
-OPENAPI_TYPE: Final = "application/json"
-"""The type with which frameworks serve their OpenAPI document."""
 
 P = ParamSpec("P")
 
@@ -52,39 +46,10 @@ class HasCatalog(Protocol):
 # --- Links ---
 
 
-@dataclass(frozen=True, slots=True)
-class _Link:
-    href: str
-    rel: str
-    type: str
-    title: str | None
-
-
-def _links(catalog: Catalog, protocols: Sequence[Published]) -> Iterator[_Link]:
-    for document in published(protocols, catalog):
-        if document.rel is not None:
-            media_type = document.media_type.split(";", 1)[0]
-            yield _Link(catalog.prefix + document.path, document.rel, media_type, document.title)
-    if catalog.openapi is not None:
-        yield _Link(located(catalog, catalog.openapi.path), "service-desc", OPENAPI_TYPE, "OpenAPI")
-
-
-def link_header(catalog: Catalog, protocols: Sequence[Published] = ALL, *, of_pages: bool = True) -> str:
-    """The value of a `Link` header (RFC 8288) that points at the site's documents.
-
-    What is an alternate of the site's pages is none of what is not one of them: then `of_pages` is False.
-    """
-    written: list[str] = []
-    for link in _links(catalog, protocols):
-        if of_pages or link.rel != ALTERNATE:
-            written.append(f'<{link.href}>; rel="{link.rel}"; type="{link.type}"')
-    return ", ".join(written)
-
-
 def head_links(catalog: Catalog, protocols: Sequence[Published] = ALL) -> str:
-    """The same as `<link>` elements for a page's head."""
+    """The links of `link_header` as `<link>` elements for a page's head."""
     elements: list[str] = []
-    for link in _links(catalog, protocols):
+    for link in links_of(catalog, protocols):
         title = f' title="{escape(link.title)}"' if link.title else ""
         address = f'href="{escape(link.href)}"'
         elements.append(f'<link rel="{escape(link.rel)}" type="{escape(link.type)}" {address}{title}>')
@@ -255,7 +220,7 @@ def _page(catalog: Catalog, path: str, title: str | None = None, description: st
     for one in sorted(catalog.pages, key=lambda one: len(one.placeholders)):  # the most literal first
         pattern = r"[^/?#]+".join(re.escape(part) for part in re.split(r"\{\w+\}", one.path))
         if address == one.path or (one.is_template and re.fullmatch(pattern, address) and "{" not in address):
-            exact = address if address == one.path else quote(address, safe="/%:@!$&'()*+,;=~")
+            exact = address if address == one.path else quote(address, safe=SAFE_IN_PATH)
             page = replace(one, path=exact + mark + query)
             break
     else:

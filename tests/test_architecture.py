@@ -150,9 +150,10 @@ def modules_imported(path: Path) -> Iterator[str]:
     """Every module that a file imports when it is imported, by `from package import module` too."""
     for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.ImportFrom) and node.module and id(node) not in deferred_in(path):
-            as_modules = [f"{node.module}.{alias.name}" for alias in node.names]
-            known = [name for name in as_modules if (ROOT / f"{name.replace('.', '/')}.py").exists()]
-            yield from known or [node.module]
+            for alias in node.names:
+                place = ROOT / node.module.replace(".", "/") / alias.name
+                is_module = place.with_suffix(".py").exists() or (place / "__init__.py").exists()
+                yield f"{node.module}.{alias.name}" if is_module else node.module
 
 
 def test_a_type_has_a_name_of_its_own():

@@ -26,6 +26,7 @@ from urllib.parse import quote, urlsplit
 
 import orjson
 
+from awp_publish.model import SAFE_IN_PATH
 from awp_publish.policy.call import Credentials, Label, Principal
 from awp_publish.policy.fetching import FetchedKeys, fetch_json
 from awp_publish.problems import DeclarationError, InvalidCredentials, Problem, RateLimited, TemporarilyUnavailable
@@ -459,7 +460,7 @@ def address_of(request: Mapping[str, Any], origins: Sequence[str]) -> str:
             return ""
         scheme = {"ws": "http", "wss": "https"}.get(given := request.get("scheme", "http"), given)
         base, prefix = f"{scheme}://{host}", ""
-    raw = request.get("raw_path") or quote(request.get("path", "/"), safe="/%:@!$&'()*+,;=~").encode()
+    raw = request.get("raw_path") or quote(request.get("path", "/"), safe=SAFE_IN_PATH).encode()
     path = raw.decode("latin-1").partition("?")[0]
     if prefix and not (path == prefix or path.startswith(f"{prefix}/")):
         path = prefix + path

@@ -85,6 +85,10 @@ class Credentials(NamedTuple):
 RawHeaders: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
 
+RECEIPT: Final = b"awp-receipt"
+SESSION_HEADER: Final = b"awp-session"
+"""Headers in which an answer hands out a receipt and a session, and a later call shows them."""
+
 KEY: Final = "idempotency_key"
 """The member in which an envelope carries its idempotency key, unless the action has a name of its own for it."""
 

@@ -54,6 +54,7 @@ from awp_publish.model import Action, JsonObject, RateLimit, RouteCredential, ut
 from awp_publish.policy.authentication import CALLER, AuthenticationGate, Authenticator, challenges_of_route
 from awp_publish.policy.botauth import ACCEPT_SIGNATURE, WebBotAuth
 from awp_publish.policy.call import (
+    RECEIPT,
     Call,
     Content,
     Credentials,
@@ -117,7 +118,6 @@ MAX_ANONYMOUS_KEYS: Final = 1000
 ANONYMOUS_WINDOW: Final = 3600.0
 """Keys that callers of one address whom we do not know may claim, in so many seconds."""
 
-RECEIPT: Final = b"awp-receipt"
 MAX_RECEIPTS: Final = 50
 """Receipts that one call may carry; more are not read."""
 

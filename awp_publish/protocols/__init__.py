@@ -1,5 +1,10 @@
 """The protocols a site speaks: pure renderers, catalog in, bytes out."""
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from awp_publish.model import Catalog
 from awp_publish.protocols.actions_json import PROTOCOL as ACTIONS_JSON
 from awp_publish.protocols.agent_card import PROTOCOL as AGENT_CARD
 from awp_publish.protocols.agent_json import PROTOCOL as AGENT_JSON
@@ -9,8 +14,9 @@ from awp_publish.protocols.catalogues import API_CATALOG, ARD, MCP_SERVERS
 from awp_publish.protocols.crawling import AUTH_MD, ROBOTS, SECURITY, SITEMAP
 from awp_publish.protocols.llms_txt import PROTOCOL as LLMS_TXT
 from awp_publish.protocols.mcp_server_card import PROTOCOL as MCP_SERVER_CARD
+from awp_publish.protocols.members import located
 from awp_publish.protocols.protected_resource import PROTOCOL as PROTECTED_RESOURCE
-from awp_publish.protocols.protocol import Protocol
+from awp_publish.protocols.protocol import Protocol, published
 from awp_publish.protocols.som import PROTOCOL as SOM
 from awp_publish.protocols.webmcp import PROTOCOL as WEBMCP
 from awp_publish.protocols.woa import PROTOCOL as WOA
@@ -38,3 +44,43 @@ ALL: tuple[Protocol, ...] = (
     AUTH_MD,
     WEBMCP,
 )
+
+# --- Links to the documents ---
+
+ALTERNATE: Final = "alternate"
+"""The relation of what can be read in a page's place."""
+
+OPENAPI_TYPE: Final = "application/json"
+"""The type with which frameworks serve their OpenAPI document."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link that points at a document, for a header or a page's head."""
+
+    href: str
+    rel: str
+    type: str
+    title: str | None
+
+
+def links_of(catalog: Catalog, protocols: Sequence[Protocol]) -> Iterator[Link]:
+    """Yield the links at which the site's documents are found."""
+    for document in published(protocols, catalog):
+        if document.rel is not None:
+            media_type = document.media_type.split(";", 1)[0]
+            yield Link(catalog.prefix + document.path, document.rel, media_type, document.title)
+    if catalog.openapi is not None:
+        yield Link(located(catalog, catalog.openapi.path), "service-desc", OPENAPI_TYPE, "OpenAPI")
+
+
+def link_header(catalog: Catalog, protocols: Sequence[Protocol] = ALL, *, of_pages: bool = True) -> str:
+    """The value of a `Link` header (RFC 8288) that points at the site's documents.
+
+    What is an alternate of the site's pages is none of what is not one of them: then `of_pages` is False.
+    """
+    written: list[str] = []
+    for link in links_of(catalog, protocols):
+        if of_pages or link.rel != ALTERNATE:
+            written.append(f'<{link.href}>; rel="{link.rel}"; type="{link.type}"')
+    return ", ".join(written)

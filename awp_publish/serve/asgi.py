@@ -25,7 +25,7 @@ from awp_publish.policy.call import Credentials, Label
 from awp_publish.policy.guard import Guards, Tokens
 from awp_publish.policy.jwt import JwtBearer
 from awp_publish.problems import DeclarationError
-from awp_publish.protocols import ALL, llms_txt
+from awp_publish.protocols import ALL, link_header, llms_txt
 from awp_publish.protocols.crawling import has_sitemap
 from awp_publish.protocols.protected_resource import metadata_url
 from awp_publish.protocols.protocol import Protocol, published
@@ -67,7 +67,6 @@ from awp_publish.serve.status import StatusDoor, StatusKeeper
 from awp_publish.serve.webhooks import Webhooks
 from awp_publish.serve.woa import PROTOCOL as WOA, InvokeAddress, WoaDoor, door_of
 from awp_publish.site import Site
-from awp_publish.templating import link_header
 
 RECEIPT_SECONDS: Final = 3600.0
 """Time for which a receipt is good."""
@@ -500,8 +499,8 @@ class AgentPublisher:
         sessions, carry = self._sessions(guards, catalog), None
         if sessions is not None:
             carry = SessionCalls(sessions, catalog, guards, admission.trusted_proxies, self._outside)
-        reach = RouteCaller(self._called, catalog)
-        invoker = Invoker(catalog, reach, guards, accept, self._observer, carry, reach.check, reach.rehearse)
+        routes = RouteCaller(self._called, catalog)
+        invoker = Invoker(catalog, routes.call, guards, accept, self._observer, carry, routes.check, routes.rehearse)
         context = DoorContext(
             settings=settings,
             catalog=catalog,

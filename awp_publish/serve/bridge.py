@@ -24,6 +24,7 @@ from typing import Final, Protocol, cast
 
 import orjson
 
+from awp_publish import media
 from awp_publish.browsing.addresses import Origins, parse_address
 from awp_publish.browsing.cookies import write_set_cookie
 from awp_publish.browsing.page import PAGE_BYTES, PageCache, SessionLimits, Steps
@@ -31,7 +32,8 @@ from awp_publish.browsing.session import Session
 from awp_publish.health import count_workers
 from awp_publish.invoke import Invoker
 from awp_publish.model import Door, JsonObject, Paths
-from awp_publish.policy.call import Call, Outcome, Principal, Result
+from awp_publish.policy.call import RECEIPT, SESSION_HEADER, Call, Outcome, Principal, Result
+from awp_publish.policy.guard import REPLAYED
 from awp_publish.problems import (
     ConfirmationRequired,
     HandlerFailed,
@@ -501,7 +503,7 @@ DRIVEN: Final = "page.driver"
 """The capability of our own script: what it is asked for are single steps, and the runner is here."""
 TOLD_HEADERS: Final = ("www-authenticate", "retry-after", "ratelimit", "ratelimit-policy", "link", "location")
 """Headers of a refusal that an agent is told of."""
-SHOWN_HEADERS: Final = (b"awp-receipt", b"idempotent-replayed", b"awp-content-type")
+SHOWN_HEADERS: Final = (RECEIPT, REPLAYED[0], media.HEADER)
 """Headers of an answer that an agent is told of."""
 IN_PROCESS: Final = "in_process"
 """Names the caller's own page in this process, whatever its id is."""
@@ -843,7 +845,7 @@ class Bridge:
 
     async def _owner_of(self, scope: Scope) -> tuple[Owner, str]:
         """Return who opens a connection, and the key of the session shown. Raises Problem for wrong credentials."""
-        shown, visited = read_fields(scope["headers"]).get(b"awp-session", b"").strip(), scope
+        shown, visited = read_fields(scope["headers"]).get(SESSION_HEADER, b"").strip(), scope
         if self.door.carry is not None and shown:
             # What knows visitors by a session answers requests; the upgrade is one (RFC 6455 section 4.1).
             scheme = "https" if scope.get("scheme") == "wss" else "http"
@@ -1058,7 +1060,7 @@ class Bridge:
         for name, value in (*added, *(result.headers if isinstance(result, Outcome) else ())):
             if name in SHOWN_HEADERS and visit.current is not None:
                 visit.current.headers[name.decode("latin-1")] = value.decode("latin-1")
-            if name == b"awp-receipt":
+            if name == RECEIPT:
                 visit.receipts[handled.tool] = value.decode("latin-1")
         if isinstance(result, Problem):
             raise failure_of(result.status, self._describe(result)) from result

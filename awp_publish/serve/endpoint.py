@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from awp_publish.model import Action, Catalog, Idempotency
 from awp_publish.policy.botauth import note_signature
-from awp_publish.policy.call import Call, Content, Outcome, Result, read_key
+from awp_publish.policy.call import RECEIPT, SESSION_HEADER, Call, Content, Outcome, Result, read_key
 from awp_publish.problems import (
     AuthenticationRequired,
     InvalidEnvelope,
@@ -236,8 +236,7 @@ def read_admission_of(settings: SiteSettings, actions: Iterable[Action] = ()) ->
 # --- What the gates want to know ---
 
 CONFIRMATION: Final = (b"awp-confirmation", "confirmation")
-RECEIPTS: Final = (b"awp-receipt", "receipts")
-SESSION_HEADER: Final = b"awp-session"
+RECEIPTS: Final = (RECEIPT, "receipts")
 SESSION: Final = (SESSION_HEADER, "session")
 """Header and member of the envelope, of which either is enough."""
 
@@ -317,6 +316,7 @@ class Endpoint(ABC):
         self._cors = cors
         self._own_hosts = own_hosts
         methods = frozenset(self.methods.split(", "))
+        self._make_request = self.request_type
         self._allowed, self._takes_head = methods - {"HEAD", "OPTIONS"}, "HEAD" in methods
 
     @abstractmethod
@@ -337,7 +337,8 @@ class Endpoint(ABC):
 
     async def answer(self, named: str | None, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request to the address of what is `named`."""
-        request, method = self.request_type(self._renderer, self._cors, scope, receive, send), scope["method"]
+        make = self._make_request
+        request, method = make(self._renderer, self._cors, scope, receive, send), scope["method"]
         try:
             if method not in self._allowed:
                 if method == "OPTIONS":

@@ -21,13 +21,13 @@ from awp_publish.jobs.jobs import Job, JobResult, JobStore, UnreadableJob
 from awp_publish.jobs.worker import Runner, Worker, wait_for_signal
 from awp_publish.model import Action, Catalog, Status
 from awp_publish.policy.authentication import CALLER
-from awp_publish.policy.call import Call, Outcome, Principal, Result, never_disconnected
+from awp_publish.policy.call import SESSION_HEADER, Call, Outcome, Principal, Result, never_disconnected
 from awp_publish.policy.guard import Guards
 from awp_publish.problems import DeclarationError, Problem, SessionUnknown, StoreUnavailable, UnknownJob
 from awp_publish.serve.credentials import TrustedProxies, read_credentials
 from awp_publish.serve.dispatch import CalledApplication, RouteCaller, pack_request, unpack_request
 from awp_publish.serve.doors import Identify
-from awp_publish.serve.endpoint import SESSION_HEADER, DoorRequest, Endpoint, ProblemRenderer
+from awp_publish.serve.endpoint import DoorRequest, Endpoint, ProblemRenderer
 from awp_publish.serve.http import (
     AsgiApp,
     Cors,
@@ -159,8 +159,8 @@ class Background:
         self._actions: Mapping[str, Action] = {one.id: one for one in catalog.actions if one.is_background}
         # What is degraded was refused when it was accepted; what was accepted is done.
         own = replace(catalog, actions=tuple(self._actions.values()), agents=(), status=Status())
-        self._reach = RouteCaller(CalledApplication(app, routes), own, among=catalog)
-        self._invoker = Invoker(own, self._reach, observer=observer)
+        self._routes = RouteCaller(CalledApplication(app, routes), own, among=catalog)
+        self._invoker = Invoker(own, self._routes.call, observer=observer)
         self._guards = guards
         self._state: Mapping[str, object] = {}
         self._worker: Worker | None = None
@@ -186,7 +186,7 @@ class Background:
         return partial(self._accept, catalog.absolute(catalog.paths.jobs))
 
     async def _accept(self, address: str, call: Call) -> Outcome:
-        self._reach.check(call)
+        self._routes.check(call)
         scope: Scope = call.context  # type: ignore[assignment]
         scopes = sorted(call.principal.scopes) if call.principal is not None else []
         context: dict[str, object] = {"scopes": scopes, "request": pack_request(scope)}

@@ -24,12 +24,11 @@ import orjson
 from awp_publish.browsing.addresses import WebAddress, parse_address
 from awp_publish.browsing.cookies import Cookie, CookieJar
 from awp_publish.model import Catalog
-from awp_publish.policy.call import Call, Deliver, Outcome, Result
+from awp_publish.policy.call import SESSION_HEADER, Call, Deliver, Outcome, Result
 from awp_publish.policy.guard import FLEETING, Guards, Tokens
 from awp_publish.problems import HandlerFailed, Problem, SessionUnknown, StoreUnavailable, code_of
 from awp_publish.serve.credentials import TrustedProxies, client_address, read_credentials
 from awp_publish.serve.dispatch import NOT_CARRIED, ROUTE_CALL, come_from_outside, read_answer
-from awp_publish.serve.endpoint import SESSION_HEADER
 from awp_publish.serve.http import AsgiApp, Message, Receive, Scope, Send, read_fields
 from awp_publish.stores.store import Add, Count, Look, Step, Store, Swap, session_key, unavailable
 

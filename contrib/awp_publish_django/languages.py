@@ -12,6 +12,7 @@ from django.utils import translation
 from django.utils.translation import get_supported_language_variant
 from django.utils.translation.trans_real import parse_accept_lang_header
 
+from awp_publish.model import SAFE_IN_PATH
 from awp_publish.serve.http import Scope
 
 LOCALES: Final = "django.middleware.locale.LocaleMiddleware"
@@ -57,10 +58,10 @@ def in_language_of_caller(scope: Scope, urlconf: Any = None) -> tuple[Scope, tup
         return scope, None
     if found.func is not own.func or found.route != spoken + own.route.removeprefix(published):
         return scope, None
-    return {**scope, "path": root + there, "raw_path": quote(root + there, safe=SAFE).encode()}, (spoken, published)
-
-
-SAFE: Final = "/%:@!$&'()*+,;=~"
+    return {**scope, "path": root + there, "raw_path": quote(root + there, safe=SAFE_IN_PATH).encode()}, (
+        spoken,
+        published,
+    )
 
 
 def speaking(request: HttpRequest) -> AbstractContextManager[None]:

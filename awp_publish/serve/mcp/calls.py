@@ -28,8 +28,7 @@ from awp_publish import media
 from awp_publish.jobs.jobs import Job, JobStore, Progress
 from awp_publish.jobs.worker import open_report
 from awp_publish.model import Action, Catalog, JsonObject
-from awp_publish.policy.call import Call, Deliver, Outcome, Principal, Result
-from awp_publish.policy.guard import RECEIPT
+from awp_publish.policy.call import RECEIPT, SESSION_HEADER, Call, Deliver, Outcome, Principal, Result
 from awp_publish.problems import (
     ConfirmationExpired,
     ConfirmationRequired,
@@ -49,7 +48,7 @@ from awp_publish.schema import compile_schema
 from awp_publish.schema_reading import DIALECT, answer_schema, embedded
 from awp_publish.serve.credentials import read_credentials
 from awp_publish.serve.doors import DoorContext, Identify
-from awp_publish.serve.endpoint import SESSION_HEADER, STATIC_HEADERS, DoorRequest, read_admission
+from awp_publish.serve.endpoint import STATIC_HEADERS, DoorRequest, read_admission
 from awp_publish.serve.http import (
     NO_SNIFFING,
     Fields,
