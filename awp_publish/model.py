@@ -447,6 +447,11 @@ class Prompt:
     action: str | None = None
 
 
+SKILL_FILE: Final = "SKILL.md"
+LONGEST_SKILL_NAME: Final = 64
+"""The file with which a skill begins, and the characters of its name (agentskills.io)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Skill:
     """A text about how something is done on the site, for agents to read before they do it (agentskills.io).
