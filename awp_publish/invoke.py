@@ -424,7 +424,8 @@ class Invoker:
         """
         call.started = started = perf_counter()
         if started < self._look_again and not access_logger.isEnabledFor(logging.INFO):
-            return self._carry(call, deliver)
+            carry = self._carry
+            return carry(call, deliver)
         return self._run_watched(call, deliver)
 
     async def _run_watched(self, call: Call, deliver: Deliver) -> None:
@@ -451,9 +452,11 @@ class Invoker:
         if traffic is not None and perf_counter() >= traffic.due:
             await traffic.flush()
 
+    # What is called and is no method has a local name first: `self.name(...)` would look for a method each time.
+
     async def _run(self, call: Call, deliver: Deliver) -> None:
         prepared = self._actions[call.action.id]
-        action, guard = prepared.action, prepared.guard
+        action, guard, is_valid = prepared.action, prepared.guard, prepared.inputs.is_valid
         result: Result | None = None
         if prepared.headers:
             _with_carried(call, prepared.headers)
@@ -465,7 +468,7 @@ class Invoker:
                 call.refuse(TemporarilyUnavailable(f"Action {action.id} does not work at the moment.", headers=retry))
             if guard is not None:
                 result = await guard.admit(call)
-            elif not prepared.inputs.is_valid(call.input):
+            elif not is_valid(call.input):
                 raise InvalidInput.of(*prepared.inputs.describe(call.input, call.elsewhere))
         except Problem as problem:
             result = problem.with_traceback(None)
@@ -495,11 +498,12 @@ class Invoker:
         calls.add(call)
         try:
             try:
-                if action.function is not None:
-                    body = await action.function(call.input)
+                if (function := action.function) is not None:
+                    body = await function(call.input)
                     result = Outcome(body, orjson.loads(body))
                 else:
-                    result = await self._reach(call)
+                    reach = self._reach
+                    result = await reach(call)
             except Problem as problem:
                 if isinstance(problem, InvalidOutput):
                     told = (action.id, problem, call.request_id)
@@ -532,7 +536,8 @@ class Invoker:
         """Return what a handler answered, if it is valid (WoA section 5.2): from now on the call is delivered."""
         call.is_delivered = True
         if type(result) is Outcome:
-            if not prepared.outputs.is_valid(result.output):
+            is_valid = prepared.outputs.is_valid
+            if not is_valid(result.output):
                 first = prepared.outputs.describe(result.output)[0][0]
                 told = (call.action.id, first.pointer, first.detail, call.request_id)
                 logger.error("action %s answered against its schema: %s %s (request_id=%s)", *told)
@@ -554,10 +559,11 @@ class Invoker:
     def _count(self, call: Call, result: Result | None) -> None:
         """Count a call that has ended, once."""
         if (traffic := self._traffic) is not None and (started := call.started):
-            ended, call.started = perf_counter(), 0.0
-            caller = "" if call.principal is None else call.principal.id
+            ended = perf_counter()
+            call.started = 0.0
+            principal = call.principal
             outcome = "ok" if isinstance(result, Outcome) else UNANSWERED if result is None else result.code
-            kind = call.door, call.action.id, caller, call.label, outcome
+            kind = call.door, call.action.id, "" if principal is None else principal.id, call.label, outcome
             times = traffic.pending.get(kind) if ended < traffic.midnight else None
             if times is None:
                 times = traffic.times_of(kind, ended)

@@ -9,16 +9,29 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, chdir
 from pathlib import Path
 from subprocess import CompletedProcess
+from types import FunctionType
+from typing import cast
 
 import pytest
+from hypothesis import HealthCheck, settings
 from starlette.testclient import TestClient
 
 from awp_publish import About, OAuth, Site, cli
 from awp_publish.serve.http import AsgiApp
+from awp_publish.stores.postgres import PostgresStore
+from awp_publish.stores.redis import RedisStore
+from awp_publish.stores.sqlite import SqliteStore
 from tests.postgres_server import postgres_url as postgres_url
 from tests.redis_server import redis_url as redis_url, start_redis as start_redis
 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # processes that tests start read what an earlier one has compiled
+
+# The same examples in each run, however slow the machine is; `--hypothesis-profile default` draws new ones.
+settings.register_profile("steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("steady")
+
+for _kind in (SqliteStore, RedisStore, PostgresStore):  # the two seconds of a site are too few for a busy machine
+    (cast(FunctionType, _kind.__init__).__kwdefaults__ or {})["timeout"] = 20.0
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

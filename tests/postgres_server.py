@@ -43,7 +43,7 @@ class PostgresServer:
         self._process = subprocess.Popen(
             [self._binaries / "postgres", *options, *quiet], user=self._user, cwd="/", stderr=subprocess.DEVNULL
         )
-        until = time.monotonic() + 20
+        until = time.monotonic() + 30
         while True:
             try:
                 psycopg.connect(self.url).close()
@@ -61,12 +61,12 @@ class PostgresServer:
         for process in (own, *map(int, others)):  # the others would notice only after a moment
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
-        self._process.wait(20)
+        self._process.wait(30)
 
     def stop(self) -> None:
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)
-            self._process.wait(20)
+            self._process.wait(30)
         shutil.rmtree(self._folder, ignore_errors=True)
 
 

@@ -597,6 +597,9 @@ _CLAIMING: Final = frozenset(("contenteditable", "role"))
 """Attributes that give an element a role that its tag has not."""
 
 _LOOKED_AT: Final = STRIPPED | {"img", "svg"}
+_SIMPLE: Final = frozenset(("blockquote", "dd", "dl", "dt", "li", "pre", "tbody", "td", "tfoot", "th", "thead", "tr"))
+"""Blocks that, without certain attributes, are but a place for what they hold."""
+
 _PLAIN: Final = INLINE - MAPPED_TAGS - STRIPPED - {"br"}
 
 
@@ -630,6 +633,7 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[int] = frozenset()) -
     summaries: dict[int, int] = {}
     formulas = read_formulas(visibility) if tree.find("math") else {}
     with_shadow = {tree.parents[one] for one in tree.contents if shadow_mode_of(all_attributes[one]) is not None}
+    simple = frozenset[str]() if suspicious or with_shadow else _SIMPLE
     hosts: dict[int, int] = {}
     structured = set[int]()  # every element around something with a structure: each is come by once
     for tag in _STRUCTURE:
@@ -703,7 +707,14 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[int] = frozenset()) -
             continue
         within, flags, candidate, parted = region, state, -1, tag not in INLINE
         start, stop = node + 1, after
-        if tag == "template":
+        if quiet and tag in simple and _NAMED.isdisjoint(attributes):
+            if run >= 0:
+                found.end_run(run, run_region)
+                run = -1
+            pieces.append(" ")
+            if tag in _PARTS:
+                candidate = parts[node] = add(node, "", state)
+        elif tag == "template":
             # A shadow root goes to its host, or, when there are too many, to where the host itself went. A root of
             # a root has no host: it stays a template, of which nothing is seen.
             parent = tree.parents[node]

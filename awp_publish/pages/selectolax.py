@@ -414,23 +414,20 @@ def _copy(
             ends[at] = at = at + 1
             found = found.next
             continue
-        if child.tag_id == _TEXT:  # in most elements the only one: then the stack is not needed
-            element = at
-            at += 1
-            texts[at] = child.text_content or ""
+        element = at
+        at += 1
+        text = child.text_content
+        if text is not None:  # in most elements the only child: then the stack is not needed
+            texts[at] = text
             parents[at] = element
             ends[at] = at = at + 1
             child = child.next
             if child is None:
                 ends[element] = at
                 found = found.next
-            else:
-                waiting.append((found.next, parent))
-                found, parent = child, element
-        else:
-            waiting.append((found.next, parent))
-            found, parent = child, at
-            at += 1
+                continue
+        waiting.append((found.next, parent))
+        found, parent = child, element
 
 
 # --- CSS selectors, in time that no combinator multiplies ---

@@ -526,14 +526,14 @@ class Identifiers:
 
     def __init__(self, url: str) -> None:
         self._origin = origin_of(url)
-        self._elements: Counter[str] = Counter()
+        self._elements: dict[str, int] = {}
         self._regions: Counter[str] = Counter()
 
     def element(self, role: str, name: str, path: str) -> str:
         """Return `e_` and twelve digits of a hash, and a number if the document has that id already (7.3)."""
         text = f"{self._origin}|{role}|{name.lower().strip()[:MAX_NAME]}|{path}"
         plain = "e_" + sha256(text.encode("utf-8", "replace")).hexdigest()[:_DIGITS]
-        count = self._elements[plain] = self._elements[plain] + 1
+        count = self._elements[plain] = self._elements.get(plain, 0) + 1
         return plain if count == 1 else f"{plain}_{count}"
 
     def region(self, base: str) -> str:

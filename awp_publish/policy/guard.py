@@ -37,7 +37,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
 from hashlib import sha256
 from math import ceil
 from string import Formatter
@@ -456,7 +456,8 @@ class Guard:
                 )
         address = ""
         if call.credentials is not None and (principal is None or self._counts_addresses):
-            address = (credentials or call.credentials()).address
+            credentials = credentials or call.credentials()
+            address = credentials.address
 
         # What can be said without the store? It is told only if neither limits nor a recorded answer come before it.
         if self._takes_keys and self._key_field in call.input:
@@ -475,7 +476,7 @@ class Guard:
         if is_valid:
             if self._takes_keys:
                 try:
-                    claim = self._claim(call)
+                    claim = self._claim(call, credentials)
                 except Problem as problem:
                     objection = problem
                 if claim is not None:
@@ -632,7 +633,7 @@ class Guard:
 
     # --- Idempotency keys ---
 
-    def _claim(self, call: Call) -> Add | None:
+    def _claim(self, call: Call, credentials: Credentials | None) -> Add | None:
         """Return the claim of a call's key, None for a call without one. Raises InvalidIdempotencyKey."""
         key = call.idempotency_key
         if key is not None:
@@ -649,9 +650,9 @@ class Guard:
         # is not in the key: with other credentials a key is refused, neither replayed to somebody else nor run once
         # more for somebody whose token was renewed.
         told, action, principal = _canonical(call.input), self._action, call.principal
-        if principal is None and action.way is not None and call.credentials is not None:
+        if principal is None and action.way is not None and credentials is not None:
             # Cookies change by themselves, so they count only if the route knows callers by what they show.
-            words = shown_by(call.credentials(), action.route_credentials, cookies=action.route_authenticates)
+            words = shown_by(credentials, action.route_credentials, cookies=action.route_authenticates)
             told += b"\n" + words.encode("utf-8", "surrogatepass") if words else b""
         tokens = self._guards.fingerprints
         call.fingerprints = fingerprints = (sha256(told).hexdigest(),) if tokens is None else tokens.digests(told)
@@ -1014,24 +1015,28 @@ def shown_by(
     (`known`), the cookies where that scheme looks, and the application's session. Where the scheme names no cookie,
     `cookies` counts all of them but the session's own, which is signed anew with each answer.
     """
-    headers, looked_for = shown.headers, frozenset(known)
-    words = [
-        f"{name}: {headers[name]}"
-        for name in sorted(headers)
-        if ("header", name) in looked_for or _IDENTIFYING.match(name)
-    ]
-    keys = {one.name for one in looked_for if one.place == "query"}
-    if keys and shown.query:
+    headers, cookie = shown.headers, shown.headers.get("cookie") or ""
+    looked_for: dict[str, set[str]] = {"header": set(), "cookie": set(), "query": set()}
+    for one in known:
+        looked_for[one.place].add(one.name)
+    telling = [name for name in headers if _is_identifying(name) or name in looked_for["header"]]
+    words = [f"{name}: {headers[name]}" for name in sorted(telling)]
+    if (keys := looked_for["query"]) and shown.query:
         pairs = parse_qsl(shown.query.decode("latin-1"))
         words += [f"query {name}={value}" for name, value in sorted(pairs) if name in keys]
-    named = any(one.place == "cookie" for one in looked_for)
-    for pair in sorted(headers.get("cookie", "").split(";")) if named or cookies else ():
+    named = looked_for["cookie"]
+    for pair in sorted(cookie.split(";")) if cookie and (named or cookies) else ():
         name, _, value = pair.strip().partition("=")
-        if ("cookie", name) in looked_for if named else not (FLEETING.match(name) or _holds(value, shown.session)):
+        if name in named if named else not (FLEETING.match(name) or _holds(value, shown.session)):
             words += [f"cookie {name}={value}"] if name else []
     if session and shown.session:
         words.append(json.dumps(dict(shown.session), default=str, skipkeys=True))
     return "\n".join(words)
+
+
+@lru_cache(maxsize=256)
+def _is_identifying(header: str) -> bool:
+    return _IDENTIFYING.match(header) is not None
 
 
 def _holds(cookie: str, session: Mapping[str, object] | None) -> bool:

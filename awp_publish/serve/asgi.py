@@ -499,8 +499,8 @@ class AgentPublisher:
         sessions, carry = self._sessions(guards, catalog), None
         if sessions is not None:
             carry = SessionCalls(sessions, catalog, guards, admission.trusted_proxies, self._outside)
-        reach = RouteCaller(self._called, catalog)
-        invoker = Invoker(catalog, reach, guards, accept, self._observer, carry, reach.check, reach.rehearse)
+        routes = RouteCaller(self._called, catalog)
+        invoker = Invoker(catalog, routes.call, guards, accept, self._observer, carry, routes.check, routes.rehearse)
         context = DoorContext(
             settings=settings,
             catalog=catalog,

@@ -342,14 +342,17 @@ class Encoder:
         self._pieces = re.split(r"({\w+})", target.path)
         self._address: _Address = target.path, quote(target.path, safe=SAFE_IN_PATH).encode("ascii"), b""
 
-    def __call__(self, outer: Scope, given: JsonObject) -> tuple[Scope, bytes]:
+    def write(self, outer: Scope, given: JsonObject) -> tuple[Scope, bytes]:
         """Return the request for an input that has passed its schema, and its body; `outer` is the caller's own.
 
         Raises InvalidInput for what no request can carry.
         """
         path, raw_path, query = self._address
         if self._is_plain_json:
-            body = _json_text(given, "")
+            try:
+                body = orjson.dumps(given)
+            except TypeError as error:  # orjson refuses to go deeper than 254 levels
+                raise _unsendable("", "is nested too deeply") from error
             headers = [_ACCEPT_JSON, self._content_type, content_length(len(body))]
             for pair in outer["headers"]:
                 if pair[0] not in NOT_CARRIED:
@@ -633,8 +636,8 @@ class RouteCaller:
         """Refuse at once what could not be sent to the route later. Raises InvalidInput."""
         action = call.action
         if action.way is not None:
-            encode, arrive = self._ways[action.id]
-            scope, _ = encode(cast(Scope, call.context), call.input)
+            encoder, arrive = self._ways[action.id]
+            scope, _ = encoder.write(cast(Scope, call.context), call.input)
             if arrive is not None:
                 arrive(scope)
 
@@ -645,7 +648,7 @@ class RouteCaller:
         """
         app, action = self._app, call.action
         entrance = app.outside if call.is_fresh else app.entrance
-        scope, body = self._ways[action.id][0](cast(Scope, call.context), call.input)
+        scope, body = self._ways[action.id][0].write(cast(Scope, call.context), call.input)
         exchange = Rehearsal(call, body, self.codes)
         if entrance is not None:
             scope = come_from_outside(scope, app.state(), call.request_id)
@@ -667,11 +670,12 @@ class RouteCaller:
             if isinstance(result, Problem):
                 raise result
 
-    async def __call__(self, call: Call) -> Result:
+    async def call(self, call: Call) -> Result:
+        """Send a call to its route, and return the answer. Raises a Problem, and what the application raises."""
         app = self._app
         entrance = app.outside if call.is_fresh else app.entrance
-        encode, arrive = self._ways[call.action.id]
-        scope, body = encode(call.context, call.input)  # type: ignore[arg-type]
+        encoder, arrive = self._ways[call.action.id]
+        scope, body = encoder.write(call.context, call.input)  # type: ignore[arg-type]
         exchange = RouteCall(call, body, self.codes)
         if entrance is not None:
             exchange.outer_session = scope.get("session")
@@ -683,7 +687,8 @@ class RouteCaller:
         scope[ROUTE_CALL] = exchange
         try:
             if entrance is None:
-                await app.inside(scope, exchange.receive, exchange.send)
+                inside = app.inside
+                await inside(scope, exchange.receive, exchange.send)
             else:  # in a task, so that what this pass sets in context variables stays in it
                 await asyncio.ensure_future(entrance(scope, exchange.receive, exchange.send))
         except Exception:

@@ -99,6 +99,8 @@ class Prepared:
         """The reply to a request, by method, `Accept-Encoding` and the conditional headers (RFC 9110 section 13)."""
         accepted = wanted = since = required = unless = None
         for name, value in headers:
+            if name not in _CONSIDERED:
+                continue
             if name == b"accept-encoding":
                 accepted = value if accepted is None else accepted + b", " + value
             elif name == b"if-none-match":
@@ -121,6 +123,11 @@ class Prepared:
             return date is not None and self.modified > date
         tags = {tag.strip() for tag in required.split(b",")}
         return required.strip() != b"*" and not any(variant.etag in tags for variant in self.variants)
+
+
+_CONSIDERED: Final = frozenset(
+    {b"accept-encoding", b"if-none-match", b"if-modified-since", b"if-match", b"if-unmodified-since"}
+)
 
 
 @lru_cache(maxsize=256)
@@ -234,17 +241,22 @@ def problem_documents(catalog: Catalog) -> Iterator[Document]:
 
 
 def _render_page(code: str, catalog: Catalog) -> bytes:
+    recovery, index = catalog.site.errors.get(code), catalog.absolute(catalog.paths.problems)
+    return _write_page(code, recovery, catalog.prefix, catalog.site.name, index)
+
+
+@lru_cache(256)  # the pages of a site are the same in each of its catalogs
+def _write_page(code: str, recovery: str | None, prefix: str, site: str, index: str) -> bytes:
     kind = next((kind for kind in ALL if code_of(kind.slug) == code), Refused)
     own = code_of(kind.slug) == code
     facts = {
         "Code": code,
         "Status": str(kind.default_status) if own else "the status of the action's own answer",
         "Meaning": f"{kind.title}.",
-        "What to do": catalog.site.errors.get(code) or below(catalog.prefix, kind.default_recovery),
+        "What to do": recovery or below(prefix, kind.default_recovery),
     }
     rows = [(tag("dt", name), tag("dd", text)) for name, text in facts.items()]
-    index = catalog.absolute(catalog.paths.problems)
-    return _FILL("page", title=slug_of(code), site=catalog.site.name, facts=rows, index=index).encode()
+    return _FILL("page", title=slug_of(code), site=site, facts=rows, index=index).encode()
 
 
 def _render_index(codes: tuple[str, ...], catalog: Catalog) -> bytes:

@@ -316,6 +316,7 @@ class Endpoint(ABC):
         self._cors = cors
         self._own_hosts = own_hosts
         methods = frozenset(self.methods.split(", "))
+        self._make_request = self.request_type
         self._allowed, self._takes_head = methods - {"HEAD", "OPTIONS"}, "HEAD" in methods
 
     @abstractmethod
@@ -336,7 +337,8 @@ class Endpoint(ABC):
 
     async def answer(self, named: str | None, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request to the address of what is `named`."""
-        request, method = self.request_type(self._renderer, self._cors, scope, receive, send), scope["method"]
+        make = self._make_request
+        request, method = make(self._renderer, self._cors, scope, receive, send), scope["method"]
         try:
             if method not in self._allowed:
                 if method == "OPTIONS":

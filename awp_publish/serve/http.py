@@ -9,13 +9,15 @@ from collections.abc import Awaitable, Callable, Container, Generator, Iterable,
 from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
 from itertools import chain
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import orjson
 
 from awp_publish.problems import BodyTimeout, BodyTooLarge, NotJson, Problem, below, slug_of
 
 # --- `Reply` ---
+
+T = TypeVar("T")
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
@@ -403,27 +405,32 @@ async def read_body(scope: Scope, fields: Fields, receive: Receive, most: int) -
         raise too_large(most)
     begun, size = 0.0, 0
     parts: list[bytes] | None = None
+    arrived: list[Message] = []
     while True:
-        steps = receive().__await__()
-        try:  # only a message that is not there at once costs a timer
-            pending = next(steps)
-        except StopIteration as there:
-            message: Message = there.value
-        else:
+        steps = _receive_into(arrived, receive).__await__()
+        for pending in steps:  # only a message that is not there at once costs a timer
             begun = begun or asyncio.get_running_loop().time()
-            message = await _wait_in_time(scope, steps, pending, begun, size)
+            await _wait_in_time(scope, steps, pending, begun, size)
+            break
+        message = arrived.pop()
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
         body: bytes = message.get("body", b"")
         size += len(body)
+        is_whole = not message.get("more_body")
         if size > most:
-            if message.get("more_body", False):
+            if not is_whole:
                 await _drop_rest(receive, MAX_DROPPED - size)
             raise too_large(most)
-        if not message.get("more_body", False):
+        if is_whole:
             return body if parts is None else b"".join((*parts, body))
         parts = parts or []
         parts.append(body)
+
+
+async def _receive_into(arrived: list[Message], receive: Receive) -> None:
+    """Receive a message into a list: a step that returns nothing can be tried without an exception."""
+    arrived.append(await receive())
 
 
 async def _drop_rest(receive: Receive, left: int) -> None:
@@ -463,9 +470,7 @@ def receive_in_time(scope: Scope, receive: Receive) -> Receive:
     return receive_next
 
 
-async def _wait_in_time(
-    scope: Scope, steps: Generator[Any, Any, Message], pending: Any, begun: float, size: int
-) -> Message:
+async def _wait_in_time(scope: Scope, steps: Generator[Any, Any, T], pending: Any, begun: float, size: int) -> T:
     """Wait for a message that was not there at once. `size` bytes have come since the body was `begun`."""
     try:
         async with asyncio.timeout_at(begun + BODY_TIMEOUT + size / SLOWEST):
@@ -477,16 +482,16 @@ async def _wait_in_time(
         raise BodyTimeout(detail, headers=close) from error
 
 
-class _Resumed:
+class _Resumed(Generic[T]):
     """Goes on with an awaitable whose first step was taken, and waits for `pending`."""
 
     __slots__ = ("_pending", "_steps")
 
-    def __init__(self, steps: Generator[Any, Any, Message], pending: Any) -> None:
+    def __init__(self, steps: Generator[Any, Any, T], pending: Any) -> None:
         self._steps = steps
         self._pending = pending
 
-    def __await__(self) -> Generator[Any, Any, Message]:
+    def __await__(self) -> Generator[Any, Any, T]:
         pending = self._pending
         while True:
             resume: Callable[[], Any]
@@ -500,8 +505,8 @@ class _Resumed:
             try:
                 pending = resume()
             except StopIteration as there:
-                message: Message = there.value
-                return message
+                result: T = there.value
+                return result
 
 
 async def wait_for_disconnect(receive: Receive) -> None:

@@ -159,8 +159,8 @@ class Background:
         self._actions: Mapping[str, Action] = {one.id: one for one in catalog.actions if one.is_background}
         # What is degraded was refused when it was accepted; what was accepted is done.
         own = replace(catalog, actions=tuple(self._actions.values()), agents=(), status=Status())
-        self._reach = RouteCaller(CalledApplication(app, routes), own, among=catalog)
-        self._invoker = Invoker(own, self._reach, observer=observer)
+        self._routes = RouteCaller(CalledApplication(app, routes), own, among=catalog)
+        self._invoker = Invoker(own, self._routes.call, observer=observer)
         self._guards = guards
         self._state: Mapping[str, object] = {}
         self._worker: Worker | None = None
@@ -186,7 +186,7 @@ class Background:
         return partial(self._accept, catalog.absolute(catalog.paths.jobs))
 
     async def _accept(self, address: str, call: Call) -> Outcome:
-        self._reach.check(call)
+        self._routes.check(call)
         scope: Scope = call.context  # type: ignore[assignment]
         scopes = sorted(call.principal.scopes) if call.principal is not None else []
         context: dict[str, object] = {"scopes": scopes, "request": pack_request(scope)}

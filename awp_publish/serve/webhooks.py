@@ -19,12 +19,14 @@ import re
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from ipaddress import ip_address
 from typing import Any, Final, Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
+from weakref import WeakValueDictionary
 
 import orjson
 
@@ -35,6 +37,7 @@ from awp_publish.policy import fetching
 from awp_publish.policy.fetching import Failure, Posted
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores.store import WEBHOOK, Add, Count, Look, Schedule, Step, Store, Swap, Unschedule
+from awp_publish.threads import ThreadsOfTheirOwn
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
@@ -51,7 +54,15 @@ LOOK_SECONDS: Final = 1.0
 OTHERS_EVERY: Final = 5
 """Looks at what is due for one at what other processes have left to be told of."""
 
-MAX_AT_ONCE: Final = 16
+MAX_AT_ONCE: Final = 32
+MAX_AT_ONCE_OF_CALLER: Final = 8
+"""Webhooks that are sent to at once: addresses that never answer hold no others up but those of their own caller."""
+
+MAX_TAKEN: Final = 1_000
+"""Webhooks that are due and wait for their turn."""
+
+MAX_AT_ONE_LOOK: Final = 100
+
 MAX_AT_LOG: Final = 1_000
 MAX_OF_CALLER: Final = 100
 VERIFICATIONS: Final = 30
@@ -180,6 +191,10 @@ class Webhooks:
         self.kinds: dict[str, Carry] = {}
         self.on_queue: dict[str, Callable[[str], Awaitable[None]]] = {APPENDED: self._fan_out}
         self._has_lifespan = False
+        # Not those of the event loop: they are few, and whoever checks credentials needs them.
+        self._threads = ThreadsOfTheirOwn()
+        self._turns = asyncio.Semaphore(MAX_AT_ONCE)
+        self._turns_of: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         self._worker: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -356,7 +371,8 @@ class Webhooks:
             headers["webhook-signature"] = " ".join(
                 sign(_key_of(one), message.id, moment, message.body) for one in keys
             )
-        return await asyncio.to_thread(fetching.post, hook.url, message.body, headers, trusted=self.trusted)
+        post = partial(fetching.post, hook.url, message.body, headers, trusted=self.trusted)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, post)
 
     # --- Working ---
 
@@ -387,11 +403,25 @@ class Webhooks:
 
     def _start(self) -> "asyncio.Task[None]":
         self._wake, self._loop = asyncio.Event(), asyncio.get_running_loop()
+        self._turns, self._turns_of = asyncio.Semaphore(MAX_AT_ONCE), WeakValueDictionary()
         self._wake.set()
         return asyncio.get_running_loop().create_task(self._work(), name="awp_publish webhooks")
 
     async def _work(self) -> None:
-        loop, wake, carried = asyncio.get_running_loop(), self._wake, dict[asyncio.Task[None], str]()
+        loop, wake = asyncio.get_running_loop(), self._wake
+        carried, again = dict[str, asyncio.Task[None]](), set[str]()
+
+        def start(webhook_id: str) -> None:
+            task = carried[webhook_id] = loop.create_task(self._carry(webhook_id))
+            task.add_done_callback(lambda _: release(webhook_id))
+
+        def release(webhook_id: str) -> None:
+            del carried[webhook_id]
+            wake.set()
+            if webhook_id in again:
+                again.discard(webhook_id)
+                start(webhook_id)
+
         forget, is_away, looks = self._events.listen(lambda _: self.hurry()), False, 0
         try:
             while True:
@@ -401,9 +431,9 @@ class Webhooks:
                 try:
                     # What this process puts there wakes us; the others have workers of their own, most of them.
                     for queue, handle in self.on_queue.items() if looks % OTHERS_EVERY == 0 else ():
-                        for member in await self._store().take(queue, LEASE, 100):
+                        for member in await self._store().take(queue, LEASE, MAX_AT_ONE_LOOK):
                             await handle(member)
-                    free = MAX_AT_ONCE - len(carried)
+                    free = min(MAX_TAKEN - len(carried), MAX_AT_ONE_LOOK)
                     taken = await self._store().take(DUE, LEASE, free) if free else ()
                     is_away = False
                 except StoreUnavailable:
@@ -413,24 +443,19 @@ class Webhooks:
                 except Exception:
                     logger.exception("looking for webhooks failed, and is tried again")
                 for webhook_id in taken:
-                    if webhook_id in carried.values():
-                        continue
-                    task = loop.create_task(self._carry(webhook_id))
-                    carried[task] = webhook_id
-
-                    def release(task: "asyncio.Task[None]") -> None:
-                        del carried[task]
-                        wake.set()
-
-                    task.add_done_callback(release)
+                    if webhook_id in carried:  # who carries it may have seen already that there was nothing more
+                        again.add(webhook_id)
+                    else:
+                        start(webhook_id)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(LOOK_SECONDS):
                         await wake.wait()
         finally:
             forget()
-            for task in tuple(carried):
+            again.clear()
+            for task in carried.values():
                 task.cancel()
-            await asyncio.gather(*carried, return_exceptions=True)
+            await asyncio.gather(*carried.values(), return_exceptions=True)
 
     async def _fan_out(self, log: str) -> None:
         await self.wake(log, Unschedule(APPENDED, log))
@@ -447,16 +472,30 @@ class Webhooks:
             if hook is None:
                 await self._store().run([Unschedule(DUE, webhook_id)])
                 return
-            gone = time.time() - hook.failed_since if hook.failed_since is not None else 0.0
-            if hook.has_expired() or (hook.expires is None and gone > DROPPED_SECONDS):
-                await self.remove(hook)
-                return
-            if not hook.is_active or hook.kind not in self.kinds:  # another version of the site may have its door
-                await self._store().run([Schedule(DUE, webhook_id, QUIET_SECONDS)])
-                return
-            pause = await self.kinds[hook.kind](hook)
-            if pause is None:
-                await self.remove(hook)
+            own = self._turns_of.setdefault(hook.principal, asyncio.Semaphore(MAX_AT_ONCE_OF_CALLER))
+            has_to_wait = own.locked() or self._turns.locked()
+            async with AsyncExitStack() as turn:
+                try:
+                    async with asyncio.timeout(LEASE / 2):
+                        await turn.enter_async_context(own)
+                        await turn.enter_async_context(self._turns)
+                except TimeoutError:
+                    return  # it is due again when its lease ends
+                if has_to_wait:
+                    await self._store().run([Schedule(DUE, webhook_id, LEASE)])
+                    hook = await self.find(webhook_id)
+                    if hook is None:
+                        return
+                gone = time.time() - hook.failed_since if hook.failed_since is not None else 0.0
+                if hook.has_expired() or (hook.expires is None and gone > DROPPED_SECONDS):
+                    await self.remove(hook)
+                    return
+                if not hook.is_active or hook.kind not in self.kinds:  # another version of the site may have its door
+                    await self._store().run([Schedule(DUE, webhook_id, QUIET_SECONDS)])
+                    return
+                pause = await self.kinds[hook.kind](hook)
+                if pause is None:
+                    await self.remove(hook)
         except StoreUnavailable:
             pass  # it is due again when its lease ends
         except Exception:

@@ -62,7 +62,7 @@ class Agent:
 
     def wait_for(self, accepted) -> dict[str, object]:
         """Poll at Location until the job has ended."""
-        give_up = time.monotonic() + 10
+        give_up = time.monotonic() + 30
         while time.monotonic() < give_up:
             job = self.client.get(accepted.headers["location"]).json()
             if job["status"] in ("done", "failed", "cancelled"):

@@ -68,7 +68,7 @@ async def wait_for(mark: str) -> bool:
 async def be_patient(mark: str) -> bool:
     """Write down what becomes of the call."""
     try:
-        await asyncio.sleep(20)
+        await asyncio.sleep(60)
         return False
     except asyncio.CancelledError:
         await asyncio.to_thread(Path(mark).write_text, "called off")
@@ -77,7 +77,7 @@ async def be_patient(mark: str) -> bool:
 
 def appears(path: Path) -> bool:
     """Whether a file is there before long."""
-    until = time.monotonic() + 20
+    until = time.monotonic() + 30
     while not path.exists():
         if time.monotonic() > until:
             return False

@@ -53,7 +53,7 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             connections[ALIAS].close()
             del connections.settings[ALIAS]
             server.send_signal(signal.SIGINT)
-            server.wait(20)
+            server.wait(30)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -65,7 +65,7 @@ def _run(user: str, *words: str | Path) -> None:
 def _connect(folder: Path) -> None:
     place = {"ENGINE": "django.db.backends.postgresql", "NAME": "postgres", "USER": "awp", "HOST": str(folder)}
     connections.settings[ALIAS] = {**connections.settings["store"], **place, "OPTIONS": {}}
-    until = time.monotonic() + 20
+    until = time.monotonic() + 30
     while True:
         try:
             connections[ALIAS].ensure_connection()

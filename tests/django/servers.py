@@ -53,7 +53,7 @@ def serving(commands: Mapping[str, Sequence[str]]) -> Iterator[Mapping[str, str]
         for process, _ in started.values():
             process.send_signal(signal.SIGTERM)
         for process, _ in started.values():
-            assert process.wait(timeout=20) in (0, -signal.SIGTERM)
+            assert process.wait(timeout=30) in (0, -signal.SIGTERM)
 
 
 def wait_for(address: str) -> None:

@@ -70,8 +70,8 @@ def test_who_stops_reading_has_left(portal):
     next(messages)
     assert isinstance(messages, Generator)
     messages.close()
-    assert told.get(timeout=10) == {"type": "http.request", "body": b"a", "more_body": False}
-    assert told.get(timeout=10) == {"type": "http.disconnect"}
+    assert told.get(timeout=30) == {"type": "http.request", "body": b"a", "more_body": False}
+    assert told.get(timeout=30) == {"type": "http.disconnect"}
 
 
 def test_what_has_to_be_done_when_the_thread_has_gone_is_done_in_another(portal):
@@ -91,8 +91,8 @@ def test_what_has_to_be_done_when_the_thread_has_gone_is_done_in_another(portal)
     next(messages)
     assert isinstance(messages, Generator)
     messages.close()
-    assert done.get(timeout=10) == (False, threading.get_ident())
-    has_left, thread = done.get(timeout=10)
+    assert done.get(timeout=30) == (False, threading.get_ident())
+    has_left, thread = done.get(timeout=30)
     assert has_left
     assert thread != threading.get_ident()
 

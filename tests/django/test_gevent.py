@@ -39,7 +39,7 @@ def test_pages_of_the_database_are_answered_after_calls_of_every_kind(server):
         assert call("enrol", **{"idempotency-key": "ann"}).json() == first.json() == {"id": 1}
         accepted = call("count_later")
         assert accepted.status_code == 202
-        for _ in range(100):
+        for _ in range(600):
             job = client.get(urlsplit(accepted.headers["location"]).path).json()
             if "result" in job:
                 break

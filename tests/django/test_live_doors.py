@@ -118,7 +118,7 @@ async def test_a_call_with_a_key_is_carried_out_though_its_caller_leaves(address
 
 
 def read_when_there(path: Path) -> str:
-    until = time.monotonic() + 20
+    until = time.monotonic() + 30
     while not path.exists() or not path.read_text():
         assert time.monotonic() < until, path
         time.sleep(0.05)

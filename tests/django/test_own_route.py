@@ -158,7 +158,7 @@ async def test_nor_does_a_job(shop):
     for value, wanted in (("all", ("failed", [])), ("o-1", ("done", ["pack o-1"]))):
         ran.clear()
         address = (await agent.call("pack_order", {"order_id": value})).json()["poll_endpoint"]
-        for _ in range(200):
+        for _ in range(600):
             told = (await agent.get(address.removeprefix("https://shop.example"))).json()
             if told["status"] in ("done", "failed"):
                 break

@@ -59,6 +59,11 @@ async def store(make_store: Callable[[], Store]) -> AsyncIterator[Store]:
 
 
 @pytest.fixture
+def second() -> float:
+    return 1.0
+
+
+@pytest.fixture
 def pass_time(clock: Clock) -> Callable[[float], None]:
     return clock.pass_time
 
@@ -120,7 +125,7 @@ async def test_a_transaction_of_the_sites_own_can_write_after_it_has_read_while_
 
     request = threading.Thread(target=serve)
     request.start()
-    await asyncio.to_thread(has_read.wait, 10)
+    await asyncio.to_thread(has_read.wait, 30)
     assert (await store.run((Add("second", b"kept", 60.0),))).failed is None
     await asyncio.to_thread(request.join)
     assert outcome == ["written"]

@@ -42,8 +42,8 @@ class House:
         self.workers: list[Worker] = []
 
     def open_jobs(self, **options: Any) -> JobStore:
-        """JobStore as another process sees them."""
-        return JobStore(self.store, **{"lease_seconds": 0.5, "beat_seconds": 0.05, **options})
+        """JobStore as another process sees them. A short lease is for tests that let one run out."""
+        return JobStore(self.store, **{"lease_seconds": 60.0, "beat_seconds": 0.05, **options})
 
     def start(self, run: Run = answer, jobs: JobStore | None = None, **options: Any) -> Worker:
         jobs = jobs or self.jobs
@@ -57,7 +57,7 @@ class House:
         return await until(lambda: self.jobs.show(job.id, job.principal), wanted)
 
 
-async def until(look: Callable[[], Awaitable[Any]], wanted: Callable[[Any], bool], seconds: float = 10.0) -> Any:
+async def until(look: Callable[[], Awaitable[Any]], wanted: Callable[[Any], bool], seconds: float = 30) -> Any:
     end = time.monotonic() + seconds
     while not wanted(seen := await look()):
         assert time.monotonic() < end, f"still {seen}"

@@ -28,7 +28,7 @@ async def run(job: Job) -> JobResult:
 
 
 def open_all(store_url: str, queue_url: str, namespace: str) -> tuple[Runner, TaskiqQueue]:
-    jobs = JobStore(open_store(store_url, namespace), lease_seconds=1.0, beat_seconds=0.1)
+    jobs = JobStore(open_store(store_url, namespace), lease_seconds=3.0, beat_seconds=0.1)
     return Runner(jobs, run, REPEATABLE.get), TaskiqQueue(jobs, queue_url, REPEATABLE.get, queue_name=namespace)
 
 

@@ -23,7 +23,7 @@ def make_site(store, go: threading.Event) -> Site:
     @site.agent("report", execution="async")
     def report(size: int) -> str:
         """Write a report."""
-        go.wait(20)
+        go.wait(30)
         return "r" * size
 
     return site
@@ -39,7 +39,7 @@ def send_and_wait(client, go: threading.Event, number: int) -> None:
     assert {one.status_code for one in sent} == {202}
     go.set()
     for one in sent:
-        until = time.monotonic() + 20
+        until = time.monotonic() + 30
         while client.get(one.headers["location"]).json()["status"] != "done":
             assert time.monotonic() < until
             time.sleep(0.01)
@@ -51,7 +51,7 @@ def test_credentials_of_ended_jobs_are_in_no_bytes_of_the_sqlite_file_and_its_lo
     assert invoke(client, "report", {"size": 1}, {"authorization": f"Bearer {MARK}"}).status_code == 202
     assert MARK.encode() in bytes_of(tmp_path)  # the job is made a request again with them
     send_and_wait(client, go, 60)
-    until = time.monotonic() + 20
+    until = time.monotonic() + 30
     while found := bytes_of(tmp_path).count(MARK.encode()):
         assert time.monotonic() < until, f"{found} times"
         time.sleep(0.1)

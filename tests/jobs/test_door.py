@@ -247,7 +247,7 @@ def test_a_damaged_record_is_an_unavailable_store_at_the_doors_that_tell_of_jobs
     @site.agent("report", execution="async")
     def report() -> str:
         """Write a report."""
-        go.wait(20)
+        go.wait(30)
         return "written"
 
     client = open_client(AgentPublisher(Starlette(), site=site))

@@ -19,7 +19,7 @@ async def test_of_workers_that_race_for_a_job_exactly_one_runs_it(house):
         return JobResult(200, (), b"null")
 
     for _ in range(4):
-        house.start(run, jobs=house.open_jobs(lease_seconds=5.0))
+        house.start(run, jobs=house.open_jobs())
     jobs = [await house.jobs.accept("once", {}) for _ in range(200)]
     for job in jobs:
         assert (await house.until(job)).attempt == 1
@@ -128,7 +128,7 @@ async def test_a_worker_that_was_taken_for_dead_drops_what_it_did(house, caplog)
         await elsewhere.reclaim(job.id, lambda _: False)
         if (await elsewhere.show(job.id, "")).has_ended:
             break
-    await asyncio.wait_for(cancelled.wait(), 5)
+    await asyncio.wait_for(cancelled.wait(), 20)
     await asyncio.sleep(0.1)
     ended = await house.jobs.show(job.id, "")
     assert (ended.status, type(ended.problem)) == ("failed", JobInterrupted)
@@ -140,11 +140,11 @@ async def test_heartbeats_keep_a_long_job_from_being_taken_for_dead(house):
 
     async def run(job):
         ran.append(job.id)
-        await asyncio.sleep(0.6)
+        await asyncio.sleep(2.5)
         return JobResult(200, (), b"null")
 
     for _ in range(2):
-        house.start(run, jobs=house.open_jobs(lease_seconds=0.2))
+        house.start(run, jobs=house.open_jobs(lease_seconds=2.0))
     job = await house.jobs.accept("once", {})
     assert (await house.until(job)).status == "done"
     assert ran == [job.id]
@@ -242,20 +242,24 @@ def outage(house):
 async def test_a_job_that_runs_while_the_store_is_away_loses_neither_its_run_nor_its_result(house, outage, caplog):
     """The outage lasts longer than the lease, and a second process comes back from it at the same time."""
     caplog.set_level(logging.WARNING)
-    started, ran = asyncio.Event(), []
+    started, away, ran = asyncio.Event(), asyncio.Event(), []
 
     async def run(job):
         ran.append(job.id)
         started.set()
-        await asyncio.sleep(0.15)
+        await away.wait()
         return JobResult(200, (), b'"kept"')
 
-    house.start(run, jobs=house.open_jobs(lease_seconds=0.2))
+    house.start(run, jobs=house.open_jobs(lease_seconds=0.5))
     job = await house.jobs.accept("once", {})
     await started.wait()
-    house.start(run, jobs=house.open_jobs(lease_seconds=0.2))
+    house.start(run, jobs=house.open_jobs(lease_seconds=0.5))
     outage.is_away = True
-    await asyncio.sleep(0.5)
+    away.set()
+    async with asyncio.timeout(20):
+        while caplog.text.count("the store is away") < 2 or "cannot be told yet" not in caplog.text:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    await asyncio.sleep(0.6)
     with pytest.raises(StoreUnavailable):
         await house.jobs.accept("once", {})
     outage.is_away = False
@@ -269,7 +273,9 @@ async def test_a_worker_survives_whatever_its_store_does(house, outage, caplog):
     outage.fails_with = RuntimeError("the store has a bug")
     outage.is_away = True
     house.start()
-    await asyncio.sleep(0.1)
+    async with asyncio.timeout(20):
+        while "the store has a bug" not in caplog.text:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
     outage.is_away = False
     job = await house.jobs.accept("once", {})
     assert (await house.until(job)).status == "done"
@@ -284,11 +290,12 @@ async def test_a_worker_stops_while_the_store_is_away(house, outage):
         await asyncio.sleep(60)
         return JobResult(200, (), b"null")
 
+    house.jobs = house.open_jobs(lease_seconds=0.5)
     worker = house.start(run)
     job = await house.jobs.accept("again", {})
     await started.wait()
     outage.is_away = True
-    await asyncio.wait_for(worker.stop(grace=0.01), 2)
+    await asyncio.wait_for(worker.stop(grace=0.01), 20)
     outage.is_away = False
     house.start()
     assert (await house.until(job, lambda job: job.attempt == 2 or job.has_ended)).attempt == 2
@@ -302,7 +309,7 @@ async def test_a_loop_that_is_torn_down_leaves_the_job_to_the_next_worker(house)
         await asyncio.sleep(60 if job.attempt == 1 else 0)
         return JobResult(200, (), b"null")
 
-    house.start(run)
+    house.start(run, jobs=house.open_jobs(lease_seconds=0.5))
     job = await house.jobs.accept("again", {})
     await started.wait()
     others = asyncio.all_tasks() - {asyncio.current_task()}

@@ -124,7 +124,7 @@ async def test_a_worker_that_is_told_to_stop_stops_cleanly_and_gives_its_jobs_ba
     for job in (again, once):
         await house.until(job, lambda job: job.progress is not None)  # its handler was called: not only taken
     process.send_signal(number)
-    assert await asyncio.to_thread(process.wait, 10) == 0
+    assert await asyncio.to_thread(process.wait, 30) == 0
     assert isinstance((await house.jobs.show(once.id, "")).problem, JobInterrupted)
     waiting = await house.jobs.show(again.id, "")
     assert (waiting.status, waiting.attempt) == ("accepted", 0)
@@ -204,14 +204,14 @@ async def test_a_worker_in_this_process_ends_with_a_signal(house, queue, queue_u
     serving = asyncio.create_task(
         serve_worker(receiving, Runner(jobs, run, REPEATABLE.get), grace=0.1 if is_stubborn else 5.0, ready=note)
     )
-    await asyncio.wait_for(ready.wait(), 5)
+    await asyncio.wait_for(ready.wait(), 20)
     job = await house.jobs.accept("once", {})
-    await asyncio.wait_for(started.wait(), 10)
+    await asyncio.wait_for(started.wait(), 20)
     signal.raise_signal(signal.SIGTERM)
     await asyncio.sleep(0.01)
     if not is_stubborn:
         release.set()
-    await asyncio.wait_for(serving, 5)
+    await asyncio.wait_for(serving, 20)
     assert (await house.jobs.show(job.id, "")).status == ("failed" if is_stubborn else "done")
 
 

@@ -203,7 +203,7 @@ async def test_a_problem_of_the_sites_own_goes_to_the_caller_as_it_is():
 
 
 def hang_in_a_thread(released: threading.Event) -> Callable[[str], object]:
-    return lambda token: released.wait(5)
+    return lambda token: released.wait(30)
 
 
 def hang_on_the_loop(released: threading.Event) -> Callable[[str], object]:

@@ -279,6 +279,8 @@ class KeyServer:
         self.document: object = published("first")
         self.status = 200
         self.delay = 0.0
+        self.answers = threading.Event()
+        self.answers.set()
         self.headers: Mapping[str, str] = {}
         self.asked = 0
         outer = self
@@ -287,6 +289,7 @@ class KeyServer:
             def do_GET(self) -> None:
                 outer.asked += 1
                 time.sleep(outer.delay)
+                outer.answers.wait(30)
                 self.send_response(outer.status)
                 for name, value in outer.headers.items():
                     self.send_header(name, value)
@@ -338,21 +341,22 @@ async def test_keys_are_fetched_once_for_many_calls(key_server, fetching):
 
 
 async def test_the_event_loop_goes_on_while_keys_are_fetched(key_server, fetching):
-    key_server.delay = 0.2
+    key_server.answers.clear()
     call = asyncio.create_task(fetching(shown(token())))
-    turns = 0
-    while not call.done():
-        await asyncio.sleep(0.005)
-        turns += 1
-    assert turns > 5
+    async with asyncio.timeout(20):
+        while not key_server.asked:  # noqa: ASYNC110, a thread asks
+            await asyncio.sleep(0.005)
+    assert not call.done()
+    key_server.answers.set()
     assert await call is not None
 
 
 async def test_a_caller_who_leaves_does_not_stop_the_fetch_for_the_others(key_server, fetching):
-    key_server.delay = 0.1
+    key_server.answers.clear()
     calls = [asyncio.create_task(fetching(shown(token()))) for _ in range(3)]
     await asyncio.sleep(0.02)
     calls[0].cancel()
+    key_server.answers.set()
     results = await asyncio.gather(*calls, return_exceptions=True)
     assert isinstance(results[0], asyncio.CancelledError)
     assert all(isinstance(result, Principal) for result in results[1:])

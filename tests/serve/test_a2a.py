@@ -218,7 +218,7 @@ async def test_a_stream_over_a_real_connection_tells_each_thing_when_it_happens(
     @site.agent("wait")
     async def wait() -> str:
         """Wait."""
-        await asyncio.wait_for(go.wait(), 10)
+        await asyncio.wait_for(go.wait(), 30)
         return "done"
 
     async with serving(publish(site)) as url, httpx.AsyncClient(base_url=url) as http:

@@ -283,14 +283,16 @@ def _left_since(before: set["asyncio.Task[Any]"]) -> set["asyncio.Task[Any]"]:
     return {task for task in asyncio.all_tasks() - before if "_shutdown_watcher" not in repr(task)}
 
 
-def make_waiting_site(ended: list[str], go: asyncio.Event) -> Site:
+def make_waiting_site(ended: list[str], go: asyncio.Event, begun: asyncio.Event | None = None) -> Site:
     site = make_site()
+    begun = begun or asyncio.Event()
 
     @site.agent("wait")
     async def wait() -> str:
         """Wait."""
+        begun.set()
         try:
-            await asyncio.sleep(20)
+            await asyncio.sleep(60)
         finally:
             ended.append("wait")
         return "done"
@@ -298,6 +300,7 @@ def make_waiting_site(ended: list[str], go: asyncio.Event) -> Site:
     @site.agent("linger", execution="async")
     async def linger() -> str:
         """Wait in the background."""
+        begun.set()
         await go.wait()
         return "done"
 
@@ -310,10 +313,10 @@ async def test_a_caller_who_leaves_mid_stream_leaves_nothing_running():
     before = asyncio.all_tasks()
     stream = Stream(app, "wait")
     running_stream = asyncio.create_task(stream.run())
-    await asyncio.wait_for(stream.begun.wait(), 5)
+    await asyncio.wait_for(stream.begun.wait(), 20)
     stream.leave()
-    await asyncio.wait_for(running_stream, 5)
-    for _ in range(200):
+    await asyncio.wait_for(running_stream, 20)
+    for _ in range(1000):
         if not _left_since(before):
             break
         await asyncio.sleep(0.02)
@@ -324,44 +327,46 @@ async def test_a_caller_who_leaves_mid_stream_leaves_nothing_running():
 @pytest.mark.parametrize("skill", ["wait", "linger"])
 async def test_a_caller_who_leaves_before_the_answer_leaves_nothing_waiting(skill):
     ended: list[str] = []
-    go = asyncio.Event()
-    app = publish(make_waiting_site(ended, go))
+    go, begun = asyncio.Event(), asyncio.Event()
+    app = publish(make_waiting_site(ended, go, begun))
     async with running(app, {}):
         request = Stream(app, skill, "SendMessage")
         answering = asyncio.create_task(request.run())
-        await asyncio.sleep(0.3)
+        await asyncio.wait_for(begun.wait(), 20)
         request.leave()
-        await asyncio.wait_for(answering, 5)
+        await asyncio.wait_for(answering, 20)
         go.set()
     assert ended == (["wait"] if skill == "wait" else [])
 
 
 async def test_a_call_is_answered_at_its_deadline_though_its_handler_does_not_heed_it():
     site = make_site()
+    go = asyncio.Event()
     ended: list[str] = []
 
-    @site.agent("stubborn", timeout=0.2)
+    @site.agent("stubborn", timeout=0.5)
     async def stubborn() -> str:
         """Do not heed any deadline."""
-        for _ in range(3):
+        while not go.is_set():
             try:
-                await asyncio.sleep(0.4)
+                await go.wait()
             except asyncio.CancelledError:
                 ended.append("asked")
         return "late"
 
     app = publish(site)
     async with running(app, {}), open_caller(app) as caller:
-        task = await asyncio.wait_for(caller.call("stubborn"), 0.75)
+        task = await asyncio.wait_for(caller.call("stubborn"), 20)
+        go.set()
     assert (state(task), problem(task)["code"]) == ("failed", "HANDLER_TIMEOUT")
     assert ended
 
 
 async def test_an_answer_does_not_wait_for_what_is_done_after_it(client):
-    done = asyncio.Event()
+    go, done = asyncio.Event(), asyncio.Event()
 
     async def afterwards() -> None:
-        await asyncio.sleep(0.5)
+        await go.wait()
         done.set()
 
     async def answer(request: Request) -> JSONResponse:
@@ -373,7 +378,8 @@ async def test_an_answer_does_not_wait_for_what_is_done_after_it(client):
     async with open_caller(app) as caller:
         assert output(await caller.call("post")) == "answered"
         assert not done.is_set()
-        await asyncio.wait_for(done.wait(), 5)
+        go.set()
+        await asyncio.wait_for(done.wait(), 20)
 
 
 async def test_of_two_messages_at_once_one_goes_on_with_the_task():
@@ -391,7 +397,7 @@ async def test_of_two_messages_at_once_one_goes_on_with_the_task():
     async with open_caller(publish(site)) as caller:
         asked = await caller.call("echo")
         both = [asyncio.create_task(caller.call("echo", {"word": word}, task=asked)) for word in ("one", "two")]
-        await asyncio.sleep(0.2)
+        await asyncio.wait(both, timeout=20, return_when=asyncio.FIRST_COMPLETED)  # one is refused, the other waits
         go.set()
         first, second = await asyncio.gather(*both, return_exceptions=True)
         kept = await caller.client.get_task(GetTaskRequest(id=asked.id))
@@ -407,11 +413,11 @@ async def test_many_idle_streams_end_when_their_callers_leave():
     async with running(app, {}):
         streams = [Stream(app, "linger") for _ in range(1000)]
         tasks = [asyncio.create_task(stream.run()) for stream in streams]
-        await asyncio.wait_for(asyncio.gather(*(stream.begun.wait() for stream in streams)), 20)
+        await asyncio.wait_for(asyncio.gather(*(stream.begun.wait() for stream in streams)), 60)
         assert (await _call_beside(app)) == 3
         for stream in streams:
             stream.leave()
-        await asyncio.wait_for(asyncio.gather(*tasks), 10)
+        await asyncio.wait_for(asyncio.gather(*tasks), 60)
         go.set()
 
 

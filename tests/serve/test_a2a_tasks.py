@@ -1,6 +1,7 @@
 """Tasks of the A2A door over more than one request: confirmation, credentials, jobs, whose task it is."""
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 from a2a.client.errors import A2AClientError
@@ -17,7 +18,7 @@ from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, Site, report_progress
 from awp_publish.serve.a2a import handler
-from awp_publish.serve.http import AsgiApp
+from awp_publish.serve.http import AsgiApp, Message, Receive, Scope, Send
 from awp_publish.serve.lifespan import running
 from tests.serve.a2a_client import SPOKEN, Caller, open_caller, output, problem, state, stream, told_headers, words
 from tests.serve.guarded import ANN, BEN, KEYS, known_callers, make_shop
@@ -54,7 +55,7 @@ class Shop:
             """Ship an order."""
             report_progress(0.5, "packing")
             try:
-                await asyncio.wait_for(self.go.wait(), 20)
+                await asyncio.wait_for(self.go.wait(), 30)
             except asyncio.CancelledError:
                 self.cancelled.append("ship")
                 raise
@@ -69,7 +70,7 @@ class Shop:
         async def slow() -> str:
             """Take a while."""
             try:
-                await asyncio.wait_for(self.go.wait(), 20)
+                await asyncio.wait_for(self.go.wait(), 30)
             except asyncio.CancelledError:
                 self.cancelled.append("slow")
                 raise
@@ -83,7 +84,7 @@ async def get(caller: Caller, task: Task) -> Task:
 
 
 async def until(caller: Caller, task: Task, wanted: str) -> Task:
-    for _ in range(200):
+    for _ in range(1000):
         task = await get(caller, task)
         if state(task) == wanted:
             return task
@@ -247,7 +248,7 @@ async def test_a_call_that_another_request_waits_for_is_cancelled():
         begun = asyncio.create_task(stream(ann, {"skill": "slow", "input": {}}))
         task = await _first_of(ann)
         cancelled = await ann.client.cancel_task(CancelTaskRequest(id=task.id))
-        told = await asyncio.wait_for(begun, 5)
+        told = await asyncio.wait_for(begun, 20)
     assert (state(cancelled), shop.cancelled) == ("canceled", ["slow"])
     assert state(told[-1].status_update) == "canceled"
 
@@ -264,7 +265,7 @@ class Bookings:
         @site.agent("book", **declared)
         async def book(title: str) -> str:
             """Book a room."""
-            await asyncio.wait_for(self.go.wait(), 20)
+            await asyncio.wait_for(self.go.wait(), 30)
             self.effects.append(title)
             return title
 
@@ -289,8 +290,8 @@ async def test_a_stream_is_cancelled_at_any_worker(bookings, worker):
     async with open_caller(first, headers=ANN, streaming=True) as ann, open_caller(other, headers=ANN) as again:
         begun = asyncio.create_task(stream(ann, {"skill": "book", "input": {"title": "Emma"}}))
         task = await until(again, await _first_of(again), "working")
-        cancelled = await asyncio.wait_for(again.client.cancel_task(CancelTaskRequest(id=task.id)), 5)
-        told = await asyncio.wait_for(begun, 5)
+        cancelled = await asyncio.wait_for(again.client.cancel_task(CancelTaskRequest(id=task.id)), 20)
+        told = await asyncio.wait_for(begun, 20)
         bookings.go.set()
         assert (state(cancelled), state(told[-1].status_update)) == ("canceled", "canceled")
         assert state(await get(ann, task)) == "canceled"
@@ -307,8 +308,8 @@ async def test_a_task_that_goes_on_is_cancelled_at_any_worker_or_takes_effect_bu
         await until(again, asked, "working")
         with pytest.raises(UnsupportedOperationError):
             await again.call("book", {"title": "Persuasion"}, task=asked)
-        cancelled = await asyncio.wait_for(again.client.cancel_task(CancelTaskRequest(id=asked.id)), 5)
-        ended = await asyncio.wait_for(goes_on, 5)
+        cancelled = await asyncio.wait_for(again.client.cancel_task(CancelTaskRequest(id=asked.id)), 20)
+        ended = await asyncio.wait_for(goes_on, 20)
         bookings.go.set()
         assert (state(cancelled), state(ended), bookings.effects) == ("canceled", "canceled", [])
         assert state(await get(caller, asked)) == "canceled"
@@ -328,13 +329,33 @@ async def test_a_call_that_is_carried_to_its_end_is_not_told_as_cancelled(bookin
         with pytest.raises(TaskNotCancelableError):
             await again.client.cancel_task(CancelTaskRequest(id=task.id))
         bookings.go.set()
-        told = await asyncio.wait_for(begun, 5)
+        told = await asyncio.wait_for(begun, 20)
         assert (state(told[-1].status_update), bookings.effects) == ("completed", ["Emma"])
         assert state(await get(again, task)) == "completed"
 
 
+def noted(app: AsgiApp, begun: Callable[[], object]) -> AsgiApp:
+    """An application; `begun` is called when one of its streams has sent its first event."""
+
+    async def noting(scope: Scope, receive: Receive, send: Send) -> None:
+        is_stream = False
+
+        async def note(message: Message) -> None:
+            nonlocal is_stream
+            await send(message)
+            if message["type"] == "http.response.start":
+                is_stream = dict(message["headers"]).get(b"content-type", b"").startswith(b"text/event-stream")
+            elif is_stream and message.get("body"):
+                is_stream = False
+                begun()
+
+        await app(scope, receive, note)
+
+    return noting
+
+
 async def _first_of(caller: Caller) -> Task:
-    for _ in range(200):
+    for _ in range(1000):
         listed = (await caller.client.list_tasks(ListTasksRequest())).tasks
         if listed:
             return listed[0]
@@ -345,10 +366,10 @@ async def _first_of(caller: Caller) -> Task:
 @EVERYTHING
 async def test_a_running_task_can_be_subscribed_to_again(spoken):
     shop = Shop()
-    async with running(shop.app, {}), open_caller(shop.app, spoken, streaming=True) as caller:
+    app = noted(shop.app, shop.go.set)
+    async with running(shop.app, {}), open_caller(app, spoken, streaming=True) as caller:
         async with open_caller(shop.app, spoken) as other:
             task = await other.call("ship", {"number": 7}, at_once=True)
-        asyncio.get_running_loop().call_later(0.3, shop.go.set)
         told = [one async for one in caller.client.subscribe(SubscribeToTaskRequest(id=task.id))]
         assert state(told[-1].status_update) == "completed"
         with pytest.raises(REFUSED):
@@ -357,14 +378,18 @@ async def test_a_running_task_can_be_subscribed_to_again(spoken):
 
 @EVERYTHING
 async def test_a_task_that_waits_can_be_subscribed_to_until_it_ends(spoken):
-    app = Shop().app
-    async with open_caller(app, spoken) as caller, open_caller(app, spoken, streaming=True) as listener:
+    app, begun = Shop().app, asyncio.Semaphore(0)
+    listening = noted(app, begun.release)
+    async with open_caller(app, spoken) as caller, open_caller(listening, spoken, streaming=True) as listener:
         asked = await caller.call("pay")
 
         async def subscribe() -> list[StreamResponse]:
             return [one async for one in listener.client.subscribe(SubscribeToTaskRequest(id=asked.id))]
 
         subscribed = [asyncio.create_task(subscribe()) for _ in range(2)]
+        async with asyncio.timeout(20):
+            for _ in subscribed:
+                await begun.acquire()
         await asyncio.sleep(0.1)
         assert not any(one.done() for one in subscribed)
         await caller.send({"confirmation": problem(asked)["confirmation"]["token"]}, task=asked)

@@ -20,7 +20,7 @@ from tests.serve.awp_site import BACKGROUND_RUNS, ROUTES, make_site, page, publi
 
 @pytest.fixture
 def client(open_client) -> TestClient:
-    return open_client(publish(make_site(timeout=5)))
+    return open_client(publish(make_site(timeout=30)))
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ def test_what_a_page_does_after_its_answer_is_done(caller):
     session = caller.create()
     caller.do("page.navigate", session_id=session, url="/mail")
     caller.do("session.close", session_id=session)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 30
     while not BACKGROUND_RUNS:
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -195,7 +195,7 @@ def test_requests_of_one_session_keep_their_order_and_others_need_not_wait(open_
 
     def gate(request: Request) -> HTMLResponse:
         begun.set()
-        go.wait(10)
+        go.wait(30)
         return page("Gate")
 
     application = Starlette(routes=[Route("/gate", gate), Route("/next", lambda request: page("Next"))])
@@ -203,7 +203,7 @@ def test_requests_of_one_session_keep_their_order_and_others_need_not_wait(open_
         slow, quick = caller.create(), caller.create()
         first = caller.say("page.navigate", {"session_id": slow, "url": "/gate"})
         second = caller.say("page.observe", {"session_id": slow})
-        assert begun.wait(10)
+        assert begun.wait(30)
         assert caller.do("page.navigate", session_id=quick, url="/next")["title"] == "Next"
         go.set()
         assert caller.hear()["id"] == first
@@ -223,7 +223,7 @@ def test_a_closed_session_answers_nothing_that_comes_after(caller):
     assert [answers[one].get("error", {}).get("code") for one in asked] == [None, None, "NOT_FOUND"]
 
 
-def meeting_site(patience: float = 4) -> Starlette:
+def meeting_site(patience: float = 20) -> Starlette:
     """A site with two pages of which each waits for the other to be asked for, and a count of its pages under way."""
     here = {"a": asyncio.Event(), "b": asyncio.Event()}
     under_way: list[str] = []
@@ -246,7 +246,7 @@ def meeting_site(patience: float = 4) -> Starlette:
         return page(f"{most} under way")
 
     site = Starlette(routes=[Route("/meet/{name}", meet), Route("/count", count)])
-    site.add_middleware(AgentPublisher, site=make_site(timeout=5))
+    site.add_middleware(AgentPublisher, site=make_site(timeout=30))
     return site
 
 
@@ -261,7 +261,7 @@ def meeting_site(patience: float = 4) -> Starlette:
     ],
 )
 def test_pages_of_one_session_are_opened_at_the_same_time_for_a_client_that_wants_it(open_client, wants, titles):
-    patience = 4 if len(titles) == 1 else 0.02
+    patience = 20 if len(titles) == 1 else 0.02
     with AwpClient.greeted(open_client(meeting_site(patience)), wants=wants) as caller:
         session = caller.create()
         other = caller.do("page.create", session_id=session)["page_id"]

@@ -19,11 +19,12 @@ LARGE_PAGE = Fetched(200, (), b"x" * (INLINE_LIMIT + 1))
 class Watched:
     """A method that notes in which threads it runs, and that it was closed."""
 
-    def __init__(self, fetches: int = 1, seconds: float = 0.0) -> None:
+    def __init__(self, fetches: int = 1, seconds: float = 0.0, go: threading.Event | None = None) -> None:
         self.threads: list[bool] = []
         self.has_ended = False
         self._fetches = fetches
         self._seconds = seconds
+        self._go = go
 
     def steps(self) -> Steps:
         try:
@@ -32,6 +33,8 @@ class Watched:
                 yield FETCH
             self._note()
             time.sleep(self._seconds)
+            if self._go is not None:
+                self._go.wait(30)
             return {"done": True}
         finally:
             self.has_ended = True
@@ -80,15 +83,19 @@ async def test_a_thread_is_waited_for_before_its_method_is_closed():
 
 
 async def test_more_large_pages_than_threads_wait_and_may_be_given_up():
-    busy = [Watched(seconds=0.2) for _ in range(2)]
+    go = threading.Event()
+    busy = [Watched(go=go) for _ in range(2)]
     running = [
         asyncio.create_task(drive(one.steps(), reach_of(iter([LARGE_PAGE])), "page.navigate", 10)) for one in busy
     ]
-    await asyncio.sleep(0.05)
+    async with asyncio.timeout(20):
+        while not all(one.threads == [True, False] for one in busy):  # noqa: ASYNC110, threads make it so
+            await asyncio.sleep(0.01)
     late = Watched()
     with pytest.raises(AwpError):
         await drive(late.steps(), reach_of(iter([LARGE_PAGE])), "page.navigate", 0.05)
     assert late.threads == [True]
+    go.set()
     assert await asyncio.gather(*running) == [{"done": True}] * 2
 
 

@@ -37,7 +37,7 @@ def shop(open_client):
     def slow() -> str:
         """Print a long book."""
         report_progress(0.25, "page 1")
-        go.wait(10)
+        go.wait(30)
         return "printed"
 
     @site.agent("endless", execution="async")

@@ -140,7 +140,7 @@ def is_answered(client) -> bool:
 
 def test_a_redis_that_crashes_pauses_and_comes_back(open_client, start_redis):
     server = start_redis()
-    site = make_shop(store=RedisStore(server.url, "shop", timeout=1.0))
+    site = make_shop(store=RedisStore(server.url, "shop", timeout=2.0))
 
     @site.agent("order", idempotency="24h", rate_limit="100/minute")
     async def order() -> int:
@@ -162,7 +162,7 @@ def test_a_redis_that_crashes_pauses_and_comes_back(open_client, start_redis):
         assert "127.0.0.1" not in refused.text
         assert invoke(client, "greet").json() == "hello"
         mend()
-        assert any(is_answered(client) for _ in range(20))
+        assert any(is_answered(client) for _ in range(100))
 
 
 def test_a_full_store_refuses_what_it_cannot_keep(open_client):
@@ -254,7 +254,7 @@ async def test_a_call_without_a_key_is_cancelled_when_its_caller_hangs_up():
     await begun.wait()
     caller.hang_up()
     with suppress(asyncio.CancelledError):
-        await asyncio.wait_for(call, 5)
+        await asyncio.wait_for(call, 20)
     assert (ended, caller.is_answered) == (["cancelled"], False)
 
 

@@ -133,7 +133,7 @@ async def test_a_tab_that_is_closed_in_a_call_fails_it(opened, monkeypatch):
         await use("list")
         await tab.close()
         told = await use("state_read", projection_name="notes.all")
-        for _ in range(100):  # for a moment, a page that is being closed may still answer
+        for _ in range(400):  # for a moment, a page that is being closed may still answer
             if "code" in told:
                 break
             await asyncio.sleep(0.05)

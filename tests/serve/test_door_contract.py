@@ -79,7 +79,7 @@ def shop(request, open_client) -> Iterator[Shop]:
         runs.append("order")
         if how == "slow":
             begun.set()
-            go.wait(10)
+            go.wait(30)
         return len(runs)
 
     @site.agent("charge", idempotency="24h", effect="irreversible")
@@ -116,10 +116,10 @@ def shop(request, open_client) -> Iterator[Shop]:
             raise Refused("The basket is empty.")
         if prices[-1] < 0:
             raise RuntimeError("a bug")
-        await asyncio.sleep(30 if prices[-1] > 1000 else 0)
+        await asyncio.sleep(60 if prices[-1] > 1000 else 0)
         return f"Pay {prices[-1]} pounds for what {call.principal.id} has chosen."
 
-    @site.agent("check_out", confirm=summarize_basket, requires=["look"], auth_required=True, timeout=0.2)
+    @site.agent("check_out", confirm=summarize_basket, requires=["look"], auth_required=True, timeout=1)
     async def check_out(copies: int = 1) -> str:
         """Order what is in the basket."""
         runs.append("check_out")
@@ -159,10 +159,10 @@ def hurry(shop: Shop) -> Told:
     """Call again while the first call is running."""
     first = threading.Thread(target=shop.door.call, args=("order", {"how": "slow"}), kwargs={"key": "k-1"})
     first.start()
-    assert shop.begun.wait(10)
+    assert shop.begun.wait(30)
     told = shop.door.call("order", {"how": "slow"}, key="k-1")
     shop.go.set()
-    first.join(10)
+    first.join(30)
     assert shop.door.call("order", {"how": "slow"}, key="k-1").is_replayed
     return told
 

@@ -126,7 +126,7 @@ class Weather:
 
 def probe_of(kind: str, weather: Weather):
     def sync_probe():
-        return weather.look() if weather.answer is not None else weather.released.wait(20)
+        return weather.look() if weather.answer is not None else weather.released.wait(30)
 
     async def async_probe():
         if weather.answer is None:
@@ -196,7 +196,7 @@ async def test_a_probe_that_hangs_in_its_thread_is_not_asked_again_meanwhile(sho
     @shop.status("order", every="1h")
     def hang() -> None:
         begun.append(1)
-        release.wait(20)
+        release.wait(30)
 
     app = AgentPublisher(Starlette(), site=shop)
     try:
@@ -219,7 +219,7 @@ def test_a_running_site_asks_its_probes_again_and_again(open_client):
     site.status("order", every="1s")(probe_of("sync", weather))
     client = publish(site, open_client)
     weather.answer = False
-    give_up = time.monotonic() + 5
+    give_up = time.monotonic() + 30
     while invoke(client, "order").status_code != 503:
         assert time.monotonic() < give_up
         time.sleep(0.05)

@@ -188,7 +188,7 @@ async def test_a_slow_handler_is_told_of_in_time(mode):
     async with connect(publish(site), mode) as client:
         told = await client.call_tool("sleep", {})
         assert told.meta["awp/problem"]["code"] == "HANDLER_TIMEOUT"
-        await asyncio.wait_for(ended.wait(), 5)
+        await asyncio.wait_for(ended.wait(), 20)
 
 
 @pytest.mark.parametrize("lifespan", [True, False])
@@ -212,9 +212,9 @@ async def test_a_caller_who_leaves_ends_the_call(version, lifespan):
 
     async def leave() -> None:
         calling = asyncio.create_task(caller.call())
-        await asyncio.wait_for(begun.wait(), 5)
+        await asyncio.wait_for(begun.wait(), 20)
         caller.hang_up()
-        await asyncio.wait_for(calling, 5)
+        await asyncio.wait_for(calling, 20)
         assert ended.is_set()
 
     if lifespan:
@@ -260,10 +260,10 @@ async def test_an_answer_is_given_while_its_route_works_on(version):
     async with running(app):
         caller = McpCaller(app, "slow", version=version)
         calling = asyncio.create_task(caller.call())
-        await asyncio.wait_for(caller.answered.wait(), 5)
+        await asyncio.wait_for(caller.answered.wait(), 20)
         assert not calling.done()
         go.set()
-        await asyncio.wait_for(calling, 5)
+        await asyncio.wait_for(calling, 20)
     assert b"done" in caller.body
 
 
@@ -286,9 +286,9 @@ async def test_the_server_may_stop_in_the_middle_of_a_call():
         begun.clear()
         ended.clear()
         calling = asyncio.create_task(McpCaller(app, "sleep", version=version).call())
-        await asyncio.wait_for(begun.wait(), 5)
+        await asyncio.wait_for(begun.wait(), 20)
         calling.cancel()
-        await asyncio.wait({calling}, timeout=5)
+        await asyncio.wait({calling}, timeout=20)
         assert calling.cancelled()
         assert ended.is_set()
 

@@ -3,7 +3,6 @@
 import asyncio
 import re
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -47,7 +46,7 @@ class Streamed(McpCaller):
 
 
 async def until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while not is_so():  # noqa: ASYNC110, others make it so
             await asyncio.sleep(0.01)
 
@@ -70,14 +69,15 @@ def count(site):
         return steps
 
 
-async def heard(client, name, given=None) -> tuple[list[Any], Any]:
-    """What a client is told of a call while it runs, and the result."""
+async def heard(client, name, given=None, note: Callable[[], object] = lambda: None) -> tuple[list[Any], Any]:
+    """What a client is told of a call while it runs, and the result; `note` is called each time."""
     told: list[Any] = []
 
-    async def note(progress, total, words) -> None:
+    async def hear(progress, total, words) -> None:
         told.append((progress, total, words))
+        note()
 
-    return told, await client.call_tool(name, given or {}, progress_callback=note)
+    return told, await client.call_tool(name, given or {}, progress_callback=hear)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -91,7 +91,7 @@ async def test_a_client_that_asks_for_progress_is_told_what_the_handler_reports(
 @pytest.mark.parametrize("lifespan", [True, False])
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_plain_handler_behind_a_route_reports_from_its_thread(site, mode, lifespan):
-    app, threads = FastAPI(), set()
+    app, threads, is_told = FastAPI(), set(), threading.Event()
 
     @app.get("/count")
     @site.action("count")
@@ -99,13 +99,13 @@ async def test_a_plain_handler_behind_a_route_reports_from_its_thread(site, mode
         """Count."""
         threads.add(threading.get_ident())
         report_progress(0.5, "half")
-        time.sleep(PAUSE)
+        is_told.wait(20)
         report_progress(1)
         return "done"
 
     app.add_middleware(AgentPublisher, site=site)
     async with connect(app, mode, lifespan=lifespan) as client:
-        told, result = await heard(client, "count")
+        told, result = await heard(client, "count", note=is_told.set)
     assert told == [(0.5, 1.0, "half"), (1.0, 1.0, None)]
     assert result.is_error is False
     assert threading.get_ident() not in threads
@@ -205,9 +205,9 @@ async def test_a_caller_who_leaves_a_stream_ends_the_call(site, version):
     async with running(app):
         caller = Streamed(app, "sleep", version)
         calling = asyncio.create_task(caller.call())
-        await asyncio.wait_for(begun.wait(), 5)
+        await asyncio.wait_for(begun.wait(), 20)
         caller.hang_up()
-        await asyncio.wait_for(calling, 5)
+        await asyncio.wait_for(calling, 20)
     assert ended.is_set()
 
 
@@ -215,7 +215,7 @@ async def test_a_caller_who_leaves_a_stream_ends_the_call(site, version):
 async def test_a_handler_that_does_not_heed_its_deadline_does_not_keep_a_stream_open(site, version):
     go = asyncio.Event()
 
-    @site.agent("stubborn", timeout=0.1)
+    @site.agent("stubborn", timeout=0.5)
     async def stubborn() -> str:
         """Do not stop."""
         report_progress(0.5)
@@ -233,7 +233,7 @@ async def test_a_handler_that_does_not_heed_its_deadline_does_not_keep_a_stream_
         await until(lambda: len(caller.messages) > 1 and not caller.messages[-1].get("more_body"))
         assert not calling.done()
         go.set()
-        await asyncio.wait_for(calling, 5)
+        await asyncio.wait_for(calling, 20)
     assert caller.told[-1]["result"]["_meta"]["awp/problem"]["code"] == "HANDLER_TIMEOUT"
     assert caller.told[-1]["id"] == 1
 
@@ -246,7 +246,7 @@ def printing(site):
     """A background action, and how its runs end."""
     ends: list[str] = []
 
-    @site.agent("print_book", execution="async", timeout=5, idempotency="1h")
+    @site.agent("print_book", execution="async", timeout=30, idempotency="1h")
     async def print_book(title: str, pages: int = 2) -> list[str]:
         """Print a book."""
         try:
@@ -306,11 +306,12 @@ async def test_a_job_that_takes_longer_than_its_action_may_is_answered_as_accept
 async def test_closing_the_stream_cancels_the_job_where_the_revision_says_so(site, printing, version, headers, end):
     app = publish(site)
     async with running(app):
-        caller = Streamed(app, "print_book", version, {"title": "Emma", "pages": 3}, headers=headers)
+        pages = 3 if end == "done" else 100  # until the caller leaves
+        caller = Streamed(app, "print_book", version, {"title": "Emma", "pages": pages}, headers=headers)
         calling = asyncio.create_task(caller.call())
         await until(lambda: len(caller.messages) > 1)
         caller.hang_up()
-        await asyncio.wait_for(calling, 5)
+        await asyncio.wait_for(calling, 20)
         await until(lambda: bool(printing))
     assert printing == [end]
 

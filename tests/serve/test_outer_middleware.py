@@ -327,7 +327,7 @@ def test_failures_refusals_and_late_work_are_what_they_are_without_middleware(op
         """Work after the answer."""
         return JSONResponse("soon", background=BackgroundTask(ran.append, "late"))
 
-    app.router.add_route("/slow", site.action("slow", timeout=0.3)(slow))
+    app.router.add_route("/slow", site.action("slow", timeout=1)(slow))
     app.router.add_route("/late", site.action("late")(late))
     app.add_middleware(AgentPublisher, site=site)
     app.add_middleware(outside[0], **outside[1])

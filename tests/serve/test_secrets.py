@@ -131,7 +131,7 @@ async def test_a_job_that_has_ended_keeps_no_input():
     async with running(vault.app, {}), open_caller(vault.app) as caller:
         done = await caller.call("import_all", GIVEN)
         assert (state(done), output(done)) == ("completed", "ann")
-        for _ in range(100):
+        for _ in range(1000):
             if not vault.keeps(SECRET):
                 break
             await asyncio.sleep(0.02)

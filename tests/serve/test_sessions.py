@@ -306,7 +306,7 @@ def test_a_deadline_holds_in_a_session(open_client, slow):
 
     def block(request: Request) -> Response:
         """Sleep."""
-        go.wait(10)
+        go.wait(30)
         return JSONResponse("slept")
 
     handler = site.action("nap", method="POST", timeout=0.2)(sleep if slow == "sleeps" else block)

@@ -127,7 +127,7 @@ class Server:
 
     def end(self) -> None:
         os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait(20)
+        self._process.wait(30)
 
 
 @pytest.mark.parametrize("how", REFUSED)

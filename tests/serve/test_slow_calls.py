@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -108,29 +107,27 @@ KINDS = pytest.mark.parametrize("kind", ["function", "route"])
 
 @KINDS
 async def test_a_slow_handler_is_ended_at_its_deadline(no_leftovers, kind):
-    site = Site("Shop", "Sells.", url="https://shop.example", timeout=0.15)
+    site = Site("Shop", "Sells.", url="https://shop.example", timeout=0.5)
     work, _, cancelled = endless_work()
     caller = Caller(wrapped(site, work, kind), "work", {})
-    started = time.monotonic()
-    await caller.call()
-    assert time.monotonic() - started < 5
+    await asyncio.wait_for(caller.call(), 20)  # the handler takes longer
     assert (caller.status, caller.json["code"]) == (504, "HANDLER_TIMEOUT")
     assert cancelled.is_set()
 
 
 @KINDS
 async def test_a_thread_that_cannot_be_ended_does_not_keep_the_caller_waiting(no_leftovers, kind):
-    site = Site("Shop", "Sells.", url="https://shop.example", timeout=0.15)
+    site = Site("Shop", "Sells.", url="https://shop.example", timeout=0.5)
     release = threading.Event()
 
     def work() -> str:
         """Work."""
-        release.wait(10)
+        release.wait(60)
         return "done"
 
     caller = Caller(wrapped(site, work, kind), "work", {})
     call = asyncio.create_task(caller.call())
-    await asyncio.wait_for(caller.answered.wait(), 5)
+    await asyncio.wait_for(caller.answered.wait(), 20)
     assert (caller.status, caller.json["code"]) == (504, "HANDLER_TIMEOUT")
     assert not call.done()
     release.set()
@@ -166,7 +163,7 @@ async def test_a_caller_who_hangs_up_ends_the_handler(no_leftovers, site, kind):
     call = asyncio.create_task(caller.call())
     await started.wait()
     caller.hung_up.set()
-    await asyncio.wait_for(call, 5)
+    await asyncio.wait_for(call, 20)
     assert cancelled.is_set()
     assert caller.messages == []
 
@@ -189,7 +186,7 @@ async def test_a_caller_who_hangs_up_while_sending_is_not_answered(no_leftovers,
 
 
 async def test_background_work_does_not_keep_the_caller_waiting_and_is_not_cut_off(no_leftovers):
-    site = Site("Shop", "Sells.", url="https://shop.example", timeout=0.5)
+    site = Site("Shop", "Sells.", url="https://shop.example", timeout=1.0)
     app = FastAPI()
     release, finished = asyncio.Event(), asyncio.Event()
 
@@ -206,13 +203,13 @@ async def test_background_work_does_not_keep_the_caller_waiting_and_is_not_cut_o
 
     caller = Caller(AgentPublisher(app, site=site), "order", {})
     call = asyncio.create_task(caller.call())
-    await asyncio.wait_for(caller.answered.wait(), 5)
+    await asyncio.wait_for(caller.answered.wait(), 20)
     assert (caller.status, caller.json) == (200, "ordered")
     caller.hung_up.set()
-    await asyncio.sleep(0.7)  # past the deadline
+    await asyncio.sleep(1.2)  # past the deadline
     assert not call.done()
     release.set()
-    await asyncio.wait_for(call, 5)
+    await asyncio.wait_for(call, 20)
     assert finished.is_set()
     assert len(caller.messages) == 2
 
@@ -230,7 +227,7 @@ async def test_a_server_that_stops_ends_the_call(no_leftovers, site, kind):
 
 
 async def test_a_hundred_slow_calls_are_looked_after_at_once(no_leftovers):
-    site = Site("Shop", "Sells.", url="https://shop.example", timeout=0.2)
+    site = Site("Shop", "Sells.", url="https://shop.example", timeout=2.0)
 
     async def work(wait: float) -> str:
         """Work."""
@@ -238,14 +235,14 @@ async def test_a_hundred_slow_calls_are_looked_after_at_once(no_leftovers):
         return "done"
 
     app = wrapped(site, work, "function")
-    callers = [Caller(app, "work", {"wait": wait}) for wait in (0.0, 0.05, 20.0, 30.0) for _ in range(25)]
-    await asyncio.wait_for(asyncio.gather(*(caller.call() for caller in callers)), 10)
+    callers = [Caller(app, "work", {"wait": wait}) for wait in (0.0, 0.05, 60.0, 90.0) for _ in range(25)]
+    await asyncio.wait_for(asyncio.gather(*(caller.call() for caller in callers)), 20)
     assert [caller.status for caller in callers] == [200] * 50 + [504] * 50
 
 
 def test_deadlines_hold_in_every_event_loop_of_a_process():
     """A loop that ends soon after a call must not take the patrol's timer along."""
-    site = Site("Shop", "Sells.", url="https://shop.example", timeout=0.2)
+    site = Site("Shop", "Sells.", url="https://shop.example", timeout=1.0)
 
     async def work(wait: float) -> str:
         """Work."""

@@ -180,7 +180,7 @@ def test_several_workers_speak_once_and_the_server_tells_its_root_path(tmp_path)
         wait_until(lambda: said.read_text().count("Application startup complete") == 2, 40)
     finally:
         os.killpg(server.pid, signal.SIGKILL)
-        server.wait(20)
+        server.wait(30)
     told = [line for line in said.read_text().splitlines() if line.startswith("warning: ")]
     assert [line.split(", ")[0] for line in told] == [
         "warning: site: The server says that the application is below /shop (root_path)",

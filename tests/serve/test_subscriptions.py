@@ -149,12 +149,21 @@ async def test_other_workers_are_told_through_the_store(tmp_path, monkeypatch):
     first, second = (make_site(store=f"sqlite:///{tmp_path}/agents.db") for _ in range(2))
     apps = [AgentPublisher(FastAPI(), site=site) for site in (first, second)]
     document = "https://shop.example/agent.json"
-    async with running(apps[0]), running(apps[1]):
-        await asyncio.sleep(0.1)
-        async with listening(apps[1], toolsListChanged=True, resourceSubscriptions=[document]) as next_message:
-            await next_message()
+
+    async def refresh() -> None:
+        while True:  # the other worker tells of what has changed since it looked for the first time
             first.refresh()
-            assert await methods(next_message, 2) == [TOOLS, "notifications/resources/updated"]
+            await asyncio.sleep(0.2)
+
+    async with (
+        running(apps[0]),
+        running(apps[1]),
+        listening(apps[1], toolsListChanged=True, resourceSubscriptions=[document]) as next_message,
+    ):
+        await next_message()
+        refreshing = asyncio.create_task(refresh())
+        assert await methods(next_message, 2) == [TOOLS, "notifications/resources/updated"]
+        refreshing.cancel()
 
 
 async def test_a_change_while_the_store_is_away_is_told_when_it_is_back(tmp_path, monkeypatch):

@@ -122,6 +122,9 @@ async def test_who_hangs_up_is_counted_as_unanswered():
     site = make_site()
     caller = Caller(make_app(site), "slow", {})
     task = asyncio.create_task(caller.call())
+    async with asyncio.timeout(20):
+        while caller._bodies:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
     await asyncio.sleep(0.05)
     caller.hang_up()
     await task

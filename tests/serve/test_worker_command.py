@@ -54,11 +54,11 @@ def process(folder: Path, environment: dict[str, str], *arguments: str) -> Itera
         yield started
     finally:
         started.send_signal(signal.SIGTERM)
-        assert started.wait(20) in (0, -signal.SIGTERM)
+        assert started.wait(30) in (0, -signal.SIGTERM)
 
 
 def wait_for(client: httpx.Client) -> None:
-    for _ in range(200):
+    for _ in range(600):
         try:
             client.get("/agents/status")
             return
@@ -68,7 +68,7 @@ def wait_for(client: httpx.Client) -> None:
 
 
 def result_of(client: httpx.Client, address: str) -> object:
-    for _ in range(200):
+    for _ in range(600):
         job = client.get(httpx.URL(address).path).json()
         if job["status"] == "done":
             return job["result"]

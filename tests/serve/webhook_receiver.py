@@ -28,13 +28,18 @@ class Received:
 
 @dataclass
 class Receiver:
-    """What was received, beside verifications. `statuses` are those of the next answers, then it is 200."""
+    """What was received, beside verifications. `statuses` are those of the next answers, then it is 200.
+
+    Where the path begins with `stalls`, there is no answer until it `goes_on`.
+    """
 
     url: str
     received: list[Received] = field(default_factory=list)
     verified: list[Received] = field(default_factory=list)
     statuses: list[int] = field(default_factory=list)
     echoes: bool = True
+    stalls: str = ""
+    goes_on: threading.Event = field(default_factory=threading.Event)
     _news: threading.Condition = field(default_factory=threading.Condition)
 
     def take(self, one: Received) -> tuple[int, bytes]:
@@ -42,12 +47,14 @@ class Receiver:
         if told.get("type") == "verification":
             self.verified.append(one)
             return 200, json.dumps({"challenge": told["challenge"] if self.echoes else "something else"}).encode()
+        if self.stalls and one.path.startswith(self.stalls):
+            self.goes_on.wait(30)
         with self._news:
             self.received.append(one)
             self._news.notify_all()
             return (self.statuses.pop(0) if self.statuses else 200), b""
 
-    async def wait_for(self, count: int, seconds: float = 10.0) -> list[Received]:
+    async def wait_for(self, count: int, seconds: float = 20) -> list[Received]:
         """What was received, once it is so many."""
         import asyncio
 

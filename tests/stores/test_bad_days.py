@@ -347,7 +347,7 @@ async def test_a_store_that_nobody_has_any_more_ends_its_thread(path):
     await is_well(store)
     del store
     gc.collect()
-    give_up = time.monotonic() + 5
+    give_up = time.monotonic() + 30
     while threading.active_count() > before:
         assert time.monotonic() < give_up
         await asyncio.sleep(0.01)

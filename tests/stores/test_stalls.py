@@ -39,7 +39,7 @@ def stalling(request, tmp_path) -> Iterator[tuple[Store, Callable[[], AbstractCo
             yield
             server.resume()
 
-        yield RedisStore(server.url, "shop"), stopped
+        yield RedisStore(server.url, "shop", timeout=2.0), stopped
         return
     path = str(tmp_path / "agents.db")
 
@@ -52,7 +52,7 @@ def stalling(request, tmp_path) -> Iterator[tuple[Store, Callable[[], AbstractCo
             yield
             other.communicate("go\n")
 
-    yield SqliteStore(path, "shop"), locked
+    yield SqliteStore(path, "shop", timeout=2.0), locked
 
 
 @pytest.mark.slow
@@ -82,7 +82,7 @@ def pay_through_a_stall(store, stalled, open_client):
         return doors[name].call("pay", {"door": name}, token="t-ann", key=f"{name}-1", confirmation=tokens[name])
 
     def call_until_served(name: str) -> Told:
-        until = time.monotonic() + 15
+        until = time.monotonic() + 30
         while (told := call(name)).code == "STORE_UNAVAILABLE" and time.monotonic() < until:
             time.sleep(0.1)
         return told

@@ -28,7 +28,11 @@ async def test_a_webhook_is_found_changed_and_forgotten(hooks, store):
     assert not await hooks.put(hook("one"), None), "there is one of that id"
     assert [one.id for one in await hooks.at("log-b")] == ["one"]
     assert await store.take(DUE, 60.0, 10) == ("one",)
-    await asyncio.gather(*(hooks.change(kept, lambda one: one.about.update(n=one.about["n"] + 1)) for _ in range(5)))
+
+    async def count_one_more():
+        await hooks.change(await hooks.find("one"), lambda one: one.about.update(n=one.about["n"] + 1))
+
+    await asyncio.gather(*(count_one_more() for _ in range(5)))
     found = await hooks.find("one")
     assert (found.about, found.secret) == ({"n": 6}, kept.secret)
     assert not await hooks.put(hook("one"), hook("one", raw=b"as it was")), "somebody else has changed it"
