@@ -449,7 +449,8 @@ class Prompt:
 
 SKILL_FILE: Final = "SKILL.md"
 LONGEST_SKILL_NAME: Final = 64
-"""The file with which a skill begins, and the characters of its name (agentskills.io)."""
+LONGEST_SKILL_DESCRIPTION: Final = 1024
+"""The file with which a skill begins, and the characters of its name and its description (agentskills.io)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ from awp_publish.discover.routes import (
 from awp_publish.model import (
     DEFAULT_OPERATION,
     KNOWN,
+    LONGEST_SKILL_DESCRIPTION,
     LONGEST_SKILL_NAME,
     PUBLIC,
     SKILL_FILE,
@@ -767,7 +768,6 @@ MAX_FILES: Final = 512
 MAX_BYTES: Final = 16 * 1024 * 1024
 """Limits that every host takes (SEP-2640, Limits)."""
 
-LONGEST_DESCRIPTION: Final = 1024
 
 _NAME: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _FENCE: Final = "---"
@@ -826,14 +826,16 @@ def read_skill(
         said = description or told or next((part for part in paragraphs if not part.lstrip().startswith("#")), "")
         if not said:
             raise DeclarationError(subject, "does not say what it is for.", 'Give description="...".')
-        facts = {"name": name, "description": " ".join(said.split())[:LONGEST_DESCRIPTION]}
+        facts = {"name": name, "description": " ".join(said.split())[:LONGEST_SKILL_DESCRIPTION]}
         text = f"{_FENCE}\nname: {name}\ndescription: {quoted(str(facts['description']))}\n{_FENCE}\n\n{body.lstrip()}"
     if facts.get("name") != name:
         wrong = f"the front matter of its {SKILL_FILE} says name: {facts.get('name')!r}."
         raise DeclarationError(subject, wrong, f"Write name: {name}, or give the skill that id.")
     purpose = facts.get("description")
-    if not isinstance(purpose, str) or not purpose.strip() or len(purpose) > LONGEST_DESCRIPTION:
-        wrong = f"the front matter of its {SKILL_FILE} has no description of 1 to {LONGEST_DESCRIPTION} characters."
+    if not isinstance(purpose, str) or not purpose.strip() or len(purpose) > LONGEST_SKILL_DESCRIPTION:
+        wrong = (
+            f"the front matter of its {SKILL_FILE} has no description of 1 to {LONGEST_SKILL_DESCRIPTION} characters."
+        )
         raise DeclarationError(subject, wrong, "Say what the skill does and when to use it.")
     # Bytes as they are: hosts compare digests of them. Only a front matter that we wrote ourselves is added.
     first = {SKILL_FILE: files[SKILL_FILE] if files and text == files[SKILL_FILE].decode() else text.encode()}
