@@ -240,14 +240,15 @@ def _may_exceed(html: bytes) -> bool:
     """Tell whether markup may go beyond the limits, for to read it closely costs a fifth of the parsing.
 
     Of a short page tags are counted. Of a long one short parts are parsed, evenly apart, from where its check sum
-    says: nobody knows where without trying. Templates are counted, for what they hold is not below them.
+    says: nobody knows where without trying. Templates are counted, for what they hold is not below them: in a part,
+    those that it leaves open.
     """
-    if len(_TEMPLATE.findall(html)) > _MAX_OPEN:
-        return True
     if any(html.find(b"<", at, at + _WINDOW) < 0 for at in range(0, len(html) - _WINDOW, _WINDOW)):
         return True  # so much between two tags may be a tag itself
     step = max(len(html) // _PARTS, 1)
     if len(html) < _LONG:
+        if len(_TEMPLATE.findall(html)) > _MAX_OPEN:
+            return True
         unclosed = 0
         for start in range(0, len(html), step):
             unclosed += html.count(b"<", start, start + step) - 2 * html.count(b"</", start, start + step)
@@ -258,6 +259,8 @@ def _may_exceed(html: bytes) -> bool:
         sample = html[start : start + _SAMPLE_BYTES]
         text = sample.lower()
         if text.count(b"<html") + text.count(b"<body") > MAX_ROOTS:
+            return True
+        if text.count(b"<template") > text.count(b"</template"):
             return True
         # As deep as there are start tags, with the two elements that a table may have around a cell and no tag says,
         # and a text at the bottom: most samples have too few to be parsed.
@@ -367,7 +370,7 @@ def _copy(
             ends[parent] = at
             found, parent = waiting.pop()
         if at >= last:  # with place for two more: an element and a text in it
-            more = at - start + _LEAST_NODES
+            more = (at - start) // 2 + _LEAST_NODES
             tags += [""] * more
             attributes += [NO_ATTRIBUTES] * more
             texts += [""] * more
@@ -395,7 +398,7 @@ def _copy(
             if len(given) == 1 and (only := given.get("class")):
                 given = classes.setdefault(only, given)
             else:
-                if None in given.values():
+                if not all(given.values()):
                     given = {key: value or "" for key, value in given.items()}
                 if not _NOTED.isdisjoint(given):
                     if "id" in given:

@@ -326,8 +326,8 @@ def _cut(
     times = Counter([said for one, said in short_texts.items() if one not in duplicates])
     ranked: list[list[tuple[int, int, int, int]]] = [[], [], [], []]
     for one in shelves[3]:
-        said = short_texts.get(one[0])
-        ranked[0 if said is None else 3 if times[said] > _ALIKE else 1 if " " in said else 2].append(one)
+        caption = short_texts.get(one[0])
+        ranked[0 if caption is None else 3 if times[caption] > _ALIKE else 1 if " " in caption else 2].append(one)
     shelves[3] = [one for rank in ranked for one in rank]
 
     shares = _AMPLE_SHARES if room >= _AMPLE or main & by_role["form"] else _SHARES
