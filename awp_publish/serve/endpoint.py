@@ -1,5 +1,6 @@
 """The prologue of every door: a request's id, the answer to it, and the rendering of problems."""
 
+import os
 import re
 import secrets
 from abc import ABC, abstractmethod
@@ -54,9 +55,19 @@ _TELLING: Final = BROWSER_FIELDS | {b"x-request-id", b"signature-input", b"dpop"
 """Headers that most calls come without, so that they are looked for once and together."""
 
 _REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,128}")
-_PROCESS: Final = secrets.token_hex(12)
+_process = secrets.token_hex(12)
 _numbers: Final = count(10_000_000)
 """Request ids are the process and a number: unlike between processes, and without a system call for each request."""
+
+
+def _after_fork() -> None:
+    """Give a worker ids of its own that was forked from a process which has loaded the application."""
+    global _process
+    _process = secrets.token_hex(12)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 class ProblemRenderer:
@@ -115,7 +126,7 @@ class DoorRequest:
         self.is_of_browser = False
         self._cors: RawHeaders = ()
         if _TELLING.isdisjoint(fields):
-            self.request_id = f"{_PROCESS}{next(_numbers)}"
+            self.request_id = f"{_process}{next(_numbers)}"
         else:
             self.request_id = read_request_id(fields)
             self.is_of_browser = not BROWSER_FIELDS.isdisjoint(fields)
@@ -187,7 +198,7 @@ def read_request_id(fields: Fields) -> str:
     given = fields.get(b"x-request-id")
     if given is not None and _REQUEST_ID.fullmatch(given):
         return given.decode("ascii")
-    return f"{_PROCESS}{next(_numbers)}"
+    return f"{_process}{next(_numbers)}"
 
 
 # --- What every HTTP door of one site holds its requests to, before they are calls ---

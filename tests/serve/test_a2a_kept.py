@@ -42,7 +42,7 @@ class Shop:
     @property
     def kept(self) -> int:
         """Bytes of what is in the store, but for the counts of calls, which are written now and then."""
-        counts = (one for one in self.store._shelf.values.entries.items() if one[0].startswith("traffic:"))
+        counts = (one for one in self.store._values.entries.items() if one[0].startswith("traffic:"))
         return self.store.bytes_used - sum(ENTRY_BYTES + len(key) + len(value) for key, (value, _) in counts)
 
     def _declare(self, site: Site) -> Site:

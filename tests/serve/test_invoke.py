@@ -2,6 +2,9 @@
 
 import gc
 import logging
+import os
+import subprocess
+import sys
 from typing import Annotated
 
 import pytest
@@ -241,6 +244,20 @@ def test_a_request_id_is_taken_over_when_it_is_one(site, open_client):
     assert good.json()["request_id"] == "trace-1.a_b"
     bad = client.post("/agents/shortener/invoke", json={}, headers={"x-request-id": "a b<script>"})
     assert len(bad.json()["request_id"]) == 32
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_processes_that_were_forked_of_one_give_different_request_ids():
+    script = (
+        "import os\n"
+        "from awp_publish.serve.endpoint import read_request_id\n"
+        "child = os.fork()\n"
+        "print(read_request_id({}), flush=True)\n"
+        "child and os.waitpid(child, 0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    first, second = done.stdout.split()
+    assert first != second
 
 
 def test_other_sites_may_not_call_unless_they_are_listed(open_client):
