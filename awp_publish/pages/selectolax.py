@@ -407,12 +407,8 @@ def _copy(
                         tree.conspicuous.add(at)
             attributes[at] = given  # type: ignore[assignment]
         child = found.first_child if name != "noscript" else None
-        if child is None:
-            ends[at] = at = at + 1
-            found = found.next
-            continue
-        if len(waiting) >= room:
-            if strict:
+        if child is None or len(waiting) >= room:
+            if child is not None and strict:
                 raise _TooDeepError
             ends[at] = at = at + 1
             found = found.next
