@@ -447,6 +447,12 @@ class Prompt:
     action: str | None = None
 
 
+SKILL_FILE: Final = "SKILL.md"
+LONGEST_SKILL_NAME: Final = 64
+LONGEST_SKILL_DESCRIPTION: Final = 1024
+"""The file with which a skill begins, and the characters of its name and its description (agentskills.io)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Skill:
     """A text about how something is done on the site, for agents to read before they do it (agentskills.io).

@@ -36,7 +36,10 @@ from awp_publish.discover.routes import (
 from awp_publish.model import (
     DEFAULT_OPERATION,
     KNOWN,
+    LONGEST_SKILL_DESCRIPTION,
+    LONGEST_SKILL_NAME,
     PUBLIC,
+    SKILL_FILE,
     Action,
     ActionType,
     Agent,
@@ -761,14 +764,10 @@ def _group(actions: Sequence[Action], agents: Mapping[str, AgentSettings]) -> It
 # A skill is SKILL.md, which begins with front matter, and the files beside it. The front matter is read without a YAML
 # library, so only what such files say in practice is taken: texts, numbers, lists and mappings, no anchors, no tags.
 
-MANIFEST: Final = "SKILL.md"
-
 MAX_FILES: Final = 512
 MAX_BYTES: Final = 16 * 1024 * 1024
 """Limits that every host takes (SEP-2640, Limits)."""
 
-LONGEST_NAME: Final = 64
-LONGEST_DESCRIPTION: Final = 1024
 
 _NAME: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _FENCE: Final = "---"
@@ -782,9 +781,11 @@ def read_skill(
     The skill is called as its id is, with hyphens. Raises DeclarationError.
     """
     subject, name = f'skill "{skill_id}"', skill_id.replace("_", "-")
-    if _NAME.fullmatch(name) is None or len(name) > LONGEST_NAME:
+    if _NAME.fullmatch(name) is None or len(name) > LONGEST_SKILL_NAME:
         wrong = f"its name would be {name[:80]!r}, which is no name of a skill."
-        raise DeclarationError(subject, wrong, f"Use at most {LONGEST_NAME} lower-case letters, digits and single _.")
+        raise DeclarationError(
+            subject, wrong, f"Use at most {LONGEST_SKILL_NAME} lower-case letters, digits and single _."
+        )
     told = docstring_of(function) if function is not None else None
     if given is None:
         given, told = told, None
@@ -809,12 +810,12 @@ def read_skill(
                 limits = f"{MAX_FILES} files and {MAX_BYTES // 1024**2} MiB"
                 raise DeclarationError(subject, f"is larger than clients take: {limits} at most.", "Leave files out.")
             files["/".join(parts)] = path.read_bytes()
-        if MANIFEST not in files:
-            raise DeclarationError(subject, f"the folder {folder} has no {MANIFEST}.", "Write one.")
+        if SKILL_FILE not in files:
+            raise DeclarationError(subject, f"the folder {folder} has no {SKILL_FILE}.", "Write one.")
         try:
-            text = files[MANIFEST].decode()
+            text = files[SKILL_FILE].decode()
         except UnicodeDecodeError as error:
-            raise DeclarationError(subject, f"{MANIFEST} is not UTF-8.", "Save it as UTF-8.") from error
+            raise DeclarationError(subject, f"{SKILL_FILE} is not UTF-8.", "Save it as UTF-8.") from error
     elif isinstance(given, str) and given.strip():
         text = given.strip() + "\n"
     else:
@@ -825,18 +826,20 @@ def read_skill(
         said = description or told or next((part for part in paragraphs if not part.lstrip().startswith("#")), "")
         if not said:
             raise DeclarationError(subject, "does not say what it is for.", 'Give description="...".')
-        facts = {"name": name, "description": " ".join(said.split())[:LONGEST_DESCRIPTION]}
+        facts = {"name": name, "description": " ".join(said.split())[:LONGEST_SKILL_DESCRIPTION]}
         text = f"{_FENCE}\nname: {name}\ndescription: {quoted(str(facts['description']))}\n{_FENCE}\n\n{body.lstrip()}"
     if facts.get("name") != name:
-        wrong = f"the front matter of its {MANIFEST} says name: {facts.get('name')!r}."
+        wrong = f"the front matter of its {SKILL_FILE} says name: {facts.get('name')!r}."
         raise DeclarationError(subject, wrong, f"Write name: {name}, or give the skill that id.")
     purpose = facts.get("description")
-    if not isinstance(purpose, str) or not purpose.strip() or len(purpose) > LONGEST_DESCRIPTION:
-        wrong = f"the front matter of its {MANIFEST} has no description of 1 to {LONGEST_DESCRIPTION} characters."
+    if not isinstance(purpose, str) or not purpose.strip() or len(purpose) > LONGEST_SKILL_DESCRIPTION:
+        wrong = (
+            f"the front matter of its {SKILL_FILE} has no description of 1 to {LONGEST_SKILL_DESCRIPTION} characters."
+        )
         raise DeclarationError(subject, wrong, "Say what the skill does and when to use it.")
     # Bytes as they are: hosts compare digests of them. Only a front matter that we wrote ourselves is added.
-    first = {MANIFEST: files[MANIFEST] if files and text == files[MANIFEST].decode() else text.encode()}
-    return Skill(name, purpose, facts, first | {path: body for path, body in files.items() if path != MANIFEST})
+    first = {SKILL_FILE: files[SKILL_FILE] if files and text == files[SKILL_FILE].decode() else text.encode()}
+    return Skill(name, purpose, facts, first | {path: body for path, body in files.items() if path != SKILL_FILE})
 
 
 def quoted(text: str) -> str:

@@ -36,6 +36,7 @@ from benchmarks.applications import (
 )
 from benchmarks.before import SMALL_PIECES, UNGUARDED, load_before
 from benchmarks.measure import Case, Series, ask, interleave, on_each_loop
+from benchmarks.postgres_server import counting, running_postgres
 from benchmarks.redis_server import running_redis
 from benchmarks.table import Row, added, at_most, compare, of_before
 
@@ -91,30 +92,47 @@ def guarding(seconds: float) -> list[Row]:
             "the call plus an INSERT as durable",
             at_most(1.5),
         ),
-        _round_trips(),
+        _trips_to_redis(),
+        _trips_to_postgres(),
         compare("an idempotent replay", found, "replay", "keyed", "the call it replays", at_most(0.5)),
     ]
 
 
-def _round_trips() -> Row:
+def _trips_to_redis() -> Row:
     """Counted by the server: whatever a guarded call sends is one script."""
     what, beside, limit = "guarded call on Redis", "counted, not timed", at_most(2, "trips")
     with running_redis() as url:
         if url is None:
             return Row(what, beside, None, limit, "redis-server is not installed", "trips")
         with redis.Redis.from_url(url) as server:
-            return Row(what, beside, asyncio.run(_count_scripts(server, url)), limit, f"over {CALLS} calls", "trips")
+            counted = asyncio.run(_count_trips(url, lambda: _commands(server)))
+            return Row(what, beside, counted, limit, f"over {CALLS} calls", "trips")
 
 
-async def _count_scripts(server: "redis.Redis", url: str) -> float:
+def _trips_to_postgres() -> Row:
+    """Counted on the way: each run locks and reads, then writes and commits."""
+    what, beside, limit = "guarded call on PostgreSQL", "counted, not timed", at_most(4, "trips")
+
+    async def count(server: Path) -> float:
+        async with counting(server) as (url, trips):
+            return await _count_trips(url, lambda: trips.count)
+
+    with running_postgres() as server:
+        if server is None:
+            return Row(what, beside, None, limit, "PostgreSQL is not installed", "trips")
+        return Row(what, beside, asyncio.run(count(server)), limit, f"over {CALLS} calls", "trips")
+
+
+async def _count_trips(url: str, count: Callable[[], int]) -> float:
+    """Round trips of a guarded call with a store that is at an address."""
     app = _guarded(store=url)
     bearer = (*json_headers(INVOCATION), (b"authorization", f"Bearer {TOKEN}".encode()))
-    case = _case("redis", app, bearer, _fresh_key)
+    case = _case("counted", app, bearer, _fresh_key)
     assert (await ask(case)).status == 200
-    before = _commands(server)
+    before = count()
     for _ in range(CALLS):
         assert (await ask(case)).status == 200
-    return (_commands(server) - before) / CALLS
+    return (count() - before) / CALLS
 
 
 def _commands(server: "redis.Redis") -> int:

@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, chdir
+from functools import lru_cache
 from pathlib import Path
 from subprocess import CompletedProcess
 from types import FunctionType
@@ -17,6 +18,8 @@ from hypothesis import HealthCheck, settings
 from starlette.testclient import TestClient
 
 from awp_publish import About, OAuth, Site, cli
+from awp_publish.checks import Finding, check_documents
+from awp_publish.serve import startup
 from awp_publish.serve.http import AsgiApp
 from awp_publish.stores.postgres import PostgresStore
 from awp_publish.stores.redis import RedisStore
@@ -32,6 +35,15 @@ settings.load_profile("steady")
 
 for _kind in (SqliteStore, RedisStore, PostgresStore):  # the two seconds of a site are too few for a busy machine
     (cast(FunctionType, _kind.__init__).__kwdefaults__ or {})["timeout"] = 20.0
+
+
+@lru_cache(128)
+def _check_once(documents: tuple[tuple[str, bytes], ...]) -> list[Finding]:
+    return check_documents(dict(documents))
+
+
+# A test starts the site that the test before it has started: what its documents say need not be judged again.
+startup.check_documents = lambda documents: _check_once(tuple(documents.items()))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -147,7 +147,7 @@ def test_the_import_graph_has_no_circle_and_few_floors():
 
 
 def modules_imported(path: Path) -> Iterator[str]:
-    """Every module that a file imports when it is imported, by `from package import module` too."""
+    """What a file imports when it is imported: the modules, and of names that are none the module that has them."""
     for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.ImportFrom) and node.module and id(node) not in deferred_in(path):
             for alias in node.names:

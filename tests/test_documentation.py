@@ -134,11 +134,11 @@ def test_the_configurations_of_proxies_are_read_by_them(tmp_path):
         assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_link_leads_to_a_file(page):
-    for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
-        if not target.startswith("http"):
-            assert (page.parent / target).exists(), target
+def test_every_link_leads_to_a_file():
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
+            if not target.startswith("http"):
+                assert (page.parent / target).exists(), (page.name, target)
 
 
 def test_the_readme_names_every_page():
@@ -146,10 +146,11 @@ def test_the_readme_names_every_page():
     assert [page.name for page in PAGES[1:] if f"docs/{page.name}" not in text] == []
 
 
-@pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.slug)
-def test_every_problem_is_documented_as_it_is(kind):
-    row = f"| `{kind.slug}` | {kind.default_status} | {kind.title} | {kind.default_recovery} |"
-    assert row in (ROOT / "docs" / "calls.md").read_text()
+def test_every_problem_is_documented_as_it_is():
+    """What is missing here are the lines that docs/calls.md needs."""
+    text = (ROOT / "docs" / "calls.md").read_text()
+    rows = (f"| `{one.slug}` | {one.default_status} | {one.title} | {one.default_recovery} |" for one in ALL)
+    assert [row for row in rows if row not in text] == []
 
 
 TABLES = runpy.run_path(str(ROOT / "docs" / "tables.py"))

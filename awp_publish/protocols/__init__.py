@@ -9,7 +9,12 @@ from awp_publish.protocols.actions_json import PROTOCOL as ACTIONS_JSON
 from awp_publish.protocols.agent_card import PROTOCOL as AGENT_CARD
 from awp_publish.protocols.agent_json import PROTOCOL as AGENT_JSON
 from awp_publish.protocols.agent_skills import PROTOCOL as AGENT_SKILLS
-from awp_publish.protocols.awas import A2A_MANIFEST, MCP_MANIFEST, PROTOCOL as AWAS, SCHEMAS_PROTOCOL as SCHEMAS
+from awp_publish.protocols.awas import (
+    A2A_MANIFEST as A2A,
+    MCP_MANIFEST as MCP,
+    PROTOCOL as AWAS,
+    SCHEMAS_PROTOCOL as SCHEMAS,
+)
 from awp_publish.protocols.catalogues import API_CATALOG, ARD, MCP_SERVERS
 from awp_publish.protocols.crawling import AUTH_MD, ROBOTS, SECURITY, SITEMAP
 from awp_publish.protocols.llms_txt import PROTOCOL as LLMS_TXT
@@ -26,9 +31,9 @@ ALL: tuple[Protocol, ...] = (
     SCHEMAS,
     AGENT_JSON,
     WOA,
-    MCP_MANIFEST,
+    MCP,
     MCP_SERVER_CARD,
-    A2A_MANIFEST,
+    A2A,
     AGENT_CARD,
     PROTECTED_RESOURCE,
     ACTIONS_JSON,

@@ -12,7 +12,7 @@ from typing import Final
 
 import orjson
 
-from awp_publish.model import Catalog, Skill
+from awp_publish.model import LONGEST_SKILL_DESCRIPTION, SKILL_FILE, Catalog, Skill
 from awp_publish.protocols.llms_txt import usage
 from awp_publish.protocols.members import SKILLS, first_sentence, one_line, skill_name, skill_path
 from awp_publish.protocols.protocol import Document, Protocol, to_json
@@ -22,8 +22,6 @@ ALIAS_PATH: Final = "/.well-known/skills/index.json"
 MEDIA_TYPE: Final = "application/json"
 SKILL_MEDIA_TYPE: Final = "text/markdown; charset=utf-8"
 SCHEMA: Final = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
-LONGEST_DESCRIPTION: Final = 1024
-MANIFEST: Final = "SKILL.md"
 
 _RUN_BY_BROWSERS: Final = ("application/javascript", "application/xhtml+xml", "image/svg+xml", "application/xml")
 
@@ -44,7 +42,7 @@ def skills_of(catalog: Catalog) -> tuple[Skill, ...]:
         return catalog.skills
     name, description = skill_name(catalog), _description(catalog)
     facts = {"name": name, "description": description}
-    return (*catalog.skills, Skill(name, description, facts, {MANIFEST: render_skill(catalog)}))
+    return (*catalog.skills, Skill(name, description, facts, {SKILL_FILE: render_skill(catalog)}))
 
 
 def render(catalog: Catalog) -> dict[str, object]:
@@ -54,8 +52,8 @@ def render(catalog: Catalog) -> dict[str, object]:
             "name": skill.name,
             "type": "skill-md",
             "description": skill.description,
-            "url": f"{catalog.prefix}{SKILLS}/{skill.name}/{MANIFEST}",
-            "digest": digest_of(skill.files[MANIFEST]),
+            "url": f"{catalog.prefix}{SKILLS}/{skill.name}/{SKILL_FILE}",
+            "digest": digest_of(skill.files[SKILL_FILE]),
         }
         for skill in skills_of(catalog)
     ]
@@ -115,7 +113,8 @@ def _description(catalog: Catalog) -> str:
     site = catalog.site
     doing = ", ".join(action.id for action in catalog.actions)
     told = f"{first_sentence(site.description)} Use it to call the actions of {one_line(site.name)}: {doing}."
-    return told if len(told) <= LONGEST_DESCRIPTION else told[: LONGEST_DESCRIPTION - 1].rpartition(" ")[0] + "…"
+    most = LONGEST_SKILL_DESCRIPTION
+    return told if len(told) <= most else told[: most - 1].rpartition(" ")[0] + "…"
 
 
 _INDEX: Final = to_json(render)

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 import orjson
 
-from awp_publish.model import Catalog, JsonObject, Page
+from awp_publish.model import SKILL_FILE, Catalog, JsonObject, Page
 from awp_publish.protocols.members import (
     LLMS_TXT_PATH,
     SITE_ACTION,
@@ -67,7 +67,7 @@ def render(catalog: Catalog) -> bytes:
         own = [f"- [Skill]({catalog.absolute(skill_path(catalog))}): the actions in one file"]
         further = own if catalog.actions and skill_name(catalog) not in names else []
         for skill in catalog.skills:
-            address = catalog.absolute(f"{SKILLS}/{skill.name}/SKILL.md")
+            address = catalog.absolute(f"{SKILLS}/{skill.name}/{SKILL_FILE}")
             further.append(f"- [{skill.name}]({address}): {one_line(skill.description)}")
         lines += ["", "## Documents", "", *further] if further else []
     return ("\n".join(lines) + "\n").encode()

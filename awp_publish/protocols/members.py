@@ -9,7 +9,15 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
-from awp_publish.model import EXTENDED_DOCUMENTS, Action, Catalog, JsonObject, with_addresses
+from awp_publish.model import (
+    EXTENDED_DOCUMENTS,
+    LONGEST_SKILL_NAME,
+    SKILL_FILE,
+    Action,
+    Catalog,
+    JsonObject,
+    with_addresses,
+)
 
 EXTENSION_PREFIX: Final = "x-"
 
@@ -25,9 +33,6 @@ WOA_TYPE: Final = "application/woa+json"
 
 SKILLS: Final = "/.well-known/agent-skills"
 """The path of all skills."""
-
-LONGEST_NAME: Final = 64
-"""Characters of a skill's name."""
 
 SITE_ACTION: Final = "actions_site"
 """The action that calls the others by the map of the site's pages: no news to who calls them himself."""
@@ -234,14 +239,14 @@ def are_schemas_published(catalog: Catalog) -> bool:
 def skill_name(catalog: Catalog) -> str:
     """Return the name of the site's own skill: lower-case letters, digits and single hyphens."""
     for text in (catalog.site.name, catalog.domain):
-        if name := re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:LONGEST_NAME].strip("-"):
+        if name := re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:LONGEST_SKILL_NAME].strip("-"):
             return name
     return "site"
 
 
 def skill_path(catalog: Catalog) -> str:
     """Return the path of the site's own skill."""
-    return f"{SKILLS}/{skill_name(catalog)}/SKILL.md"
+    return f"{SKILLS}/{skill_name(catalog)}/{SKILL_FILE}"
 
 
 def interfaces_of(catalog: Catalog) -> list[str]:

@@ -151,12 +151,13 @@ class _Published:
     pages: NegotiatedPages | None
     go_on: Answer
     guarded: GuardedRoutes | None
-    exact: Mapping[str, Answer] = field(init=False)
+    found: Mapping[str, Prepared | Answer] = field(init=False)
     heads: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         ours = {path: partial(_fall_back, self.go_on, prepared) for path, prepared in self.fallbacks.items()}
-        object.__setattr__(self, "exact", {**ours, **self.doors.exact})  # one step nearer for every request
+        # One look for every request.
+        object.__setattr__(self, "found", {**ours, **self.doors.exact, **self.documents})
         object.__setattr__(self, "heads", self.doors.heads)
 
 
@@ -232,18 +233,19 @@ class AgentPublisher:
             return
         here = self._here or self._of_host(scope)
         path = route_path(scope) if scope.get("root_path") else scope["path"]
-        prepared = here.documents.get(path)
-        if prepared is not None:
-            reply = prepared.answer(scope["method"], scope["headers"])
+        found = here.found.get(path)
+        if found is None:
+            go_on = here.go_on
+            if path.startswith(here.heads):
+                go_on = here.doors.find(scope, path) or go_on
+            await go_on(scope, receive, send)
+        elif isinstance(found, Prepared):
+            reply = found.answer(scope["method"], scope["headers"])
             # Headers are copied: middleware outside of us may change its copy.
             await send({"type": "http.response.start", "status": reply.status, "headers": list(reply.headers)})
             await send({"type": "http.response.body", "body": reply.body})
-        elif (exact := here.exact.get(path)) is not None:
-            await exact(scope, receive, send)
-        elif path.startswith(here.heads) and (door := here.doors.find(scope, path)) is not None:
-            await door(scope, receive, send)
         else:
-            await here.go_on(scope, receive, send)
+            await found(scope, receive, send)
 
     def open(self) -> None:
         """Freeze the site and prepare everything now, not at the first request. Raises DeclarationError."""

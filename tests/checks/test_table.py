@@ -33,23 +33,23 @@ def test_no_two_checks_share_an_id() -> None:
     assert sorted(ids) == sorted(set(ids))
 
 
-@pytest.mark.parametrize("check", ALL_CHECKS, ids=lambda check: check.id)
-def test_a_check_has_a_case_that_triggers_it(check: Check) -> None:
-    assert check.id in TRIGGERED
+def test_every_check_has_a_case_that_triggers_it() -> None:
+    assert [check.id for check in ALL_CHECKS if check.id not in TRIGGERED] == []
 
 
-@pytest.mark.parametrize("check", ALL_CHECKS, ids=lambda check: check.id)
-def test_a_check_is_described_completely(check: Check) -> None:
-    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", check.id)
-    assert check.level in LEVELS
-    assert check.about.endswith(".")
-    assert check.hint.endswith(".")
-    assert check.source
+def test_every_check_is_described_completely() -> None:
+    for check in ALL_CHECKS:
+        assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", check.id), check
+        assert check.level in LEVELS, check
+        assert check.about.endswith("."), check
+        assert check.hint.endswith("."), check
+        assert check.source, check
 
 
-@pytest.mark.parametrize("check", ALL_CHECKS, ids=lambda check: check.id)
-def test_a_check_stands_on_the_page_as_it_is(check: Check) -> None:
-    assert row(check) in PAGE.read_text("utf-8").splitlines(), f"docs/checks.md needs the line: {row(check)}"
+def test_every_check_stands_on_the_page_as_it_is() -> None:
+    """What is missing here are the lines that docs/checks.md needs."""
+    lines = set(PAGE.read_text("utf-8").splitlines())
+    assert [row(check) for check in ALL_CHECKS if row(check) not in lines] == []
 
 
 def test_the_page_describes_no_check_that_does_not_exist() -> None:

@@ -116,7 +116,6 @@ MESSAGES = {
         {"protocolVersion": CLASSIC, "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}},
         version=CLASSIC,
     ),
-    "a discovery": message("server/discover"),
     "a call": message("tools/call", {"name": "search", "arguments": {"shelf": "a b", "q": "ä"}}),
     "a refusal": message("tools/call", {"name": "order", "arguments": {"title": "Emma"}}),
     "an unknown tool": message("tools/call", {"name": "nothing", "arguments": {}}),
@@ -136,6 +135,21 @@ def test_messages_are_answered_the_same(servers, sent):
         assert ask(servers, "POST", "/mcp", json=sent, headers=headers | wrong)["status"] == 403
     for method in ("GET", "DELETE"):
         assert ask(servers, method, "/mcp", headers={"x-request-id": "one"})["status"] == 405
+
+
+def test_a_discovery_is_answered_the_same_but_for_listening_which_wsgi_cannot(servers):
+    sent = message("server/discover")
+    headers = headers_of(sent) | {"host": "shop.example", "x-request-id": "one"}
+    answers = {
+        kind: httpx2.post(f"{address}/mcp", json=sent, headers=headers, verify=NO_CERTIFICATES)
+        for kind, address in servers.items()
+    }
+    assert answers["asgi"].content == answers["starlette"].content
+    told, without = answers["starlette"].json(), answers["wsgi"].json()
+    for offered in told["result"]["capabilities"].values():
+        offered.update(dict.fromkeys(offered.keys() & {"listChanged", "subscribe"}, False))
+    assert without == told
+    assert without["result"]["capabilities"]["tools"] == {"listChanged": False}
 
 
 def test_what_is_no_message_is_refused_the_same(servers):

@@ -57,7 +57,7 @@ class House:
         return await until(lambda: self.jobs.show(job.id, job.principal), wanted)
 
 
-async def until(look: Callable[[], Awaitable[Any]], wanted: Callable[[Any], bool], seconds: float = 30) -> Any:
+async def until(look: Callable[[], Awaitable[Any]], wanted: Callable[[Any], bool], seconds: float = 60.0) -> Any:
     end = time.monotonic() + seconds
     while not wanted(seen := await look()):
         assert time.monotonic() < end, f"still {seen}"

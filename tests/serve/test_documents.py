@@ -97,27 +97,27 @@ class TestEveryDocument:
         assert "GET" in answer.headers["access-control-allow-methods"]
         assert answer.headers["access-control-allow-headers"] == "*"
 
-    @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
-    def test_refuses_other_methods_and_says_which_there_are(self, client, path, method):
-        answer = client.request(method, path)
-        assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD, OPTIONS")
-        assert answer.json()["code"] == "METHOD_NOT_ALLOWED"
+    def test_refuses_other_methods_and_says_which_there_are(self, client, path):
+        for method in ("POST", "PUT", "PATCH", "DELETE"):
+            answer = client.request(method, path)
+            assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD, OPTIONS"), method
+            assert answer.json()["code"] == "METHOD_NOT_ALLOWED", method
 
-    @pytest.mark.parametrize("condition", ["{etag}", "W/{etag}", '"other", {etag}', '"a",W/"b" , {etag}', "*"])
-    def test_is_not_sent_again_to_who_has_it(self, client, path, condition):
+    def test_is_not_sent_again_to_who_has_it(self, client, path):
         first = client.get(path, headers=UNENCODED)
-        asked = {"if-none-match": condition.format(etag=first.headers["etag"])}
-        for method in ("GET", "HEAD"):
-            answer = client.request(method, path, headers=UNENCODED | asked)
-            assert answer.status_code == 304
-            assert answer.content == b""
-            assert answer.headers["etag"] == first.headers["etag"]
-            for name in ("cache-control", "vary", "last-modified", "access-control-allow-origin"):
-                assert answer.headers[name] == first.headers[name]
+        for condition in ("{etag}", "W/{etag}", '"other", {etag}', '"a",W/"b" , {etag}', "*"):
+            asked = {"if-none-match": condition.format(etag=first.headers["etag"])}
+            for method in ("GET", "HEAD"):
+                answer = client.request(method, path, headers=UNENCODED | asked)
+                assert answer.status_code == 304, condition
+                assert answer.content == b""
+                assert answer.headers["etag"] == first.headers["etag"]
+                for name in ("cache-control", "vary", "last-modified", "access-control-allow-origin"):
+                    assert answer.headers[name] == first.headers[name]
 
-    @pytest.mark.parametrize("condition", ['"other"', 'W/"other"', "", "nonsense", '"*"'])
-    def test_is_sent_to_who_has_another(self, client, path, condition):
-        assert client.get(path, headers={"if-none-match": condition}).status_code == 200
+    def test_is_sent_to_who_has_another(self, client, path):
+        for condition in ('"other"', 'W/"other"', "", "nonsense", '"*"'):
+            assert client.get(path, headers={"if-none-match": condition}).status_code == 200, condition
 
     def test_has_a_strong_etag_that_differs_by_coding(self, client, path):
         codings = ("identity", "gzip", "br")

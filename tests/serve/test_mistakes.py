@@ -246,6 +246,18 @@ def test_a_format_that_only_describes_refuses_nothing():
         assert validator("anything at (all") == ()
 
 
+def test_formats_hold_wherever_a_schema_has_them_and_in_the_meta_schema_that_it_refers_to():
+    dated = {"type": "string", "format": "date"}
+    for schema, wrong in (
+        ({"$defs": {"Day": dated}, "$ref": "#/$defs/Day"}, "soon"),
+        ({"type": "object", "additionalProperties": {"items": dated}}, {"days": ["soon"]}),
+        ({"$ref": "https://json-schema.org/draft/2020-12/schema"}, {"$id": "% no address"}),
+        ({"type": "string", "contentEncoding": "base64"}, "%"),
+    ):
+        assert compile_schema(schema, asserts_formats=True)(wrong), schema
+        assert not compile_schema(schema)(wrong), schema
+
+
 def test_outputs_are_not_held_to_formats(open_client):
     site = site_of()
 

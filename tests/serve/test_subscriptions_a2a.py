@@ -18,7 +18,7 @@ from a2a.types.a2a_pb2 import (
 from a2a.utils.errors import InvalidParamsError, TaskNotFoundError
 from fastapi import FastAPI
 
-from awp_publish import AgentPublisher, report_progress
+from awp_publish import AgentPublisher, BearerToken, Principal, report_progress
 from awp_publish.serve import webhooks
 from awp_publish.serve.a2a import handler
 from awp_publish.serve.lifespan import running
@@ -270,6 +270,27 @@ async def test_a_subscription_to_the_task_of_an_event_tells_it_too(monkeypatch):
         assert (await anext(told)).artifact_update.artifact.parts[0].data.struct_value["order_id"] == "2"
         await plain.client.cancel_task(CancelTaskRequest(id=task.id))
         assert state((await anext(told)).status_update) == "canceled"
+
+
+async def test_who_may_see_less_than_when_a_task_began_is_told_less_of_its_event(receiver, monkeypatch):
+    monkeypatch.setattr(handler, "LOOK_SECONDS", 0.05)
+    scopes = {"staff"}
+    app, site, _ = publish(authenticate=BearerToken(lambda _: Principal("eve", frozenset(scopes))))
+    async with serving(app) as url, httpx.AsyncClient(headers={"authorization": "Bearer eve"}) as http:
+        plain, streams = (make_caller(http, f"{url}/a2a", "1.0 JSON-RPC", streaming=one) for one in (False, True))
+        task = await plain.call("order_shipped", {})
+        scopes.clear()
+        await plain.client.create_task_push_notification_config(config_of(task, receiver))
+        async with asyncio.timeout(20):
+            told = streams.client.subscribe(SubscribeToTaskRequest(id=task.id))
+            await anext(told)
+            await site.emit("order_shipped", {"order_id": "1"}, audience="staff")
+            await site.emit("order_shipped", {"order_id": "2"}, audience="public")
+            update = (await anext(told)).artifact_update
+            await cast(Any, told).aclose()
+        [sent] = await receiver.wait_for(1)
+    assert update.artifact.parts[0].data.struct_value["order_id"] == "2"
+    assert sent.json["artifactUpdate"]["artifact"]["parts"][0]["data"]["order_id"] == "2"
 
 
 async def test_events_are_on_the_card_and_wrong_ones_are_told(open_client):

@@ -47,12 +47,13 @@ class Receiver:
         if told.get("type") == "verification":
             self.verified.append(one)
             return 200, json.dumps({"challenge": told["challenge"] if self.echoes else "something else"}).encode()
-        if self.stalls and one.path.startswith(self.stalls):
-            self.goes_on.wait(30)
         with self._news:
             self.received.append(one)
             self._news.notify_all()
-            return (self.statuses.pop(0) if self.statuses else 200), b""
+            status = self.statuses.pop(0) if self.statuses else 200
+        if self.stalls and one.path.startswith(self.stalls):
+            self.goes_on.wait(30)
+        return status, b""
 
     async def wait_for(self, count: int, seconds: float = 20) -> list[Received]:
         """What was received, once it is so many."""

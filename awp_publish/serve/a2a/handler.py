@@ -515,7 +515,7 @@ class Pushes:
             caller = _wanted_by(wanted)
             event = self._events.find(wanted["event"], caller)
             logs += logs_for(event, caller) if event is not None else ()
-            about["positions"] = wanted["positions"]
+            about |= {"positions": wanted["positions"], "caller": wanted["caller"]}
         hook = Webhook(
             id=f"a2a_{sha256(f'{record.task.id} {kept.id}'.encode()).hexdigest()[:32]}",
             kind=KIND,
@@ -586,8 +586,8 @@ class Pushes:
         return await self._postpone(hook, pause)
 
     async def _carry_events(self, hook: Webhook, record: TaskRecord) -> float | None:
-        """Send what has happened of the event that a task tells of."""
-        wanted = wanted_of(record) or {}
+        """Send what has happened of the event that a task tells of, as far as whoever made the config may see it."""
+        wanted = {**(wanted_of(record) or {}), "caller": hook.about["caller"]}
         caller = _wanted_by(wanted)
         event = self._events.find(wanted["event"], caller)
         if event is None:
@@ -953,7 +953,12 @@ class A2aHandler(RequestHandler):
         principal = await self._principal_of(request)
         record = await self._tasks.find(task_id, principal.id if principal is not None else "")
         self._check_visible(record, principal)
-        return await self._tasks.refresh(record)
+        record = await self._tasks.refresh(record)
+        wanted = wanted_of(record)
+        if wanted is not None and wanted["caller"] and principal is not None:  # they may see less than when it began
+            caller, scopes = wanted["caller"]
+            record.input = {**wanted, "caller": [caller, sorted(principal.scopes.intersection(scopes))]}
+        return record
 
     def _check_visible(self, record: TaskRecord, principal: Principal | None) -> None:
         """Raise TaskNotFoundError for a task of an action that its caller may not know of, or not any more.

@@ -370,7 +370,8 @@ class EventExtension:
         for key, attempts, due in tuple(hook.retries):
             if current is None or not current.is_active or due > time.time():
                 continue
-            one = await self._events.find_entry(event, *key)
+            # Of a log that they may not read any more since the first attempt, nothing is sent.
+            one = await self._events.find_entry(event, *key) if key[0] in current.logs else None
             answer = await webhooks.send(current, _message(current, one, key)) if one is not None else None
             current = await webhooks.change(current, partial(_settle, key, attempts, answer))
         while current is not None and current.is_active:

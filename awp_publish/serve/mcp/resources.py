@@ -21,10 +21,10 @@ import orjson
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from awp_publish import media
-from awp_publish.model import Action, Catalog, Complete, Prompt, Skill
+from awp_publish.model import SKILL_FILE, Action, Catalog, Complete, Prompt, Skill
 from awp_publish.problems import InvalidOutput, PageNotFound, Problem, StoreUnavailable
 from awp_publish.protocols import ALL, catalogues, crawling, mcp_server_card
-from awp_publish.protocols.agent_skills import MANIFEST, digest_of, media_type_of, render_skill, skills_of
+from awp_publish.protocols.agent_skills import digest_of, media_type_of, render_skill, skills_of
 from awp_publish.protocols.protocol import Document, published, views_of
 from awp_publish.serve.doors import DoorContext, identify_caller
 from awp_publish.serve.guarded_routes import pattern_of
@@ -438,7 +438,7 @@ class SkillResources:
     async def get_skill(self, _context: Context, params: SkillParams) -> WireResult:
         """Answer `skills/get` (Getting a Skill). Raises MCPError."""
         for skill in self.all():
-            if _skill_uri(skill, MANIFEST) == params.uri:
+            if _skill_uri(skill, SKILL_FILE) == params.uri:
                 return {"skill": _skill_entry(skill), **_LISTED}
         raise MCPError(types.INVALID_PARAMS, f"No skill is served at {params.uri[:200]}.", {"uri": params.uri[:200]})
 
@@ -468,7 +468,7 @@ class SkillResources:
         The site's own is among the documents.
         """
         declared = self._catalog().skills
-        yield from (_describe_file(skill, MANIFEST) for skill in self.all() if skill in declared)
+        yield from (_describe_file(skill, SKILL_FILE) for skill in self.all() if skill in declared)
 
     def read(self, uri: str) -> WireResult | None:
         """Return what `resources/read` answers for a file of a skill; None for what is none."""
@@ -495,7 +495,7 @@ def _kind(path: str) -> str:
 def _describe_file(skill: Skill, path: str) -> WireResult:
     """A file as a resource (Resource Metadata)."""
     described: WireResult = {"uri": _skill_uri(skill, path), "name": path.rpartition("/")[2], "mimeType": _kind(path)}
-    if path == MANIFEST:
+    if path == SKILL_FILE:
         described |= {"name": skill.name, "description": skill.description}
     return described | {"size": len(skill.files[path])}
 
@@ -506,7 +506,7 @@ def _skill_entry(skill: Skill) -> WireResult:
         {"uri": _skill_uri(skill, path), "digest": digest_of(body), "size": len(body)}
         for path, body in skill.files.items()
     ]
-    return {"uri": _skill_uri(skill, MANIFEST), "frontmatter": skill.facts, "resources": files}
+    return {"uri": _skill_uri(skill, SKILL_FILE), "frontmatter": skill.facts, "resources": files}
 
 
 # --- `subscriptions/listen` (revision 2026-07-28) ---
