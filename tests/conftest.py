@@ -27,6 +27,7 @@ from awp_publish.stores.sqlite import SqliteStore
 from tests.postgres_server import postgres_url as postgres_url
 from tests.redis_server import redis_url as redis_url, start_redis as start_redis
 
+gc.disable()  # until all tests are collected
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # processes that tests start read what an earlier one has compiled
 
 # The same examples in each run, however slow the machine is; `--hypothesis-profile default` draws new ones.
@@ -43,7 +44,7 @@ def _check_once(documents: tuple[tuple[str, bytes], ...]) -> list[Finding]:
 
 
 # A test starts the site that the test before it has started: what its documents say need not be judged again.
-startup.check_documents = lambda documents: _check_once(tuple(documents.items()))
+vars(startup)["check_documents"] = lambda documents: _check_once(tuple(documents.items()))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -52,6 +53,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_finish() -> None:
     """Keep the collector of garbage from looking at half a million objects that stay, over and over."""
+    gc.enable()
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 10, 10)

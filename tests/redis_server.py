@@ -1,6 +1,8 @@
 """Real Redis servers for tests: on a free port, without persistence, ended with the test or the session."""
 
+import itertools
 import os
+import random
 import shutil
 import signal
 import socket
@@ -59,11 +61,22 @@ class RedisServer:
         return False
 
 
+WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
+_ports = itertools.cycle(random.sample(range(20_000 + WORKER % 12 * 1_000, 21_000 + WORKER % 12 * 1_000), 1_000))
+
+
 def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
+    """A port for a server that starts in a moment.
+
+    Until then the system gives it to no connection, whose ports are beyond 32,768 (Linux) or 49,152, and no other
+    worker of the tests takes it.
+    """
+    for port in _ports:
+        with socket.socket() as listener, suppress(OSError):
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no port is free")
 
 
 def find_binary() -> str:

@@ -1,6 +1,5 @@
 """Opening and closing the shop: the command that serves it, and the application's own start and stop."""
 
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from awp_publish import DeclarationError
 from demo_site.__main__ import greeting, read_options
 from demo_site.agents import NEEDS_THE_SHELVES
 from demo_site.app import create_app
+from tests.redis_server import free_port
 
 
 @contextmanager
@@ -41,9 +41,7 @@ def answer_of(url: str) -> httpx.Response:
 
 @pytest.mark.slow
 def test_the_command_serves_the_shop_and_says_where() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     with serving(port) as server:
         page = answer_of(f"http://127.0.0.1:{port}/")
         assert page.status_code == 200

@@ -1,4 +1,4 @@
-"""A taskiq worker process: `python -m tests.jobs.taskiq_process STORE QUEUE NAMESPACE`.
+"""A taskiq worker process: `python -m tests.jobs.taskiq_process STORE QUEUE NAMESPACE LEASE`.
 
 The same can be run by taskiq's own command, which finds what it needs in the environment: `taskiq worker
 tests.jobs.taskiq_process:open_queue`.
@@ -27,8 +27,8 @@ async def run(job: Job) -> JobResult:
     return JobResult(200, (), orjson.dumps(os.getpid()))
 
 
-def open_all(store_url: str, queue_url: str, namespace: str) -> tuple[Runner, TaskiqQueue]:
-    jobs = JobStore(open_store(store_url, namespace), lease_seconds=3.0, beat_seconds=0.1)
+def open_all(store_url: str, queue_url: str, namespace: str, lease: float = 60.0) -> tuple[Runner, TaskiqQueue]:
+    jobs = JobStore(open_store(store_url, namespace), lease_seconds=lease, beat_seconds=0.1)
     return Runner(jobs, run, REPEATABLE.get), TaskiqQueue(jobs, queue_url, REPEATABLE.get, queue_name=namespace)
 
 
@@ -38,11 +38,11 @@ def open_queue() -> AsyncBroker:
     return queue.broker
 
 
-async def serve(store_url: str, queue_url: str, namespace: str) -> None:
-    runner, queue = open_all(store_url, queue_url, namespace)
+async def serve(store_url: str, queue_url: str, namespace: str, lease: str) -> None:
+    runner, queue = open_all(store_url, queue_url, namespace, float(lease))
     await serve_worker(queue, runner, grace=0.2)
     await runner.jobs.store.close()
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(*sys.argv[1:4]))
+    asyncio.run(serve(*sys.argv[1:5]))

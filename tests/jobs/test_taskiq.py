@@ -57,11 +57,12 @@ async def queue(house: House, queue_url: str, namespace: str) -> AsyncIterator[T
 
 
 @pytest.fixture
-def start(redis_url: str, queue_url: str, namespace: str) -> Iterator[Callable[[], Process]]:
+def start(redis_url: str, queue_url: str, namespace: str) -> Iterator[Callable[..., Process]]:
     with ExitStack() as stack:
 
-        def start_one() -> Process:
-            words = [sys.executable, "-W", "error", "-m", "tests.jobs.taskiq_process", redis_url, queue_url, namespace]
+        def start_one(lease: float = 60.0) -> Process:
+            arguments = [redis_url, queue_url, namespace, str(lease)]
+            words = [sys.executable, "-W", "error", "-m", "tests.jobs.taskiq_process", *arguments]
             process = subprocess.Popen(words, cwd=ROOT)
             stack.callback(process.wait)
             stack.callback(process.kill)
@@ -103,7 +104,7 @@ async def test_progress_is_seen_and_cancelling_works_across_processes(house, que
 
 
 async def test_jobs_of_a_killed_worker_are_run_again_or_end_as_interrupted(house, queue, start):
-    victim = start()
+    victim = start(lease=3.0)
     again = await house.jobs.accept("again", {"seconds": 60.0})
     once = await house.jobs.accept("once", {"seconds": 60.0})
     for job in (again, once):

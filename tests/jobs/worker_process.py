@@ -26,7 +26,7 @@ async def serve(url: str, namespace: str, diary: str, seconds: float = 0.0) -> N
         return JobResult(200, (), b"null")
 
     store = open_store(url, namespace)
-    jobs = JobStore(store, lease_seconds=3.0, beat_seconds=0.1)
+    jobs = JobStore(store, lease_seconds=5.0, beat_seconds=0.1)
     worker = Worker(jobs, Runner(jobs, run, REPEATABLE.get), poll=0.02, concurrency=8)
     worker.start()
     with suppress(asyncio.CancelledError):

@@ -15,6 +15,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from tests.redis_server import free_port as free_port
+
 pytestmark = pytest.mark.slow
 
 NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -47,12 +49,6 @@ async def wait(seconds: float, mark: str) -> int:
 
 app.add_middleware(AgentPublisher, site=site)
 '''
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 @pytest.fixture(scope="module")

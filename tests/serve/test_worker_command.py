@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ import pytest
 from awp_publish import cli
 from awp_publish.jobs import JobStore
 from awp_publish.stores import open_store
+from tests.redis_server import free_port as free_port
 
 pytestmark = pytest.mark.slow
 
@@ -38,13 +38,6 @@ async def ship(parcel: str) -> int:
 
 app = AgentPublisher(Starlette(), site=site, check=False)
 '''
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
 
 
 @contextmanager
