@@ -84,6 +84,22 @@ SUBJECTS = {"msgpack": "awp", "psycopg": "postgres", "psycopg_pool": "postgres"}
 SAYS_NOTHING = {"utils", "helpers", "common", "base", "manager", "misc"}
 FLOORS = 7
 """How deep imports go at most: HTML to SOM takes four of them, a browsing session two more, the AWP door one."""
+MOST_MODULES = {
+    "": 21,  # what is a room by itself: site, settings, invoke, ...
+    "browsing": 10,
+    "checks": 11,
+    "commands": 4,
+    "discover": 5,
+    "jobs": 4,
+    "pages": 7,
+    "policy": 8,
+    "protocols": 17,
+    "running": 6,
+    "serve": 39,
+    "stores": 7,
+    "workflows": 5,
+}
+"""Files of each room. A new door, protocol, store or list of checks raises its room's figure by one."""
 MODULES = sorted(PACKAGE.rglob("*.py"))
 DJANGO = ROOT / "contrib" / "awp_publish_django"
 PRODUCT = [*MODULES, *sorted((ROOT / "demo_site").rglob("*.py")), *sorted(DJANGO.rglob("*.py"))]
@@ -181,8 +197,17 @@ def test_few_private_functions_are_short_and_have_a_single_reference():
     assert len(shallow) <= functions * 0.12, shallow
 
 
-def test_every_room_has_a_rank():
+def test_every_room_has_a_rank_which_the_page_about_the_house_shows():
     assert {room_of(path) for path in MODULES} <= set(RANKS)
+    rows = re.findall(r"^\| (\d) \| (.+?) \|", (ROOT / "docs" / "architecture.md").read_text(), re.MULTILINE)
+    shown = {room: int(rank) for rank, rooms in rows for room in re.findall(r"`(\w+)`", rooms)}
+    assert shown == {room: rank for room, rank in RANKS.items() if room not in ("", "__main__")} | {"demo_site": 6}
+
+
+def test_no_room_has_more_files_than_it_needs():
+    folders = Counter("" if path.parent == PACKAGE else path.relative_to(PACKAGE).parts[0] for path in MODULES)
+    assert folders.keys() == MOST_MODULES.keys()
+    assert {room: count for room, count in folders.items() if count > MOST_MODULES[room]} == {}
 
 
 def test_extras_are_imported_only_where_they_are_the_subject():

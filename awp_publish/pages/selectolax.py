@@ -239,7 +239,7 @@ def bound_markup(html: bytes) -> bytes:
 def _may_exceed(html: bytes) -> bool:
     """Tell whether markup may go beyond the limits, for to read it closely costs a fifth of the parsing.
 
-    Of a short page tags are counted. Of a long one short parts are parsed, evenly apart, from where its check sum
+    Of a short page tags are counted. Of a long one short parts are parsed, evenly apart, from where a check sum
     says: nobody knows where without trying. Templates are counted, for what they hold is not below them: in a part,
     those that it leaves open.
     """
@@ -255,7 +255,7 @@ def _may_exceed(html: bytes) -> bool:
             if abs(unclosed) > MAX_DEPTH:
                 return True
         return False
-    for start in range(crc32(html) % (step - _SAMPLE_BYTES), len(html), step):
+    for start in range(crc32(html[::_PARTS]) % (step - _SAMPLE_BYTES), len(html), step):
         sample = html[start : start + _SAMPLE_BYTES]
         text = sample.lower()
         if text.count(b"<html") + text.count(b"<body") > MAX_ROOTS:
@@ -407,12 +407,8 @@ def _copy(
                         tree.conspicuous.add(at)
             attributes[at] = given  # type: ignore[assignment]
         child = found.first_child if name != "noscript" else None
-        if child is None:
-            ends[at] = at = at + 1
-            found = found.next
-            continue
-        if len(waiting) >= room:
-            if strict:
+        if child is None or len(waiting) >= room:
+            if child is not None and strict:
                 raise _TooDeepError
             ends[at] = at = at + 1
             found = found.next

@@ -252,8 +252,8 @@ def test_processes_that_were_forked_of_one_give_different_request_ids():
         "import os\n"
         "from awp_publish.serve.endpoint import read_request_id\n"
         "child = os.fork()\n"
-        "print(read_request_id({}), flush=True)\n"
         "child and os.waitpid(child, 0)\n"
+        "print(read_request_id({}), flush=True)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
     first, second = done.stdout.split()

@@ -8,9 +8,12 @@ import pytest
 from fastapi import FastAPI
 
 from awp_publish import AgentPublisher, report_progress
-from awp_publish.problems import Refused
+from awp_publish.problems import Refused, StoreUnavailable
 from awp_publish.serve.lifespan import running
-from tests.serve.guarded import known_callers, make_shop
+from awp_publish.serve.mcp import tasks
+from awp_publish.stores.memory import MemoryStore
+from awp_publish.stores.store import Swap
+from tests.serve.guarded import Watched, known_callers, make_shop
 from tests.serve.mcp_messages import CLASSIC, MODERN, VERSIONS, headers_of, message
 from tests.serve.test_sessions import make_app as sessions_app
 
@@ -161,6 +164,40 @@ async def test_a_person_is_asked_before_the_task_goes_on(app, ran):
         assert again["resultType"] == "complete"
     assert (task["status"], task["taskId"]) == ("completed", begun["taskId"])
     assert task["result"]["structuredContent"]["result"] == "ashes"
+    assert ran == ["Emma"]
+
+
+async def test_a_reply_that_was_lost_with_the_store_is_asked_for_again(ran, monkeypatch):
+    store = Watched(MemoryStore())
+    site = make_shop(doors=["mcp"], store=store)
+
+    @site.agent("burn_book", execution="async", confirm="Burn {title}?", effect="irreversible")
+    async def burn_book(title: str) -> str:
+        """Burn a book."""
+        ran.append(title)
+        return "ashes"
+
+    taken = 0
+
+    async def fail_after_the_reply_was_taken(steps):
+        nonlocal taken
+        if taken:
+            raise StoreUnavailable("The store is away.")
+        taken += isinstance(steps[0], Swap)
+
+    app = AgentPublisher(FastAPI(), site=site)
+    agreed = {"confirmation": {"action": "accept"}}
+    async with running(app):
+        client = Client(app, ASKS)
+        task_id = (await client.call("burn_book", title="Emma"))["taskId"]
+        store.trouble = fail_after_the_reply_was_taken
+        assert (await client.ask("tasks/update", taskId=task_id, inputResponses=agreed))["code"] == -32603
+        store.trouble = None
+        assert (await client.ask("tasks/get", taskId=task_id))["status"] == "working"
+        monkeypatch.setattr(tasks, "TAKEN_SECONDS", 0)
+        assert (await client.ask("tasks/get", taskId=task_id))["status"] == "input_required"
+        await client.ask("tasks/update", taskId=task_id, inputResponses=agreed)
+        assert (await client.ended(task_id))["status"] == "completed"
     assert ran == ["Emma"]
 
 

@@ -539,6 +539,7 @@ class Subscriptions:
         self._store: Store = door.guards.store
         self._listening: dict[asyncio.Event, asyncio.AbstractEventLoop] = {}
         self._version = 0
+        self._digested: tuple[int, dict[str, str]] = (-1, {})
         self._is_elsewhere = False
         self._unwritten: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
         self._is_closing = False
@@ -578,7 +579,7 @@ class Subscriptions:
         changes += [ToolsListChanged()] if honored.tools_list_changed else []
         changes += [PromptsListChanged()] if honored.prompts_list_changed else []
         changes += [ResourcesListChanged()] if honored.resources_list_changed else []
-        digests, version, woken = self._digests(), self._version, asyncio.Event()
+        version, digests, woken = self._version, self._digests(), asyncio.Event()
         names = await self._names(context)
         self._listening[woken] = asyncio.get_running_loop()
         is_over = False
@@ -635,12 +636,19 @@ class Subscriptions:
         )
 
     def _digests(self) -> dict[str, str]:
-        """Return what every document is now, by its address."""
-        return {
-            self._door.catalog.absolute(path): one.encodings.digest
-            for documents in self._door.documents()
-            for path, one in documents.items()
-        }
+        """Return what every document is now, by its address: the same for all who are told of one change."""
+        version, digests = self._digested
+        if version != self._version:
+            version, digests = (
+                self._version,
+                {
+                    self._door.catalog.absolute(path): one.encodings.digest
+                    for documents in self._door.documents()
+                    for path, one in documents.items()
+                },
+            )
+            self._digested = version, digests
+        return digests
 
     async def _names(self, context: Context) -> list[object] | None:
         """Return the tools that a caller is listed, None for one whose credentials are not valid any more."""

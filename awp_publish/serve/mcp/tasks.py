@@ -99,6 +99,9 @@ MAX_POLL_MS: Final = 5_000
 YOUNG_SECONDS: Final = 15
 """Every so many seconds of a task's life, a client is asked to wait a second longer between two looks."""
 
+TAKEN_SECONDS: Final = 60
+"""Seconds for which a reply is at work; one of which no more is known then was lost with its worker, or the store."""
+
 _CRASHES: Final = (HandlerFailed, HandlerTimeout, InvalidOutput, JobInterrupted, StoreUnavailable)
 """How a call ends that has no result at all; every other problem is a result with `isError`."""
 
@@ -119,11 +122,11 @@ class UpdateTaskParams(TaskParams):
 class Pending:
     """A call whose task is no job of the same id, and what has become of it.
 
-    Its person has to agree to it: `question` is the token and the summary that they are asked with, None once they have
-    answered; `round` counts the questions. Or a session alone has told who calls, in an argument that no client writes
-    into the messages about a task: then the task is nobody's (`principal`), so that whoever knows its id may look at
-    it, and its job is the `owner`'s. `job` is the job that the call has become, `result` the result of a call that has
-    become none.
+    Its person has to agree to it: `question` is the token and the summary that they are asked with, None once their
+    reply has been carried out, which is at work since `taken`; `round` counts the questions. Or a session alone has
+    told who calls, in an argument that no client writes into the messages about a task: then the task is nobody's
+    (`principal`), so that whoever knows its id may look at it, and its job is the `owner`'s. `job` is the job that the
+    call has become, `result` the result of a call that has become none.
     """
 
     action: str
@@ -136,6 +139,7 @@ class Pending:
     created: str
     updated: str
     question: tuple[str, str] | None = field(default=None, repr=False)
+    taken: str = ""
     round: int = 1
     job: str = ""
     result: Mapping[str, Any] | None = None
@@ -252,7 +256,7 @@ class TaskExtension:
             pending = await self._find(params.task_id, caller)
             if pending is None:
                 await self._show(params.task_id, None, caller)
-            elif pending.question is not None and pending.name in params.input_responses:
+            elif self._asks(pending) and pending.name in params.input_responses:
                 reply = params.input_responses[pending.name]
                 action = reply.get("action") if isinstance(reply, dict) else None
                 if action not in ("accept", "decline", "cancel"):
@@ -273,7 +277,7 @@ class TaskExtension:
                     await self._show(params.task_id, pending, caller)
                 job_id, owner = (pending.job, pending.owner) if pending is not None else (params.task_id, "")
                 await self._jobs.cancel(job_id, owner or _id_of(caller))
-            elif pending.question is not None:
+            elif self._asks(pending):
                 cancelled = replace(pending, question=None, is_cancelled=True, updated=self._now())
                 await self._replace(params.task_id, pending, cancelled)
         except JobEnded:
@@ -358,7 +362,8 @@ class TaskExtension:
         """Make the call that a person was asked about, or end it. Whoever answers first decides."""
         assert pending.question is not None
         token, tool = pending.question[0], self._tools.tool_of(pending.action, context)
-        taken = replace(pending, question=None, updated=self._now())
+        now = self._now()
+        taken = replace(pending, taken=now, updated=now)
         if not await self._replace(task_id, pending, taken):
             return
         call = Call(tool.action, dict(pending.given), exchange.request_id, PROTOCOL, exchange.scope, never_disconnected)
@@ -378,13 +383,13 @@ class TaskExtension:
                 results.append(ConfirmationRequired("The person who was asked did not agree.", recovery=recovery))
             result = results[0]
             if isinstance(result, Outcome):
-                done = replace(taken, job=orjson.loads(result.body)["job_id"])
+                done = replace(taken, question=None, job=orjson.loads(result.body)["job_id"])
             elif agrees and question_for(result, context) is not None:  # what they agreed to reads differently by now
                 asked = cast(dict[str, str], result.members["confirmation"])
-                done = replace(taken, question=(asked["token"], asked["summary"]), round=pending.round + 1)
+                done = replace(taken, question=(asked["token"], asked["summary"]), taken="", round=pending.round + 1)
             else:
                 rendered = self._tools.render(exchange, tool, call, context, result)
-                done = replace(taken, result=orjson.loads(orjson.dumps(rendered)))
+                done = replace(taken, question=None, result=orjson.loads(orjson.dumps(rendered)))
         except BaseException:
             await self._replace(task_id, taken, pending)
             raise
@@ -392,12 +397,18 @@ class TaskExtension:
             done = replace(done, given={}, receipts=(), session=None, key=None)
         await self._replace(task_id, taken, done)
 
+    def _asks(self, pending: Pending) -> bool:
+        """Return True while a question waits for its reply. The token in it admits one call, whoever replies twice."""
+        if pending.question is None or not pending.taken:
+            return pending.question is not None
+        return (self._jobs.clock() - datetime.fromisoformat(pending.taken)).total_seconds() >= TAKEN_SECONDS
+
     def _describe_pending(self, task_id: str, pending: Pending) -> WireResult:
         task: WireResult = {"taskId": task_id, "status": "working"}
         task |= {"createdAt": pending.created, "lastUpdatedAt": pending.updated}
         age = (self._jobs.clock() - datetime.fromisoformat(pending.created)).total_seconds()
         task |= self._times(age)
-        if pending.question is not None:
+        if pending.question is not None and self._asks(pending):
             form = {"mode": "form", "message": pending.question[1]}
             form["requestedSchema"] = {"type": "object", "properties": {}}  # type: ignore[assignment]
             asked = {pending.name: {"method": "elicitation/create", "params": form}}
