@@ -220,10 +220,10 @@ def _cut(
     sizes: dict[int, int] = {}
     nodes, roles, states, starts, ends = survey.nodes, survey.roles, survey.states, survey.starts, survey.ends
 
-    def make(candidate: int, limits: ElementLimits, number: int, most: int) -> int:
+    def make(candidate: int, limits: ElementLimits, most: int) -> int:
         """Keep an element if it takes no more bytes than that, with those of its region when it is the first there."""
         nonlocal left
-        lost: Losses = defaultdict(int)
+        number, lost = region_of[candidate], defaultdict[str, int](int)
         element = elements.make(candidate, limits, lost)
         size = len(orjson.dumps(element)) + _ID + (0 if number in begun else _REGION)
         if size <= min(most, left):
@@ -254,8 +254,9 @@ def _cut(
             main |= by_role[role]
     main = main or set(range(len(pools)))
 
-    # Shelves of candidates with the numbers of their regions, the bytes of one unit, and how many units there are.
-    shelves: list[list[tuple[int, int, int, int]]] = [[] for _ in _SHARES]
+    # Shelves of candidates. Of each: the number of its region, the bytes of one unit, and how many units there are.
+    shelves: list[list[int]] = [[] for _ in _SHARES]
+    region_of, unit_of, units_of = [0] * len(nodes), [0] * len(nodes), [1] * len(nodes)
     pieces, text = survey.pieces, "".join(survey.pieces)
     width = len(text.encode()) / len(text) if text else 1.0  # bytes of a character, on average
     alike, by_address = Counter[str](), dict[str, int]()
@@ -280,6 +281,7 @@ def _cut(
         is_main = number in main
         add_link = shelves[3 if is_main else 5].append
         for candidate in pool:
+            region_of[candidate] = number
             role, attributes = roles[candidate], all_attributes[nodes[candidate]]
             start, end = starts[candidate], ends[candidate]
             size = int((lengths[end] - lengths[start]) * width)
@@ -301,13 +303,16 @@ def _cut(
                 elif is_main:
                     said = pieces[start] if end == start + 1 else "".join(pieces[start:end])
                     short_texts[candidate] = said.strip()
-                add_link((candidate, number, link_overhead + (size if size < 200 else 200) + len(href), 1))
+                unit_of[candidate] = link_overhead + (size if size < 200 else 200) + len(href)
+                add_link(candidate)
             elif role in _OPERATED:
                 said = f"{number} {role} {elements.name_of(candidate)} {attributes.get('name', '')}".lower()
                 alike[said] += role != HIDDEN
-                shelves[2 if alike[said] <= _ALIKE else 6].append((candidate, number, min(size, 200) + _CONTROL, 1))
+                unit_of[candidate] = min(size, 200) + _CONTROL
+                shelves[2 if alike[said] <= _ALIKE else 6].append(candidate)
             elif role == "heading" or candidate in survey.shadows:
-                shelves[0].append((candidate, number, min(size, 200), 1))
+                unit_of[candidate] = min(size, 200)
+                shelves[0].append(candidate)
             else:
                 units = 1
                 if role == "list":
@@ -316,23 +321,24 @@ def _cut(
                     units = max(sum(1 for _ in rows_of(tree, nodes[candidate])), 1)
                 if role in ("list", "table"):
                     size = size // units + _UNIT_OVERHEAD
-                shelves[1 if is_main and size >= _TELLING else 4].append((candidate, number, size, units))
+                unit_of[candidate], units_of[candidate] = size, units
+                shelves[1 if is_main and size >= _TELLING else 4].append(candidate)
     for number in (3, 5) if duplicates else ():
-        shelves[7] += [one for one in shelves[number] if one[0] in duplicates]
-        shelves[number] = [one for one in shelves[number] if one[0] not in duplicates]
-    shelves[0].sort(key=lambda one: one[1] not in main)
-    shelves[2].sort(key=lambda one: states[one[0]] & IN_FORM == 0 or roles[one[0]] not in ("button", HIDDEN))
+        shelves[7] += [one for one in shelves[number] if one in duplicates]
+        shelves[number] = [one for one in shelves[number] if one not in duplicates]
+    shelves[0].sort(key=lambda one: region_of[one] not in main)
+    shelves[2].sort(key=lambda one: states[one] & IN_FORM == 0 or roles[one] not in ("button", HIDDEN))
     # Titles first; then "12 comments" before the name of a user, and that before one of many that say "hide".
     times = Counter([said for one, said in short_texts.items() if one not in duplicates])
-    ranked: list[list[tuple[int, int, int, int]]] = [[], [], [], []]
+    ranked: list[list[int]] = [[], [], [], []]
     for one in shelves[3]:
-        caption = short_texts.get(one[0])
+        caption = short_texts.get(one)
         ranked[0 if caption is None else 3 if times[caption] > _ALIKE else 1 if " " in caption else 2].append(one)
     shelves[3] = [one for rank in ranked for one in rank]
 
     shares = _AMPLE_SHARES if room >= _AMPLE or main & by_role["form"] else _SHARES
     room_left = room - _REGION * min(len(pools), room // (8 * _REGION))
-    needs = [_OVERHEAD * len(shelf) + sum([unit * units for _, _, unit, units in shelf]) for shelf in shelves]
+    needs = [_OVERHEAD * len(shelf) + sum([unit_of[one] * units_of[one] for one in shelf]) for shelf in shelves]
     given = [min(need, int(room_left * share)) for need, share in zip(needs, shares, strict=True)]
     spare = room_left - sum(given)
     for number, need in enumerate(needs):
@@ -341,50 +347,49 @@ def _cut(
         spare -= more
     for place, (shelf, allowed) in enumerate(zip(shelves, given, strict=True)):
         if place not in _TEXTS:
-            for candidate, number, unit, _ in shelf:
+            for candidate in shelf:
                 if left <= _LEAST:
                     break
-                if unit + _OVERHEAD <= allowed:
-                    taken = make(candidate, _MODEST, number, allowed + _OVERHEAD + _MIN_LENGTH)
+                if unit_of[candidate] + _OVERHEAD <= allowed:
+                    taken = make(candidate, _MODEST, allowed + _OVERHEAD + _MIN_LENGTH)
                     allowed -= taken if candidate in made else 0
             continue
-        all_units = [unit for _, _, unit, units in shelf for _ in range(units)]
+        all_units = [unit_of[one] for one in shelf for _ in range(units_of[one])]
         most = max(share_evenly(all_units, allowed - _OVERHEAD * len(shelf)), _MIN_LENGTH)
         of_one = ElementLimits(most, 1, compact=True)
-        for candidate, number, unit, units in shelf:
-            kept = min((allowed - _OVERHEAD) // max(min(unit, most), 1), units)
+        for candidate in shelf:
+            kept = min((allowed - _OVERHEAD) // max(min(unit_of[candidate], most), 1), units_of[candidate])
             if kept < 1:
                 continue
             limits = of_one if kept == 1 else ElementLimits(most, kept, compact=True)
-            taken = make(candidate, limits, number, allowed + _OVERHEAD + _MIN_LENGTH)
+            taken = make(candidate, limits, allowed + _OVERHEAD + _MIN_LENGTH)
             if candidate not in made and kept > 1:  # a list or a table larger than it seemed
                 limits = ElementLimits(most, max(kept * min(allowed, left) // taken, 1), compact=True)
-                taken = make(candidate, limits, number, allowed + _OVERHEAD + _MIN_LENGTH)
+                taken = make(candidate, limits, allowed + _OVERHEAD + _MIN_LENGTH)
             allowed -= taken if candidate in made else 0
     for place, shelf in enumerate(shelves):  # once more, with what is left
-        for candidate, number, unit, units in shelf:
+        for candidate in shelf:
             if left <= _LEAST:
                 break
+            unit = unit_of[candidate]
             if unit + _OVERHEAD <= left and candidate not in made:
-                kept = min((left - _OVERHEAD) // max(unit, 1), units)
+                kept = min((left - _OVERHEAD) // max(unit, 1), units_of[candidate])
                 limits = ElementLimits(_MIN_LENGTH * 2, kept, compact=True) if place in _TEXTS else _MODEST
-                make(candidate, limits, number, left)
+                make(candidate, limits, left)
     # Regions that lost nothing do not say what they lost. Then texts that lack least are told whole, the last in part.
     for number in begun:
         if survey.regions[number].landmark.role != "form" and all(
             one in made and one not in cut for one in pools[number]
         ):
             left += _SUMMARY
-    short = [
-        (unit - sizes[one], one, number, unit) for one, number, unit, units in shelves[1] if one in cut and units == 1
-    ]
-    for _, candidate, number, unit in sorted(short, key=lambda one: one[0]):
+    short = [one for one in shelves[1] if one in cut and units_of[one] == 1]
+    for candidate in sorted(short, key=lambda one: unit_of[one] - sizes[one]):
         if left <= _LEAST:
             break
         size, element, lost = sizes[candidate], made.pop(candidate), cut.pop(candidate)
         left += size
-        most = int(min(unit, (left - _OVERHEAD) * _WITH_ESCAPES) / width) + 1
-        make(candidate, ElementLimits(max(most, _MIN_LENGTH), compact=True), number, left - _LEAST // 2)
+        most = int(min(unit_of[candidate], (left - _OVERHEAD) * _WITH_ESCAPES) / width) + 1
+        make(candidate, ElementLimits(max(most, _MIN_LENGTH), compact=True), left - _LEAST // 2)
         if candidate not in made:
             made[candidate], cut[candidate] = element, lost
             left -= size
