@@ -259,14 +259,11 @@ def _cut(
     region_of, unit_of, units_of = [0] * len(nodes), [0] * len(nodes), [1] * len(nodes)
     pieces, text = survey.pieces, "".join(survey.pieces)
     width = len(text.encode()) / len(text) if text else 1.0  # bytes of a character, on average
-    alike, by_address = Counter[str](), dict[str, int]()
+    alike, addresses = Counter[str](), dict[str, str]()
+    by_address, captions = dict[str, int](), dict[str, str]()  # the link that leads there, and what it says
     duplicates, titles = set[int](), set[int]()
     scores: dict[str, tuple[int, int]] = {}  # how much the texts of links say of where they lead
     short_texts: dict[int, str] = {}  # of links of the main content
-
-    def written(candidate: int) -> str:
-        start, end = starts[candidate], ends[candidate]
-        return pieces[start] if end == start + 1 else "".join(pieces[start:end])
 
     def score(text: str) -> tuple[int, int]:
         found = scores.get(text)
@@ -287,21 +284,23 @@ def _cut(
             size = int((lengths[end] - lengths[start]) * width)
             if role == "link" and "href" in attributes:  # most candidates of most large pages
                 href = attributes["href"]
-                address = normalise_address(href)
+                address = addresses.get(href)
+                if address is None:
+                    address = addresses[href] = normalise_address(href)
                 first = address[:1]
+                said = pieces[start] if end == start + 1 else "".join(pieces[start:end])
                 if first and address != "#" and (first != "j" or address[:11] != "javascript:"):
                     other = by_address.setdefault(address, candidate)
-                    if other != candidate:
+                    if other == candidate:
+                        captions[address] = said
+                    else:
                         less = candidate
-                        if other not in titles:
-                            said, rival = written(candidate), written(other)
-                            if said != rival and score(said) > score(rival):
-                                by_address[address], less = candidate, other
+                        if other not in titles and said != captions[address] and score(said) > score(captions[address]):
+                            by_address[address], captions[address], less = candidate, said, other
                         duplicates.add(less)
                 if size >= _TELLING and first != "#":  # or a time: "12 minutes ago" is shorter
                     titles.add(candidate)
                 elif is_main:
-                    said = pieces[start] if end == start + 1 else "".join(pieces[start:end])
                     short_texts[candidate] = said.strip()
                 unit_of[candidate] = link_overhead + (size if size < 200 else 200) + len(href)
                 add_link(candidate)
