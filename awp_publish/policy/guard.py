@@ -448,7 +448,8 @@ class Guard:
             if principal is None or gate.scopes:
                 gate.require(principal)
             allowed = action.allow_agents
-            if allowed and agents and credentials and agents.names_of(credentials).isdisjoint(allowed):
+            # Only an agent that has signed is one of them, however else its caller is known.
+            if allowed and (agents is None or credentials is None or agents.names_of(credentials).isdisjoint(allowed)):
                 raise InsufficientPermissions(
                     f"Action {action.id} is for {', '.join(allowed)}; this caller is {call.label}.",
                     recovery="Sign the request as Accept-Signature says, if you are one of those agents.",

@@ -22,7 +22,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from awp_publish import AgentPublisher, ApiKey, DeclarationError, Site, WebBotAuth, current_caller
+from awp_publish import AgentPublisher, ApiKey, BearerToken, DeclarationError, Site, WebBotAuth, current_caller
 from awp_publish.networks import is_public_address
 from awp_publish.policy.botauth import MEDIA_TYPE, WELL_KNOWN, directory_of
 from awp_publish.policy.fetching import connect_public
@@ -353,6 +353,17 @@ def test_where_a_signature_is_the_only_way_to_be_known_it_is_asked_for_with_a_40
     assert (answer.status_code, answer.json()["code"]) == (403, "AUTHENTICATION_REQUIRED")
     assert "Accept-Signature" in answer.headers
     assert call(client, signed(), "known_only").json() == "yes"
+
+
+@pytest.mark.parametrize("token_first", [True, False])
+def test_a_token_makes_nobody_one_of_the_agents_that_sign(open_client, token_first):
+    both = [BearerToken({"s3cret": "ann"}), WebBotAuth(signers={SIGNER: "SignerBot"}, keys={SIGNER: directory(ED_KEY)})]
+    client = make_client(open_client, auth=both if token_first else both[::-1])
+    token = {"authorization": "Bearer s3cret"}
+    assert call(client, token).json()["id"] == "ann"
+    refused = call(client, token, "signed_only")
+    assert (refused.status_code, refused.json()["code"]) == (403, "INSUFFICIENT_PERMISSIONS")
+    assert call(client, signed(), "signed_only").json() == "yes"
 
 
 def test_agents_are_named_only_where_somebody_knows_them():

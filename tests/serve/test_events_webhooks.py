@@ -308,6 +308,7 @@ async def test_without_a_lifespan_the_first_subscription_starts_the_sending(app,
     await subscribe(ann, receiver.url)
     await site.emit("order_shipped", {"order_id": "1"}, audience="public")
     await receiver.wait_for(1)
+    assert [one.json["data"]["order_id"] for one in receiver.received] == ["1"]
 
 
 async def test_there_are_only_so_many_subscriptions(app, ann, receiver, monkeypatch):
