@@ -857,6 +857,19 @@ class About:
             "AWAS 1.1 `workflows`",
         ),
     ] = ()
+    imports: Annotated[
+        Mapping[Id, Annotated[Import, BeforeValidator(unpack), AfterValidator(check_texts("uri"))]],
+        Option("further maps by namespace: `Import(uri, kind=, trust=, enabled=)`", "actions.json `imports`"),
+    ] = field(default_factory=dict)
+    provenance: Annotated[
+        Mapping[str, Text],
+        AfterValidator(check_provenance),
+        Option(
+            "who made and reviewed the map of your pages, when, of what: `created_by`, `updated_by`, `reviewed_by`, "
+            "each with its `..._at`, `source`, `revision`; in words that everybody may read",
+            "actions.json `provenance`",
+        ),
+    ] = field(default_factory=dict)
     security: Annotated[
         Annotated[Security, BeforeValidator(read_security), AfterValidator(check_security)] | None,
         Option(
@@ -979,24 +992,11 @@ class SiteSettings:
         About,
         BeforeValidator(unpack),
         Option(
-            "`About(version, email, contact, documentation, license, updated, entities, hints, workflows, "
-            "security, leave_out, extensions)`: what the site says of itself, see below",
+            "`About(version, email, contact, documentation, license, updated, entities, hints, workflows, imports, "
+            "provenance, security, leave_out, extensions)`: what the site says of itself, see below",
             "see below",
         ),
     ] = About()
-    imports: Annotated[
-        Mapping[Id, Annotated[Import, BeforeValidator(unpack), AfterValidator(check_texts("uri"))]],
-        Option("further maps by namespace: `Import(uri, kind=, trust=, enabled=)`", "actions.json `imports`"),
-    ] = field(default_factory=dict)
-    provenance: Annotated[
-        Mapping[str, Text],
-        AfterValidator(check_provenance),
-        Option(
-            "who made and reviewed the map of your pages, when, of what: `created_by`, `updated_by`, `reviewed_by`, "
-            "each with its `..._at`, `source`, `revision`; in words that everybody may read",
-            "actions.json `provenance`",
-        ),
-    ] = field(default_factory=dict)
     robots: Annotated[
         Annotated[Robots, BeforeValidator(unpack), AfterValidator(check_robots)] | None,
         Option(

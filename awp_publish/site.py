@@ -591,8 +591,8 @@ def _facts_of(settings: SiteSettings, known: Sequence[Authenticator]) -> SiteFac
     return SiteFacts(
         name=settings.name,
         description=settings.description,
-        imports=dict(settings.imports),
-        provenance=dict(settings.provenance),
+        imports=dict(about.imports),
+        provenance=dict(about.provenance),
         robots=settings.robots,
         security=about.security,
         version=about.version,
