@@ -522,4 +522,4 @@ def test_what_a_public_map_must_not_tell_is_refused(said: dict[str, str], words:
 
 def test_an_import_has_an_address():
     with pytest.raises(DeclarationError, match="uri must not be empty"):
-        Site("Shop", "Sells.", "https://shop.example", about={"imports": {"pay": Import("")}})
+        Site("Shop", "Sells.", "https://shop.example", about=About(imports={"pay": Import("")}))
