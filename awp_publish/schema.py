@@ -318,9 +318,7 @@ def adapt(kind: object) -> TypeAdapter[object]:
 
 
 def _inline_root(schema: dict[str, object]) -> dict[str, object]:
-    """Replace a root that is only a reference, as of a recursive model: readers look for `type` there (WoA section
-    4.2).
-    """
+    """Replace a root that is only a reference (of a recursive model): readers expect `type` there (WoA section 4.2)."""
     reference, definitions = schema.get("$ref"), schema.get("$defs")
     if not isinstance(reference, str) or not isinstance(definitions, dict) or schema.keys() - _ANNOTATING:
         return schema
@@ -588,9 +586,7 @@ _FORMATS: Final[dict[str, Callable[[str], bool]]] = {
 
 
 class _ContentEncoding:
-    """The keyword `contentEncoding`, an annotation in JSON Schema. It is asserted for base64, in which files are
-    sent.
-    """
+    """The keyword `contentEncoding`, an annotation in JSON Schema. We assert it for base64, in which files are sent."""
 
     def __init__(self, schema: object, encoding: object, path: object) -> None:
         self._is_base64 = encoding == "base64"
@@ -1227,9 +1223,7 @@ def _told(keyword: str, value: object) -> str:
 
 
 def _shown(value: object) -> str:
-    """Return a value in a few characters: as JSON, but objects and arrays as their type, and whole numbers as
-    integers.
-    """
+    """Return a value in a few characters: as JSON, but objects and arrays as their type, whole numbers as integers."""
     if isinstance(value, (dict, list)):
         return "an object" if isinstance(value, dict) else "an array"
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
