@@ -437,10 +437,10 @@ async def test_a_server_whose_clock_is_another_than_was_thought_costs_a_round_tr
     assert await is_well(shared)
     worker = shared._thread._backend
     for seconds in (-3600.0, 3600.0):
-        worker._ahead += seconds
-        worker._learned -= 1
+        worker._clock_offset += seconds
+        worker._offset_measured -= 1
         assert await is_well(shared)
-        assert abs(worker._ahead - (time.time() - time.monotonic())) < 1
+        assert abs(worker._clock_offset - (time.time() - time.monotonic())) < 1
 
 
 async def test_a_server_without_memory_refuses_what_needs_some(shared, server):
