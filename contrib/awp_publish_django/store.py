@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import Final
 
 from django.db import Error, OperationalError, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F, QuerySet
 from django.utils.connection import ConnectionDoesNotExist
 
@@ -52,6 +53,41 @@ class DjangoStore(BatchedStore):
         super().__init__(lambda: BatchThread(_DjangoBackend(namespace, using, clock)), timeout)
 
 
+def transact_politely(using: str, transact: Callable[[], None], *, writes: bool = True, insists: bool = True) -> None:
+    """Carry out a transaction; with SQLite, wait for its readers with no lock in hand, for a while.
+
+    A transaction of the site's own that has read and then writes fails at once where another one waits for it, or may
+    write before it (SQLITE_BUSY): with ATOMIC_REQUESTS that would be a page. So the whole file is locked with the first
+    statement or not at all; Django has an option for that since 5.1 only. Whoever `insists` waits with a lock at last.
+    """
+    connection = connections[using]
+    if connection.vendor != "sqlite" or connection.in_atomic_block:
+        transact()
+        return
+    patient_from = time.monotonic() + POLITE_SECONDS
+    begin = "BEGIN EXCLUSIVE" if writes else "BEGIN"
+    setattr(connection, "_start_transaction_under_autocommit", lambda: connection.cursor().execute(begin))  # noqa: B010
+    try:
+        while True:
+            is_late = time.monotonic() >= patient_from
+            _wait_for_locks(connection, PATIENCE_MS if is_late and insists else 0)
+            try:
+                transact()
+                return
+            except OperationalError as error:
+                if is_late or getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF not in BUSY:
+                    raise
+            pause(POLITE_INTERVAL)
+    finally:  # the connection may be that of a request, and of the next ones
+        delattr(connection, "_start_transaction_under_autocommit")
+        _wait_for_locks(connection, int(connection.settings_dict["OPTIONS"].get("timeout", 5.0) * 1000))
+
+
+def _wait_for_locks(connection: BaseDatabaseWrapper, milliseconds: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"PRAGMA busy_timeout = {milliseconds}")
+
+
 class _GivenUp(Exception):
     """Somebody no longer waits for what was just carried out."""
 
@@ -69,10 +105,8 @@ class _DjangoBackend:
         """All in one transaction; each in its own if one of them spoils that. Raises StoreUnavailable."""
         try:
             connections[self._using].close_if_unusable_or_obsolete()
-            if connections[self._using].vendor == "sqlite":
-                self._transact_politely(requests)
-            else:
-                self._transact(requests)
+            writes = any(request.writes for request in requests)
+            transact_politely(self._using, lambda: self._transact(requests), writes=writes)
         except Exception as error:
             if len(requests) == 1:
                 if isinstance(error, (Error, ConnectionDoesNotExist)):
@@ -91,29 +125,6 @@ class _DjangoBackend:
     def close(self) -> None:
         with suppress(ConnectionDoesNotExist):
             connections[self._using].close()
-
-    def _transact_politely(self, requests: Sequence[StoreRequest]) -> None:
-        """Wait for SQLite's readers with no lock in hand, for a while.
-
-        A transaction of the site's own that has read and then writes fails at once where another one waits for it, or
-        may write before it (SQLITE_BUSY): with ATOMIC_REQUESTS that would be a page. So the whole file is locked with
-        the first statement or not at all; Django has an option for that since 5.1 only.
-        """
-        patient_from = time.monotonic() + POLITE_SECONDS
-        connection = connections[self._using]
-        begin = "BEGIN EXCLUSIVE" if any(request.writes for request in requests) else "BEGIN"
-        setattr(connection, "_start_transaction_under_autocommit", lambda: connection.cursor().execute(begin))  # noqa: B010
-        while True:
-            is_patient = time.monotonic() >= patient_from
-            with connection.cursor() as cursor:
-                cursor.execute(f"PRAGMA busy_timeout = {PATIENCE_MS if is_patient else 0}")
-            try:
-                self._transact(requests)
-                return
-            except OperationalError as error:
-                if is_patient or getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF not in BUSY:
-                    raise
-            pause(POLITE_INTERVAL)
 
     def _transact(self, requests: Sequence[StoreRequest]) -> None:
         writes = any(request.writes for request in requests)

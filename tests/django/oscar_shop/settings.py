@@ -52,6 +52,7 @@ DATABASES = {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": os.environ["OSCAR_DATABASE"],
         "ATOMIC_REQUESTS": True,
+        "OPTIONS": {"timeout": 20},
     }
 }
 
