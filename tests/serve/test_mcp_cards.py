@@ -280,7 +280,7 @@ HOSTILE: dict[str, tuple[Any, str]] = {
     "large and small numbers": ([{"x": 1.7e308, "y": 1e-9, "z": 10**30}], "1.7e+308"),
     "days that are none": ([{"at": f"2026-13-4{one}", "n": one} for one in range(4)], "2026-13-43"),
     "sums without end": ([{"at": f"2026-01-0{one}", "n": (-1) ** one * 1.7e308} for one in range(1, 5)], "1.7e+308"),
-    "a null": (None, "–"),
+    "a null": (None, "\u2013"),
     "nothing": ([], "There is nothing to show."),
 }
 
@@ -320,17 +320,23 @@ def test_messages_of_others_and_of_wrong_shapes_change_nothing_and_break_nothing
         })""",
         json.dumps(forged),
     )
+    told = "ui/notifications/"
+    failure = {"isError": True, "content": [{"type": "text", "text": '{"errors": [null, 5]}'}]}
+    shapes: dict[str, list[Any]] = {
+        f"{told}host-context-changed": [
+            {"locale": "en_US", "timeZone": "Nowhere/None"},
+            {"locale": {}, "styles": {"variables": None}, "toolInfo": "x"},
+        ],
+        f"{told}tool-result": [{"content": None}, {"content": [None, 5, {"type": "text"}]}, failure],
+        f"{told}tool-input": [{"arguments": None}, {"arguments": [1]}],
+    }
+    wrong: list[Any] = [5, None, "x", [1], {}, {"jsonrpc": "2.0"}, {"jsonrpc": "2.0", "id": 1, "error": 5}]
+    for method in (*shapes, "__proto__", "constructor", "__defineGetter__", 5):
+        wrong += [
+            {"jsonrpc": "2.0", "method": method, "params": one} for one in (None, 5, *shapes.get(str(method), ()))
+        ]
     page.evaluate(
-        """() => {
-          const card = document.querySelector("iframe").contentWindow, changed = "ui/notifications/host-context-changed";
-          for (const one of [5, null, "x", [1], {}, { jsonrpc: "2.0" }, { jsonrpc: "2.0", id: 1, error: 5 }]) card.postMessage(one, "*");
-          for (const method of ["__proto__", "constructor", "__defineGetter__", 5, "ui/notifications/tool-input"])
-            for (const params of [undefined, null, 5, { arguments: null }, { arguments: [1] }]) card.postMessage({ jsonrpc: "2.0", method, params }, "*");
-          for (const params of [null, { locale: "en_US", timeZone: "Nowhere/None" }, { locale: {}, styles: { variables: null }, toolInfo: "x" }])
-            card.postMessage({ jsonrpc: "2.0", method: changed, params }, "*");
-          for (const params of [null, { content: null }, { content: [null, 5, { type: "text" }] }, { isError: true, content: [{ type: "text", text: '{"errors": [null, 5]}' }] }])
-            card.postMessage({ jsonrpc: "2.0", method: "ui/notifications/tool-result", params }, "*");
-        }"""
+        "(wrong) => JSON.parse(wrong).forEach((one) => window.frames[0].postMessage(one, '*'))", json.dumps(wrong)
     )
     assert "forged" not in card.locator("main").inner_text()
     tell(page, "tool-result", {"structuredContent": {"result": [{"day": "2026-01-02", "total": 12345.5}]}})
