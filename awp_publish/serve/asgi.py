@@ -239,7 +239,7 @@ class AgentPublisher:
             if path.startswith(here.heads):
                 go_on = here.doors.find(scope, path) or go_on
             await go_on(scope, receive, send)
-        elif isinstance(found, Prepared):
+        elif type(found) is Prepared:
             reply = found.answer(scope["method"], scope["headers"])
             # Headers are copied: middleware outside of us may change its copy.
             await send({"type": "http.response.start", "status": reply.status, "headers": list(reply.headers)})

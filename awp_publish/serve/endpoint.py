@@ -150,7 +150,7 @@ class DoorRequest:
         if (call := self.call) is not None:  # each holds the other, and only the garbage collector would part them
             added, self.call = call.headers, None
         request_id = (b"x-request-id", self.request_id.encode())
-        if isinstance(result, Problem):
+        if not isinstance(result, Outcome):
             if added:  # what a gate has set stands in place of a route's own
                 names = {name.decode("ascii") for name, _ in added}
                 result.headers = tuple(pair for pair in result.headers if pair[0].lower() not in names)
