@@ -52,7 +52,8 @@ DATABASES = {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": os.environ["OSCAR_DATABASE"],
         "ATOMIC_REQUESTS": True,
-        "OPTIONS": {"timeout": 20},
+        # Else SQLite fails a request that has read and then writes, where another process writes.
+        "OPTIONS": {"timeout": 20, "transaction_mode": "IMMEDIATE"},
     }
 }
 
