@@ -1,8 +1,8 @@
-"""Answers that are not JSON: pictures, sounds, files, and texts in a format of their own.
+"""Answers that are not JSON: images, sounds, files, and texts in a format of their own.
 
-In JSON a text is a string, and all else a string of base64, as JSON Schema says with `contentEncoding` and
-`contentMediaType`. Which of the two it is, its media type decides and never the bytes. The media type and the name of a
-file travel with the answer, through records and jobs to the doors, in a header: `AWP-Content-Type`.
+In JSON a text is a string and everything else a string of base64, described by JSON Schema's `contentEncoding` and
+`contentMediaType`. The media type alone decides which of the two is used, never the bytes. The media type and the
+file's name travel with the answer through records and jobs to the doors, in the header `AWP-Content-Type`.
 """
 
 import re
@@ -39,18 +39,20 @@ _ENCODED_NAME: Final = re.compile(r";\s*filename\*\s*=\s*(utf-8|iso-8859-1)'[^']
 
 
 def media_type_of(content_type: bytes) -> str:
-    """Return the media type of a Content-Type field, without its parameters; "" for none that can be read."""
+    """Return the media type of a Content-Type field without its parameters, or "" if there is none or it is
+    malformed.
+    """
     media_type = content_type.split(b";", 1)[0].strip().decode("latin-1").lower()
     return media_type if _TYPE.fullmatch(media_type) else ""
 
 
 def is_text(media_type: str) -> bool:
-    """Return True for a media type whose content is characters."""
+    """Return True if the content of a media type is text."""
     return media_type.startswith("text/") or media_type.endswith(("+xml", "+yaml")) or media_type in _TEXTS
 
 
 def file_name(disposition: bytes) -> str:
-    """Return the file's name that a Content-Disposition field tells (RFC 6266), without any path; "" for none."""
+    """Return the file name in a Content-Disposition field (RFC 6266), without any path, or "" if there is none."""
     text = disposition[:_MAX_HEADER].decode("latin-1")
     if encoded := _ENCODED_NAME.search(text):
         name = unquote(encoded[2], encoded[1], "replace")
@@ -63,7 +65,7 @@ def file_name(disposition: bytes) -> str:
 
 
 def declared_type(outputs: JsonObject) -> str:
-    """Return the media type of answers that a schema declares as base64, "" for any other schema."""
+    """Return the media type of the base64 that a schema declares, or "" for any other schema."""
     media_type, encoding = outputs.get("contentMediaType"), outputs.get("contentEncoding")
     if not (isinstance(encoding, str) and encoding.lower() == "base64"):
         return ""
@@ -71,12 +73,12 @@ def declared_type(outputs: JsonObject) -> str:
 
 
 def write_header(media_type: str, name: str = "") -> tuple[bytes, bytes]:
-    """Return the header that says what an answer is; its name is written as RFC 8187 says."""
+    """Return the header AWP-Content-Type; the file's name is encoded as in RFC 8187."""
     named = f"; name*=UTF-8''{quote(name, safe='')}" if name else ""
     return HEADER, f"{media_type}{named}".encode("ascii", "replace")
 
 
 def read_header(value: bytes) -> tuple[str, str]:
-    """Return media type and name of a header of ours."""
+    """Return media type and file name from the value of AWP-Content-Type."""
     media_type, _, name = value.decode("ascii", "replace").partition("; name*=UTF-8''")
     return media_type, unquote(name)
