@@ -102,7 +102,8 @@ class Drift:
     def __str__(self) -> str:
         evidence = json.dumps(self.evidence, ensure_ascii=False, default=str)
         evidence = evidence if len(evidence) <= 600 else evidence[:600] + "..."
-        return f"{self.level}: {self.page}: {self.subject}: {self.message} {self.hint} [{self.kind}]\n    evidence: {evidence}"
+        finding = f"{self.level}: {self.page}: {self.subject}: {self.message} {self.hint} [{self.kind}]"
+        return f"{finding}\n    evidence: {evidence}"
 
     def describe(self) -> JsonObject:
         """Return the finding as JSON."""
