@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from starlette.applications import Starlette
 from starlette.middleware.sessions import SessionMiddleware
 
-from awp_publish.discover import find_routes, routed
+from awp_publish.discover import find_routes, unwrap
 from awp_publish.health import count_workers, is_first_worker, root_path_of_server
 from awp_publish.invoke import Invoker, Observer
 from awp_publish.model import Catalog, Door, Paths, seconds_of
@@ -372,7 +372,7 @@ class AgentPublisher:
         doors = (door_of(settings.paths.invoke), *live, *describe_pages(settings))
         self.site.freeze(self._application(scope), doors, paths, left_out)
         # The outermost application: a request that we send there passes all middleware, as any other does.
-        self._whole = self.app if isinstance(routed(self.app), Starlette) else scope.get("app") or self.app
+        self._whole = self.app if isinstance(unwrap(self.app), Starlette) else scope.get("app") or self.app
         entrance = self._whole if self._is_enclosed(scope) else None
         routes = self._application(scope)
         cookies = _session_cookies(routes)
@@ -408,7 +408,7 @@ class AgentPublisher:
 
     def _application(self, scope: Scope) -> object:
         """Return the application that has the routes. Inside Starlette, `app` is a bare router: the scope has it."""
-        wrapped = routed(self.app)
+        wrapped = unwrap(self.app)
         if isinstance(wrapped, Starlette):
             return wrapped
         return scope.get("app") or wrapped
@@ -421,7 +421,7 @@ class AgentPublisher:
         """
         app = scope.get("app")
         listed = [one for one in getattr(app, "user_middleware", ()) if not self.site.settings.trust_outer_middleware]
-        if listed and "endpoint" in scope and getattr(app, "router", None) is not routed(self.app):
+        if listed and "endpoint" in scope and getattr(app, "router", None) is not unwrap(self.app):
             names = ", ".join(getattr(one.cls, "__name__", repr(one.cls)) for one in listed)
             raise DeclarationError(
                 "site",
@@ -449,7 +449,7 @@ class AgentPublisher:
         # Middleware inside of us may not expose what it wraps as `app`. Then the application's own list has to name us.
         listed = getattr(app, "user_middleware", ())
         lists_us = any(getattr(one, "kwargs", {}).get("site") is self.site for one in listed)
-        return app if lists_us or getattr(app, "router", None) is routed(self.app) else self
+        return app if lists_us or getattr(app, "router", None) is unwrap(self.app) else self
 
     def _publish(self, site: Site) -> None:
         before = {published.host: published for published in self._published}

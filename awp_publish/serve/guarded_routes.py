@@ -15,7 +15,7 @@ from functools import partial
 from http.cookies import CookieError, SimpleCookie
 from typing import Final, cast
 
-from awp_publish.discover import find_arrival, routed
+from awp_publish.discover import find_arrival, unwrap
 from awp_publish.invoke import Invoker, Observer
 from awp_publish.model import Action, Arrival, Catalog, Parameter, Status, Target
 from awp_publish.policy.call import Call, Outcome, Result
@@ -90,7 +90,7 @@ class GuardedRoutes:
         own = [one for one in self._guarded if one.action.method == method and one.pattern.fullmatch(path)]
         if not own:
             return None
-        tell: Callable[[str], Arrival | None] | None = getattr(routed(self._routes), TELLS_ARRIVAL, None)
+        tell: Callable[[str], Arrival | None] | None = getattr(unwrap(self._routes), TELLS_ARRIVAL, None)
         if tell is not None:
             arrival = tell(path)
         else:
