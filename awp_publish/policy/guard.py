@@ -196,8 +196,7 @@ class Tokens:
         )
 
     def digests(self, text: str | bytes) -> tuple[str, ...]:
-        """Return keyed digests of a text that a token is bound to and must not reveal: one for each key, the newest
-        first.
+        """Return keyed digests of a text that must not be revealed: one for each key, the newest first.
 
         A plain hash of a password or of a number with few digits could be guessed by readers of the token or the store.
         """
