@@ -240,9 +240,7 @@ class AccessibleNames:
         return collapse("".join(pieces))
 
     def _owned(self, owner: int, owners: set[int]) -> list[int | None]:
-        """Return the elements named by `aria-owns`, last first, with separators. Owners and owned elements count
-        once.
-        """
+        """Return the elements named by `aria-owns`, last first, with separators; owners and owned ones count once."""
         found: list[int | None] = []
         given = self._tree.attributes[owner]
         if "aria-owns" in given and len(owners) <= MAX_REFERENCES:
