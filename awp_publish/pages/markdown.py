@@ -685,9 +685,7 @@ class Lines:
         self._lines: list[str] = []
         self._prefix = ""
         self._around = ""
-        """The common prefix of the preceding block and the next one, so far: the shortest since something was
-        written.
-        """
+        """The common prefix of the preceding block and the next one: the shortest since something was written."""
         self._depth = 0
         self._marker: str | None = None
         self._is_tight = False
