@@ -214,11 +214,16 @@ class _Lifespan:
 # --- Tasks that end with what they are done for ---
 
 
+FINISH_SECONDS: Final = 10.0
+"""Seconds in which what goes on after its answer may finish, when its owner ends."""
+
+
 class OwnedTasks:
     """Tasks that end with their owner. What fails in one is logged."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
+        self._finishing: set[asyncio.Task[None]] = set()
 
     def __len__(self) -> int:
         return len(self._tasks)
@@ -230,8 +235,16 @@ class OwnedTasks:
         task.add_done_callback(self._forget)
         return task
 
+    def let_finish(self, task: "asyncio.Task[None]") -> None:
+        """Have a task that was started here finish for FINISH_SECONDS before it is cancelled with its owner."""
+        self._finishing.add(task)
+
     async def cancel(self) -> None:
         """Cancel those that still run, and wait for them."""
+        for task in self._tasks - self._finishing:
+            task.cancel()
+        if finishing := self._tasks & self._finishing:
+            await asyncio.wait(finishing, timeout=FINISH_SECONDS)
         running = tuple(self._tasks)
         for task in running:
             task.cancel()
@@ -240,5 +253,6 @@ class OwnedTasks:
 
     def _forget(self, task: "asyncio.Task[None]") -> None:
         self._tasks.discard(task)
+        self._finishing.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             logging.getLogger("awp_publish.calls").error("%s failed", task.get_name(), exc_info=error)
