@@ -1,10 +1,12 @@
 """Requests to addresses that callers name: once, to public addresses, within their time."""
 
 import socket
+from contextlib import suppress
+from threading import Event, Thread
 
 import pytest
 
-from awp_publish.policy.fetching import Posted, post
+from awp_publish.policy.fetching import Posted, connect_public, post
 from tests.serve.webhook_receiver import receiving
 
 BODY = b'{"type": "gap"}'
@@ -49,3 +51,36 @@ def test_a_server_that_does_not_answer_is_not_waited_for():
 def test_a_header_that_breaks_out_is_not_sent(receiver):
     assert post(receiver.url, BODY, {"X-One": "1\r\nX-Two: 2"}, trusted=[receiver.url]) == "connection_refused"
     assert receiver.received == []
+
+
+def test_each_address_of_a_name_is_tried_within_the_time(receiver, monkeypatch):
+    resolve = socket.getaddrinfo
+
+    def resolve_name(host, *args, **kwargs):
+        addresses = ["127.0.0.2", "127.0.0.1"] if host == "hooks.test" else [host]
+        return [entry for address in addresses for entry in resolve(address, *args, **kwargs)]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve_name)
+    monkeypatch.setattr("awp_publish.policy.fetching.is_public_address", lambda _: True)
+    connected = connect_public(("hooks.test", int(receiver.url.rpartition(":")[2])), 5.0)
+    assert connected.getpeername()[0] == "127.0.0.1"
+    connected.close()
+
+
+def test_a_handshake_that_comes_byte_by_byte_is_cut_in_time():
+    def drip() -> None:
+        connection, _ = server.accept()
+        with connection, suppress(OSError):
+            connection.sendall(b"\x16\x03\x03\x40\x00")  # a TLS record of 16 KiB
+            while not given_up.wait(0.02):
+                connection.sendall(b"\x00")
+
+    given_up = Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = Thread(target=drip, daemon=True)
+        thread.start()
+        origin = f"https://127.0.0.1:{server.getsockname()[1]}"
+        assert post(origin, BODY, {}, seconds=0.3, trusted=[origin]) == "timeout"
+        thread.join(20)  # the server sees that the connection was cut
+        given_up.set()
+        assert not thread.is_alive()
