@@ -38,7 +38,9 @@ _ENCODED_NAME: Final = re.compile(r";\s*filename\*\s*=\s*(utf-8|iso-8859-1)'[^']
 
 
 def media_type_of(content_type: bytes) -> str:
-    """Return the media type of a Content-Type field, without its parameters; "" for none that can be read."""
+    """Return the media type of a Content-Type field without its parameters, or "" if there is none or it is
+    malformed.
+    """
     media_type = content_type.split(b";", 1)[0].strip().decode("latin-1").lower()
     return media_type if _TYPE.fullmatch(media_type) else ""
 
@@ -49,7 +51,7 @@ def is_json(media_type: str) -> bool:
 
 
 def is_text(media_type: str) -> bool:
-    """Return True for a media type whose content is characters."""
+    """Return True if the content of a media type is text."""
     return media_type.startswith("text/") or media_type.endswith(("+xml", "+yaml")) or media_type in _TEXTS
 
 

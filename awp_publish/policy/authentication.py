@@ -266,7 +266,7 @@ def _read_check(known: Verify[str] | KnownSecrets, grammar: re.Pattern[str], nam
     if not isinstance(known, Mapping):
         return read_verifier(known, remedy)
     salt, callers = secrets.token_bytes(16), dict[bytes, Principal]()
-    for secret, caller in known.items():  # messages never hold the secret: they end up in start-up logs
+    for secret, caller in known.items():  # messages never contain the secret: they end up in start-up logs
         if not isinstance(secret, str) or not grammar.fullmatch(secret):
             detail = f"{name}: a secret has characters that cannot be sent in a header."
             raise DeclarationError("site", detail, "Use letters, digits, and . _ ~ + / - without spaces.")
@@ -430,7 +430,7 @@ class SharedSecret:
         if not isinstance(known, Mapping) or not known:
             raise DeclarationError("site", "SharedSecret was given no secrets.", _SHARED_SECRET_HELP)
         callers: dict[str, tuple[Principal, bytes]] = {}
-        for caller, secret in known.items():  # messages never hold the secret: they end up in start-up logs
+        for caller, secret in known.items():  # messages never contain the secret: they end up in start-up logs
             principal = read_verdict(caller) if isinstance(caller, (str, Principal)) else None
             if principal is None:
                 raise DeclarationError("site", "A secret given to SharedSecret has no caller.", _SHARED_SECRET_HELP)
@@ -459,7 +459,7 @@ def sign(secret: bytes, name: str, challenge: str) -> str:
 
 
 def signed_text(name: str, challenge: str) -> bytes:
-    """Return the text that is signed: the method, the caller's name and the challenge, each on a line of its own."""
+    """Return the text to sign: the method, the caller's name and the challenge, each on a line of its own."""
     return f"awp.hello\n{name}\n{challenge}".encode("utf-8", "surrogatepass")
 
 
@@ -498,7 +498,7 @@ class Challenges:
         if kind not in (BEARER, DPOP):
             return kind
         told = {"realm": self.realm}
-        if isinstance(problem, InsufficientScope):  # no error where no credentials were sent
+        if isinstance(problem, InsufficientScope):  # no error if no credentials were sent
             told["error"] = "insufficient_scope"
         elif not isinstance(problem, AuthenticationRequired) and refused == kind:  # without quotes and backslashes
             description = _ESCAPED.sub("'", _printable(problem.detail))[:MAX_ERROR_DESCRIPTION]
@@ -508,7 +508,7 @@ class Challenges:
         if "error_description" not in told:
             told["scope"] = " ".join(self.scopes)
         told["resource_metadata"] = self.metadata_url or ""
-        # Each value is a quoted-string (RFC 9110 section 5.6.4) of ASCII alone.
+        # Each value is a quoted-string (RFC 9110 section 5.6.4) in ASCII.
         quoted = ((name, _ESCAPED.sub(r"\\\g<0>", _printable(value))) for name, value in told.items() if value)
         return kind + (" " if kind == BEARER else ", ") + ", ".join(f'{name}="{value}"' for name, value in quoted)
 
@@ -543,7 +543,7 @@ CHECK_TIMEOUT: Final = 10.0
 """Seconds that all checks of one call's credentials may take together."""
 
 RETRY_AFTER: Final = "10"
-"""Seconds after which a caller may try again when checks take too long."""
+"""Seconds after which a caller may try again if checks take too long."""
 
 MAX_WRONG: Final = 20
 WRONG_WINDOW: Final = 60.0
@@ -703,7 +703,7 @@ ADAPTERS: Final[list[Callable[[object], Authenticator | None]]] = []
 
 
 def read_authenticators(given: object) -> tuple[Authenticator, ...]:
-    """Return the authenticators that a site gave, one or several. Raises DeclarationError."""
+    """Return the one or several authenticators of a site. Raises DeclarationError."""
     if given is None:
         return ()
     known: list[Authenticator] = []

@@ -60,7 +60,7 @@ MAX_LIFETIME: Final = 86_400
 """Seconds from `created` to `expires`: the draft recommends no more than a day."""
 
 MAX_HEADER: Final = 8_192
-"""Characters of each header."""
+"""Characters of each header at most."""
 
 MAX_COMPONENTS: Final = 32
 MAX_SIGNATURES: Final = 4
@@ -162,7 +162,7 @@ class WebBotAuth:
                 said = (names,) if isinstance(names, str) else tuple(names)
                 if not all(isinstance(one, str) and one.strip() for one in said):
                     raise DeclarationError("site", f"WebBotAuth: the names of {address} are not texts.", remedy)
-                if not said:  # the host, and what stands before the last dot of it
+                if not said:  # the host, and its label before the last dot
                     host = directory.partition("://")[2].partition(":")[0]
                     own = host.split(".")[-2] if "." in host else ""
                     said = (host, own) if len(own) >= 4 else (host,)
@@ -264,7 +264,7 @@ class WebBotAuth:
         # store.
         if isinstance(nonce, str):
             used = f"{directory}\n{key_id}\n{nonce}".encode()
-        else:  # the library has read the signature, so it is there
+        else:  # the library has parsed the signature, so it exists
             from http_sf import parse
 
             signatures = parse((credentials.headers.get("signature") or "").encode("latin-1"), tltype="dictionary")
@@ -421,7 +421,7 @@ def _check_body(header: str, covered: frozenset[str], request: Mapping[str, Any]
 
     taken = request.get(SIGNED, {}).get("digests")
     if taken is None and not any(name in (b"content-length", b"transfer-encoding") for name, _ in request["headers"]):
-        taken = {name: make().digest() for name, make in DIGESTS.items()}  # of no body
+        taken = {name: make().digest() for name, make in DIGESTS.items()}  # the request has no body
     try:
         told = parse(header.encode("latin-1"), tltype="dictionary")
         listed = DIGESTS.keys() if "" in covered else DIGESTS.keys() & covered

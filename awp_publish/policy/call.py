@@ -111,7 +111,7 @@ _NO_ACTION: Final = partial(UnknownAgent, "There is no such action here.")
 
 
 class Call:
-    """One call, whichever door it came through.
+    """One call, whichever door received it.
 
     `context` is the door's own request, from which that to a route is made. `disconnected()` returns when the client
     has disconnected. For the guard: `credentials()` reads what identifies the caller, `session_id` is the session that

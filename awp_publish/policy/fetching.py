@@ -175,7 +175,10 @@ def post(
 def connect_public(
     address: tuple[str, int], timeout: float | None = None, source_address: tuple[str, int] | None = None
 ) -> socket.socket:
-    """Connect to a host whose addresses are all public. Raises OSError."""
+    """Connect to a host whose addresses are all public, to one after the other. Raises OSError.
+
+    All of them together take no longer than `timeout`: each has half of what is left, the last one all of it.
+    """
     host, port = address
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     if not found or not all(is_public_address(str(entry[4][0])) for entry in found):

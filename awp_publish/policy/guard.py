@@ -187,7 +187,7 @@ class Tokens:
         blocks = [hmac.digest(key.encode(), named, "sha256").ljust(64, b"\0") for key in keys]
         self._keyed = [(sha256(one.translate(hmac.trans_36)), sha256(one.translate(hmac.trans_5C))) for one in blocks]
         self._serializer = URLSafeSerializer(
-            list(reversed(keys)),  # itsdangerous signs with the last
+            list(reversed(keys)),  # itsdangerous signs with the last key
             salt=f"awp_publish.{purpose}",
             signer_kwargs={"digest_method": sha256, "key_derivation": "hmac"},
         )
@@ -540,7 +540,7 @@ class Guard:
                     (b"ratelimit", b", ".join(states)),
                     limit_header,
                     (b"x-ratelimit-remaining", b"%d" % least[0]),
-                    (b"x-ratelimit-reset", b"%d" % ceil(self.clock() + least[2])),  # in Unix seconds
+                    (b"x-ratelimit-reset", b"%d" % ceil(self.clock() + least[2])),  # Unix seconds
                 )
             if failed is not None and failed < at:
                 limit = limits[failed]
@@ -636,7 +636,7 @@ class Guard:
     # --- Idempotency keys ---
 
     def _claim(self, call: Call, credentials: Credentials | None) -> Add | None:
-        """Return the claim of a call's key, None for a call without one. Raises InvalidIdempotencyKey."""
+        """Return the step that claims a call's key, or None without a key. Raises InvalidIdempotencyKey."""
         key = call.idempotency_key
         if key is not None:
             key = read_key(key)
@@ -898,14 +898,14 @@ _QUOTES: Final = re.compile(r'["\\]')
 _UNSEEN: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]"
 )
-"""Letters and marks that show nothing, which Unicode counts among the visible."""
+"""Letters and marks that are invisible although Unicode counts them as visible."""
 
 _LIKE_QUOTES: Final = re.compile("[\u02ba\u02ee\u201c-\u201f\u2033\u2036\u275d\u275e\u301d-\u301f\uff02]")
-"""What a person may take for a quotation mark."""
+"""Characters that a person may take for a quotation mark."""
 
 
 def quoted(text: str) -> str:
-    """A text in quotation marks, as JSON has it; look-alikes of the marks and all that is invisible are escaped."""
+    """Return a text quoted as JSON, with look-alikes of quotation marks and everything invisible escaped."""
     escaped = visible(_QUOTES.sub(r"\\\g<0>", text))
     return f'"{_LIKE_QUOTES.sub(_escape, escaped)}"'
 

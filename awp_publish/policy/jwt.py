@@ -94,7 +94,7 @@ def read_key_set(document: object) -> KeySet:
     return KeySet(keys)
 
 
-# --- Where keys come from ---
+# --- Sources of keys ---
 
 
 class KeySource(Protocol):
@@ -142,10 +142,10 @@ SCOPE_CLAIMS: Final = ("scope", "scp")
 REQUIRED: Final = ("exp", "iss", "aud", "sub")
 
 PROOF_WINDOW: Final = 300.0
-"""Seconds by which a proof's `iat` may differ from now."""
+"""Seconds by which a proof's `iat` may differ from the present time."""
 
 MAX_PROOF: Final = 8_192
-"""Characters of a proof."""
+"""Characters of a proof at most."""
 
 _SHOWN_WITH_PROOF: Final = re.compile(r"dpop[ \t]+([A-Za-z0-9._~+/-]+=*)", re.IGNORECASE)
 _PRIVATE: Final = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
@@ -245,7 +245,7 @@ class JwtBearer:
     async def __call__(self, credentials: Credentials) -> Principal | None:
         """Return the caller, None without a token.
 
-        Raises AuthExpired, InvalidCredentials, InvalidProof, and TemporarilyUnavailable while the keys cannot be read.
+        Raises AuthExpired, InvalidCredentials, InvalidProof, and TemporarilyUnavailable if the keys cannot be fetched.
         """
         proven = _SHOWN_WITH_PROOF.fullmatch(credentials.headers.get("authorization", "").strip(" \t"))
         token = read_bearer_token(credentials) if proven is None else proven[1]

@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import Final
 
 from django.db import Error, OperationalError, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F, QuerySet
 from django.utils.connection import ConnectionDoesNotExist
 
@@ -52,6 +53,42 @@ class DjangoStore(BatchedStore):
         super().__init__(lambda: BatchThread(_DjangoBackend(namespace, using, clock)), timeout)
 
 
+def run_transaction(using: str, transact: Callable[[], None], *, writes: bool = True, may_block: bool = True) -> None:
+    """Carry out a transaction. On SQLite, wait for its readers, at first without holding a lock.
+
+    A transaction of the site's own that reads and then writes fails at once (SQLITE_BUSY) if another one waits for it
+    or may write before it: with ATOMIC_REQUESTS, a whole request would fail. So our first statement locks the whole
+    file or nothing; Django has an option for that only since 5.1. In the end it waits while it holds a lock, unless
+    `may_block` is False: then it fails.
+    """
+    connection = connections[using]
+    if connection.vendor != "sqlite" or connection.in_atomic_block:
+        transact()
+        return
+    block_from = time.monotonic() + UNLOCKED_WAIT_SECONDS
+    begin = "BEGIN EXCLUSIVE" if writes else "BEGIN"
+    setattr(connection, "_start_transaction_under_autocommit", lambda: connection.cursor().execute(begin))  # noqa: B010
+    try:
+        while True:
+            is_late = time.monotonic() >= block_from
+            _wait_for_locks(connection, BUSY_TIMEOUT_MS if is_late and may_block else 0)
+            try:
+                transact()
+                return
+            except OperationalError as error:
+                if is_late or getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF not in BUSY:
+                    raise
+            pause(UNLOCKED_WAIT_INTERVAL)
+    finally:  # the connection may be that of a request, and of the next ones
+        delattr(connection, "_start_transaction_under_autocommit")
+        _wait_for_locks(connection, int(connection.settings_dict["OPTIONS"].get("timeout", 5.0) * 1000))
+
+
+def _wait_for_locks(connection: BaseDatabaseWrapper, milliseconds: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"PRAGMA busy_timeout = {milliseconds}")
+
+
 class _RequestAbandoned(Exception):
     """A caller no longer waits for what was just carried out: roll back."""
 
@@ -69,10 +106,8 @@ class _DjangoBackend:
         """Carry out all requests in one transaction, or each in its own if that failed."""
         try:
             connections[self._using].close_if_unusable_or_obsolete()
-            if connections[self._using].vendor == "sqlite":
-                self._transact_on_sqlite(requests)
-            else:
-                self._transact(requests)
+            writes = any(request.writes for request in requests)
+            run_transaction(self._using, lambda: self._transact(requests), writes=writes)
         except Exception as error:
             if len(requests) == 1:
                 if isinstance(error, (Error, ConnectionDoesNotExist)):
@@ -91,29 +126,6 @@ class _DjangoBackend:
     def close(self) -> None:
         with suppress(ConnectionDoesNotExist):
             connections[self._using].close()
-
-    def _transact_on_sqlite(self, requests: Sequence[StoreRequest]) -> None:
-        """Wait for SQLite's readers, at first without holding a lock.
-
-        A transaction of the site's own that reads and then writes fails at once (SQLITE_BUSY) if another one waits for
-        it or may write before it: with ATOMIC_REQUESTS, a whole request would fail. So our first statement locks the
-        whole file or nothing; Django has an option for that only since 5.1.
-        """
-        block_from = time.monotonic() + UNLOCKED_WAIT_SECONDS
-        connection = connections[self._using]
-        begin = "BEGIN EXCLUSIVE" if any(request.writes for request in requests) else "BEGIN"
-        setattr(connection, "_start_transaction_under_autocommit", lambda: connection.cursor().execute(begin))  # noqa: B010
-        while True:
-            may_block = time.monotonic() >= block_from
-            with connection.cursor() as cursor:
-                cursor.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS if may_block else 0}")
-            try:
-                self._transact(requests)
-                return
-            except OperationalError as error:
-                if may_block or getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF not in BUSY:
-                    raise
-            pause(UNLOCKED_WAIT_INTERVAL)
 
     def _transact(self, requests: Sequence[StoreRequest]) -> None:
         writes = any(request.writes for request in requests)
