@@ -15,7 +15,7 @@ from typing import Final
 from urllib.parse import SplitResult, urljoin
 
 from awp_publish.checks.urls import is_private, split
-from awp_publish.networks import is_public_address
+from awp_publish.networks import connect_to_first, is_public_address
 
 SECONDS: Final = 10.0
 MAX_REDIRECTS: Final = 3
@@ -117,18 +117,13 @@ def _connect(parts: SplitResult, allow_private: bool, deadline: float) -> http.c
     addresses = [str(entry[4][0]) for entry in found]
     if not allow_private and (is_private(host) or not all(is_public_address(one) for one in addresses)):
         raise FetchRefused(f"{host} is on this machine or in its own network, and is not fetched.")
-    connected: socket.socket | None = None
-    for number, address in enumerate(addresses, 1):
-        left = deadline - time.monotonic()
-        if left <= 0:
-            raise FetchRefused(f"{host} was not reached in time.")
-        try:
-            connected = socket.create_connection((address, port), timeout=left)
-            break
-        except OSError as error:
-            if number == len(addresses):
-                raise FetchRefused(f"{host} could not be reached: {error}.") from error
-    assert connected is not None  # getaddrinfo returns at least one address
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise FetchRefused(f"{host} was not reached in time.")
+    try:
+        connected = connect_to_first(addresses, port, left)
+    except OSError as error:
+        raise FetchRefused(f"{host} could not be reached: {error}.") from error
     try:
         if parts.scheme == "https":
             connected = ssl.create_default_context().wrap_socket(connected, server_hostname=host)

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from awp_publish.networks import is_public_address
+from awp_publish.networks import connect_to_first, is_public_address
 from awp_publish.problems import TemporarilyUnavailable
 
 logger: Final = logging.getLogger("awp_publish.calls")
@@ -175,27 +175,12 @@ def post(
 def connect_public(
     address: tuple[str, int], timeout: float | None = None, source_address: tuple[str, int] | None = None
 ) -> socket.socket:
-    """Connect to a host whose addresses are all public, to one after the other. Raises OSError.
-
-    All of them together take no longer than `timeout`: each has half of what is left, the last one all of it.
-    """
+    """Connect to a host whose addresses are all public. Raises OSError."""
     host, port = address
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    if not found or not all(is_public_address(str(entry[4][0])) for entry in found):
+    addresses = [str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    if not addresses or not all(map(is_public_address, addresses)):
         raise OSError(f"{host} has an address that is not public")
-    deadline = time.monotonic() + (FETCH_TIMEOUT if timeout is None else timeout)
-    failure: OSError = TimeoutError(f"{host} was not reached in time")
-    for entry in found:
-        if (left := deadline - time.monotonic()) <= 0:
-            break
-        try:
-            connected = socket.create_connection((str(entry[4][0]), port), left, source_address)
-        except OSError as error:
-            failure = error
-        else:
-            connected.settimeout(timeout)
-            return connected
-    raise failure
+    return connect_to_first(addresses, port, timeout, source_address)
 
 
 # --- JWK sets, and keys that are cached and fetched again ---

@@ -3,6 +3,7 @@
 import socket
 from contextlib import suppress
 from threading import Event, Thread
+from unittest.mock import Mock
 
 import pytest
 
@@ -54,18 +55,51 @@ def test_a_header_that_breaks_out_is_not_sent(receiver):
     assert receiver.received == []
 
 
-def test_each_address_of_a_name_is_tried_within_the_time(receiver, monkeypatch):
-    resolve = socket.getaddrinfo
+@pytest.fixture
+def connections(monkeypatch):
+    """The connections that are asked for: each with its time, and what becomes of it."""
+    asked: list[tuple[str, float]] = []
+    outcomes: dict[str, OSError | socket.socket] = {}
 
-    def resolve_name(host, *args, **kwargs):
-        addresses = ["127.0.0.2", "127.0.0.1"] if host == "hooks.test" else [host]
-        return [entry for address in addresses for entry in resolve(address, *args, **kwargs)]
+    def connect(address, timeout, _):
+        asked.append((address[0], timeout))
+        if isinstance(outcome := outcomes[address[0]], OSError):
+            raise outcome
+        return outcome
 
-    monkeypatch.setattr(socket, "getaddrinfo", resolve_name)
-    monkeypatch.setattr("awp_publish.policy.fetching.is_public_address", lambda _: True)
-    connected = connect_public(("hooks.test", int(receiver.url.rpartition(":")[2])), 5.0)
-    assert connected.getpeername()[0] == "127.0.0.1"
-    connected.close()
+    def resolve(host, port, **_):
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, port)) for one in (*outcomes, *outcomes)]
+
+    monkeypatch.setattr(socket, "create_connection", connect)
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    return asked, outcomes
+
+
+def test_the_addresses_of_a_name_are_tried_in_turn_within_one_time(connections):
+    asked, outcomes = connections
+    first, other = socket.socketpair()
+    with first, other:
+        outcomes |= {"1.1.1.1": ConnectionRefusedError(), "2606:4700::1": TimeoutError(), "8.8.8.8": first}
+        assert connect_public(("shop.example", 443), 8.0) is first
+        assert first.gettimeout() == 8.0
+    assert [one for one, _ in asked] == ["1.1.1.1", "2606:4700::1", "8.8.8.8"]
+    assert (asked[0][1] <= 4.0, asked[1][1] <= 4.0, asked[2][1] <= 8.0) == (True, True, True)
+
+
+def test_the_last_failure_of_all_addresses_is_told(connections):
+    asked, outcomes = connections
+    outcomes |= {"1.1.1.1": TimeoutError(), "8.8.8.8": ConnectionRefusedError("the last")}
+    with pytest.raises(ConnectionRefusedError, match="the last"):
+        connect_public(("shop.example", 443), 8.0)
+    assert len(asked) == 2
+
+
+def test_no_address_of_a_name_is_asked_if_one_is_private(connections):
+    asked, outcomes = connections
+    outcomes |= {"1.1.1.1": ConnectionRefusedError(), "10.0.0.1": ConnectionRefusedError()}
+    with pytest.raises(OSError, match="address that is not public"):
+        connect_public(("shop.example", 443), 8.0)
+    assert asked == []
 
 
 def test_a_handshake_that_comes_byte_by_byte_is_cut_in_time():
