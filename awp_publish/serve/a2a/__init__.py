@@ -299,9 +299,7 @@ def _own_headers(request: A2aRequest, problem: Problem | None) -> RawHeaders:
 
 
 class _Contexts(ServerCallContextBuilder):
-    """The context that the SDK passes to our handler: our request, and the headers for the SDK's check of the
-    version.
-    """
+    """The context that the SDK passes to our handler: our request, and the headers for its check of the version."""
 
     def build(self, request: Request) -> ServerCallContext:
         """Return the context of one request."""
