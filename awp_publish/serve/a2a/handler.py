@@ -955,9 +955,7 @@ class A2aHandler(RequestHandler):
         self._check_visible(record, principal)
         record = await self._tasks.refresh(record)
         wanted = wanted_of(record)
-        if (
-            wanted is not None and wanted["caller"] and principal is not None
-        ):  # they may see less than when the task began
+        if wanted is not None and wanted["caller"] and principal is not None:  # they may see less by now
             caller, scopes = wanted["caller"]
             record.input = {**wanted, "caller": [caller, sorted(principal.scopes.intersection(scopes))]}
         return record
@@ -1166,9 +1164,7 @@ class A2aHandler(RequestHandler):
             settled.cancel()
 
     async def _abandoned(self, request: A2aRequest) -> None:
-        """Return when the client has disconnected, has abandoned its stream, or has cancelled the task at any
-        worker.
-        """
+        """Return when the client has disconnected, abandoned its stream, or cancelled the task at any worker."""
         ends: list[Coroutine[Any, Any, object]] = [request.disconnected(), request.cancelled.wait()]
         if request.record.raw:
             ends.append(self._tasks.cancelled(request.record))
