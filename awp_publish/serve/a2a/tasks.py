@@ -391,8 +391,8 @@ class Tasks:
         return tasks
 
     async def put(self, record: TaskRecord, address: str | None = None) -> bool:
-        """Store a task in place of the version that was read. Returns False if that has changed, except by a cancel
-        mark.
+        """Store a task in place of the version that was read. Returns False if others have changed it, except by a
+        cancel mark.
 
         With an `address`, a new task of an unknown caller is counted for it. Raises RateLimited if there are too many.
         """
