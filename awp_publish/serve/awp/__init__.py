@@ -627,8 +627,8 @@ class AwpSkills:
         }
 
     def list(self, caller: Principal | None) -> JsonObject:
-        """Return the result of skills.list: skills that a caller may see, or with `Site(list_only_allowed=True)` may
-        call.
+        """Return the result of skills.list: skills that a caller may see, or may call
+        (`Site(list_only_allowed=True)`).
         """
         scopes = caller.scopes if caller is not None else None
         shown = [
@@ -1202,9 +1202,7 @@ class AwpDoor:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """End sessions whose time is up, and finally all of them. Without a lifespan that happens when others are
-        used.
-        """
+        """End sessions whose time is up, and finally all. Without a lifespan they end when others are used."""
 
         async def sweep() -> None:
             while True:
