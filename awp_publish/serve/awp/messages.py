@@ -50,9 +50,7 @@ Frame: TypeAlias = str | bytes
 
 @dataclass(frozen=True, slots=True)
 class AwpRequest:
-    """One request. `trace` is the caller's trace id, or one of ours; `is_packed` selects the encoding of the
-    response.
-    """
+    """One request. `trace` is the caller's trace id or one of ours; `is_packed` is the encoding of the response."""
 
     id: str
     method: str
@@ -183,9 +181,7 @@ def write_frame(message: Mapping[str, object], *, is_packed: bool) -> Message:
 
 
 MUTATION: Final = "page.som_mutation"
-"""The only event. Without JavaScript a page changes only by requests, so it follows the response to one that changed
-it.
-"""
+"""The only event. Without JavaScript only requests change a page, so it follows their responses."""
 
 
 def mutations_since(session: "Session", cursors: Mapping[str, int], trace: str) -> list[JsonObject]:
@@ -264,8 +260,7 @@ MAX_ANSWER_BYTES: Final = 1_000_000
 
 
 class AnswerCache:
-    """The answers by idempotency key of one session, or of one connection for calls without one. The oldest are
-    dropped.
+    """The answers by idempotency key, of one session or of one connection. The oldest are dropped first.
 
     Errors are not remembered, so that a failed request can be retried with the same key.
     """
