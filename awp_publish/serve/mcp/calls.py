@@ -595,9 +595,7 @@ class Tools:
             message["result"] = rendered = await self._answer(exchange, tool, call, context, result)
             if "structuredContent" in rendered and not tool.is_wrapped and not exchange.is_streamed:
                 assert isinstance(result, Outcome)
-                rendered["structuredContent"] = orjson.Fragment(
-                    result.body
-                )  # JSON already, on one line as an event needs it
+                rendered["structuredContent"] = orjson.Fragment(result.body)  # JSON already, on one line
         except MCPError as refused:
             message["error"] = refused.error.model_dump(by_alias=True, exclude_none=True)
         await exchange.answer(orjson.dumps(message))
