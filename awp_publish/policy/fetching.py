@@ -165,12 +165,30 @@ def post(
 def connect_public(
     address: tuple[str, int], timeout: float | None = None, source_address: tuple[str, int] | None = None
 ) -> socket.socket:
-    """Connect to a host whose addresses are all public. Raises OSError."""
+    """Connect to a host whose addresses are all public, to one after the other. Raises OSError.
+
+    All of them together take no longer than `timeout`: each has half of what is left, the last one all of it.
+    """
     host, port = address
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     if not found or not all(is_public_address(str(entry[4][0])) for entry in found):
         raise OSError(f"{host} is in a network of its own")
-    return socket.create_connection((str(found[0][4][0]), port), timeout, source_address)
+    addresses = [*dict.fromkeys(str(entry[4][0]) for entry in found)]
+    until = None if timeout is None else time.monotonic() + timeout
+    for at, one in enumerate(addresses, 1):
+        left = None if until is None else until - time.monotonic()
+        if left is not None and left <= 0:
+            break
+        try:
+            seconds = left if left is None or at == len(addresses) else left / 2
+            connected = socket.create_connection((one, port), seconds, source_address)
+        except OSError:
+            if at == len(addresses):
+                raise
+        else:
+            connected.settimeout(timeout)
+            return connected
+    raise TimeoutError(f"No address of {host} answered in time.")
 
 
 # --- Keys that are kept, and fetched anew ---

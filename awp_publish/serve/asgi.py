@@ -239,7 +239,7 @@ class AgentPublisher:
             if path.startswith(here.heads):
                 go_on = here.doors.find(scope, path) or go_on
             await go_on(scope, receive, send)
-        elif isinstance(found, Prepared):
+        elif type(found) is Prepared:
             reply = found.answer(scope["method"], scope["headers"])
             # The headers are copied because outer middleware may change them in place.
             await send({"type": "http.response.start", "status": reply.status, "headers": list(reply.headers)})

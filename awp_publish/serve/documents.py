@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
 from functools import cached_property, lru_cache, partial
 from importlib import import_module
-from typing import Final
+from typing import Final, final
 
 from awp_publish.model import Catalog
 from awp_publish.problems import ALL, MethodNotAllowed, Refused, below, code_of, slug_of
@@ -63,6 +63,7 @@ class Encodings:
         return {coding: data for coding, data in compressed if len(data) < len(self.body)} | {IDENTITY: self.body}
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Prepared:
     """One document, ready to be served. `headers` are common to all of its representations."""

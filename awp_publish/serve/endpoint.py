@@ -151,7 +151,7 @@ class DoorRequest:
         if (call := self.call) is not None:  # break the reference cycle between the request and its call
             added, self.call = call.headers, None
         request_id = (b"x-request-id", self.request_id.encode())
-        if isinstance(result, Problem):
+        if not isinstance(result, Outcome):
             if added:  # headers of the gates replace the route's own
                 names = {name.decode("ascii") for name, _ in added}
                 result.headers = tuple(pair for pair in result.headers if pair[0].lower() not in names)

@@ -98,10 +98,6 @@ def door_of(invoke_path: str) -> Door:
     return Door(PROTOCOL, VERSION, invoke_path)
 
 
-_USUAL: Final = {(accept, b"application/json") for accept in (None, b"*/*", b"application/json")}
-"""The usual pairs of Accept and Content-Type, which need no parsing."""
-
-
 class WoaDoor(Endpoint):
     """Answers invocation requests for one catalog."""
 
@@ -121,15 +117,14 @@ class WoaDoor(Endpoint):
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Run one invocation: a POST request with a JSON body and a JSON answer (WoA section 4.3.1)."""
         fields, scope = request.fields, request.scope
-        if (fields.get(b"accept"), fields.get(b"content-type")) not in _USUAL or b"content-encoding" in fields:
-            accept, content_type = fields.get(b"accept", b"*/*"), fields.get(b"content-type", b"")
-            if not accepts(accept, "application/json"):
-                raise NotAcceptable(f'The answer is application/json, which "Accept: {_shown(accept)}" rules out.')
-            if not is_json(content_type):
-                named_type = f'"{_shown(content_type)}"' if content_type else "no Content-Type"
-                raise UnsupportedMediaType(f"The body must be application/json in UTF-8; the request has {named_type}.")
-            if fields.get(b"content-encoding", b"identity") != b"identity":
-                raise UnsupportedMediaType("The body must not be content-encoded.")
+        accept, content_type = fields.get(b"accept", b"*/*"), fields.get(b"content-type", b"")
+        if accept != b"*/*" and not accepts(accept, "application/json"):
+            raise NotAcceptable(f'The answer is application/json, which "Accept: {_shown(accept)}" rules out.')
+        if content_type != b"application/json" and not is_json(content_type):
+            named_type = f'"{_shown(content_type)}"' if content_type else "no Content-Type"
+            raise UnsupportedMediaType(f"The body must be application/json in UTF-8; the request has {named_type}.")
+        if b"content-encoding" in fields and fields[b"content-encoding"] != b"identity":
+            raise UnsupportedMediaType("The body must not be content-encoded.")
 
         # The envelope (section 5.1)
         body = await read_body(scope, fields, request.receive, self._admission.max_body_bytes)
