@@ -50,6 +50,10 @@ _AMPLE_SHARES: Final = (0.12, 0.25, 0.55, 0.05, 0.01, 0.02, 0.0, 0.0)
 """Of the room, what each shelf has at least if it needs so much. With ample room all controls have a place; on a page
 that is a form they have the larger share."""
 
+_SCARCE: Final = 20_000
+_SCARCE_SHARES: Final = (0.12, 0.4, 0.4, 0.05, 0.01, 0.02, 0.0, 0.0)
+"""The same for a page that is so small itself: it is cut as it has many controls, not for its text."""
+
 _TEXTS: Final = (1, 4)
 """The shelves of texts."""
 
@@ -106,7 +110,7 @@ _CONTROL: Final = 100
 _WITH_ESCAPES: Final = 0.95
 """Of a room, how much a text may fill before JSON escapes some of its characters, about."""
 
-_LEAST: Final = 150
+_LEAST: Final = 100
 """Bytes of room in which nothing has a place."""
 
 _LITTLE: Final = 4
@@ -116,10 +120,22 @@ _ID: Final = 15
 """Bytes of an id, which an element does not have while it is measured, and of the comma behind it."""
 
 _REGION: Final = 190
-"""Bytes of a region beside its elements, with what is said of what is left out."""
+"""Bytes of a region beside its elements, about, with what is said of what is left out."""
 
-_SUMMARY: Final = 90
-"""Of these, about, what is said of what is left out."""
+_SUMMARY: Final = 110
+"""Bytes of what is said of what is left out of a region, about."""
+
+_MEMBER: Final = 20
+"""Bytes of a region beside what is known of it and its elements: its number, and the member that holds them."""
+
+_SPARE: Final = 32
+"""Of a room, when one part in so many was not used, more is tried."""
+
+_NOTHING: Final = 2
+"""Members of an element that says nothing but its role: a rule, a group without a name."""
+
+_CONDENSED: Final = 1.5
+"""So many times what there is room for may be condensed so that nothing has to be left out."""
 
 _OPERATED: Final = CONTROLS | {HIDDEN}
 
@@ -153,17 +169,21 @@ def add_losses(losses: Losses, others: Losses) -> None:
 
 
 def choose(
-    tree: Tree, survey: Survey, elements: Elements, room: int | None
+    tree: Tree, survey: Survey, elements: Elements, facts: Sequence[Mapping[str, Any]], room: int | None
 ) -> tuple[dict[int, SomElement], list[Losses]]:
-    """Return the elements that fit in so many bytes, all when there is no limit, and what is missing of each region."""
+    """Return the elements that fit in so many bytes, all when there is no limit, and what is missing of each region.
+
+    `facts` are what is said of each region beside its elements.
+    """
     pools = [list(_candidates_of(survey, region)) if survey.shadows else region.candidates for region in survey.regions]
     losses: list[Losses] = [defaultdict(int) for _ in pools]
     lengths = list(accumulate(map(len, survey.pieces), initial=0))  # characters before each piece, and in all
     roles = survey.roles
     least = _OVERHEAD * sum(map(len, pools)) + (_LINK_OVERHEAD - _OVERHEAD) * roles.count("link") + lengths[-1]
+    of_regions = [len(orjson.dumps(one)) + _MEMBER for one in facts]
     if room is not None and least > 2 * room:
-        return _cut(tree, survey, elements, pools, lengths, room)
-    whole = ElementLimits()
+        return _cut(tree, survey, elements, pools, lengths, of_regions, room)
+    whole, condensed = ElementLimits(), ElementLimits(compact=True)
     made = {
         candidate: elements.make(candidate, whole, lost)
         for pool, lost in zip(pools, losses, strict=True)
@@ -191,9 +211,15 @@ def choose(
                 total -= len(said) + _ID
                 del made[candidate]
             seen.add(said)
-    if room is None or total + _REGION * len(pools) <= room:
+    around = sum(of_regions) + _SUMMARY * sum(map(bool, losses))
+    if room is None or total + around <= room:
         return made, losses
-    return _cut(tree, survey, elements, pools, lengths, room)
+    if total <= _CONDENSED * room:
+        made = {candidate: elements.make(candidate, condensed, losses[0]) for candidate in made}
+        made = {candidate: element for candidate, element in made.items() if len(element) > _NOTHING}
+        if sum(len(orjson.dumps(element)) + _ID for element in made.values()) + around <= room:
+            return made, losses
+    return _cut(tree, survey, elements, pools, lengths, of_regions, room)
 
 
 def _candidates_of(survey: Survey, region: Region) -> Iterator[int]:
@@ -210,9 +236,13 @@ def _cut(
     elements: Elements,
     pools: Sequence[Sequence[int]],
     lengths: Sequence[int],
+    of_regions: Sequence[int],
     room: int,
 ) -> tuple[dict[int, SomElement], list[Losses]]:
-    """Choose by the rules above what is kept of a page that is too large. Regions are known by their numbers."""
+    """Choose by the rules above what is kept of a page that is too large. Regions are known by their numbers.
+
+    `of_regions` are the bytes of each region beside its elements.
+    """
     made: dict[int, SomElement] = {}
     losses: list[Losses] = [defaultdict(int) for _ in pools]
     cut: dict[int, Losses] = {}  # what is missing within elements
@@ -225,7 +255,7 @@ def _cut(
         nonlocal left
         number, lost = region_of[candidate], defaultdict[str, int](int)
         element = elements.make(candidate, limits, lost)
-        size = len(orjson.dumps(element)) + _ID + (0 if number in begun else _REGION)
+        size = len(orjson.dumps(element)) + _ID + (0 if number in begun else of_regions[number] + _SUMMARY)
         if size <= min(most, left):
             made[candidate], sizes[candidate] = element, size
             if lost:
@@ -326,7 +356,14 @@ def _cut(
         shelves[7] += [one for one in shelves[number] if one in duplicates]
         shelves[number] = [one for one in shelves[number] if one not in duplicates]
     shelves[0].sort(key=lambda one: region_of[one] not in main)
-    shelves[2].sort(key=lambda one: states[one] & IN_FORM == 0 or roles[one] not in ("button", HIDDEN))
+
+    def rank(control: int) -> int:  # what sends a form, its fields, others, and what only scripts give a meaning
+        if all_attributes[nodes[control]].get("type", "").lower() in ("button", "reset"):
+            return 3
+        return (0 if roles[control] in ("button", HIDDEN) else 1) if states[control] & IN_FORM else 2
+
+    shelves[2].sort(key=rank)
+    shelves[6].sort(key=rank)
     # Titles first; then "12 comments" before the name of a user, and that before one of many that say "hide".
     times = Counter([said for one, said in short_texts.items() if one not in duplicates])
     ranked: list[list[int]] = [[], [], [], []]
@@ -336,6 +373,8 @@ def _cut(
     shelves[3] = [one for rank in ranked for one in rank]
 
     shares = _AMPLE_SHARES if room >= _AMPLE or main & by_role["form"] else _SHARES
+    if room < _SCARCE and shares is _SHARES:
+        shares = _SCARCE_SHARES
     room_left = room - _REGION * min(len(pools), room // (8 * _REGION))
     needs = [_OVERHEAD * len(shelf) + sum([unit_of[one] * units_of[one] for one in shelf]) for shelf in shelves]
     given = [min(need, int(room_left * share)) for need, share in zip(needs, shares, strict=True)]
@@ -377,9 +416,7 @@ def _cut(
                 make(candidate, limits, left)
     # Regions that lost nothing do not say what they lost. Then texts that lack least are told whole, the last in part.
     for number in begun:
-        if survey.regions[number].landmark.role != "form" and all(
-            one in made and one not in cut for one in pools[number]
-        ):
+        if all(one in made and one not in cut for one in pools[number]):
             left += _SUMMARY
     short = [one for one in shelves[1] if one in cut and units_of[one] == 1]
     for candidate in sorted(short, key=lambda one: unit_of[one] - sizes[one]):
@@ -555,6 +592,9 @@ MEDIA_TYPE: Final = "application/som+json"
 _STRUCTURED_SHARE: Final = 8
 """Of a budget, one part in so many is for structured data."""
 
+_PRESENTATION: Final = ("charset", "theme-color", "viewport")
+"""Facts of a page that matter less than any of its controls: where a small page has to be cut, they go first."""
+
 _MAX_TITLE: Final = 1_000
 _META_BYTES: Final = 130
 """Bytes of `meta` and of the members around it."""
@@ -618,19 +658,53 @@ def _compile(tree: Tree, url: str, budget: Budget) -> Som:
     names = AccessibleNames(visibility)
     found = survey(tree, visibility, names.told)
     elements = Elements(found, names, visibility, url)
+    facts = [_describe(region, tree, elements, url) for region in found.regions]
     room = None if most is None else most - len(orjson.dumps(head)) - len(orjson.dumps(structured)) - _META_BYTES
+    best, enough, too_much = None, 0, 0
     for _ in range(_ATTEMPTS):
-        made, losses = choose(tree, found, elements, room)
+        made, losses = choose(tree, found, elements, facts, room)
         if left_out and losses:
             losses[-1][STRUCTURED] = left_out
-        som = _assemble(tree, head, structured, found, elements, made, losses)
+        som = _assemble(tree, head, structured, found, facts, made, losses)
         if most is None or room is None:
-            break
-        excess = som.document["meta"]["som_bytes"] - most
-        if excess <= 0:
-            break
-        room -= excess + _REGION  # what regions say of themselves is not known before
-    return som
+            return som
+        # How much is said of what is left out is not known before.
+        spare = most - som.document["meta"]["som_bytes"]
+        if spare < 0:
+            too_much = room
+        else:
+            enough = room
+            if best is not None and som.document["meta"]["som_bytes"] <= best.document["meta"]["som_bytes"]:
+                break
+            best = som
+            if spare <= most // _SPARE or all(lost.keys() <= {DUPLICATES, STRUCTURED} for lost in losses):
+                break
+        if most < (budget.value or 0) and "meta" in structured:
+            shown = structured["meta"]
+            room += sum(len(orjson.dumps({name: shown.pop(name)})) for name in _PRESENTATION if name in shown)
+            structured = {part: members for part, members in structured.items() if members}
+        room = (enough + too_much) // 2 if enough and too_much else room + spare - (_SUMMARY if spare < 0 else 0)
+    return best or som
+
+
+def _describe(region: Region, tree: Tree, elements: Elements, url: str) -> dict[str, Any]:
+    """Return what a document says of a region, without its id and its elements."""
+    node, role = region.node, region.landmark.role
+    facts: dict[str, Any] = {"id": "", "role": role}
+    attributes = tree.attributes[node] if role != "content" else {}
+    label = elements.names.label(node, "") if attributes else ""
+    if role == "form":
+        label = label or next((collapse(attributes[name]) for name in attributes if name in ("id", "name")), "")
+        label = label or elements.items.of_form(node, region.start)
+    if label:
+        facts["label"] = label
+    if tree.tags[node] == "form":
+        facts["action"] = elements.address(attributes.get("action", "").strip() or url)
+        facts["method"] = form_method(attributes)
+        facts.update((name, attributes[given]) for given, name in _FORM.items() if attributes.get(given))
+        if "novalidate" in attributes:
+            facts["novalidate"] = True
+    return facts
 
 
 def _assemble(
@@ -638,13 +712,13 @@ def _assemble(
     head: Mapping[str, Any],
     structured: Mapping[str, Any],
     found: Survey,
-    elements: Elements,
+    of_regions: Sequence[Mapping[str, Any]],
     made: Mapping[int, SomElement],
     losses: Sequence[Losses],
 ) -> Som:
     """Return the document of what is kept, in the order of the page."""
-    url, document = head["url"], dict(head)
-    writer = _ElementWriter(url, tree, found, made)
+    document = dict(head)
+    writer = _ElementWriter(head["url"], tree, found, made)
     regions: list[dict[str, Any]] = []
     kept = [any(candidate in made for candidate in region.candidates) for region in found.regions]
     if any(kept):  # what regions lost of which nothing is kept is said with the last of the others (3.1, 8.2.4)
@@ -652,25 +726,10 @@ def _assemble(
         for is_kept, lost in zip(kept, losses, strict=True):
             if not is_kept:
                 add_losses(losses[last], lost)
-    for region, lost, is_kept in zip(found.regions, losses, kept, strict=True):
+    for region, known, lost, is_kept in zip(found.regions, of_regions, losses, kept, strict=True):
         if not is_kept:
             continue
-        node, role = region.node, region.landmark.role
-        facts: dict[str, Any] = {"id": writer.identifiers.region(region.landmark.base), "role": role}
-        attributes = tree.attributes[node] if role != "content" else {}
-        label = elements.names.label(node, "") if attributes else ""
-        if role == "form":
-            label = label or next((collapse(attributes[name]) for name in attributes if name in ("id", "name")), "")
-            label = label or elements.items.of_form(node, region.start)
-        if label:
-            facts["label"] = label
-        if tree.tags[node] == "form":
-            facts["action"] = elements.address(attributes.get("action", "").strip() or url)
-            facts["method"] = form_method(attributes)
-            facts.update((name, attributes[given]) for given, name in _FORM.items() if attributes.get(given))
-            if "novalidate" in attributes:
-                facts["novalidate"] = True
-        facts["elements"] = writer.write(region)
+        facts = {**known, "id": writer.identifiers.region(region.landmark.base), "elements": writer.write(region)}
         regions.append(facts)
         said = describe_losses(lost)
         if said:
