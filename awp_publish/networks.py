@@ -1,14 +1,14 @@
-"""Addresses that everybody reaches: whatever is fetched or sent to in the name of somebody else is held to this."""
+"""Public IP addresses. Whatever is fetched or sent on behalf of somebody else may only go to these."""
 
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Final
 
 _TRANSLATED: Final = tuple(ip_network(one) for one in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32"))
-"""IPv6 addresses that mean an IPv4 address, which may be a private one (RFC 6052, RFC 3056, RFC 4380)."""
+"""IPv6 ranges that embed an IPv4 address, which may be a private one (RFC 6052, RFC 3056, RFC 4380)."""
 
 
 def is_public_address(text: str) -> bool:
-    """Say whether an IP address is one that everybody reaches."""
+    """Return True if a text is an IP address that is reachable from the whole internet."""
     try:
         address = ip_address(text.partition("%")[0])
     except ValueError:

@@ -1,4 +1,4 @@
-"""The gate that knows who calls: authenticators are asked in order, and a caller without the scopes goes no further."""
+"""Authentication: authenticators are tried in order to identify the caller, and scopes are required."""
 
 import asyncio
 import hmac
@@ -38,14 +38,14 @@ from awp_publish.threads import run_in_thread
 # --- Who calls ---
 
 Scheme: TypeAlias = Literal["oauth2", "api_key", "bearer"]
-"""How credentials are sent, as agent.json names it (section 7)."""
+"""The kind of credentials, in the terms of agent.json (section 7)."""
 
 
 class Authenticator(Protocol):
-    """One way to know a caller.
+    """One way to identify a caller.
 
-    `scheme` is what agent.json may say of it (None for sessions), `method` what AWAS may (session, api_key, oauth, jwt,
-    bearer), `challenge` its WWW-Authenticate challenge (RFC 9110 section 11.6.1), "" for none.
+    `scheme` is the kind of credentials in agent.json (None for sessions), `method` that in AWAS (session, api_key,
+    oauth, jwt, bearer), `challenge` the WWW-Authenticate challenge (RFC 9110 section 11.6.1), or "" for none.
     """
 
     @property
@@ -58,15 +58,18 @@ class Authenticator(Protocol):
     def challenge(self) -> str: ...
 
     def __call__(self, credentials: Credentials) -> Awaitable[Principal | None]:
-        """The caller, None if there are no credentials of this kind. Raises InvalidCredentials or AuthExpired."""
+        """Return the caller, or None if there are no credentials of this kind.
+
+        Raises InvalidCredentials or AuthExpired.
+        """
 
 
 CALLER: Final[ContextVar[Principal | None]] = ContextVar("awp_publish_caller", default=None)
-"""Who makes the call that this task handles."""
+"""The caller of the call that the current task handles."""
 
 
 def current_caller() -> Principal | None:
-    """Return the caller of the call that is being handled; None for nobody known, and outside of calls."""
+    """Return the caller of the current call, or None for an unknown caller and outside of calls."""
     return CALLER.get()
 
 
@@ -75,16 +78,16 @@ def current_caller() -> Principal | None:
 Shown = TypeVar("Shown")
 
 Verdict: TypeAlias = Principal | str | bool | None
-"""What a check may answer: the caller, the caller's id, or None or False for nobody."""
+"""What a site's check may return: the caller, the caller's id, or None or False for an unknown caller."""
 
 Verify: TypeAlias = Callable[[Shown], Verdict | Awaitable[Verdict]]
 Ask: TypeAlias = Callable[[Shown], Awaitable[Principal | None]]
 
 
 def read_verifier(verify: Verify[Shown], remedy: str) -> Ask[Shown]:
-    """Make a check awaitable. One that is not async runs in a thread, since it may well ask a database.
+    """Make a check awaitable. If it is not async it runs in a thread, since it may well query a database.
 
-    Raises DeclarationError with `remedy` for what cannot be called.
+    Raises DeclarationError with `remedy` if it is not callable.
     """
     if not callable(verify) or isinstance(verify, type):
         raise DeclarationError("site", f"{_described(verify)} cannot check credentials.", remedy)
@@ -93,7 +96,7 @@ def read_verifier(verify: Verify[Shown], remedy: str) -> Ask[Shown]:
     def call(shown: Shown) -> Verdict | Awaitable[Verdict]:
         try:
             return verify(shown)
-        except StopIteration as error:  # no future can carry it: whoever waited for it would wait for ever
+        except StopIteration as error:  # a future cannot hold it, so that its awaiter would wait for ever
             raise RuntimeError("A check of credentials raised StopIteration.") from error
 
     async def ask(shown: Shown) -> Principal | None:
@@ -104,7 +107,7 @@ def read_verifier(verify: Verify[Shown], remedy: str) -> Ask[Shown]:
 
 
 def read_verdict(verdict: object) -> Principal | None:
-    """The caller that a check's answer means. Nobody may be nameless. Raises TypeError for any other answer."""
+    """Return the caller for a check's result; an empty id is no caller. Raises TypeError for any other result."""
     if verdict is None or verdict is False:
         return None
     principal = Principal(verdict) if isinstance(verdict, str) else verdict
@@ -114,7 +117,7 @@ def read_verdict(verdict: object) -> Principal | None:
 
 
 def _described(value: object) -> str:
-    """A value by its kind alone: what is given in the wrong place may be a secret."""
+    """Describe a value by its type only, because a misplaced value may be a secret."""
     return f"The class {value.__name__}" if isinstance(value, type) else f"A value of type {type(value).__name__}"
 
 
@@ -125,10 +128,10 @@ BEARER: Final = "Bearer"
 
 PROOF_ALGORITHMS: Final = ("ES256", "ES384", "ES512", "EdDSA", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512")
 DPOP: Final = f'DPoP algs="{" ".join(PROOF_ALGORITHMS)}"'
-"""The challenge of tokens that only the holder of a key may use, and how they prove that (RFC 9449 section 7.1)."""
+"""The challenge of tokens bound to a key, with the algorithms of their proofs (RFC 9449 section 7.1)."""
 
 KnownSecrets: TypeAlias = Mapping[str, Principal | str]
-"""Secrets to the callers who have them, or to their ids."""
+"""A mapping from secrets to their callers, or to the callers' ids."""
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 """RFC 6750 section 2.1, b64token."""
@@ -140,7 +143,7 @@ _FIELD_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 """RFC 9110 section 5.6.2, token."""
 
 _TAKEN: Final = frozenset({"authorization", "proxy-authorization", "cookie", "host"})
-"""Headers with a grammar of their own, in which no bare key stands."""
+"""Headers with a syntax of their own, which cannot be used for bare keys."""
 
 _REMEDY: Final = (
     'Give a function (secret) -> Principal | str | None, or the secrets themselves: {example}({{"...": "partner"}}).'
@@ -149,10 +152,10 @@ _REMEDY: Final = (
 
 @dataclass(frozen=True, slots=True)
 class BearerToken:
-    """Callers known by `Authorization: Bearer <token>` (RFC 6750 section 2.1).
+    """Callers identified by `Authorization: Bearer <token>` (RFC 6750 section 2.1).
 
-    `verify` is a function of the token, plain (it runs in a thread) or async, that answers a Principal, the caller's
-    id, or None for a token it does not know; or a mapping of tokens to callers. Raises DeclarationError.
+    `verify` is a function of the token, sync (it runs in a thread) or async, that returns a Principal, the caller's id,
+    or None for an unknown token; or a mapping from tokens to callers. Raises DeclarationError.
     """
 
     scheme: ClassVar[Scheme] = "bearer"
@@ -168,7 +171,7 @@ class BearerToken:
         object.__setattr__(self, "is_instant", isinstance(verify, Mapping))
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
-        """The caller, None without a bearer token. Raises InvalidCredentials."""
+        """Return the caller, or None without a bearer token. Raises InvalidCredentials."""
         token = read_bearer_token(credentials)
         if token is None:
             return None
@@ -182,16 +185,16 @@ class BearerToken:
 
     @property
     def find_at_once(self) -> Callable[[bytes], Principal | None] | None:
-        """Tells of a header Authorization whose it is, None for whatever takes a closer look; None without secrets."""
+        """Returns the caller for an Authorization header, or None if `__call__` has to decide. None without secrets."""
         return self._check if self.is_instant else None
 
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """Callers known by a key in a header of its own.
+    """Callers identified by a key in a header of its own.
 
-    `verify` is what it is for BearerToken. No authentication scheme is registered for such keys, so the challenge is
-    one of ours that names the header: `ApiKey header="X-API-Key"`. Raises DeclarationError.
+    `verify` is as for BearerToken. No authentication scheme is registered for such keys, so the challenge is our own
+    and names the header: `ApiKey header="X-API-Key"`. Raises DeclarationError.
     """
 
     scheme: ClassVar[Scheme] = "api_key"
@@ -216,7 +219,7 @@ class ApiKey:
         return f'ApiKey header="{self.header}"'
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
-        """The caller, None without the header. Raises InvalidCredentials."""
+        """Return the caller, or None without the header. Raises InvalidCredentials."""
         given = credentials.headers.get(self.header.lower())
         if given is None:
             return None
@@ -230,7 +233,7 @@ class ApiKey:
 
 
 def read_bearer_token(credentials: Credentials) -> str | None:
-    """The token of `Authorization: Bearer`, None without that header or scheme. Raises InvalidCredentials."""
+    """Return the token of `Authorization: Bearer`, or None without that header or scheme. Raises InvalidCredentials."""
     value = credentials.headers.get("authorization", "").strip(" \t")
     if value.startswith("Bearer ") and _TOKEN.fullmatch(value, 7):
         return value[7:]
@@ -247,24 +250,24 @@ def read_bearer_token(credentials: Credentials) -> str | None:
     return token
 
 
-# --- What knows the secrets ---
+# --- Checks of secrets ---
 
 
 Check: TypeAlias = Callable[[Any], Any]
-"""Tells whose a secret is: at once, of all its bytes, where the secrets are given; else to be awaited, of its text."""
+"""Returns a secret's caller: immediately, from bytes, if the secrets are given; otherwise awaitable, from text."""
 
 
 def _read_check(known: Verify[str] | KnownSecrets, grammar: re.Pattern[str], name: str, prefix: bytes = b"") -> Check:
-    """Read a check, or secrets, which are sent behind a prefix. Of these only hashes with a salt are kept.
+    """Make a check from a function or from secrets, which are sent after a prefix. Only salted hashes are kept.
 
-    Nobody who does not know the salt, which is this process's own, can make two hashes alike, even in part: the time
-    that it takes to look one up tells nothing of a secret.
+    The salt is this process's own, so that nobody else can construct partially equal hashes: the time of a look-up
+    reveals nothing about a secret.
     """
     remedy = _REMEDY.format(example=name)
     if not isinstance(known, Mapping):
         return read_verifier(known, remedy)
     salt, callers = secrets.token_bytes(16), dict[bytes, Principal]()
-    for secret, caller in known.items():  # messages never hold the secret: they end up in start-up logs
+    for secret, caller in known.items():  # messages never contain the secret: they end up in start-up logs
         if not isinstance(secret, str) or not grammar.fullmatch(secret):
             detail = f"A secret given to {name} cannot be sent in a header."
             raise DeclarationError("site", detail, "Use letters, digits, and . _ ~ + / - without spaces.")
@@ -277,26 +280,26 @@ def _read_check(known: Verify[str] | KnownSecrets, grammar: re.Pattern[str], nam
     return lambda secret: callers.get(sha256(salt + secret).digest())
 
 
-# --- Callers whom the application knows already ---
+# --- Callers whom the application has identified ---
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
 COOKIE: Final = "Cookie"
-"""The challenge of what browsers send unasked. No such scheme is registered, but a 401 has to carry a challenge."""
+"""The challenge for cookies. No such scheme is registered, but a 401 has to carry a challenge."""
 
 IDENTITIES: Final = ("identity", "pk", "id", "display_name", "username")
-"""Where a user's stable name stands, best first: Starlette's, Django's, most models', then what people read."""
+"""Attributes with a user's stable id, best first: Starlette's, Django's, most models', then readable names."""
 
 Session = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
 class SessionUser:
-    """Callers known by the application's session: `session[key]` is their id.
+    """Callers identified by the application's session: `session[key]` is their id.
 
-    `principal`, a function of the session, may say who it is instead. `cookie` is the session's cookie and `endpoints`
-    where sessions begin and end (`{"login": "/sign-in"}`), for the documents to tell. The session middleware has to
-    stand outside of AgentPublisher; where there is none, nobody is known and the log says so once.
+    `principal`, a function of the session, may return the caller instead. `cookie` is the session's cookie and
+    `endpoints` are where sessions begin and end (`{"login": "/sign-in"}`); both are published. The session middleware
+    has to be outside of AgentPublisher; without it every caller is unknown, which is logged once.
 
     Raises DeclarationError.
     """
@@ -319,7 +322,7 @@ class SessionUser:
         object.__setattr__(self, "_ask", None if principal is None else read_verifier(principal, remedy))
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
-        """The caller, None for a session without one."""
+        """Return the caller, or None for a session without one."""
         session = credentials.session
         if session is None:
             remedy = "add SessionMiddleware after AgentPublisher, so that it stands outside of it"
@@ -333,10 +336,11 @@ class SessionUser:
 
 @dataclass(frozen=True, slots=True)
 class ApplicationUser:
-    """Callers known by the application's authentication middleware: Starlette's, or what Django made `request.user`.
+    """Callers identified by the application's authentication middleware: Starlette's user, or Django's `request.user`.
 
-    The id is the first of IDENTITIES that the user has; scopes are the user's own and those the middleware granted. The
-    middleware has to stand outside of AgentPublisher; where there is none, nobody is known and the log says so once.
+    The id is the first of IDENTITIES that the user has; scopes are the user's own and those that the middleware
+    granted. The middleware has to be outside of AgentPublisher; without it every caller is unknown, which is logged
+    once.
     """
 
     scheme: ClassVar[Scheme | None] = None
@@ -346,7 +350,7 @@ class ApplicationUser:
     _told: Event = field(init=False, repr=False, compare=False, default_factory=Event)
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
-        """The caller, None for a user who is not authenticated. Raises LookupError for a user without any name."""
+        """Return the caller, or None for an unauthenticated user. Raises LookupError for a user without any id."""
         user = credentials.user
         if user is None:
             remedy = "add AuthenticationMiddleware after AgentPublisher, so that it stands outside of it"
@@ -361,7 +365,7 @@ class ApplicationUser:
         for name in IDENTITIES:
             try:
                 value = getattr(user, name, None)
-            except NotImplementedError:  # Starlette's base class has the property, but many users do not fill it in
+            except NotImplementedError:  # Starlette's base class has the property, but many users do not implement it
                 continue
             if value is not None and value != "":
                 return Principal(str(value), scopes | credentials.scopes)
@@ -370,9 +374,10 @@ class ApplicationUser:
 
 @dataclass(frozen=True, slots=True)
 class Custom:
-    """Callers known in a way of the site's own: `verify` is a function of the Credentials, plain or async.
+    """Callers identified by the site itself: `verify` is a function of the Credentials, sync or async.
 
-    It answers a Principal, the caller's id, or None for nobody, and raises InvalidCredentials for what is wrong.
+    It returns a Principal, the caller's id, or None for an unknown caller, and raises InvalidCredentials for wrong
+    ones.
     """
 
     scheme: ClassVar[Scheme | None] = None
@@ -387,33 +392,33 @@ class Custom:
         object.__setattr__(self, "_ask", read_verifier(verify, remedy))
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
-        """Whomever the site's function makes of the credentials."""
+        """Return the caller that the site's function finds."""
         return await self._ask(credentials)
 
 
 def _tell_once(told: Event, text: str) -> None:
-    """Log what is true of every call at the first one only."""
+    """Log an error that concerns every call only at the first one."""
     if not told.is_set():
         told.set()
         logger.error(text)
 
 
-# --- Callers who prove that they share a secret, without sending it: `auth.hmac` of the AWP door ---
-# The door gives a challenge of its own making, once; the caller signs it: HMAC-SHA256 (RFC 2104) under its secret of
-# the text that `signed_text` makes, in hexadecimal digits. A signature that was overheard is good for nothing else.
+# --- Callers who prove that they have a shared secret without sending it: `auth.hmac` of the AWP door ---
+# The door issues a challenge that is valid once. The caller signs it: HMAC-SHA256 (RFC 2104) with its secret over the
+# text that `signed_text` returns, in hexadecimal digits. A recorded signature is of no further use.
 
 SHORTEST: Final = 16
-"""Characters of a shared secret: what is shorter could be guessed from one signature."""
+"""Characters of a shared secret at least: a shorter one could be guessed from one signature."""
 
 _SHARED_SECRET_HELP: Final = 'Give the secrets by caller: SharedSecret({"warehouse": os.environ["WAREHOUSE_SECRET"]}).'
 
 
 @dataclass(frozen=True, slots=True)
 class SharedSecret:
-    """Callers known by a secret that they share with the site (AWP, `auth.hmac`).
+    """Callers identified by a secret that they share with the site (AWP, `auth.hmac`).
 
-    `known` are the secrets by caller, a Principal or its id, under which the caller signs. Only the AWP door gives
-    challenges to sign; at every other door nobody is known in this way. Raises DeclarationError.
+    `known` maps callers, Principals or their ids, to the secrets with which they sign. Only the AWP door issues
+    challenges to sign; no other door can identify callers in this way. Raises DeclarationError.
     """
 
     scheme: ClassVar[Scheme | None] = None
@@ -428,7 +433,7 @@ class SharedSecret:
         if not isinstance(known, Mapping) or not known:
             raise DeclarationError("site", "SharedSecret was given no secrets.", _SHARED_SECRET_HELP)
         callers: dict[str, tuple[Principal, bytes]] = {}
-        for caller, secret in known.items():  # messages never hold the secret: they end up in start-up logs
+        for caller, secret in known.items():  # messages never contain the secret: they end up in start-up logs
             principal = read_verdict(caller) if isinstance(caller, (str, Principal)) else None
             if principal is None:
                 raise DeclarationError("site", "A secret given to SharedSecret has no caller.", _SHARED_SECRET_HELP)
@@ -439,11 +444,11 @@ class SharedSecret:
         object.__setattr__(self, "_callers", callers)
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
-        """The caller, None where nothing was signed. Raises InvalidCredentials."""
+        """Return the caller, or None if nothing was signed. Raises InvalidCredentials."""
         signed = credentials.signed
         if signed is None:
             return None
-        nobody = Principal(signed.name), secrets.token_bytes(32)  # whoever is not known takes as long
+        nobody = Principal(signed.name), secrets.token_bytes(32)  # the check takes as long for unknown names
         principal, secret = self._callers.get(signed.name, nobody)
         expected = sign(secret, signed.name, signed.challenge)
         if not hmac.compare_digest(expected.encode(), signed.signature.lower().encode("utf-8", "replace")):
@@ -452,12 +457,12 @@ class SharedSecret:
 
 
 def sign(secret: bytes, name: str, challenge: str) -> str:
-    """A caller's signature of a challenge."""
+    """Return a caller's signature of a challenge."""
     return hmac.new(secret, signed_text(name, challenge), sha256).hexdigest()
 
 
 def signed_text(name: str, challenge: str) -> bytes:
-    """Return the text that is signed: the method, the caller's name and the challenge, each on a line of its own."""
+    """Return the text to sign: the method, the caller's name and the challenge, each on a line of its own."""
     return f"awp.hello\n{name}\n{challenge}".encode("utf-8", "surrogatepass")
 
 
@@ -465,7 +470,7 @@ def signed_text(name: str, challenge: str) -> bytes:
 
 FIELD: Final = "WWW-Authenticate"
 MOST_DESCRIBED: Final = 200
-"""Characters of an error_description: a header is no place for more."""
+"""Characters of an error_description at most."""
 
 _UNPRINTABLE: Final = re.compile(r"[^ -~]")
 _ESCAPED: Final = re.compile(r'["\\]')
@@ -473,7 +478,7 @@ _ESCAPED: Final = re.compile(r'["\\]')
 
 @dataclass(frozen=True, slots=True)
 class Challenges:
-    """The challenges of one action: one for each kind of credentials that it takes, in the order they are tried."""
+    """The challenges of one action: one for each kind of credentials that it accepts, in the order they are tried."""
 
     kinds: tuple[str, ...]
     realm: str
@@ -481,9 +486,9 @@ class Challenges:
     metadata_url: str | None = None
 
     def put_on(self, problem: Problem, refused: str | None = None) -> Problem:
-        """Give a problem its challenges; `refused` is the challenge of the credentials that were wrong, if any were.
+        """Add the challenges to a problem; `refused` is the challenge of the credentials that were wrong, if any were.
 
-        Those of an earlier refusal are replaced: a site may raise one and the same exception again and again.
+        Challenges of an earlier refusal are replaced, because a site may raise the same exception object repeatedly.
         """
         takes_proofs = refused == DPOP or isinstance(problem, InvalidBinding)
         kinds = dict.fromkeys((*self.kinds, DPOP) if takes_proofs else self.kinds)
@@ -492,11 +497,11 @@ class Challenges:
         return problem
 
     def _write(self, kind: str, problem: Problem, refused: str | None) -> str:
-        """Write one challenge: those for tokens say what is wrong (RFC 6750 section 3, RFC 9449 section 7.1)."""
+        """Write one challenge; those for tokens include the error (RFC 6750 section 3, RFC 9449 section 7.1)."""
         if kind not in (BEARER, DPOP):
             return kind
         told = {"realm": self.realm}
-        if isinstance(problem, InsufficientScope):  # no error where no credentials were sent
+        if isinstance(problem, InsufficientScope):  # no error if no credentials were sent
             told["error"] = "insufficient_scope"
         elif not isinstance(problem, AuthenticationRequired) and refused == kind:  # without quotes and backslashes
             description = _ESCAPED.sub("'", _printable(problem.detail))[:MOST_DESCRIBED]
@@ -506,7 +511,7 @@ class Challenges:
         if "error_description" not in told:
             told["scope"] = " ".join(self.scopes)
         told["resource_metadata"] = self.metadata_url or ""
-        # Each value is a quoted-string (RFC 9110 section 5.6.4) of ASCII alone.
+        # Each value is a quoted-string (RFC 9110 section 5.6.4) in ASCII.
         quoted = ((name, _ESCAPED.sub(r"\\\g<0>", _printable(value))) for name, value in told.items() if value)
         return kind + (" " if kind == BEARER else ", ") + ", ".join(f'{name}="{value}"' for name, value in quoted)
 
@@ -514,13 +519,13 @@ class Challenges:
 def challenges_of(
     authenticators: Iterable[Authenticator], realm: str, scopes: tuple[str, ...], metadata_url: str | None
 ) -> Challenges:
-    """The challenges of these authenticators: those that are the same are made once."""
+    """Return the challenges of these authenticators, without duplicates."""
     kinds = dict.fromkeys(authenticator.challenge for authenticator in authenticators)
     return Challenges(tuple(_printable(kind) for kind in kinds if kind), realm, scopes, metadata_url)
 
 
 def challenges_of_route(action: Action) -> tuple[str, ...]:
-    """The challenges of what a route's own schemes look for, where the route itself has given none."""
+    """Return the challenges for the credentials that a route's own security schemes read, if the route sends none."""
     kinds: dict[str, None] = {}
     for scheme in action.security_schemes.values():
         if scheme.get("type") in ("http", "oauth2", "openIdConnect"):
@@ -541,11 +546,11 @@ PATIENCE: Final = 10.0
 """Seconds that all checks of one call's credentials may take together."""
 
 RETRY_AFTER: Final = "10"
-"""Seconds after which a caller may try again when checks take too long."""
+"""Seconds after which a caller may try again if checks take too long."""
 
 MAX_WRONG: Final = 20
 WRONG_WINDOW: Final = 60.0
-"""So many wrong credentials are answered with 401 to one address in so many seconds, and further ones with 429."""
+"""The number of wrong credentials from one address, within so many seconds, that get a 401; further ones get 429."""
 
 _AUTHENTICATE_HELP: Final = (
     'Give BearerToken(...), ApiKey(...), JwtBearer(...), SessionUser("user_id"), ApplicationUser(), '
@@ -554,23 +559,23 @@ _AUTHENTICATE_HELP: Final = (
 
 MOST_WORDS: Final = 200
 LONGEST_TRACEBACK: Final = 100_000
-"""Words of a caller's headers that are taken out of a traceback, and characters of it in which they are looked for."""
+"""Words of a caller's headers that are removed from a traceback, and characters of a traceback that is searched."""
 
 _HARMLESS: Final = re.compile(r"accept.*|connection|content-.*|host|origin|sec-.*|user-agent|x-forwarded-.*")
-"""Headers that hold no secrets but words that a log may well need."""
+"""Headers without secrets, whose words are kept in a log."""
 
 _SCHEMES: Final = {"Basic", "Bearer", "Digest", "bearer"}
 
 
 @dataclass(frozen=True, slots=True)
 class AuthenticationGate:
-    """Tells who makes a call of one action, and refuses the call if that is not enough.
+    """Identifies the caller of one action, and refuses the call if that is not sufficient.
 
-    A caller is needed where one is `required` and where there are `scopes`. `realm` is the site's name, `metadata_url`
-    the address of its RFC 9728 document; both stand in challenges. `patience` is in seconds. `trusts_route` says that
-    the route behind the action knows callers in a way of its own: credentials that are wrong to us may be right to it.
-    Wrong credentials are counted in the `store` against the address they come from. Only they are: right ones cost no
-    step of the store, and pass whatever their neighbours behind the same address have sent.
+    A caller is needed if one is `required` or if there are `scopes`. `realm` is the site's name, `metadata_url` the
+    address of its RFC 9728 document; both are part of challenges. `patience` is in seconds. `trusts_route` means that
+    the action's route authenticates callers itself: credentials that are wrong for us may be right for the route. Wrong
+    credentials are counted in the `store` by address. Right ones are not, so they need no round trip and succeed
+    whatever others at the same address have sent.
     """
 
     authenticators: tuple[Authenticator, ...]
@@ -585,27 +590,27 @@ class AuthenticationGate:
     _is_instant: bool = field(init=False, repr=False)
     _sole: Authenticator | None = field(init=False, repr=False)
     find_at_once: Callable[[bytes], Principal | None] | None = field(init=False, repr=False)
-    """Tells of the header Authorization alone whose it is, where that can be; None takes `identify`."""
+    """Returns the caller for the Authorization header alone if possible; None means that `identify` is needed."""
 
     def __post_init__(self) -> None:
-        # A timer costs a quick call more than its check, so what never waits for anything goes without one.
+        # A timer costs a quick call more than its check, so a check that never waits runs without one.
         is_instant = all(getattr(one, "is_instant", False) for one in self.authenticators)
         object.__setattr__(self, "_is_instant", is_instant)
         sole = self.authenticators[0] if is_instant and len(self.authenticators) == 1 else None
         object.__setattr__(self, "_sole", sole)
-        # Of this very class: one that is derived from it may ask for more.
+        # Only for this very class: a subclass may check more.
         object.__setattr__(self, "find_at_once", sole.find_at_once if type(sole) is BearerToken else None)
         challenges = challenges_of(self.authenticators, self.realm, self.scopes, self.metadata_url)
         object.__setattr__(self, "_challenges", challenges)
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
-        """Return the caller, None for nobody known. Raises what `identify` and `require` raise."""
+        """Return the caller, or None for an unknown one. Raises what `identify` and `require` raise."""
         principal = await self.identify(credentials)
         self.require(principal)
         return principal
 
     async def identify(self, credentials: Credentials) -> Principal | None:
-        """Return the caller, whether that is enough or not; None for nobody known.
+        """Return the caller, sufficient or not, or None for an unknown one.
 
         Raises InvalidCredentials and AuthExpired with WWW-Authenticate, RateLimited for too many wrong credentials,
         TemporarilyUnavailable if the checks take too long, HandlerFailed if one of them fails.
@@ -623,13 +628,13 @@ class AuthenticationGate:
                 return None
             if self._sole is not None:
                 self._challenges.put_on(refusal, self._sole.challenge)
-            # Nobody guesses what has only expired, nor a token that is right and lacks its proof.
+            # Expired tokens, and right ones without a proof, are not attempts to guess.
             if isinstance(refusal, InvalidCredentials) and not isinstance(refusal, InvalidProof):
                 await self._count_wrong(credentials.address)
             raise
         except Problem:
             raise
-        except Exception as error:  # a check that fails neither lets the call pass nor shows what may hold a secret
+        except Exception as error:  # refuse the call, and do not disclose a message that may contain a secret
             if limit is not None and limit.expired():
                 logger.error("checking credentials took longer than %g seconds", self.patience)
                 detail = "The site could not check the credentials in time."
@@ -638,12 +643,12 @@ class AuthenticationGate:
             raise HandlerFailed("The site could not check the credentials.") from None
 
     def require(self, principal: Principal | None) -> None:
-        """Raise AuthenticationRequired or InsufficientScope, with WWW-Authenticate, for a caller who is not enough."""
+        """Raise AuthenticationRequired or InsufficientScope, with WWW-Authenticate, if the caller is not sufficient."""
         if principal is None:
             if self.required or self.scopes:
                 if demand := [header for one in self.authenticators for header in getattr(one, "demands", ())]:
                     problem = AuthenticationRequired("The action needs to know who calls.", headers=demand)
-                    if not self._challenges.kinds:  # a signature is asked for with a 403, which names no scheme
+                    if not self._challenges.kinds:  # only signatures, which a 403 demands: they have no scheme
                         problem.status = 403
                     raise self._challenges.put_on(problem)
                 raise self._challenges.put_on(AuthenticationRequired("The action needs to know who calls."))
@@ -659,7 +664,7 @@ class AuthenticationGate:
         try:
             ran = await self.store.run((Count(f"wrong-credentials:{address}", MAX_WRONG, WRONG_WINDOW),))
         except StoreUnavailable:
-            return  # the refusal that is counted stands
+            return  # the credentials are refused anyway
         if ran.failed is None:
             return
         seconds = max(1, math.ceil(cast(Counted, ran.seen[0]).seconds_left))
@@ -671,10 +676,10 @@ class AuthenticationGate:
         )
 
     async def _ask_all(self, credentials: Credentials) -> Principal | None:
-        """The first who knows the caller wins.
+        """Return the first caller that an authenticator identifies.
 
-        After a refusal only those are asked who take credentials of the same kind: somebody who sends a wrong token is
-        not taken for the user of a session that their browser sends along.
+        After a refusal only authenticators of the same kind are tried: a caller who sends a wrong token is not taken
+        for the user of a session whose cookie the browser also sends.
         """
         refusal: Problem | None = None
         refused: str | None = None
@@ -697,11 +702,11 @@ class AuthenticationGate:
 
 
 ADAPTERS: Final[list[Callable[[object], Authenticator | None]]] = []
-"""Make an authenticator of what another framework has for that, None of anything else."""
+"""Functions that make an authenticator of another framework's object, or return None."""
 
 
 def read_authenticators(given: object) -> tuple[Authenticator, ...]:
-    """Return the authenticators that a site gave, one or several. Raises DeclarationError."""
+    """Return the one or several authenticators of a site. Raises DeclarationError."""
     if given is None:
         return ()
     known: list[Authenticator] = []
@@ -726,9 +731,9 @@ def published_facts(authenticators: Sequence[Authenticator]) -> tuple[Scheme | N
 
 
 def _without_secrets(error: Exception, credentials: Credentials) -> str:
-    """A traceback without what the caller sent: `TOKENS[token]` fails with the token as its message.
+    """Format a traceback without what the caller sent: `TOKENS[token]` fails with the token as its message.
 
-    Who sends many words, or long ones, is not worth looking for them all: then it goes without any message.
+    If the headers have too many words, or the traceback is too long, all messages are left out instead.
     """
     told = [value for name, value in credentials.headers.items() if not _HARMLESS.fullmatch(name)]
     words = {word for value in told for word in re.split(r"[\s,;=\"']+", value) if len(word) >= 4} - _SCHEMES

@@ -1,13 +1,13 @@
 """Agents that sign their requests: Web Bot Auth over HTTP Message Signatures (RFC 9421).
 
-draft-meunier-http-message-signatures-directory and the Web Bot Auth protocol draft: `Signature-Agent` names a
-directory of keys, `Signature-Input` with the tag "web-bot-auth" what is signed and with which key, `Signature` is the
+draft-meunier-http-message-signatures-directory and the Web Bot Auth protocol draft: `Signature-Agent` names a directory
+of keys, `Signature-Input` with the tag "web-bot-auth" names the signed components and the key, `Signature` has the
 signature. Both forms of `Signature-Agent` are read, the dictionary and the bare string, and its types `directory`,
-`jwks_uri` and `cimd` (a client id metadata document, which has the keys or says where they are). A signature that
-covers `content-digest` (RFC 9530) holds for the body, whose digests are taken as it is read.
+`jwks_uri` and `cimd` (a client id metadata document, which has the keys or their address). A signature that covers
+`content-digest` (RFC 9530) covers the body, whose digests are computed while it is read.
 
-A request without these headers costs nothing here. Which address is signed (`@authority`, `@target-uri`) is held
-against the site's own addresses: a signature that was made for another site is worth nothing.
+A request without these headers costs nothing here. The signed address (`@authority`, `@target-uri`) is checked against
+the site's own origins, so that a signature made for another site is refused.
 """
 
 import asyncio
@@ -47,33 +47,33 @@ ACCEPT_SIGNATURE: Final = (
     "Accept-Signature",
     f'sig1=("@authority" "signature-agent";key="sig1");created;expires;keyid;tag="{TAG}"',
 )
-"""How a signature is asked for (RFC 9421 section 5.1)."""
+"""The header that requests a signature (RFC 9421 section 5.1)."""
 
 SIGNED: Final = "awp_publish.signed"
-"""The member of an ASGI scope in which a signed request keeps what came of its proof, which is checked once."""
+"""The key of an ASGI scope under which a signed request keeps the result of its check, which is done once."""
 
 LEEWAY: Final = 30.0
 """Seconds by which clocks may differ."""
 
 LONGEST_LIFE: Final = 86_400
-"""Seconds from `created` to `expires`: the draft recommends no more than a day."""
+"""Seconds from `created` to `expires` at most: the draft recommends no more than a day."""
 
 MAX_HEADER: Final = 8_192
-"""Characters of each header."""
+"""Characters of each header at most."""
 
 MAX_COMPONENTS: Final = 32
 MAX_SIGNATURES: Final = 4
 MAX_DIRECTORY_BYTES: Final = 65_536
 MAX_KEYS: Final = 100
-"""Keys of one directory that are looked at."""
+"""Keys of one directory that are read."""
 
 MAX_DIRECTORIES: Final = 256
 MAX_NEW: Final = 30
 NEW_WINDOW: Final = 60.0
-"""Directories that are kept, and how many that the site does not list may be new within so many seconds."""
+"""Directories that are cached, and how many unlisted ones may be added within so many seconds."""
 
 MAX_FETCHES: Final = 8
-"""Directories of agents that the site does not list, fetched at a time."""
+"""Directories of unlisted agents that are fetched at the same time."""
 
 WAIT: Final = 6.0
 """Seconds that a call waits for a directory."""
@@ -86,7 +86,7 @@ _ADVICE: Final = (
     "Signature-Agent names, for this site's address, at the present time."
 )
 DIGESTS: Final = {"sha-256": hashlib.sha256, "sha-512": hashlib.sha512}
-"""Algorithms of Content-Digest (RFC 9530 section 5) that are read; the others are insecure."""
+"""Algorithms of Content-Digest (RFC 9530 section 5) that are accepted; the others are insecure."""
 
 KINDS: Final = ("directory", "jwks_uri", "cimd")
 _NAME: Final = re.compile(r"[a-z0-9.-]+(:[0-9]+)?")
@@ -94,7 +94,7 @@ _METADATA: Final = frozenset({"created", "expires", "keyid", "tag", "nonce", "al
 
 
 class _Key(NamedTuple):
-    """A public key, what verifies with it, and from when until when it is good (seconds)."""
+    """A public key, its algorithm, and the time (in seconds) from when and until when it is valid."""
 
     algorithm: type[Any]
     key: object
@@ -114,12 +114,12 @@ class _Directory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebBotAuth:
-    """Agents known by the signatures of their requests (Web Bot Auth, RFC 9421).
+    """Agents identified by the signatures of their requests (Web Bot Auth, RFC 9421).
 
-    `signers` are the directories that are believed, each with the name under which its agent goes in `User-Agent`:
-    `{"https://signer.example": "SignerBot"}`; a list has each go by its host's name. Without it, whoever publishes
-    keys at a public https address is known by that address. `keys` are the JWK sets of directories that are not to be
-    fetched. `allow_private` is for directories in the site's own network, over http too.
+    `signers` are the trusted directories, each with its agent's name in `User-Agent`: `{"https://signer.example":
+    "SignerBot"}`; in a list, the name is the host's. Without `signers`, every agent that publishes keys at a public
+    https address is identified by that address. `keys` are JWK sets of directories that are not fetched.
+    `allow_private` permits directories in the site's own network, also over http.
 
     The caller is a Principal whose id is the directory's address, `https://signer.example`, and whose label is
     "verified". Needs the extra `botauth`. Raises DeclarationError.
@@ -130,7 +130,7 @@ class WebBotAuth:
     challenge: ClassVar[str] = ""
     demands: ClassVar[tuple[tuple[str, str], ...]] = (ACCEPT_SIGNATURE,)
     is_instant: ClassVar[bool] = True
-    """It limits its own waiting: what is not signed goes without a timer."""
+    """It limits its own waiting, so that unsigned requests need no timer."""
 
     signers: Mapping[str, str | Sequence[str]] | Sequence[str] | None = None
     keys: InitVar[Mapping[str, Mapping[str, object]] | None] = None
@@ -160,7 +160,7 @@ class WebBotAuth:
                 said = (names,) if isinstance(names, str) else tuple(names)
                 if not all(isinstance(one, str) and one.strip() for one in said):
                     raise DeclarationError("site", f"WebBotAuth: the names of {address} are not texts.", remedy)
-                if not said:  # the host, and what stands before the last dot of it
+                if not said:  # the host, and its label before the last dot
                     host = directory.partition("://")[2].partition(":")[0]
                     own = host.split(".")[-2] if "." in host else ""
                     said = (host, own) if len(own) >= 4 else (host,)
@@ -186,7 +186,7 @@ class WebBotAuth:
         return found
 
     def bound_to(self, origins: Sequence[str], store: Store) -> "WebBotAuth":
-        """Return the same for a site at these addresses, whose store remembers the signatures that were used."""
+        """Return a copy for a site with these origins, whose store remembers used signatures."""
         bound = replace(self, keys=None)
         object.__setattr__(bound, "_origins", tuple(origins))
         object.__setattr__(bound, "_store", store)
@@ -195,16 +195,16 @@ class WebBotAuth:
         return bound
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
-        """Return the agent that signed a request, None without such a signature, or by nobody who is believed.
+        """Return the agent that signed a request; None without such a signature, or if its signer is not trusted.
 
-        Raises InvalidCredentials, RateLimited for a signature that was used, TemporarilyUnavailable while the keys of a
-        directory that the site lists cannot be read.
+        Raises InvalidCredentials, RateLimited for a signature that was used before, and TemporarilyUnavailable if the
+        keys of a listed directory cannot be fetched.
         """
         request = credentials.request
         if request is None:
             return None
         noted: MutableMapping[str, object] = request.setdefault(SIGNED, {})
-        if "result" not in noted:  # several gates may ask about one request, and its signature counts once
+        if "result" not in noted:  # several gates may check one request, and a signature is valid once
             try:
                 noted["result"] = await self._verify(credentials, request)
             except Problem as problem:
@@ -215,16 +215,16 @@ class WebBotAuth:
         return result if isinstance(result, Principal) else None
 
     def names_of(self, credentials: Credentials) -> frozenset[str]:
-        """By what a limit or an action may name the caller, after it was asked who makes the request.
+        """Return the names by which a limit or an action may refer to the caller, after the request was checked.
 
-        That is its label, the directory of the agent that signed, by its address and its host, and "" for everybody.
+        These are its label, the directory of the agent that signed (as address and as host), and "" for everybody.
         """
         found = credentials.request.get(SIGNED, {}).get("result") if credentials.request is not None else None
         signer = {found.id, found.id.partition("://")[2]} if isinstance(found, Principal) else ()
         return frozenset(("", self.label_of(credentials), *signer))
 
     def label_of(self, credentials: Credentials) -> Label:
-        """Tell how a request stands to its signature, after it was asked who makes it."""
+        """Return the label of a request's caller, after the request was checked."""
         if credentials.request is not None:
             result = credentials.request.get(SIGNED, {}).get("result")
             if isinstance(result, (InvalidCredentials, RateLimited)):
@@ -240,7 +240,7 @@ class WebBotAuth:
             return None
         label, directory, kind, address, parameters, of_body = signature
         if self._listed is not None and directory not in self._listed:
-            return None  # nobody whose word counts: its keys are not even looked for
+            return None  # not trusted, so its keys are not fetched
         is_listed = self._listed is not None or directory in self._known.fixed
         key_id = str(parameters["keyid"])
         try:
@@ -248,7 +248,7 @@ class WebBotAuth:
                 key = await self._known.find(directory, kind, address, key_id)
         except (TemporarilyUnavailable, TimeoutError):
             if not is_listed:
-                return None  # a Signature-Agent that cannot be resolved counts for nothing
+                return None  # a Signature-Agent that cannot be resolved identifies nobody
             detail = f"The keys of {directory} cannot be read at the moment."
             raise TemporarilyUnavailable(detail, headers=[("Retry-After", "10")]) from None
         now = self.clock()
@@ -258,10 +258,10 @@ class WebBotAuth:
         if of_body:
             _check_body(credentials.headers.get("content-digest") or "", of_body, request)
         nonce = parameters.get("nonce")
-        # One signature is good for one request. Only what has been verified is remembered: nobody else fills the store.
+        # A signature is valid for one request. Only verified ones are stored, so that nobody can fill the store.
         if isinstance(nonce, str):
             used = f"{directory}\n{key_id}\n{nonce}".encode()
-        else:  # the library has read the signature, so it is there
+        else:  # the library has parsed the signature, so it exists
             from http_sf import parse
 
             signatures = parse((credentials.headers.get("signature") or "").encode("latin-1"), tltype="dictionary")
@@ -282,9 +282,10 @@ class WebBotAuth:
     def _read(
         self, credentials: Credentials
     ) -> "tuple[str, str, str, str, Mapping[str, object], frozenset[str]] | None":
-        """Label, directory, kind and address of its keys, parameters of a signature, and the digests that it covers.
+        """Parse a signature: its label, directory, kind and address of the keys, parameters, and covered digests.
 
-        Those are algorithms, "" for all of them. None where it is another kind. Raises InvalidCredentials.
+        Covered digests are algorithms, or "" for all of them. Returns None for another kind of signature. Raises
+        InvalidCredentials.
         """
         from http_sf import parse
 
@@ -325,7 +326,7 @@ class WebBotAuth:
         if not agent:
             raise _forged("There is no Signature-Agent that says whose it is.")
 
-        # Whose it is: a dictionary with a member of the signature's own name, or (the older form) one string.
+        # Its signer: a dictionary with a member of the signature's own name, or (the older form) one string.
         kind, is_bare = "directory", agent.lstrip().startswith('"')
         try:
             told = parse(agent.encode("latin-1"), tltype="item" if is_bare else "dictionary")
@@ -341,7 +342,7 @@ class WebBotAuth:
         if directory is None or kind not in KINDS:
             raise _forged("Signature-Agent names no https address of a directory that is read here.")
 
-        # What it covers: our address, and the name of its own directory.
+        # Its components have to include our address and the name of its directory.
         if len(components) > MAX_COMPONENTS:
             raise _forged("It covers too many components.")
         covered = [(one[0], dict(one[1])) if isinstance(one, tuple) else (one, {}) for one in components]
@@ -368,7 +369,7 @@ class WebBotAuth:
             _verifier_class()(signature_algorithm=key.algorithm, key_resolver=resolver).verify(
                 message, expect_tag=TAG, max_age=None
             )
-        except Exception as error:  # whatever a hostile signature makes of its verifier, it is what is wrong
+        except Exception as error:  # any exception that a hostile signature causes in its verifier
             logger.info("a signature of %s was not valid: %s", key_id[:100], type(error).__name__)
             raise _forged("It does not match this request, its key and this site's address.") from None
 
@@ -379,7 +380,7 @@ def _verifier_class() -> "type[HTTPMessageVerifier]":
 
     class Verifier(HTTPMessageVerifier):
         def validate_created_and_expires(self, sig_input: object, max_age: object = None) -> None:
-            """They are checked already, by the site's own clock."""
+            """Do nothing: they have been checked by the site's own clock."""
 
     return Verifier
 
@@ -389,9 +390,10 @@ def _forged(detail: str) -> InvalidCredentials:
 
 
 def note_signature(scope: MutableMapping[str, Any], fields: Mapping[bytes, bytes], receive: Receive) -> Receive:
-    """Make a place in the scope for what comes of a signature, and return a `receive` that takes digests of the body.
+    """Make a place in the scope for the result of a check, and return a `receive` that computes digests of the body.
 
-    Before anybody copies the scope: a signature is checked once. Of a request without Content-Digest none are taken.
+    Must be called before anybody copies the scope, because a signature is checked once. Without Content-Digest no
+    digests are computed.
     """
     noted: MutableMapping[str, object] = scope.setdefault(SIGNED, {})
     if b"content-digest" not in fields:
@@ -411,12 +413,12 @@ def note_signature(scope: MutableMapping[str, Any], fields: Mapping[bytes, bytes
 
 
 def _check_body(header: str, covered: frozenset[str], request: Mapping[str, Any]) -> None:
-    """Hold the body of a request to its Content-Digest, which is signed. Raises InvalidCredentials."""
+    """Check the body of a request against its signed Content-Digest. Raises InvalidCredentials."""
     from http_sf import parse
 
     taken = request.get(SIGNED, {}).get("digests")
     if taken is None and not any(name in (b"content-length", b"transfer-encoding") for name, _ in request["headers"]):
-        taken = {name: make().digest() for name, make in DIGESTS.items()}  # of no body
+        taken = {name: make().digest() for name, make in DIGESTS.items()}  # the request has no body
     try:
         told = parse(header.encode("latin-1"), tltype="dictionary")
         listed = DIGESTS.keys() if "" in covered else DIGESTS.keys() & covered
@@ -430,7 +432,7 @@ def _check_body(header: str, covered: frozenset[str], request: Mapping[str, Any]
 
 
 class _Message:
-    """A request as the library reads it: at the site's own address, "" for a host that is not the site's."""
+    """A request as the library reads it: at the site's own address, or "" for a foreign host."""
 
     def __init__(self, request: Mapping[str, Any], origins: Sequence[str]) -> None:
         self.method = str(request.get("method", "GET"))
@@ -443,9 +445,9 @@ class _Message:
 
 
 def address_of(request: Mapping[str, Any], origins: Sequence[str]) -> str:
-    """Return the address of a request (an ASGI scope) at the origin of the site's that it names, "" for another's.
+    """Return the address of a request (an ASGI scope) at the site's matching origin, or "" for a foreign host.
 
-    A loopback name stands for itself: nobody signs for one but on this machine.
+    A loopback name is accepted as it is: only callers on this machine sign for one.
     """
     hosts = [value.decode("latin-1").lower() for name, value in request["headers"] if name == b"host"]
     if len(hosts) != 1:
@@ -472,7 +474,7 @@ def address_of(request: Mapping[str, Any], origins: Sequence[str]) -> str:
 
 
 class _Directories:
-    """The keys of directories, each on the pair of its address and a key, fetched when they are first asked for."""
+    """The keys of directories, by the kind and address of the directory, fetched when they are first needed."""
 
     def __init__(self, fixed: Mapping[str, _Directory], listed: frozenset[str], allow_private: bool) -> None:
         self.fixed = fixed
@@ -484,7 +486,7 @@ class _Directories:
         self._fetching = 0
 
     async def find(self, directory: str, kind: str, address: str, key_id: str) -> _Key | None:
-        """Return the key of one directory. Raises TemporarilyUnavailable."""
+        """Return a key of one directory. Raises TemporarilyUnavailable."""
         if directory in self.fixed:
             return self.fixed[directory].find(key_id, "")
         with self._lock:
@@ -503,7 +505,7 @@ class _Directories:
         return await source.find(key_id, "")
 
     def _load(self, kind: str, address: str) -> _Directory:
-        """Fetch a directory; or the keys of a client id metadata document: its own, or those at an address it names."""
+        """Fetch a directory, or the keys of a client id metadata document: its own or those at an address in it."""
         document = self._fetch(address)
         if kind != "cimd":
             return read_directory(document)
@@ -529,7 +531,7 @@ class _Directories:
 
 
 def directory_of(address: object, allow_private: bool = False, kind: str = "directory") -> str | None:
-    """Return a directory by its origin in lower case, a key set by its address, None for what is neither."""
+    """Return a directory as its origin in lower case, a key set as its address, or None for an unusable address."""
     if not isinstance(address, str) or len(address) > 500 or not re.fullmatch(r"[!-\[\]-~]+", address):
         return None
     try:
@@ -545,14 +547,14 @@ def directory_of(address: object, allow_private: bool = False, kind: str = "dire
         return None
     default = {"https": 443, "http": 80}[parts.scheme]
     origin = f"{parts.scheme}://{host}" + (f":{port}" if port not in (None, default) else "")
-    if kind != "directory":  # never by the name of the directory of the same origin
+    if kind != "directory":  # never under the name of the directory of the same origin
         is_own = parts.path not in ("", "/", WELL_KNOWN)
         return origin + parts.path + (f"?{parts.query}" if parts.query else "") if is_own else None
     return origin if parts.path in ("", "/", WELL_KNOWN) and not parts.query else None
 
 
 def read_directory(document: object) -> _Directory:
-    """Return the public keys of a JWK set that verify signatures, without others. Raises ValueError for none."""
+    """Return the public signature keys of a JWK set, ignoring others. Raises ValueError if there are none."""
     listed = document.get("keys") if isinstance(document, Mapping) else None
     if not isinstance(listed, (list, tuple)):
         raise ValueError("it is not a JWK set: it has no list of keys")
@@ -572,7 +574,7 @@ def read_directory(document: object) -> _Directory:
 
 
 def _read_key(entry: Mapping[str, Any]) -> tuple[str, _Key] | None:
-    """Return a key under its thumbprint (RFC 7638). Raises what a wrong one makes of it."""
+    """Return a key and its thumbprint (RFC 7638). Raises various exceptions for a malformed one."""
     from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
     from http_message_signatures import algorithms
 
@@ -599,7 +601,7 @@ def _read_key(entry: Mapping[str, Any]) -> tuple[str, _Key] | None:
             return None
     told = orjson.dumps({name: entry[name] for name in members}, option=orjson.OPT_SORT_KEYS)
     thumbprint = urlsafe_b64encode(hashlib.sha256(told).digest()).rstrip(b"=").decode()
-    # The drafts of directories give times in milliseconds or seconds; what is beyond the year 5000 is the former.
+    # The drafts give times in seconds or milliseconds; a time beyond the year 5000 is in milliseconds.
     begins, ends = (float(entry.get(name, other)) for name, other in (("nbf", 0), ("exp", 1e11)))
     begins, ends = (one / 1000 if 1e11 < one < 1e15 else one for one in (begins, ends))
     return thumbprint, _Key(algorithm, key, begins, ends)

@@ -1,26 +1,28 @@
-"""`Guard`: all that stands before the handler of one action, in its order, and the record of how a call ended.
+"""`Guard`: all gates before the handler of one action, in order, and the record of how a call ended.
 
-authenticate -> audience -> limits -> validate input -> replay -> prerequisites -> confirmation. Who calls is known
-before anything is counted, and whoever may not know of the action is told that there is none. A replay is looked up
-before the confirmation, because a retried call carries one that is spent; prerequisites come before the confirmation,
-so that no person is asked about a call that cannot go through. A caller over the limit costs no more of the input than
-a look at whether it conforms.
+authenticate -> audience -> limits -> validate input -> replay -> prerequisites -> confirmation. The caller is
+identified before anything is counted, and a caller who may not see the action gets the answer for an unknown one. A
+replay is looked up before the confirmation, because a retried call carries one that is spent. Prerequisites come before
+the confirmation, so that no person is asked about a call that cannot go through. If a caller is over the limit, the
+input is only checked for validity.
 
-Most calls need the store once. Where consent or remembered successes are at stake the first round trip only counts and
-looks, and the second claims: a call that is refused claims nothing.
+Most calls need one round trip to the store. With confirmations or prerequisites, the first round trip only counts and
+looks, and the second claims, so that a refused call claims nothing.
 
-* **Limits** (AWAS 1.0 `rateLimit`, agent.json section 9): what is enforced is the value that is published. A window
-  opens with its first call. Answers tell how much is left, as RateLimit and RateLimit-Policy
+* **Limits** (AWAS 1.0 `rateLimit`, agent.json section 9): the published limit is the enforced one. A window opens with
+  its first call. Answers report the remaining calls as RateLimit and RateLimit-Policy
   (draft-ietf-httpapi-ratelimit-headers-10) and as AWAS's X-RateLimit-* (1.1, HTTP behaviour).
-* **Idempotency keys** (agent.json section 9): the same key and input give the recorded answer again, and run nothing.
-  What is promised when something breaks between the handler and the record is in `CLAIM_AFTER`: a key is free again
-  only where running once more does no harm. In every other case it answers `outcome-unknown` until its window ends.
-* **Prerequisites** (agent.json section 11): a success is remembered for a caller whom the site knows, by principal or
-  session. Anybody else gets a signed receipt to carry, which belongs to the credentials that they show to a route. What
-  nobody in particular did, anybody may build upon; that is how signing in can come first.
-* **Confirmation** (agent.json section 9): the first call says what would happen, the second brings a signed token. A
-  token is bound to its caller, action, input and to what the person has read, expires, and is spent with the call it
-  admits, in every process. Where only the route knows who calls, it is bound to the credentials that the caller shows.
+* **Idempotency keys** (agent.json section 9): the same key and input replay the recorded answer without running
+  anything. `CLAIM_AFTER` defines what happens to a key if something fails between the handler and the record: the key
+  is free again only if running the action again does no harm. Otherwise it answers `outcome-unknown` until its window
+  ends.
+* **Prerequisites** (agent.json section 11): a success is remembered for a known caller, by principal or session. Other
+  callers get a signed receipt to present, which is bound to the credentials that they send to a route. A success of a
+  caller without any credentials counts for everybody, so that signing in can be a prerequisite.
+* **Confirmation** (agent.json section 9): the first call returns what would happen, the second presents a signed token.
+  A token is bound to its caller, action, input and the text that the person has read. It expires, and is spent, for
+  all processes, by the call that it admits. If only the route can identify the caller, the token is bound to the
+  credentials of the request.
 """
 
 import asyncio
@@ -101,31 +103,32 @@ from awp_publish.threads import run_in_thread
 logger: Final = logging.getLogger("awp_publish.calls")
 
 SITE: Final = "site-wide"
-"""The name of the limit of all actions together. No action is called so: ids have no hyphens."""
+"""The name of the limit of all actions together. It cannot be an action's: ids have no hyphens."""
 
 REPLAYED: Final = (b"idempotent-replayed", b"true")
 MARGIN: Final = 10.0
-"""Seconds beyond an action's timeout after which its call can no longer be running."""
+"""Seconds after an action's timeout when its call can no longer be running."""
 
 MAX_ANSWER_BYTES: Final = 1_048_576
 MAX_ANONYMOUS_ANSWER_BYTES: Final = 65_536
-"""Bytes of an answer that is recorded, for a caller whom we know and for one whom we do not.
+"""Bytes of an answer that is recorded, for a known caller and for an unknown one.
 
-A larger answer is given once: its key is free again where the action may run twice, else it answers `answer-not-kept`.
+A larger answer is returned only once: afterwards its key is free if the action may run twice, or else it answers
+`answer-not-kept`.
 """
 
 MAX_ANONYMOUS_KEYS: Final = 1000
 ANONYMOUS_WINDOW: Final = 3600.0
-"""Keys that callers of one address whom we do not know may claim, in so many seconds."""
+"""Keys that unknown callers at one address may claim, within so many seconds."""
 
 MAX_RECEIPTS: Final = 50
-"""Receipts that one call may carry; more are not read."""
+"""Receipts of one call that are read."""
 
 SPENT_MARGIN: Final = 86400.0
-"""Seconds that a spent token is remembered beyond its lifetime, so that no clock set back makes it good again."""
+"""Seconds that a spent token is remembered after it has expired, in case a clock is set back."""
 
 MAX_SUMMARY: Final = 2000
-"""Characters of what a function of the site's says."""
+"""Characters of a text that the site's summary function returns."""
 
 Fate: TypeAlias = Literal["recorded", "free", "unknown"]
 
@@ -135,47 +138,47 @@ CLAIM_AFTER: Final[dict[str, tuple[Fate, Fate, Fate]]] = {
     "failed": ("free", "free", "unknown"),
     "interrupted": ("free", "unknown", "unknown"),
 }
-"""How the first call ended, and what becomes of its key: for repeatable, other and irreversible actions."""
+"""What happens to a key after the first call has ended: for repeatable, other and irreversible actions."""
 
 _RECORDED_HEADERS: Final = frozenset({b"location", b"link", media.HEADER})
-"""What of an answer's headers is worth repeating. A Set-Cookie is a secret: it is given once."""
+"""Headers of an answer that are replayed. A Set-Cookie is a secret and is sent only once."""
 
 _INTERRUPTIONS: Final = (HandlerTimeout, HandlerRedirected, InvalidOutput, StoreUnavailable)
-"""A job that the store did not answer for may have been accepted all the same."""
+"""Outcomes that count as interrupted. A job that the store did not acknowledge may have been accepted all the same."""
 
 _PUT_OFF: Final = (TooManyJobs, JobQueueFull)
-"""Refusals of calls that were admitted, and of which nothing was done."""
+"""Refusals of admitted calls that have had no effect."""
 
 _IDENTIFYING: Final = re.compile(
     r"(?!.*(csrf|xsrf|user-agent)|idempotency-|sec-|mcp-)"
     r".*(authorization|token|secret|credential|identity|api-?key|(^|-)(key|user|session)(-|$))"
 )
-"""Names of headers by which a route may know its callers, whether it says so or not."""
+"""Names of headers by which a route may identify its callers, whether it declares that or not."""
 
 FLEETING: Final = re.compile(r"AWSALB|__cf|cf_|_g(a|id|at|cl)|_fbp|csrf|xsrf|messages$", re.IGNORECASE)
-"""Names of cookies that say nothing of who calls, and change by themselves."""
+"""Names of cookies that do not identify the caller and change by themselves."""
 
 
 _new: Final = tuple.__new__
-"""Makes a named tuple as its class does, without a function of Python in between: each guarded call needs four."""
+"""Makes a named tuple without its class's Python-level constructor, because each guarded call needs four."""
 
 
 # --- Signed tokens: confirmations and receipts, each with a salt of its own, under keys that can be rotated ---
 
 EXPIRES: Final = "e"
-"""Unix seconds. Our own member and not the serializer's timestamp, which refuses what a clock ahead of ours signed."""
+"""Unix seconds. Our own member instead of the serializer's timestamp, which refuses tokens of a clock ahead of ours."""
 
 
 class NotOurs(Exception):
-    """A token that none of the site's keys signed, or that was changed since."""
+    """The token was not signed with any of the site's keys, or was changed."""
 
 
 class Expired(Exception):
-    """A token past its time."""
+    """The token has expired."""
 
 
 class Tokens:
-    """Writes and reads tokens of one purpose. `keys` are the newest first: it signs, all verify."""
+    """Writes and reads tokens for one purpose. Of `keys`, the newest is the first: it signs, all of them verify."""
 
     def __init__(
         self, keys: Sequence[str], purpose: str, lifetime: float, clock: Callable[[], float] = time.time
@@ -183,19 +186,19 @@ class Tokens:
         self.lifetime = lifetime
         self._clock = clock
         named = f"awp_publish.{purpose}.digest".encode()
-        # HMAC (RFC 2104) with both of its pads prepared, which is the half of its cost.
+        # HMAC (RFC 2104) with both pads prepared, which saves half of its cost.
         blocks = [hmac.digest(key.encode(), named, "sha256").ljust(64, b"\0") for key in keys]
         self._keyed = [(sha256(one.translate(hmac.trans_36)), sha256(one.translate(hmac.trans_5C))) for one in blocks]
         self._serializer = URLSafeSerializer(
-            list(reversed(keys)),  # itsdangerous signs with the last
+            list(reversed(keys)),  # itsdangerous signs with the last key
             salt=f"awp_publish.{purpose}",
             signer_kwargs={"digest_method": sha256, "key_derivation": "hmac"},
         )
 
     def digests(self, text: str | bytes) -> tuple[str, ...]:
-        """Return digests of a text, one for each key, the newest first: for what a token is bound to and must not show.
+        """Return keyed digests of a text that must not be revealed: one for each key, the newest first.
 
-        A plain hash of a password or a number of a few digits could be guessed by whoever reads the token or the store.
+        A plain hash of a password or of a number with few digits could be guessed by readers of the token or the store.
         """
         given = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
         found: list[str] = []
@@ -207,17 +210,17 @@ class Tokens:
         return tuple(found)
 
     def write(self, facts: JsonObject) -> tuple[str, float]:
-        """A token for these facts, and when it expires, in Unix seconds."""
+        """Return a token for these facts, and when it expires in Unix seconds."""
         expires = int(self._clock() + self.lifetime)
         token = self._serializer.dumps({**facts, EXPIRES: expires})
         return (token if isinstance(token, str) else token.decode("ascii")), expires
 
     def read(self, token: str) -> JsonObject:
-        """The facts of a token. Raises NotOurs, Expired."""
+        """Return the facts of a token. Raises NotOurs, Expired."""
         try:
             facts: object = self._serializer.loads(token)
             signature = token.rpartition(".")[2].encode("ascii")
-            if base64_encode(base64_decode(signature)) != signature:  # Base64 can spell the same one in several ways
+            if base64_encode(base64_decode(signature)) != signature:  # Base64 has several spellings of one value
                 raise NotOurs
         except (BadData, ValueError) as error:
             raise NotOurs from error
@@ -228,18 +231,18 @@ class Tokens:
         return facts
 
 
-# --- What the guards of a site share ---
+# --- Parts shared by the guards of a site ---
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guards:
     """The parts that the guards of one catalog share.
 
-    `realm` and `metadata_url` stand in challenges (RFC 9110 section 11.5, RFC 9728 section 5.1). `codes` are those that
-    the site declares, with what to do. `fingerprints` tell
-    inputs under idempotency keys apart; it is None where processes share a store and no key. `confirmations` and
-    `receipts` are there where an action needs them; `receipted` are the actions that others require, and
-    `credentials` those by which the routes of all actions know callers.
+    `realm` and `metadata_url` are used in challenges (RFC 9110 section 11.5, RFC 9728 section 5.1). `codes` are the
+    site's declared error codes, with what to do. `fingerprints` makes the digests that distinguish inputs under the
+    same idempotency key; it is None if processes share a store but no key. `confirmations` and `receipts` are set if an
+    action needs them; `receipted` are the actions that others require, and `credentials` those by which the routes of
+    all actions identify callers.
     """
 
     store: Store
@@ -255,7 +258,7 @@ class Guards:
     credentials: frozenset[RouteCredential] = frozenset()
 
     def identify(self, *, required: bool = False, scopes: tuple[str, ...] = ()) -> AuthenticationGate:
-        """The gate that tells who makes a request, for what is no call of an action."""
+        """Return the gate that identifies the caller of a request that is not a call of an action."""
         known = self.authenticators, required, scopes, self.realm, self.metadata_url
         return AuthenticationGate(*known, store=self.store)
 
@@ -267,12 +270,12 @@ class Guards:
         check: Callable[[Call], None] | None = None,
         rehearse: Callable[[Call], Awaitable[None]] | None = None,
     ) -> "Guard | None":
-        """Return the guard of an action's calls, None for an action that needs none."""
+        """Return the guard for calls of an action, or None if the action needs none."""
         guard = Guard(action, self, inputs, check=check, rehearse=rehearse)
         return guard if guard.is_needed else None
 
     async def certify(self, call: Call) -> RawHeaders:
-        """Remember a success on which others build, and return the header that proves it."""
+        """Record a success that other actions require, and return the header with its receipt."""
         action, receipts = call.action.id, self.receipts
         if receipts is None or action not in self.receipted:
             return ()
@@ -282,7 +285,7 @@ class Guards:
                 ran = await self.store.run((Add(key, until, receipts.lifetime),))
                 if ran.failed is not None and isinstance(ran.seen[0], bytes):
                     await self.store.run((Swap(key, ran.seen[0], until, receipts.lifetime),))
-            except StoreUnavailable:  # the answer stands, and the receipt proves it too
+            except StoreUnavailable:  # the receipt proves the success as well
                 logger.exception("a success of action %s could not be noted (request_id=%s)", action, call.request_id)
         facts = {"action": action, "caller": call.caller_id}
         if shown := self.shown_to_routes(call):
@@ -291,7 +294,7 @@ class Guards:
         return ((RECEIPT, token.encode("ascii")),)
 
     def shown_to_routes(self, call: Call) -> str:
-        """Without the session: the very actions that come first change what is in it."""
+        """Return the caller's credentials for routes, without the session, which prerequisite actions change."""
         if call.principal is not None or call.credentials is None:
             return ""
         return shown_by(call.credentials(), self.credentials, session=False)
@@ -299,9 +302,9 @@ class Guards:
 
 @dataclass(frozen=True, slots=True)
 class _Limit:
-    """One limit under its name: an action's id, or SITE for the limit of all actions together.
+    """One limit with its name: an action's id, or SITE for the limit of all actions together.
 
-    `key` is what its counts begin with, `state` the form of its item in RateLimit: remaining calls and seconds.
+    `key` is the prefix of its counters, `state` the format of its item in RateLimit: remaining calls and seconds.
     """
 
     name: str
@@ -317,8 +320,8 @@ class _Limit:
 class Guard:
     """Admits calls of one action, and settles afterwards what it claimed for them.
 
-    `check` raises InvalidInput for a call that could not be sent to its route, `rehearse` what the route's own security
-    says of its caller.
+    `check` raises InvalidInput for a call that could not be sent to its route; `rehearse` raises the refusal of the
+    route's own security.
     """
 
     def __init__(
@@ -377,13 +380,14 @@ class Guard:
             self._in_order = in_order(action.inputs)
             words = action.confirmation_summary
             self._summary_takes_call = callable(words) and takes_call(words)
-        self._durable = action.needs_confirmation or action.is_irreversible  # claims must outlive a loss of power
+        self._durable = action.needs_confirmation or action.is_irreversible  # claims must survive a power failure
 
         self._is_everywhere = action.is_public and action.expose is None
         self._authentication: AuthenticationGate | None = None
         self._agents = next((one for one in guards.authenticators if isinstance(one, WebBotAuth)), None)
         if guards.authenticators:
-            # A route with a security scheme of its own asks for credentials itself; ours tell who calls if we know it.
+            # A route with a security scheme demands credentials itself; our authenticators only identify the caller if
+            # possible.
             ours = action.auth_required and not action.route_authenticates
             self._authentication = AuthenticationGate(
                 guards.authenticators,
@@ -397,7 +401,7 @@ class Guard:
 
     @property
     def is_needed(self) -> bool:
-        """Return True if anything is declared that it could enforce."""
+        """Return True if anything is declared that has to be enforced."""
         action, guards = self._action, self._guards
         return bool(
             self._limits
@@ -410,10 +414,10 @@ class Guard:
         )
 
     async def admit(self, call: Call) -> Outcome | None:
-        """Let a call pass (None) or answer it with what is recorded. Raises the Problem of what refuses it."""
-        # Who calls, and may they know of the action?
+        """Admit a call (None) or return its recorded answer. Raises the Problem that refuses it."""
+        # Authentication and audience
         action, gate, principal = self._action, self._authentication, call.principal
-        credentials: Credentials | None = None  # of whom a token alone makes known they are not read
+        credentials: Credentials | None = None  # not parsed if a token alone identifies the caller
         agents: WebBotAuth | None = None
         if call.credentials is None:
             gate = None
@@ -426,7 +430,7 @@ class Guard:
             else:
                 credentials, agents = call.credentials(), self._agents
                 if agents is not None:
-                    with suppress(Problem):  # which is raised again where it decides
+                    with suppress(Problem):  # raised again below if it matters
                         await agents(credentials)
                     call.label = agents.label_of(credentials)
                 try:
@@ -448,7 +452,7 @@ class Guard:
             if principal is None or gate.scopes:
                 gate.require(principal)
             allowed = action.allow_agents
-            # Only an agent that has signed is one of them, however else its caller is known.
+            # Only an agent that has signed qualifies, however else its caller is identified.
             if allowed and (agents is None or credentials is None or agents.names_of(credentials).isdisjoint(allowed)):
                 raise InsufficientPermissions(
                     f"Action {action.id} is for {', '.join(allowed)}; this caller is {call.label}.",
@@ -460,10 +464,10 @@ class Guard:
             credentials = credentials or call.credentials()
             address = credentials.address
 
-        # What can be said without the store? It is told only if neither limits nor a recorded answer come before it.
+        # Checks that need no store. Their results are used only after limits and a recorded answer.
         if self._takes_keys and self._key_field in call.input:
-            # agent.json names the field beside the inputs, so callers write it there too; a member that the action
-            # itself has not is taken out.
+            # agent.json names the field beside the inputs, so callers put it into the input too; it is removed unless
+            # the action has an input of that name.
             call.key_in_input = call.input[self._key_field]
             if not self._is_input:
                 call.input = {name: value for name, value in call.input.items() if name != self._key_field}
@@ -523,7 +527,7 @@ class Guard:
 
         # Limits, input, replay
         if at:
-            # The state of each limit goes on the answer, and that of the one that leaves least in AWAS's fields.
+            # The answer reports each limit, and in AWAS's fields the limit with the fewest remaining calls.
             states: list[bytes] = []
             least: tuple[int, int, float] | None = None
             found: Any
@@ -539,7 +543,7 @@ class Guard:
                     (b"ratelimit", b", ".join(states)),
                     told,
                     (b"x-ratelimit-remaining", b"%d" % least[0]),
-                    (b"x-ratelimit-reset", b"%d" % ceil(self.clock() + least[2])),  # in Unix seconds
+                    (b"x-ratelimit-reset", b"%d" % ceil(self.clock() + least[2])),  # Unix seconds
                 )
             if failed is not None and failed < at:
                 limit = limits[failed]
@@ -570,7 +574,7 @@ class Guard:
             failed, seen = await self._store.run(claims, durable=self._durable) if claims else (None, ())
             at = 0
 
-        # Whatever is claimed is the call's own, or refuses it
+        # The claims were made, or the first one that failed refuses the call.
         if failed is not None:
             refused, found = claims[failed - at], seen[-1]
             if isinstance(refused, Count):
@@ -582,13 +586,13 @@ class Guard:
             raise ConfirmationSpent("The confirmation admitted a call before.")
         call.claim, call.spent = claim, spend
         if claims:
-            call.disconnected = never_disconnected  # it is carried to its end, so that it can be recorded
+            call.disconnected = never_disconnected  # it runs to its end, so that its outcome can be recorded
         return None
 
     async def conclude(self, call: Call, result: Result) -> Result:
-        """Record how a call ended under its key, and hand out its receipt. The answer stands even if that fails.
+        """Record how a call ended under its key, and add its receipt. The answer is returned even if that fails.
 
-        What was only put off may come again with the same confirmation.
+        A call that was only postponed may be repeated with the same confirmation.
         """
         if (spent := call.spent) is not None and isinstance(result, _PUT_OFF):
             try:
@@ -616,7 +620,7 @@ class Guard:
                     told = orjson.dumps([(name.decode("latin-1"), value.decode("latin-1")) for name, value in pairs])
                 if result.content is not None:
                     content = b',"content":' + orjson.dumps(list(result.content))
-                # One line of JSON, then the body as it was.
+                # One line of JSON, then the body unchanged.
                 facts = fingerprint, result.status, told or b"[]", content, result.body
                 kept = b'{"state":"done","for":"%b","status":%d,"headers":%b%b}\n%b' % facts
                 if len(kept) > (MAX_ANONYMOUS_ANSWER_BYTES if call.principal is None else MAX_ANSWER_BYTES):
@@ -635,7 +639,7 @@ class Guard:
     # --- Idempotency keys ---
 
     def _claim(self, call: Call, credentials: Credentials | None) -> Add | None:
-        """Return the claim of a call's key, None for a call without one. Raises InvalidIdempotencyKey."""
+        """Return the step that claims a call's key, or None without a key. Raises InvalidIdempotencyKey."""
         key = call.idempotency_key
         if key is not None:
             key = read_key(key)
@@ -647,25 +651,25 @@ class Guard:
             key = read_key(str(inside))
         if key is None:
             return None
-        # The fingerprint is the input's, and of what an unknown caller shows to a route, which may know them by it. It
-        # is not in the key: with other credentials a key is refused, neither replayed to somebody else nor run once
-        # more for somebody whose token was renewed.
+        # The fingerprint covers the input and, for an unknown caller, the credentials by which a route may identify it.
+        # They are not part of the key: with other credentials a key is refused, instead of being replayed to somebody
+        # else or running once more for somebody whose token was renewed.
         told, action, principal = _canonical(call.input), self._action, call.principal
         if principal is None and action.way is not None and credentials is not None:
-            # Cookies change by themselves, so they count only if the route knows callers by what they show.
+            # Cookies change by themselves, so they count only if the route identifies callers.
             words = shown_by(credentials, action.route_credentials, cookies=action.route_authenticates)
             told += b"\n" + words.encode("utf-8", "surrogatepass") if words else b""
         tokens = self._guards.fingerprints
         call.fingerprints = fingerprints = (sha256(told).hexdigest(),) if tokens is None else tokens.digests(told)
-        # In milliseconds: a fraction takes longer to write than all else here.
+        # In milliseconds: serialising a fraction takes longer than everything else here.
         until, by = (self.clock() + self._longest) * 1000, orjson.dumps(call.request_id)
         value = b'{"state":"running","for":"%b","until":%d,"by":%b}' % (fingerprints[0].encode(), until, by)
-        # Keys of different callers and actions never meet: a key has no line breaks, and an action's id no colons.
+        # Keys of different callers and actions cannot collide: a key has no line breaks, and an action's id no colons.
         caller = "" if principal is None else principal.id
         return _new(Add, (f"key:{action.id}:{caller}\n{key}", value, self._keep))
 
     async def _answer_again(self, call: Call, found: bytes) -> Outcome:
-        """Return what is recorded under a key. Raises the Problem of a key that has no answer."""
+        """Return the answer recorded under a key. Raises the Problem of a key that has none."""
         line, _, body = found.partition(b"\n")
         try:
             facts = orjson.loads(line)
@@ -698,7 +702,7 @@ class Guard:
     # --- Confirmation ---
 
     def _read_confirmation(self, call: Call) -> "_Consent":
-        """Read the call's token, without a look at whether it was spent and what the person has read."""
+        """Read the call's token, without checking whether it was spent or what the person has read."""
         tokens, action = cast(Tokens, self._confirmations), self._action
         if call.confirmation is None:
             return _Consent((ConfirmationRequired, f"Action {action.id} is done only after a person has agreed."))
@@ -720,7 +724,7 @@ class Guard:
         return _Consent(None, spend, facts.get("summary"))
 
     def _shown(self, call: Call) -> str:
-        """Return what a caller shows whom only the route knows, or a session of ours."""
+        """Return what identifies a caller whom only the route knows, or who has a session of ours."""
         if call.principal is not None:
             return ""
         words = f"session {call.session_id}" if call.session_id else ""
@@ -729,11 +733,11 @@ class Guard:
         return words
 
     async def _confirm(self, call: Call, consent: "_Consent", is_spent: bool) -> Add:
-        """Return the step that spends the confirmation of a call. Raises a Problem with the question without one.
+        """Return the step that spends the call's confirmation. Raises a Problem with the question if there is none.
 
-        The summary is made again: a person has agreed to what they read, which may no longer be what would happen.
-        Nobody is asked by a caller who shows nothing to a route that has to know who calls, or about an input that no
-        request can carry to it.
+        The summary is made again, because a person has agreed to what they read, which may no longer be what would
+        happen. No question is asked for a caller without credentials if the route has to identify callers, or about an
+        input that no request could carry to the route.
         """
         if self._action.auth_required and not (call.principal or self._shown(call)):
             headers = [("WWW-Authenticate", kind) for kind in challenges_of_route(self._action)]
@@ -744,7 +748,7 @@ class Guard:
             await self._rehearse(call)
         try:
             summary = await self._summarize(call)
-        except Problem as problem:  # a basket is empty once its order is placed
+        except Problem as problem:  # the summary may fail after the call: an ordered basket is empty
             raise ConfirmationSpent("The confirmation admitted a call before.") if is_spent else problem from None
         if is_spent:
             raise self._question(call, summary, ConfirmationSpent, "The confirmation admitted a call before.")
@@ -756,7 +760,7 @@ class Guard:
         return consent.spend
 
     def _question(self, call: Call, summary: str, kind: type[Problem], detail: str) -> Problem:
-        """Return the refusal of a call, with the question for a person and the token for the answer yes."""
+        """Return the refusal of a call, with a question for a person and the token that confirms it."""
         tokens = cast(Tokens, self._confirmations)
         facts = {
             "id": secrets.token_urlsafe(12),
@@ -772,7 +776,7 @@ class Guard:
         return kind(detail, members={"confirmation": question})
 
     async def _summarize(self, call: Call) -> str:
-        """Say what a call would do. Raises HandlerFailed where a function of the site's fails, or takes too long."""
+        """Return what a call would do. Raises HandlerFailed if the site's summary function fails or takes too long."""
         action, words = self._action, self._action.confirmation_summary
         given = self._in_order(call.input)
         if not callable(words):
@@ -785,7 +789,7 @@ class Guard:
         def make_here() -> object:
             try:
                 return make()
-            except StopIteration as error:  # no future can carry it: whoever waited for it would wait for ever
+            except StopIteration as error:  # a future cannot hold it, so that its awaiter would wait for ever
                 raise RuntimeError("The summary raised StopIteration.") from error
 
         limit = asyncio.timeout(action.timeout)
@@ -808,7 +812,7 @@ class Guard:
 
 
 class _Consent(NamedTuple):
-    """A call's confirmation: why it is none, or the step that spends it and a digest of what was read."""
+    """A call's confirmation: why it is refused, or the step that spends it and the digest of the text that was read."""
 
     refusal: tuple[type[Problem], str] | None
     spend: Add | None = None
@@ -816,7 +820,7 @@ class _Consent(NamedTuple):
 
 
 def takes_call(summary: Callable[..., object]) -> bool:
-    """Return True if a function of the site's makes its summary of the input and the call, not of the input alone."""
+    """Return True if the site's summary function takes the input and the call, not the input alone."""
     try:
         parameters = inspect.signature(summary).parameters.values()
     except (TypeError, ValueError):
@@ -826,7 +830,7 @@ def takes_call(summary: Callable[..., object]) -> bool:
 
 
 def _too_many(detail: str, seen: Counted) -> RateLimited:
-    """The refusal of a call too many; `detail` says up to when."""
+    """Return the refusal of a call over a limit; `detail` is completed with the seconds to wait."""
     seconds = max(1, ceil(seen.seconds_left))
     return RateLimited(
         f"{detail} in {seconds} seconds.",
@@ -835,14 +839,14 @@ def _too_many(detail: str, seen: Counted) -> RateLimited:
     )
 
 
-# --- What a call would do, in plain language: what a person reads before they confirm it ---
-# In the site's words if it has any, else in ours. Callers write the input, and a person has to see where it begins and
-# ends: texts of theirs are quoted as JSON, cut, and hold nothing invisible. What the schema marks as never to be shown
-# is hidden, from a function of the site's too. In what that returns the invisible is shown, but only the function knows
-# which part is a value.
+# --- Summaries: what a call would do, in plain language, for a person to confirm ---
+# A summary is made by the site's template or function, or by us. Callers write the input, and a person has to see where
+# it begins and ends: texts of callers are quoted as JSON, truncated, and have nothing invisible. Secrets are hidden,
+# also from the site's function. In the text that a function returns, invisible characters are escaped, but its values
+# cannot be quoted, because only the function knows where they are.
 
 _SECRET: Final = object()
-"""Stands for a secret. A text in its place could be one that a caller has written."""
+"""Replaces a secret. A text in its place could have been written by a caller."""
 
 MISSING: Final = "(not given)"
 MAX_VALUE: Final = 200
@@ -853,9 +857,9 @@ MAX_INPUTS: Final = 20
 
 
 def in_order(inputs: JsonObject) -> Callable[[JsonObject], JsonObject]:
-    """Return what copies an input with its members in the order of the schema, and those it does not name after them.
+    """Return a function that copies an input with its members in the schema's order, and unknown ones after them.
 
-    Callers write members in any order, and the same input has to make the same summary.
+    Callers send members in any order, and the same input has to give the same summary.
     """
     ranks: dict[str, int] = {}
     for part in (*parts_of(inputs, (inputs,), named_subschemas(inputs)), *subschemas(inputs)):
@@ -877,7 +881,7 @@ def in_order(inputs: JsonObject) -> Callable[[JsonObject], JsonObject]:
 
 
 def summarizer(action: Action) -> Callable[[JsonObject], str]:
-    """Return what makes the summary of an input, of the action's template or of its description."""
+    """Return a function that makes the summary of an input from the action's template or description."""
     words, values = action.confirmation_summary, _Values(action.inputs)
     pieces = tuple(Formatter().parse(words)) if isinstance(words, str) else ()
     own = f"{action.name}: {action.description.strip().splitlines()[0].rstrip('.')}."
@@ -899,20 +903,20 @@ _QUOTES: Final = re.compile(r'["\\]')
 _UNSEEN: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]"
 )
-"""Letters and marks that show nothing, which Unicode counts among the visible."""
+"""Letters and marks that are invisible although Unicode counts them as visible."""
 
 _LIKE_QUOTES: Final = re.compile("[\u02ba\u02ee\u201c-\u201f\u2033\u2036\u275d\u275e\u301d-\u301f\uff02]")
-"""What a person may take for a quotation mark."""
+"""Characters that a person may take for a quotation mark."""
 
 
 def quoted(text: str) -> str:
-    """A text in quotation marks, as JSON has it; look-alikes of the marks and all that is invisible are escaped."""
+    """Return a text quoted as JSON, with look-alikes of quotation marks and everything invisible escaped."""
     escaped = visible(_QUOTES.sub(r"\\\g<0>", text))
     return f'"{_LIKE_QUOTES.sub(_escape, escaped)}"'
 
 
 def visible(text: str) -> str:
-    """A text whose control, format, private and unassigned characters are shown as JSON escapes."""
+    """Return a text with control, format, private and unassigned characters as JSON escapes."""
     if text.isascii() and text.isprintable():
         return text
     shown = (one if one.isprintable() or unicodedata.category(one) == "Zs" else _escaped(one) for one in text)
@@ -924,19 +928,19 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def _escaped(character: str) -> str:
-    """RFC 8259 section 7: two escapes for what is beyond the Basic Multilingual Plane."""
+    """Return the JSON escape of a character: two escapes beyond the Basic Multilingual Plane (RFC 8259 section 7)."""
     units = character.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
 def cut(show: Callable[[str], str], text: str, most: int) -> str:
-    """The beginning of a text as `show` has it, and how much more there is."""
+    """Return the beginning of a text as `show` formats it, and the number of further characters."""
     more = len(text) - most
     return show(text) if more <= 0 else f"{show(text[:most])} and {more} more characters"
 
 
 class _Values:
-    """Shows values of one action's input. No more of an input is written out than is shown."""
+    """Formats values of one action's input. No more of an input is serialised than is shown."""
 
     def __init__(self, inputs: JsonObject) -> None:
         properties = inputs.get("properties")
@@ -944,11 +948,11 @@ class _Values:
         self.redact = input_redactor(inputs, _SECRET) or (lambda given: given)
 
     def label(self, name: str) -> str:
-        """A member's name; one that the schema does not name is the caller's own word."""
+        """Return a member's name, quoted if the schema does not have it, because the caller has written it."""
         return name if name in self._named else cut(quoted, name, MAX_VALUE)
 
     def show(self, given: JsonObject, name: str, spec: str = "") -> str:
-        """A member of a redacted input as a person reads it; of one left out its default. `spec` formats numbers."""
+        """Return a member of a redacted input, or its default, for a person to read. `spec` formats numbers."""
         if name not in given:
             schema = self._named.get(name)
             default = schema.get("default") if isinstance(schema, Mapping) else None
@@ -960,11 +964,11 @@ class _Values:
             try:
                 return format(value, spec)
             except (ValueError, OverflowError):
-                pass  # 2.0 is an integer to JSON Schema, and none to the format "d"
+                pass  # 2.0 is an integer in JSON Schema, but not for the format "d"
         return self._show(value, [MAX_VALUE])
 
     def _show(self, value: object, left: list[int]) -> str:
-        """JSON text, of which `left[0]` characters may be shown."""
+        """Return JSON text of at most `left[0]` characters."""
         shown: list[str] = []
         if value is _SECRET:
             left[0] -= len(HIDDEN)
@@ -999,22 +1003,22 @@ def _rest(more: int, what: str) -> list[str]:
     return [f"and {more} more {what}"] if more else []
 
 
-# --- What tells one call from another ---
+# --- What distinguishes calls ---
 
 
 def _canonical(given: JsonObject) -> bytes:
-    """Return an input as one text, the same whatever the order of its members."""
+    """Return an input as JSON text that does not depend on the order of its members."""
     return orjson.dumps(given, option=orjson.OPT_SORT_KEYS)
 
 
 def shown_by(
     shown: Credentials, known: Iterable[RouteCredential] = (), *, cookies: bool = False, session: bool = True
 ) -> str:
-    """Return what a caller shows by which a route may know them when we do not, "" for nothing.
+    """Return the credentials by which a route may identify a caller unknown to us, as a text, "" if there are none.
 
-    These are the headers that identify somebody by their name or because the route's security scheme looks there
-    (`known`), the cookies where that scheme looks, and the application's session. Where the scheme names no cookie,
-    `cookies` counts all of them but the session's own, which is signed anew with each answer.
+    These are headers that are identifying by their name or read by the route's security scheme (`known`), cookies that
+    the scheme reads, and the application's session. If the scheme names no cookie, `cookies` includes all of them
+    except the session's own, which is signed anew with each response.
     """
     headers, cookie = shown.headers, shown.headers.get("cookie") or ""
     looked_for: dict[str, set[str]] = {"header": set(), "cookie": set(), "query": set()}

@@ -1,8 +1,9 @@
-"""Callers who send a JSON Web Token of an authorization server: RFC 7519, checked as RFC 8725 and RFC 9068 advise.
+"""Callers who send a JSON Web Token of an authorization server (RFC 7519), checked as RFC 8725 and RFC 9068 advise.
 
-A token that is bound to a key (`cnf.jkt`) is worth nothing without a proof of that key: DPoP, RFC 9449. The proof names
-the request's method and address, which is held against the site's own addresses, and is good for one request.
-Deliberately left out: nonces of the server's (section 9), for the store remembers every proof until it is too old.
+A token that is bound to a key (`cnf.jkt`) is only accepted with a proof of possession of that key: DPoP, RFC 9449. The
+proof names the request's method and address, which have to be those of the request at one of the site's own origins,
+and is valid for one request. Deliberately left out: server nonces (section 9), because the store remembers each proof
+until it expires.
 """
 
 import base64
@@ -34,10 +35,10 @@ if TYPE_CHECKING:
 logger: Final = logging.getLogger("awp_publish.calls")
 
 LARGEST: Final = 1_048_576
-"""Bytes of a key set."""
+"""Bytes of a key set at most."""
 
 SMALLEST_RSA: Final = 2048
-"""Bits (RFC 7518 section 3.3)."""
+"""Bits of an RSA key at least (RFC 7518 section 3.3)."""
 
 ALGORITHMS: Final[Mapping[str, tuple[str, str | None]]] = {
     "RS256": ("RSA", None),
@@ -51,7 +52,7 @@ ALGORITHMS: Final[Mapping[str, tuple[str, str | None]]] = {
     "ES512": ("EC", "P-521"),
     "EdDSA": ("OKP", "Ed25519"),
 }
-"""The signatures that can be checked with a public key alone, with the `kty` and `crv` of their keys (RFC 7518)."""
+"""Signature algorithms with public keys, and the `kty` and `crv` of their keys (RFC 7518)."""
 
 _PUBLIC: Final = ("kty", "crv", "n", "e", "x", "y", "alg")
 
@@ -60,12 +61,12 @@ KeyName = tuple[str | None, str]
 
 @dataclass(frozen=True, slots=True)
 class KeySet:
-    """Keys by the names that tokens give them (`kid`) and by algorithm."""
+    """Keys by the id that tokens name (`kid`) and by algorithm."""
 
     keys: Mapping[KeyName, "PyJWK"]
 
     def find(self, key_id: str | None, algorithm: str) -> "PyJWK | None":
-        """The key of this name. A token that names none means the only key of its algorithm, if there is only one."""
+        """Return the key with this id. Without an id, return the only key of the algorithm, if there is exactly one."""
         if key_id is not None:
             return self.keys.get((key_id, algorithm))
         fitting = [key for (_, used_with), key in self.keys.items() if used_with == algorithm]
@@ -73,7 +74,7 @@ class KeySet:
 
 
 def read_key_set(document: object) -> KeySet:
-    """The keys of a JWK set that check signatures; others are passed over. Raises ValueError if there are none."""
+    """Return the signature keys of a JWK set, ignoring others. Raises ValueError if there are none."""
     from jwt import PyJWK
     from jwt.exceptions import PyJWTError
 
@@ -85,9 +86,9 @@ def read_key_set(document: object) -> KeySet:
         if not isinstance(entry, Mapping) or entry.get("use", "sig") != "sig":
             continue
         key_id = entry.get("kid")
-        name = key_id if isinstance(key_id, str) else f"\0{number}"  # not a name that a token could give
+        name = key_id if isinstance(key_id, str) else f"\0{number}"  # not an id that a token could name
         public = {member: entry[member] for member in _PUBLIC if member in entry}
-        for algorithm, (kind, curve) in ALGORITHMS.items():  # a key may name the one that it is for
+        for algorithm, (kind, curve) in ALGORITHMS.items():  # a key may restrict itself to one algorithm
             if entry.get("kty") != kind or curve not in (None, entry.get("crv")):
                 continue
             if entry.get("alg", algorithm) != algorithm:
@@ -103,19 +104,19 @@ def read_key_set(document: object) -> KeySet:
     return KeySet(keys)
 
 
-# --- Where keys come from ---
+# --- Sources of keys ---
 
 
 class KeySource(Protocol):
     """The source of an issuer's keys."""
 
     async def find(self, key_id: str | None, algorithm: str) -> "PyJWK | None":
-        """The key that a token names. Raises TemporarilyUnavailable while the keys cannot be read."""
+        """Return the key that a token names. Raises TemporarilyUnavailable if the keys cannot be fetched."""
 
 
 @dataclass(frozen=True, slots=True)
 class GivenKeys:
-    """Keys that stand in the site's own configuration."""
+    """Keys from the site's own configuration."""
 
     known: KeySet
 
@@ -124,12 +125,12 @@ class GivenKeys:
 
 
 def load_key_set(url: str) -> KeySet:
-    """The keys of the JWK set at an address that the site names. Raises what `fetch_json` does."""
+    """Fetch the JWK set at a configured address. Raises what `fetch_json` raises."""
     return read_key_set(fetch_json(url, most_bytes=LARGEST))
 
 
 def check_keys_url(url: str) -> str:
-    """An https address; http is for a server on this machine. Raises ValueError."""
+    """Check that an address is https, or http for a server on this machine. Raises ValueError."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     try:
@@ -146,15 +147,15 @@ LEEWAY: Final = 30.0
 """Seconds by which clocks may differ."""
 
 SCOPE_CLAIMS: Final = ("scope", "scp")
-"""RFC 9068 section 2.2.3, and what others write instead."""
+"""The claim of RFC 9068 section 2.2.3, and another common one."""
 
 REQUIRED: Final = ("exp", "iss", "aud", "sub")
 
 PROOF_WINDOW: Final = 300.0
-"""Seconds by which a proof's `iat` may differ from now."""
+"""Seconds by which a proof's `iat` may differ from the present time."""
 
 MAX_PROOF: Final = 8_192
-"""Characters of a proof."""
+"""Characters of a proof at most."""
 
 _SHOWN_WITH_PROOF: Final = re.compile(r"dpop[ \t]+([A-Za-z0-9._~+/-]+=*)", re.IGNORECASE)
 _PRIVATE: Final = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
@@ -176,20 +177,20 @@ _WRONG: Final = {
     "InvalidSubjectError": "Its subject (sub) is not a text.",
     "InvalidJTIError": "Its id (jti) is not a text.",
 }
-"""What is wrong with a token, by the exception that says so. The exceptions' own messages may quote the token."""
+"""What is wrong with a token, by the name of the exception. The exceptions' own messages may quote the token."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JwtBearer:
-    """Callers known by `Authorization: Bearer` with a signed token.
+    """Callers identified by `Authorization: Bearer` with a signed token.
 
-    Signature, `issuer`, `audience` (one of several), `exp` and `nbf` are checked, the latter with `leeway` seconds.
-    Keys come from `jwks_url` or are given as `jwks`. Only signatures that public keys check are known, so that nobody
-    can sign with what everybody knows. `scope_claim` names the claim with the scopes ("scope", else "scp"),
-    `principal_claim` the one with the caller's id.
+    Signature, `issuer`, `audience` (one of several), `exp` and `nbf` are checked, the latter two with `leeway` seconds.
+    Keys are fetched from `jwks_url` or given as `jwks`. Only algorithms with public keys are accepted, so that nobody
+    can use a public key as a shared secret. `scope_claim` names the claim with the scopes (default: "scope", then
+    "scp"), `principal_claim` the claim with the caller's id.
 
-    A token that is bound to a key has to come as `Authorization: DPoP` with a proof of that key (RFC 9449); with
-    `dpop_required` no other token is taken. Needs the extra `jwt`. Raises DeclarationError.
+    A token that is bound to a key has to be sent as `Authorization: DPoP` with a proof of that key (RFC 9449); with
+    `dpop_required` other tokens are refused. Needs the extra `jwt`. Raises DeclarationError.
     """
 
     scheme: ClassVar[Scheme] = "oauth2"
@@ -243,7 +244,7 @@ class JwtBearer:
         return DPOP if self.dpop_required else BEARER
 
     def bound_to(self, origins: Sequence[str], store: Store) -> "JwtBearer":
-        """The same for a site at these addresses, whose store remembers the proofs that were used."""
+        """Return a copy for a site with these origins, whose store remembers used proofs."""
         bound = object.__new__(JwtBearer)
         for name in self.__slots__:
             object.__setattr__(bound, name, getattr(self, name))
@@ -252,9 +253,9 @@ class JwtBearer:
         return bound
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
-        """The caller, None without a token.
+        """Return the caller, or None without a token.
 
-        Raises AuthExpired, InvalidCredentials, InvalidProof, and TemporarilyUnavailable while the keys cannot be read.
+        Raises AuthExpired, InvalidCredentials, InvalidProof, and TemporarilyUnavailable if the keys cannot be fetched.
         """
         proven = _SHOWN_WITH_PROOF.fullmatch(credentials.headers.get("authorization", "").strip(" \t"))
         token = read_bearer_token(credentials) if proven is None else proven[1]
@@ -284,7 +285,7 @@ class JwtBearer:
         return Principal(name, scopes, claims)
 
     async def _check_proof(self, credentials: Credentials, token: str, bound_to: str) -> None:
-        """Hold a proof against its request, its token and the key that the token is bound to (RFC 9449 section 4.3)."""
+        """Check a proof against its request, its token and the key that binds the token (RFC 9449 section 4.3)."""
         from jwt import PyJWK, decode, get_unverified_header
 
         proof, request = credentials.headers.get("dpop"), credentials.request
@@ -293,7 +294,7 @@ class JwtBearer:
         if len(proof) > MAX_PROOF or "," in proof:
             raise _unproven(f"There is more than one header DPoP, or it has more than {MAX_PROOF} characters.")
         noted: MutableMapping[str, object] = request.setdefault(SIGNED, {})
-        if noted.get(DPOP) == (proof, token):  # several gates may ask about one request, and its proof counts once
+        if noted.get(DPOP) == (proof, token):  # several gates may check one request, and a proof is valid once
             return
         try:
             header = get_unverified_header(proof)
@@ -309,7 +310,7 @@ class JwtBearer:
             claims = decode(proof, key, algorithms=[algorithm], options={"verify_signature": True, **unchecked})  # type: ignore[arg-type]
             facts = json.dumps({name: jwk[name] for name in _IDENTITY[jwk["kty"]]}, separators=(",", ":"))
             thumbprint = _digest(facts)  # RFC 7638
-        except Exception as error:  # whatever a hostile proof makes of its decoder, it is the proof that is wrong
+        except Exception as error:  # any exception that a hostile proof causes in its decoder
             logger.info("a proof was not valid: %s", type(error).__name__)
             raise _unproven("It is no JWT of the type dpop+jwt, signed with the public key in its header.") from None
         issued, once = claims.get("iat"), claims.get("jti")
@@ -328,14 +329,14 @@ class JwtBearer:
         for detail, is_so in wrong.items():
             if is_so:
                 raise _unproven(detail)
-        if self._store is not None:  # only what is right is remembered: nobody else fills the store
+        if self._store is not None:  # only valid proofs are stored, so that nobody can fill the store
             used = Add(f"dpop:{_digest(f'{thumbprint}.{once}')}", b"1", 2 * PROOF_WINDOW)
             if (await self._store.run((used,))).failed is not None:
                 raise _unproven("It was used for a request before (jti).")
         noted[DPOP] = proof, token
 
     def _read_header(self, token: str) -> tuple[str | None, str]:
-        """The key and the algorithm that a token names. Nothing of it is believed yet."""
+        """Return the key id and the algorithm that a token names. Nothing is verified yet."""
         from jwt import get_unverified_header
         from jwt.exceptions import PyJWTError
 
@@ -368,7 +369,7 @@ class JwtBearer:
             raise AuthExpired("The token has expired (exp).") from None
         except MissingRequiredClaimError as error:
             raise _invalid(f"It has no {error.claim}.") from None
-        except Exception as error:  # whatever a hostile token makes of its decoder, it is the token that is wrong
+        except Exception as error:  # any exception that a hostile token causes in its decoder
             raise _invalid(_WRONG.get(type(error).__name__, "It is not well formed.")) from None
 
 
@@ -377,7 +378,7 @@ def _digest(text: str) -> str:
 
 
 def _normal(address: str) -> str:
-    """An address without query and fragment, normalised (RFC 9449 section 4.3; RFC 3986 sections 6.2.2 and 6.2.3)."""
+    """Normalise an address without query and fragment (RFC 9449 section 4.3; RFC 3986 sections 6.2.2 and 6.2.3)."""
     try:
         parts = urlsplit(address)
         port = {"https": 443, "http": 80}.get(parts.scheme)
@@ -407,6 +408,6 @@ def _refuse(detail: str, remedy: str) -> NoReturn:
 
 
 def _texts(given: object) -> tuple[str, ...]:
-    """One text or several; what is no text is not there."""
+    """Return one or several texts as a tuple, without values that are not texts."""
     several = (given,) if isinstance(given, str) else given if isinstance(given, Sequence) else ()
     return tuple(one for one in several if isinstance(one, str) and one)

@@ -257,7 +257,7 @@ async def test_a_slow_page_hears_that_its_visitor_has_gone():
     async with asyncio.timeout(20), connected(app) as socket:
         socket.say("session.create", "create")
         session = (await socket.hear("create"))["result"]["session_id"]
-        socket.say("page.navigate", "navigate", session_id=session, url="/slow", timeout_ms=50)
+        socket.say("page.navigate", "navigate", session_id=session, url="/slow", timeout_ms=500)
         await begun.wait()
         assert (await socket.hear("navigate"))["error"]["code"] == "TIMEOUT"
         await heard.wait()
