@@ -227,6 +227,17 @@ async def admit_caller(context: Context, identify: Identify) -> Principal | None
         raise MCPError(types.INVALID_REQUEST, problem.detail, orjson.loads(exchange.render(problem))) from problem
 
 
+class Notice:
+    """A notification that the SDK has no type for. Members that are null stay in it."""
+
+    def __init__(self, method: str, params: Mapping[str, object]) -> None:
+        self._message: dict[str, object] = {"method": method, "params": dict(params)}
+
+    def model_dump(self, **_: object) -> dict[str, object]:
+        """Return the message, as the SDK asks its own types for it."""
+        return self._message
+
+
 class PlainContext:
     """The members of the SDK's context that `Tools` reads, for a call that does not go through the SDK."""
 
