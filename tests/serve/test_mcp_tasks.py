@@ -393,7 +393,7 @@ async def test_who_listens_for_a_task_is_told_what_becomes_of_it(app, monkeypatc
 
 async def test_who_may_not_look_at_a_task_any_more_is_told_nothing_of_it(monkeypatch):
     monkeypatch.setattr(tasks, "MAX_POLL_MS", 10)
-    tokens = {"t": "ann"}
+    tokens, over = {"t": "ann"}, asyncio.Event()
 
     def known(shown):
         if shown.headers.get("authorization") not in tokens:
@@ -405,7 +405,7 @@ async def test_who_may_not_look_at_a_task_any_more_is_told_nothing_of_it(monkeyp
     @site.agent("wait", execution="async")
     async def wait() -> None:
         """Wait."""
-        await asyncio.sleep(30)
+        await over.wait()
 
     app = AgentPublisher(FastAPI(), site=site)
     async with running(app):
@@ -416,6 +416,7 @@ async def test_who_may_not_look_at_a_task_any_more_is_told_nothing_of_it(monkeyp
             while (told := await next_message()).get("method"):
                 assert told["params"]["status"] == "working"
         assert told["result"]["resultType"] == "complete"
+        over.set()
 
 
 @pytest.mark.parametrize(("capabilities", "code"), [({}, -32021), (TASKS, -32602)])
