@@ -70,6 +70,11 @@ if TYPE_CHECKING:
 
 PROTOCOL: Final = "mcp"
 CALL: Final = "tools/call"
+LISTS: Final = frozenset(
+    {"tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/directory/read"}
+    | {"skills/list", "events/list"}
+)
+"""Methods that take a cursor, where there are many pages."""
 
 META: Final = "awp/"
 """Prefix of our keys in `_meta` (specification, Basic/General fields)."""
@@ -515,10 +520,12 @@ class Tools:
     async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Answer `tools/call`, and pass on all else.
 
-        Raises MCPError for a tool that does not exist, and pydantic's ValidationError, which the SDK answers, for
-        params that the revision does not know.
+        Raises MCPError for a tool or a cursor that does not exist, and pydantic's ValidationError, which the SDK
+        answers, for params that the revision does not know.
         """
         if ctx.method != CALL or ctx.request_id is None:
+            if ctx.params and ctx.params.get("cursor") and ctx.method in LISTS:  # Pagination, Error Handling
+                raise MCPError(types.INVALID_PARAMS, "Unknown cursor. Lists are given whole here, without cursors.")
             return await call_next(ctx)
         params: Mapping[str, Any] = ctx.params or {}
         is_plain = params.keys() <= _PLAIN and type(params.get("name")) is str
