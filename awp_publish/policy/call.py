@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import re
+import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -42,6 +43,11 @@ class Principal:
     def __post_init__(self) -> None:
         if _NOT_TEXT.search(self.id):
             raise InvalidCredentials("The caller's id is not valid Unicode text.")
+
+    def has_expired(self) -> bool:
+        """Say whether the time of the token is over that told of the caller (`exp`, seconds since 1970)."""
+        until = self.claims.get("exp")
+        return isinstance(until, (int, float)) and until <= time.time()
 
     @property
     def client(self) -> str | None:
