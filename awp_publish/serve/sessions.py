@@ -24,7 +24,7 @@ from awp_publish.browsing.addresses import WebAddress, parse_address
 from awp_publish.browsing.cookies import Cookie, CookieJar
 from awp_publish.model import Catalog
 from awp_publish.policy.call import SESSION_HEADER, Call, Deliver, Outcome, Result
-from awp_publish.policy.guard import FLEETING, Guards, Tokens
+from awp_publish.policy.guard import VOLATILE_COOKIES, Guards, Tokens
 from awp_publish.problems import HandlerFailed, Problem, SessionUnknown, StoreUnavailable, code_of
 from awp_publish.serve.credentials import TrustedProxies, client_address, read_credentials
 from awp_publish.serve.dispatch import NOT_CARRIED, ROUTE_CALL, come_from_outside, read_answer
@@ -181,11 +181,11 @@ class CookieSessions:
 def names_somebody(cookie: str) -> bool:
     """Return True if a Cookie header has more than the cookies that proxies, analytics and CSRF checks set."""
     names = (pair.partition("=")[0].strip() for pair in cookie.split(";"))
-    return any(name and not FLEETING.match(name) for name in names)
+    return any(name and not VOLATILE_COOKIES.match(name) for name in names)
 
 
 def _is_worth(jar: CookieJar) -> bool:
-    return any(not FLEETING.match(cookie.name) for cookie in jar)
+    return any(not VOLATILE_COOKIES.match(cookie.name) for cookie in jar)
 
 
 def _write(owner: str, created: float, used: float, jar: CookieJar) -> bytes:

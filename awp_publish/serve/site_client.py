@@ -18,6 +18,7 @@ from awp_publish.browsing.errors import AwpError
 from awp_publish.browsing.page import Fetch, Fetched, Steps
 from awp_publish.invoke import Invoker
 from awp_publish.model import Action, JsonObject
+from awp_publish.policy.botauth import SIGNED
 from awp_publish.policy.call import Call, RawHeaders, Result, Signed
 from awp_publish.problems import HandlerFailed, InvalidEnvelope, Problem
 from awp_publish.serve.credentials import read_credentials
@@ -85,13 +86,12 @@ class SiteClient:
         task = self.tasks.start(run(), "a page that was browsed")
         try:
             answer = await exchange.answered
-        except asyncio.CancelledError:
-            exchange.hang_up()
-            task.cancel()
-            raise
         finally:
-            if exchange.is_cut:
+            if exchange.is_cut or exchange.answered.cancelled():  # nobody waits for more
+                exchange.hang_up()
                 task.cancel()
+            elif not task.done():
+                self.tasks.let_finish(task)
         headers = tuple((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in answer.headers)
         return Fetched(answer.status, headers, answer.body)
 
@@ -242,7 +242,8 @@ class InnerCalls:
             b"{}",
             home.origin,
         )
-        fetched = await site.fetch(fetch, {INNER_CALL: inner_call})
+        # What was signed of the upgrade was checked once, for all that is sent through it.
+        fetched = await site.fetch(fetch, {INNER_CALL: inner_call, SIGNED: site.scope.setdefault(SIGNED, {})})
         if session is not None:
             session.browser.jar.store_from(fetched.headers, goal, session.browser.clock())
         result, added = inner_call.result, inner_call.call.headers if inner_call.call is not None else ()

@@ -35,7 +35,7 @@ from awp_publish.model import DEFAULT_OPERATION, Catalog, Door, JsonObject, Path
 from awp_publish.policy.authentication import ApiKey, ApplicationUser, SessionUser, SharedSecret
 from awp_publish.policy.call import Principal, Signed, read_key
 from awp_publish.policy.guard import Expired, NotOurs, Tokens
-from awp_publish.problems import Problem, UnknownAgent, did_you_mean
+from awp_publish.problems import InvalidCredentials, Problem, UnknownAgent, did_you_mean
 from awp_publish.schema_reading import answer_schema
 from awp_publish.serve.awp.messages import (
     MUTATION,
@@ -92,14 +92,22 @@ AUTH_METHODS: Final = ("auth.none", "auth.bearer", "auth.hmac")
 _TOKEN: Final = re.compile(r"[!-~]+")
 
 
+VERIFY_SECONDS: Final = 60.0
+"""Seconds after which a connection's caller is identified again: a token may have been revoked."""
+
+
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A caller, and how it was identified: the header or the signature that its calls repeat."""
+    """A caller, and how it was identified: the header or the signature that its calls repeat.
+
+    `since` is the monotonic time at which the caller was identified.
+    """
 
     method: str
     principal: Principal | None
     header: Pair | None = None
     signed: Signed | None = None
+    since: float = field(default_factory=time.monotonic, compare=False)
 
     @property
     def id(self) -> str:
@@ -169,6 +177,22 @@ class AwpCallers:
             header = name.encode("latin-1"), f"{'Bearer ' if name == 'authorization' else ''}{token}".encode("ascii")
         elif method == "auth.hmac":
             signed = Signed(read("key_id"), challenge, read("signature"))
+        return await self._identity(scope, method, header, signed)
+
+    async def verify(self, scope: Scope, identity: Identity) -> Identity:
+        """Ask again who a known caller is, after VERIFY_SECONDS and when their token has expired.
+
+        Raises the Problem of an authenticator for credentials that are not good any more.
+        """
+        caller = identity.principal
+        if caller is None or not (time.monotonic() - identity.since >= VERIFY_SECONDS or caller.has_expired()):
+            return identity
+        known = await self._identity(scope, identity.method, identity.header, identity.signed)
+        if known.id != identity.id:
+            raise InvalidCredentials("The credentials of this connection are not good any more.")
+        return known
+
+    async def _identity(self, scope: Scope, method: str, header: Pair | None, signed: Signed | None) -> Identity:
         fields = read_fields(with_header(scope["headers"], header))
         credentials = read_credentials(scope, fields, self._proxies)._replace(signed=signed)
         return Identity(method, await self._identify(credentials), header, signed)
@@ -774,6 +798,10 @@ class AwpClient:
             return await self._greet(request)
         if self.identity is None:
             raise AwpError("INVALID_REQUEST", "Must send awp.hello before any other method")
+        try:
+            await self.verify()
+        except Problem as problem:
+            raise self.door.skills.refusal(problem, request.trace) from problem
         if (invoked := _read_skill_intent(request)) is not None:
             request, name = invoked, invoked.method
         if request.key is None:
@@ -787,6 +815,16 @@ class AwpClient:
         if len(self._methods) > MAX_METHODS:
             del self._methods[next(iter(self._methods))]
         return result
+
+    async def verify(self) -> Principal | None:
+        """Return the caller, asked again from time to time. Raises the Problem of credentials that are not good."""
+        before = self.identity
+        if before is None:
+            return None
+        identity = await self.door.callers.verify(self._site.scope, before)
+        if self.identity is before:  # no other handshake came meanwhile
+            self.identity = identity
+        return identity.principal
 
     async def _carry_out(self, identity: Identity, request: AwpRequest) -> JsonObject:
         name = request.method
@@ -1047,6 +1085,7 @@ def _read_session_id(request: AwpRequest) -> str:
 logger: Final = logging.getLogger("awp_publish.calls")
 
 _NO_HANDSHAKE: Final = CloseReason(1008, "There was no awp.hello.")
+_NOT_KNOWN: Final = CloseReason(1008, "The credentials are not good any more.")
 
 
 class Connection(SocketConnection):
@@ -1123,11 +1162,24 @@ class Connection(SocketConnection):
         with suppress(OSError):  # the client is gone; reading ends as well
             async with aclosing(batches):
                 async for batch in batches:
+                    if not await self._is_still(caller):
+                        return
                     for one, after in batch.steps():
                         told = {"event_id": one.id, "name": name, "timestamp": one.timestamp, "data": one.data}
                         told |= {"cursor": write_cursor(after)}
                         message = make_message(new_trace(), type="event", method=name, params=told)
                         await self._write(message, is_packed=is_packed)
+
+    async def _is_still(self, caller: Principal | None) -> bool:
+        """Say whether what a caller may see is what it was. Whose credentials are not good any more is left."""
+        try:
+            known = await self._client.verify()
+        except Problem:
+            self.close(_NOT_KNOWN)
+            return False
+        if known != caller and known is not None and caller is not None and known.id == caller.id:
+            self.close(_NOT_KNOWN)  # else another handshake has come, and is followed anew
+        return known == caller
 
     async def _write(self, message: JsonObject, *, is_packed: bool, trace: str | None = None) -> None:
         try:

@@ -241,15 +241,8 @@ class EventExtension:
         try:
             async with aclosing(batches):
                 async for batch in batches:
-                    if batch.truncated and since is None:  # with `since` it was reported at the beginning
-                        await send("active", cursor=write_cursor(batch.before), truncated=True)
-                    for one, after in batch.steps():
-                        await send("event", **one.facts, cursor=write_cursor(after))
-                        spoke = time.monotonic()
                     now = time.monotonic()
-                    if self._is_closing or is_stopping() or now - began > STREAM_SECONDS:
-                        break
-                    if now - verified >= VERIFY_SECONDS:
+                    if now - verified >= VERIFY_SECONDS or (caller is not None and caller.has_expired()):
                         verified, known = now, None
                         with suppress(MCPError):
                             known = await admit_caller(context, self._identify)
@@ -257,6 +250,13 @@ class EventExtension:
                             error = {"code": FORBIDDEN, "message": "Forbidden", "data": {"reason": "Access revoked"}}
                             await send("terminated", error=error)
                             break
+                    if batch.truncated and since is None:  # with `since` it was reported at the beginning
+                        await send("active", cursor=write_cursor(batch.before), truncated=True)
+                    for one, after in batch.steps():
+                        await send("event", **one.facts, cursor=write_cursor(after))
+                        spoke = now
+                    if self._is_closing or is_stopping() or now - began > STREAM_SECONDS:
+                        break
                     if now - spoke >= HEARTBEAT_SECONDS:
                         await send("heartbeat", cursor=write_cursor(batch.positions))
                         spoke = now
