@@ -522,8 +522,8 @@ class Tools:
     async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Answer `tools/call`, and pass on everything else.
 
-        Raises MCPError for an unknown tool or cursor, and pydantic's ValidationError, which the SDK answers, for invalid
-        params.
+        Raises MCPError for an unknown tool or cursor, and for invalid params pydantic's ValidationError, which the SDK
+        answers.
         """
         if ctx.method != CALL or ctx.request_id is None:
             if ctx.params and ctx.params.get("cursor") and ctx.method in LISTS:  # Pagination, Error Handling
