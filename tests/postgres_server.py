@@ -44,7 +44,7 @@ class PostgresServer:
         self._process = subprocess.Popen(
             [self._binaries / "postgres", *options, *quiet], user=self._user, cwd="/", stderr=subprocess.DEVNULL
         )
-        until = time.monotonic() + 30
+        until = time.monotonic() + 90
         while True:
             try:
                 psycopg.connect(self.url).close()

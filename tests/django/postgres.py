@@ -67,7 +67,7 @@ def _run(user: str, *words: str | Path) -> None:
 def _connect(folder: Path) -> None:
     place = {"ENGINE": "django.db.backends.postgresql", "NAME": "postgres", "USER": "awp", "HOST": str(folder)}
     connections.settings[ALIAS] = {**connections.settings["store"], **place, "OPTIONS": {}}
-    until = time.monotonic() + 30
+    until = time.monotonic() + 90
     while True:
         try:
             connections[ALIAS].ensure_connection()
