@@ -1,13 +1,13 @@
 """Agents that sign their requests: Web Bot Auth over HTTP Message Signatures (RFC 9421).
 
-draft-meunier-http-message-signatures-directory and the Web Bot Auth protocol draft: `Signature-Agent` names a directory
-of keys, `Signature-Input` with the tag "web-bot-auth" names the signed components and the key, `Signature` has the
-signature. Both forms of `Signature-Agent` are read, the dictionary and the bare string, and its types `directory`,
-`jwks_uri` and `cimd` (a client id metadata document, which has the keys or their address). A signature that covers
-`content-digest` (RFC 9530) covers the body, whose digests are computed while it is read.
+draft-meunier-http-message-signatures-directory and the Web Bot Auth protocol draft: `Signature-Agent` names a
+directory of keys, `Signature-Input` with the tag "web-bot-auth" says what is signed with which key, and `Signature` is
+the signature. Both forms of `Signature-Agent` are read, the dictionary and the bare string, and its types `directory`,
+`jwks_uri` and `cimd` (a client id metadata document, which has the keys or says where they are). A signature that
+covers `content-digest` (RFC 9530) holds for the body, whose digests are taken as it is read.
 
-A request without these headers costs nothing here. The signed address (`@authority`, `@target-uri`) is checked against
-the site's own origins, so that a signature made for another site is refused.
+A request without these headers costs nothing here. The signed address (`@authority`, `@target-uri`) is compared with
+the site's own addresses: a signature that was made for another site is not valid here.
 """
 
 import asyncio
@@ -20,6 +20,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from functools import cache, partial
+from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeAlias, cast
 from urllib.parse import quote, urlsplit
@@ -28,7 +29,7 @@ import orjson
 
 from awp_publish.model import SAFE_IN_PATH
 from awp_publish.policy.call import Credentials, Label, Principal
-from awp_publish.policy.fetching import FetchedKeys, fetch_json
+from awp_publish.policy.fetching import FetchedKeys, fetch_json, signature_keys
 from awp_publish.problems import DeclarationError, InvalidCredentials, Problem, RateLimited, TemporarilyUnavailable
 from awp_publish.stores.store import Add, Store
 
@@ -47,16 +48,16 @@ ACCEPT_SIGNATURE: Final = (
     "Accept-Signature",
     f'sig1=("@authority" "signature-agent";key="sig1");created;expires;keyid;tag="{TAG}"',
 )
-"""The header that requests a signature (RFC 9421 section 5.1)."""
+"""The header that asks for a signature (RFC 9421 section 5.1)."""
 
 SIGNED: Final = "awp_publish.signed"
-"""The key of an ASGI scope under which a signed request keeps the result of its check, which is done once."""
+"""The key in an ASGI scope under which the result of checking a signature or proof is kept: it is checked once."""
 
 LEEWAY: Final = 30.0
 """Seconds by which clocks may differ."""
 
-LONGEST_LIFE: Final = 86_400
-"""Seconds from `created` to `expires` at most: the draft recommends no more than a day."""
+MAX_LIFETIME: Final = 86_400
+"""Seconds from `created` to `expires`: the draft recommends no more than a day."""
 
 MAX_HEADER: Final = 8_192
 """Characters of each header at most."""
@@ -70,15 +71,16 @@ MAX_KEYS: Final = 100
 MAX_DIRECTORIES: Final = 256
 MAX_NEW: Final = 30
 NEW_WINDOW: Final = 60.0
-"""Directories that are cached, and how many unlisted ones may be added within so many seconds."""
+"""Directories that are cached; how many unlisted ones may be new within so many seconds."""
 
 MAX_FETCHES: Final = 8
-"""Directories of unlisted agents that are fetched at the same time."""
+"""Unlisted directories that are fetched at the same time."""
 
 WAIT: Final = 6.0
 """Seconds that a call waits for a directory."""
 
-SMALLEST_RSA: Final = 2048
+MIN_RSA_BITS: Final = 2048
+"""The smallest RSA key that is accepted (RFC 7518 section 3.3)."""
 
 _REFUSED: Final = "The request's signature is not valid."
 _ADVICE: Final = (
@@ -86,7 +88,7 @@ _ADVICE: Final = (
     "Signature-Agent names, for this site's address, at the present time."
 )
 DIGESTS: Final = {"sha-256": hashlib.sha256, "sha-512": hashlib.sha512}
-"""Algorithms of Content-Digest (RFC 9530 section 5) that are accepted; the others are insecure."""
+"""Supported algorithms of Content-Digest (RFC 9530 section 5); the others are insecure."""
 
 KINDS: Final = ("directory", "jwks_uri", "cimd")
 _NAME: Final = re.compile(r"[a-z0-9.-]+(:[0-9]+)?")
@@ -94,7 +96,7 @@ _METADATA: Final = frozenset({"created", "expires", "keyid", "tag", "nonce", "al
 
 
 class _Key(NamedTuple):
-    """A public key, its algorithm, and the time (in seconds) from when and until when it is valid."""
+    """A public key, its algorithm, and the times between which it is valid (seconds)."""
 
     algorithm: type[Any]
     key: object
@@ -114,12 +116,12 @@ class _Directory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebBotAuth:
-    """Agents identified by the signatures of their requests (Web Bot Auth, RFC 9421).
+    """Agents that sign their requests (Web Bot Auth, RFC 9421).
 
-    `signers` are the trusted directories, each with its agent's name in `User-Agent`: `{"https://signer.example":
-    "SignerBot"}`; in a list, the name is the host's. Without `signers`, every agent that publishes keys at a public
-    https address is identified by that address. `keys` are JWK sets of directories that are not fetched.
-    `allow_private` permits directories in the site's own network, also over http.
+    `signers` are the trusted directories, each with the name of its agent in `User-Agent`:
+    `{"https://signer.example": "SignerBot"}`; in a list, the name is that of the host. Without `signers`, whoever
+    publishes keys at a public https address is known by that address. `keys` are JWK sets of directories that are not
+    fetched. `allow_private` permits directories in the site's own network, also over http.
 
     The caller is a Principal whose id is the directory's address, `https://signer.example`, and whose label is
     "verified". Needs the extra `botauth`. Raises DeclarationError.
@@ -130,7 +132,7 @@ class WebBotAuth:
     challenge: ClassVar[str] = ""
     demands: ClassVar[tuple[tuple[str, str], ...]] = (ACCEPT_SIGNATURE,)
     is_instant: ClassVar[bool] = True
-    """It limits its own waiting, so that unsigned requests need no timer."""
+    """It limits its own waiting, so unsigned requests need no timer."""
 
     signers: Mapping[str, str | Sequence[str]] | Sequence[str] | None = None
     keys: InitVar[Mapping[str, Mapping[str, object]] | None] = None
@@ -181,12 +183,12 @@ class WebBotAuth:
     def _address_of(self, given: object) -> str:
         found = directory_of(given, self.allow_private) or directory_of(given, self.allow_private, "jwks_uri")
         if found is None:
-            wrong = f"WebBotAuth: {given!r} is no address of a directory."
+            wrong = f"WebBotAuth: {given!r} is not the address of a directory."
             raise DeclarationError("site", wrong, 'Write WebBotAuth(signers={"https://signer.example": "SignerBot"}).')
         return found
 
     def bound_to(self, origins: Sequence[str], store: Store) -> "WebBotAuth":
-        """Return a copy for a site with these origins, whose store remembers used signatures."""
+        """Return a copy for a site at these addresses, whose store remembers used signatures."""
         bound = replace(self, keys=None)
         object.__setattr__(bound, "_origins", tuple(origins))
         object.__setattr__(bound, "_store", store)
@@ -195,16 +197,16 @@ class WebBotAuth:
         return bound
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
-        """Return the agent that signed a request; None without such a signature, or if its signer is not trusted.
+        """Return the agent that signed a request, None without a signature or if the agent is not trusted.
 
-        Raises InvalidCredentials, RateLimited for a signature that was used before, and TemporarilyUnavailable if the
-        keys of a listed directory cannot be fetched.
+        Raises InvalidCredentials, RateLimited for a used signature, TemporarilyUnavailable while the keys of a listed
+        directory cannot be read.
         """
         request = credentials.request
         if request is None:
             return None
         noted: MutableMapping[str, object] = request.setdefault(SIGNED, {})
-        if "result" not in noted:  # several gates may check one request, and a signature is valid once
+        if "result" not in noted:  # several gates may check one request, but its signature may be used once
             try:
                 noted["result"] = await self._verify(credentials, request)
             except Problem as problem:
@@ -215,16 +217,16 @@ class WebBotAuth:
         return result if isinstance(result, Principal) else None
 
     def names_of(self, credentials: Credentials) -> frozenset[str]:
-        """Return the names by which a limit or an action may refer to the caller, after the request was checked.
+        """Return the names by which a limit or an action may refer to the caller. Only after the request was checked.
 
-        These are its label, the directory of the agent that signed (as address and as host), and "" for everybody.
+        These are its label, the signing agent's directory by address and by host, and "" for everybody.
         """
         found = credentials.request.get(SIGNED, {}).get("result") if credentials.request is not None else None
         signer = {found.id, found.id.partition("://")[2]} if isinstance(found, Principal) else ()
         return frozenset(("", self.label_of(credentials), *signer))
 
     def label_of(self, credentials: Credentials) -> Label:
-        """Return the label of a request's caller, after the request was checked."""
+        """Return what a request's signature says of its caller. Only after the request was checked."""
         if credentials.request is not None:
             result = credentials.request.get(SIGNED, {}).get("result")
             if isinstance(result, (InvalidCredentials, RateLimited)):
@@ -240,7 +242,7 @@ class WebBotAuth:
             return None
         label, directory, kind, address, parameters, of_body = signature
         if self._listed is not None and directory not in self._listed:
-            return None  # not trusted, so its keys are not fetched
+            return None  # not trusted: its keys are not fetched
         is_listed = self._listed is not None or directory in self._known.fixed
         key_id = str(parameters["keyid"])
         try:
@@ -248,7 +250,7 @@ class WebBotAuth:
                 key = await self._known.find(directory, kind, address, key_id)
         except (TemporarilyUnavailable, TimeoutError):
             if not is_listed:
-                return None  # a Signature-Agent that cannot be resolved identifies nobody
+                return None  # a Signature-Agent that cannot be resolved is ignored
             detail = f"The keys of {directory} cannot be read at the moment."
             raise TemporarilyUnavailable(detail, headers=[("Retry-After", "10")]) from None
         now = self.clock()
@@ -258,7 +260,8 @@ class WebBotAuth:
         if of_body:
             _check_body(credentials.headers.get("content-digest") or "", of_body, request)
         nonce = parameters.get("nonce")
-        # A signature is valid for one request. Only verified ones are stored, so that nobody can fill the store.
+        # One signature is good for one request. Only verified ones are remembered, so that nobody else can fill the
+        # store.
         if isinstance(nonce, str):
             used = f"{directory}\n{key_id}\n{nonce}".encode()
         else:  # the library has parsed the signature, so it exists
@@ -282,9 +285,9 @@ class WebBotAuth:
     def _read(
         self, credentials: Credentials
     ) -> "tuple[str, str, str, str, Mapping[str, object], frozenset[str]] | None":
-        """Parse a signature: its label, directory, kind and address of the keys, parameters, and covered digests.
+        """Parse a signature: label, directory, kind and address of keys, parameters, and the digests that it covers.
 
-        Covered digests are algorithms, or "" for all of them. Returns None for another kind of signature. Raises
+        The latter are algorithms, "" for all of them. Returns None if there is no such signature. Raises
         InvalidCredentials.
         """
         from http_sf import parse
@@ -308,25 +311,25 @@ class WebBotAuth:
             raise _forged(f'There is more than one with the tag "{TAG}".')
         label, (components, parameters) = tagged[0]
         if not isinstance(components, list):
-            raise _forged("Signature-Input is no list of components.")
+            raise _forged("Signature-Input is not a list of components.")
         created, expires, key_id = (parameters.get(name) for name in ("created", "expires", "keyid"))
         if type(created) is not int or type(expires) is not int:
-            raise _forged("It has no times created and expires.")
+            raise _forged("It has no integer parameters created and expires.")
         if not isinstance(key_id, str) or not 0 < len(key_id) <= 200:
             raise _forged("It names no key (keyid).")
         if not _METADATA.issuperset(parameters):
-            raise _forged("It has parameters that are not known here.")
+            raise _forged("It has unknown parameters.")
         now = self.clock()
         if created > now + LEEWAY:
             raise _forged("It is not valid yet (created).")
         if expires < now - LEEWAY:
             raise _forged("It has expired (expires).")
-        if not 0 < expires - created <= LONGEST_LIFE:
-            raise _forged("It lives for more than a day, or ends before it begins.")
+        if not 0 < expires - created <= MAX_LIFETIME:
+            raise _forged("It is valid for more than a day, or expires before it was created.")
         if not agent:
-            raise _forged("There is no Signature-Agent that says whose it is.")
+            raise _forged("There is no Signature-Agent.")
 
-        # Its signer: a dictionary with a member of the signature's own name, or (the older form) one string.
+        # The signer: a dictionary with a member of the signature's own label, or (the older form) one string.
         kind, is_bare = "directory", agent.lstrip().startswith('"')
         try:
             told = parse(agent.encode("latin-1"), tltype="item" if is_bare else "dictionary")
@@ -340,9 +343,9 @@ class WebBotAuth:
             raise _forged(f'Signature-Agent has no member "{label}" that is a string.')
         directory = directory_of(member, self.allow_private, kind)
         if directory is None or kind not in KINDS:
-            raise _forged("Signature-Agent names no https address of a directory that is read here.")
+            raise _forged("Signature-Agent does not name an https address of a directory of a supported type.")
 
-        # Its components have to include our address and the name of its directory.
+        # It must cover our address and its Signature-Agent.
         if len(components) > MAX_COMPONENTS:
             raise _forged("It covers too many components.")
         covered = [(one[0], dict(one[1])) if isinstance(one, tuple) else (one, {}) for one in components]
@@ -369,7 +372,7 @@ class WebBotAuth:
             _verifier_class()(signature_algorithm=key.algorithm, key_resolver=resolver).verify(
                 message, expect_tag=TAG, max_age=None
             )
-        except Exception as error:  # any exception that a hostile signature causes in its verifier
+        except Exception as error:  # a hostile signature may make its verifier raise anything
             logger.info("a signature of %s was not valid: %s", key_id[:100], type(error).__name__)
             raise _forged("It does not match this request, its key and this site's address.") from None
 
@@ -380,7 +383,7 @@ def _verifier_class() -> "type[HTTPMessageVerifier]":
 
     class Verifier(HTTPMessageVerifier):
         def validate_created_and_expires(self, sig_input: object, max_age: object = None) -> None:
-            """Do nothing: they have been checked by the site's own clock."""
+            """Do nothing: they were checked already, by the site's own clock."""
 
     return Verifier
 
@@ -390,10 +393,10 @@ def _forged(detail: str) -> InvalidCredentials:
 
 
 def note_signature(scope: MutableMapping[str, Any], fields: Mapping[bytes, bytes], receive: Receive) -> Receive:
-    """Make a place in the scope for the result of a check, and return a `receive` that computes digests of the body.
+    """Prepare a scope for the result of checking a signature, and return a `receive` that hashes the body.
 
-    Must be called before anybody copies the scope, because a signature is checked once. Without Content-Digest no
-    digests are computed.
+    Must be called before the scope is copied, because a signature is checked once. Without Content-Digest nothing is
+    hashed.
     """
     noted: MutableMapping[str, object] = scope.setdefault(SIGNED, {})
     if b"content-digest" not in fields:
@@ -413,7 +416,7 @@ def note_signature(scope: MutableMapping[str, Any], fields: Mapping[bytes, bytes
 
 
 def _check_body(header: str, covered: frozenset[str], request: Mapping[str, Any]) -> None:
-    """Check the body of a request against its signed Content-Digest. Raises InvalidCredentials."""
+    """Compare the body of a request with its signed Content-Digest. Raises InvalidCredentials."""
     from http_sf import parse
 
     taken = request.get(SIGNED, {}).get("digests")
@@ -428,11 +431,11 @@ def _check_body(header: str, covered: frozenset[str], request: Mapping[str, Any]
     if not given:
         raise _forged("Its Content-Digest has no sha-256 and no sha-512 (RFC 9530).")
     if taken is None or any(bytes(cast(Any, digest)) != taken[name] for name, digest in given.items()):
-        raise _forged("The body is not that of its Content-Digest.")
+        raise _forged("The body does not match its Content-Digest.")
 
 
 class _Message:
-    """A request as the library reads it: at the site's own address, or "" for a foreign host."""
+    """A request as the library expects it, with its address at the site; "" for a host that is not the site's."""
 
     def __init__(self, request: Mapping[str, Any], origins: Sequence[str]) -> None:
         self.method = str(request.get("method", "GET"))
@@ -445,9 +448,9 @@ class _Message:
 
 
 def address_of(request: Mapping[str, Any], origins: Sequence[str]) -> str:
-    """Return the address of a request (an ASGI scope) at the site's matching origin, or "" for a foreign host.
+    """Return the address of a request (an ASGI scope) at one of the site's origins, "" for another host.
 
-    A loopback name is accepted as it is: only callers on this machine sign for one.
+    A loopback name is accepted as it is: it can only be signed for on this machine.
     """
     hosts = [value.decode("latin-1").lower() for name, value in request["headers"] if name == b"host"]
     if len(hosts) != 1:
@@ -474,7 +477,7 @@ def address_of(request: Mapping[str, Any], origins: Sequence[str]) -> str:
 
 
 class _Directories:
-    """The keys of directories, by the kind and address of the directory, fetched when they are first needed."""
+    """The keys of directories, by kind and address, fetched when first needed."""
 
     def __init__(self, fixed: Mapping[str, _Directory], listed: frozenset[str], allow_private: bool) -> None:
         self.fixed = fixed
@@ -486,7 +489,7 @@ class _Directories:
         self._fetching = 0
 
     async def find(self, directory: str, kind: str, address: str, key_id: str) -> _Key | None:
-        """Return a key of one directory. Raises TemporarilyUnavailable."""
+        """Return a key of a directory, None if it has none of this id. Raises TemporarilyUnavailable."""
         if directory in self.fixed:
             return self.fixed[directory].find(key_id, "")
         with self._lock:
@@ -496,7 +499,7 @@ class _Directories:
                 if directory not in self._listed:
                     self._new = [one for one in self._new if now - one < NEW_WINDOW]
                     if len(self._new) >= MAX_NEW or self._fetching >= MAX_FETCHES:
-                        raise TemporarilyUnavailable("Too many directories are new.")
+                        raise TemporarilyUnavailable("Too many new directories.")
                     self._new.append(now)
                 source = self._kept[kind, address] = FetchedKeys(address, partial(self._load, kind))
                 while len(self._kept) > MAX_DIRECTORIES:
@@ -505,7 +508,7 @@ class _Directories:
         return await source.find(key_id, "")
 
     def _load(self, kind: str, address: str) -> _Directory:
-        """Fetch a directory, or the keys of a client id metadata document: its own or those at an address in it."""
+        """Fetch a directory, or the keys of a client id metadata document: its own, or those at its `jwks_uri`."""
         document = self._fetch(address)
         if kind != "cimd":
             return read_directory(document)
@@ -531,7 +534,7 @@ class _Directories:
 
 
 def directory_of(address: object, allow_private: bool = False, kind: str = "directory") -> str | None:
-    """Return a directory as its origin in lower case, a key set as its address, or None for an unusable address."""
+    """Return the origin of a directory in lower case, or the address of a key set; None for anything else."""
     if not isinstance(address, str) or len(address) > 500 or not re.fullmatch(r"[!-\[\]-~]+", address):
         return None
     try:
@@ -547,21 +550,16 @@ def directory_of(address: object, allow_private: bool = False, kind: str = "dire
         return None
     default = {"https": 443, "http": 80}[parts.scheme]
     origin = f"{parts.scheme}://{host}" + (f":{port}" if port not in (None, default) else "")
-    if kind != "directory":  # never under the name of the directory of the same origin
+    if kind != "directory":  # never the address of the directory of the same origin
         is_own = parts.path not in ("", "/", WELL_KNOWN)
         return origin + parts.path + (f"?{parts.query}" if parts.query else "") if is_own else None
     return origin if parts.path in ("", "/", WELL_KNOWN) and not parts.query else None
 
 
 def read_directory(document: object) -> _Directory:
-    """Return the public signature keys of a JWK set, ignoring others. Raises ValueError if there are none."""
-    listed = document.get("keys") if isinstance(document, Mapping) else None
-    if not isinstance(listed, (list, tuple)):
-        raise ValueError("it is not a JWK set: it has no list of keys")
+    """Return the keys of a JWK set that verify signatures. Raises ValueError if there are none."""
     keys: dict[str, _Key] = {}
-    for entry in listed[:MAX_KEYS]:
-        if not isinstance(entry, Mapping) or entry.get("use", "sig") != "sig":
-            continue
+    for entry in islice(signature_keys(document), MAX_KEYS):
         try:
             read = _read_key(entry)
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
@@ -569,12 +567,12 @@ def read_directory(document: object) -> _Directory:
         if read is not None:
             keys.setdefault(*read)
     if not keys:
-        raise ValueError("it has no public key that checks signatures")
+        raise ValueError("it has no public key that verifies signatures")
     return _Directory(keys)
 
 
 def _read_key(entry: Mapping[str, Any]) -> tuple[str, _Key] | None:
-    """Return a key and its thumbprint (RFC 7638). Raises various exceptions for a malformed one."""
+    """Return a key with its thumbprint (RFC 7638), None for an unsupported one. May raise for a malformed one."""
     from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
     from http_message_signatures import algorithms
 
@@ -594,14 +592,14 @@ def _read_key(entry: Mapping[str, Any]) -> tuple[str, _Key] | None:
         case "RSA", None:
             members, algorithm = ("e", "kty", "n"), algorithms.RSA_PSS_SHA512
             modulus = int.from_bytes(_decoded(entry["n"]))
-            if not SMALLEST_RSA <= modulus.bit_length() <= 8192:
+            if not MIN_RSA_BITS <= modulus.bit_length() <= 8192:
                 return None
             key = rsa.RSAPublicNumbers(int.from_bytes(_decoded(entry["e"])), modulus).public_key()
         case _:
             return None
     told = orjson.dumps({name: entry[name] for name in members}, option=orjson.OPT_SORT_KEYS)
     thumbprint = urlsafe_b64encode(hashlib.sha256(told).digest()).rstrip(b"=").decode()
-    # The drafts give times in seconds or milliseconds; a time beyond the year 5000 is in milliseconds.
+    # Drafts differ about milliseconds and seconds; a time beyond the year 5000 must be in milliseconds.
     begins, ends = (float(entry.get(name, other)) for name, other in (("nbf", 0), ("exp", 1e11)))
     begins, ends = (one / 1000 if 1e11 < one < 1e15 else one for one in (begins, ends))
     return thumbprint, _Key(algorithm, key, begins, ends)

@@ -1,4 +1,4 @@
-"""A `Call`, as the gates and the handler receive it, and its result: an `Outcome` or a Problem."""
+"""A `Call`, its caller, and its result: an `Outcome` or a Problem."""
 
 import asyncio
 import base64
@@ -15,23 +15,22 @@ from starlette.requests import cookie_parser
 from awp_publish.model import Action, JsonObject
 from awp_publish.problems import InvalidCredentials, InvalidIdempotencyKey, Problem, UnknownAgent
 
-if TYPE_CHECKING:  # the guard makes the steps of the store; they are only stored here
+if TYPE_CHECKING:  # steps are made by the guard, and only kept here
     from awp_publish.stores.store import Add
 
 _NOT_TEXT: Final = re.compile("[\ud800-\udfff]")
 
 
 Label: TypeAlias = Literal["verified", "forged", "unsigned impostor", "unknown"]
-"""The result of checking a request's signature (Web Bot Auth).
+"""What a request's signature says of its caller (Web Bot Auth).
 
-The signature is valid; it is invalid; the request claims to be from an agent that signs, but is not signed; or there is
-no evidence either way.
+The signature is valid, or invalid; the caller uses the name of an agent that signs, but has not signed; or neither.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A known caller. `id` is stable and not a secret: it appears in logs and keys. `claims` are further known facts.
+    """A known caller. `id` is stable and not secret: it appears in logs and keys. `claims` are other known facts.
 
     `label` is "verified" for an agent that has signed its request.
     """
@@ -43,7 +42,7 @@ class Principal:
 
     def __post_init__(self) -> None:
         if _NOT_TEXT.search(self.id):
-            raise InvalidCredentials("The caller's id has characters that no text has.")
+            raise InvalidCredentials("The caller's id is not valid Unicode text.")
 
     def has_expired(self) -> bool:
         """Say whether the time of the token is over that told of the caller (`exp`, seconds since 1970)."""
@@ -52,17 +51,17 @@ class Principal:
 
     @property
     def client(self) -> str | None:
-        """The software that acts for the caller, according to the token (`client_id`, RFC 9068 section 2.2, or `azp`).
+        """The software that acts for the caller, according to its token (`client_id`, RFC 9068 section 2.2, or `azp`).
 
-        For a client identified by a metadata document this is the document's https address. It is not fetched, because
-        whoever requests tokens chooses it.
+        For a client that is identified by its metadata document, this is the document's https address. It is not
+        fetched, because whoever requests tokens chooses it.
         """
         named = self.claims.get("client_id", self.claims.get("azp"))
         return named if isinstance(named, str) and named else None
 
 
 class Signed(NamedTuple):
-    """A caller's signature over our own challenge, made with a secret that it shares with the site."""
+    """A caller's signature of our challenge, made with a secret that it shares with the site."""
 
     name: str
     challenge: str
@@ -70,13 +69,13 @@ class Signed(NamedTuple):
 
 
 class Credentials(NamedTuple):
-    """The credentials of a request, and what else identifies its caller. Header names are lower-case.
+    """Everything in a request that may identify its caller. Header names are lower-case.
 
-    `session` is the application's own session, `user` what its authentication middleware set; both are None without
-    such a middleware. `scopes` are those that the middleware granted (Starlette keeps them beside the user). `address`
-    is the client's, behind the trusted proxies. `signed` is the caller's signature at a door that gives challenges; it
-    is not in a header. `query` is the request's query, in which some keys are sent. `request` is the ASGI scope of a
-    signed request, None for others.
+    `session` is the application's own, `user` the one that its authentication middleware found; both are None without
+    such middleware. `scopes` are those that the middleware granted (Starlette keeps them beside the user). `address` is
+    the client's, behind the trusted proxies. `signed` is the caller's signature, at a door that issues challenges.
+    `query` is the request's query string, in which some keys are sent. `request` is the ASGI scope of a signed request,
+    otherwise None.
     """
 
     headers: Mapping[str, str]
@@ -94,10 +93,10 @@ RawHeaders: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
 RECEIPT: Final = b"awp-receipt"
 SESSION_HEADER: Final = b"awp-session"
-"""Headers with which a response issues a receipt or a session, and a later call presents it."""
+"""Headers in which an answer returns a receipt and a session, and a later call presents them."""
 
 KEY: Final = "idempotency_key"
-"""The envelope's member for the idempotency key, unless the action declares another name."""
+"""The member of an envelope with the idempotency key, unless the action has another name for it."""
 
 _QUOTED: Final = re.compile(r'"((?:[ !#-\[\]-~]|\\["\\])*)"')
 
@@ -120,17 +119,16 @@ _NO_ACTION: Final = partial(UnknownAgent, "There is no such action here.")
 class Call:
     """One call, whichever door received it.
 
-    `context` is the door's own request, from which the request to a route is derived. `disconnected()` returns once the
-    caller has disconnected. For the guard: `credentials()` reads the request's credentials, `session_id` identifies the
-    session that the site keeps for a caller without a cookie jar, `claim` is the store's record that an idempotent call
-    is in flight, `spent` that of the confirmation that was used, and `headers` are added to the response whatever it
-    is.
+    `context` is the door's own request, from which that to a route is made. `disconnected()` returns when the client
+    has disconnected. For the guard: `credentials()` reads what identifies the caller, `session_id` is the session that
+    the site keeps for a caller without a cookie jar, `claim` marks an idempotent call as running, `spent` the
+    confirmation that admitted it as used, and `headers` are added to the answer, whatever it is.
 
-    While it runs: `answer` is set when the handler's answer is complete, even if the handler continues; after that
-    nothing interrupts the call. Exactly one result is delivered, before the `deadline` (perf_counter) or because of it.
+    While it runs: once `answer` has the handler's complete answer, nothing interrupts the call, although the handler
+    may go on working. Exactly one result is delivered, before the `deadline` (perf_counter) or because of it.
     """
 
-    # Slots, all set in the constructor: a class default would cost more at each access than setting the slot does.
+    # All slots are set: a class attribute as a default would cost each access more than setting it does.
     __slots__ = (
         "action",
         "answer",
@@ -192,7 +190,7 @@ class Call:
 
         self.credentials: Callable[[], Credentials] | None = None
         self.authorization: bytes | None = None
-        """The header Authorization, which identifies most callers, so that the other headers need not be parsed."""
+        """The Authorization header, which identifies most callers without the other headers having to be read."""
         self.idempotency_key: str | None = None
         self.key_in_input: object = None
         self.confirmation: str | None = None
@@ -205,15 +203,15 @@ class Call:
         self.fingerprints: tuple[str, ...] = ()
         self.spent: Add | None = None
         self.unknown: Callable[[], Problem] = _NO_ACTION
-        """Makes this door's problem for an unknown action, for callers who may not see the action."""
+        """Makes this door's problem for an unknown action, for callers who must not learn that it exists."""
         self.objection: Problem | None = None
         self.places: Mapping[str, str] = _NOWHERE
-        """Where this door accepts members that are not inputs, by the names under which callers misplace them."""
+        """Where this door expects what is not an input, by the names that callers put among the inputs by mistake."""
 
-        # For sessions: `session` is the id that the caller sent; `conversation` is the id of a session that the door
-        # keeps for its caller and that may not have begun. `session_id` identifies the call's session and is not
-        # secret. `on_cookies` receives every Set-Cookie of a route's response; `is_fresh` means that the route is
-        # reached from outside.
+        # For sessions: `session` is the id that the caller presents; `conversation` is the id of one that the door
+        # keeps for its caller and that may not have begun. `session_id` names the session of the call, and is not
+        # secret. `on_cookies` receives every Set-Cookie of a route's answer; `is_fresh` means that the route is called
+        # from outside.
         self.session: str | None = None
         self.conversation: str | None = None
         self.has_cookie_jar = False
@@ -223,17 +221,17 @@ class Call:
         self.answer: Result | None = None
         self.is_delivered = False
         self.started = 0.0
-        """The time (perf_counter) at which the call came in, if it is to be counted; 0.0 once it has been."""
+        """When it arrived (perf_counter), if it still has to be counted; 0.0 once it is."""
         self.is_overseen = False
-        """True once the call has run for so long that its deadline was checked."""
+        """True once it has run long enough for its deadline to be monitored."""
         self.interrupted = False
         self.finisher: asyncio.Future[None] | None = None
         self.listener: asyncio.Future[None] | None = None
 
     def refuse(self, problem: Problem) -> None:
-        """Raise a problem with the request, or keep it for the guard if the action is not public.
+        """Raise a problem of the call's request, or, for an action that is not public, keep it for the guard.
 
-        The guard raises it for callers who may see the action. Others must not learn from it that the action exists.
+        The guard raises it only for callers who may know of the action: others must not learn that it exists.
         """
         if self.action.is_public:
             raise problem
@@ -241,7 +239,7 @@ class Call:
 
     @property
     def elsewhere(self) -> Mapping[str, str]:
-        """Return `places`, with the idempotency key under the name that the action declares for it."""
+        """Return `places`, with the idempotency key under the action's own name for it."""
         declared = self.action.idempotency
         if declared is None or KEY not in self.places:
             return self.places
@@ -249,12 +247,12 @@ class Call:
 
     @property
     def caller_id(self) -> str:
-        """The known caller's id, or "" if the caller is unknown."""
+        """The known caller's id, "" for an unknown one."""
         return self.principal.id if self.principal is not None else ""
 
     @property
     def known_as(self) -> str:
-        """Return the caller's name in the store, from the principal or else the session; "" for an unknown caller."""
+        """Return the caller's name in the store: by principal, else by session; "" for an unknown caller."""
         if self.principal is not None:
             return f"user:{self.principal.id}"
         return f"session:{self.session_id}" if self.session_id else ""
@@ -277,22 +275,22 @@ class Call:
 
 
 class Content(NamedTuple):
-    """What a JSON string represents if the route did not answer JSON: text in a charset, or base64 if that is empty."""
+    """What a JSON string stands for if a route's answer was not JSON: a text in a charset, or base64 (charset "")."""
 
     media_type: str
     charset: str
 
     def bytes_of(self, output: object) -> bytes:
-        """Return the bytes as the route sent them."""
+        """Return the answer as the route sent it."""
         text = str(output)
         return text.encode(self.charset) if self.charset else base64.b64decode(text)
 
 
 @dataclass(slots=True)
 class Outcome:
-    """An action's answer: JSON text, its decoded value, and the headers that are passed on to the caller.
+    """An action's answer: JSON text, the decoded value, and the headers to pass on to the caller.
 
-    `content` is set if the JSON is a string that represents something else.
+    `content` is set if the JSON is a string that stands for something else.
     """
 
     body: bytes
@@ -308,7 +306,7 @@ Deliver: TypeAlias = Callable[[Result], Awaitable[None]]
 """Delivers a result to the caller."""
 
 CallListener: TypeAlias = Callable[[Mapping[str, object]], object]
-"""Receives the facts of each call, on the event loop, and must not block."""
+"""Receives the facts of each call. Runs in the event loop, so it must not block."""
 
 
 async def never_disconnected() -> None:

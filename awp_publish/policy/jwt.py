@@ -1,9 +1,8 @@
-"""Callers who send a JSON Web Token of an authorization server (RFC 7519), checked as RFC 8725 and RFC 9068 advise.
+"""JSON Web Tokens of an authorization server: RFC 7519, checked as RFC 8725 and RFC 9068 advise.
 
-A token that is bound to a key (`cnf.jkt`) is only accepted with a proof of possession of that key: DPoP, RFC 9449. The
-proof names the request's method and address, which have to be those of the request at one of the site's own origins,
-and is valid for one request. Deliberately left out: server nonces (section 9), because the store remembers each proof
-until it expires.
+A token that is bound to a key (`cnf.jkt`) is only accepted with a proof of that key: DPoP, RFC 9449. The proof names
+the request's method and address, which is compared with the site's own addresses, and is good for one request.
+Deliberately left out: server-provided nonces (section 9), because the store remembers every proof until it expires.
 """
 
 import base64
@@ -20,9 +19,9 @@ from typing import TYPE_CHECKING, ClassVar, Final, NoReturn, Protocol
 from urllib.parse import urlsplit
 
 from awp_publish.policy.authentication import BEARER, DPOP, PROOF_ALGORITHMS, Scheme, read_bearer_token
-from awp_publish.policy.botauth import SIGNED, address_of
+from awp_publish.policy.botauth import MIN_RSA_BITS, SIGNED, address_of
 from awp_publish.policy.call import Credentials, Principal
-from awp_publish.policy.fetching import FetchedKeys, fetch_json
+from awp_publish.policy.fetching import FetchedKeys, fetch_json, signature_keys
 from awp_publish.problems import AuthExpired, DeclarationError, InvalidBinding, InvalidCredentials, InvalidProof
 from awp_publish.stores.store import Add, Store
 
@@ -34,11 +33,7 @@ if TYPE_CHECKING:
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
-LARGEST: Final = 1_048_576
-"""Bytes of a key set at most."""
-
-SMALLEST_RSA: Final = 2048
-"""Bits of an RSA key at least (RFC 7518 section 3.3)."""
+MAX_KEY_SET_BYTES: Final = 1_048_576
 
 ALGORITHMS: Final[Mapping[str, tuple[str, str | None]]] = {
     "RS256": ("RSA", None),
@@ -52,7 +47,7 @@ ALGORITHMS: Final[Mapping[str, tuple[str, str | None]]] = {
     "ES512": ("EC", "P-521"),
     "EdDSA": ("OKP", "Ed25519"),
 }
-"""Signature algorithms with public keys, and the `kty` and `crv` of their keys (RFC 7518)."""
+"""Signature algorithms that need only a public key, with the `kty` and `crv` of their keys (RFC 7518)."""
 
 _PUBLIC: Final = ("kty", "crv", "n", "e", "x", "y", "alg")
 
@@ -61,12 +56,12 @@ KeyName = tuple[str | None, str]
 
 @dataclass(frozen=True, slots=True)
 class KeySet:
-    """Keys by the id that tokens name (`kid`) and by algorithm."""
+    """Keys by key id (`kid`) and algorithm."""
 
     keys: Mapping[KeyName, "PyJWK"]
 
     def find(self, key_id: str | None, algorithm: str) -> "PyJWK | None":
-        """Return the key with this id. Without an id, return the only key of the algorithm, if there is exactly one."""
+        """Return the key of this id. Without an id, return the key of this algorithm if there is exactly one."""
         if key_id is not None:
             return self.keys.get((key_id, algorithm))
         fitting = [key for (_, used_with), key in self.keys.items() if used_with == algorithm]
@@ -74,21 +69,16 @@ class KeySet:
 
 
 def read_key_set(document: object) -> KeySet:
-    """Return the signature keys of a JWK set, ignoring others. Raises ValueError if there are none."""
+    """Return the keys of a JWK set that verify signatures. Raises ValueError if there are none."""
     from jwt import PyJWK
     from jwt.exceptions import PyJWTError
 
-    listed = document.get("keys") if isinstance(document, Mapping) else None
-    if not isinstance(listed, (list, tuple)):
-        raise ValueError("it is not a JWK set: it has no list of keys")
     keys: dict[KeyName, PyJWK] = {}
-    for number, entry in enumerate(listed):
-        if not isinstance(entry, Mapping) or entry.get("use", "sig") != "sig":
-            continue
+    for number, entry in enumerate(signature_keys(document)):
         key_id = entry.get("kid")
-        name = key_id if isinstance(key_id, str) else f"\0{number}"  # not an id that a token could name
+        name = key_id if isinstance(key_id, str) else f"\0{number}"  # not an id that a token could have
         public = {member: entry[member] for member in _PUBLIC if member in entry}
-        for algorithm, (kind, curve) in ALGORITHMS.items():  # a key may restrict itself to one algorithm
+        for algorithm, (kind, curve) in ALGORITHMS.items():  # a key may name its algorithm
             if entry.get("kty") != kind or curve not in (None, entry.get("crv")):
                 continue
             if entry.get("alg", algorithm) != algorithm:
@@ -97,10 +87,10 @@ def read_key_set(document: object) -> KeySet:
                 key = PyJWK(public, algorithm)
             except (PyJWTError, ValueError, TypeError):
                 continue
-            if kind != "RSA" or key.key.key_size >= SMALLEST_RSA:
+            if kind != "RSA" or key.key.key_size >= MIN_RSA_BITS:
                 keys.setdefault((name, algorithm), key)
     if not keys:
-        raise ValueError("it has no public key that checks signatures")
+        raise ValueError("it has no public key that verifies signatures")
     return KeySet(keys)
 
 
@@ -108,10 +98,10 @@ def read_key_set(document: object) -> KeySet:
 
 
 class KeySource(Protocol):
-    """The source of an issuer's keys."""
+    """Where an issuer's keys come from."""
 
     async def find(self, key_id: str | None, algorithm: str) -> "PyJWK | None":
-        """Return the key that a token names. Raises TemporarilyUnavailable if the keys cannot be fetched."""
+        """Return the key that a token names. Raises TemporarilyUnavailable while the keys cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +115,12 @@ class GivenKeys:
 
 
 def load_key_set(url: str) -> KeySet:
-    """Fetch the JWK set at a configured address. Raises what `fetch_json` raises."""
-    return read_key_set(fetch_json(url, most_bytes=LARGEST))
+    """Fetch the JWK set at an address that the site configures. Raises what `fetch_json` raises."""
+    return read_key_set(fetch_json(url, most_bytes=MAX_KEY_SET_BYTES))
 
 
 def check_keys_url(url: str) -> str:
-    """Check that an address is https, or http for a server on this machine. Raises ValueError."""
+    """Return an https address, or an http address on this machine. Raises ValueError for any other."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     try:
@@ -147,7 +137,7 @@ LEEWAY: Final = 30.0
 """Seconds by which clocks may differ."""
 
 SCOPE_CLAIMS: Final = ("scope", "scp")
-"""The claim of RFC 9068 section 2.2.3, and another common one."""
+"""The claim of RFC 9068 section 2.2.3, and a common alternative."""
 
 REQUIRED: Final = ("exp", "iss", "aud", "sub")
 
@@ -177,20 +167,20 @@ _WRONG: Final = {
     "InvalidSubjectError": "Its subject (sub) is not a text.",
     "InvalidJTIError": "Its id (jti) is not a text.",
 }
-"""What is wrong with a token, by the name of the exception. The exceptions' own messages may quote the token."""
+"""What is wrong with a token, by exception. The exceptions' own messages may quote the token."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JwtBearer:
-    """Callers identified by `Authorization: Bearer` with a signed token.
+    """Callers with a signed token in `Authorization: Bearer`.
 
-    Signature, `issuer`, `audience` (one of several), `exp` and `nbf` are checked, the latter two with `leeway` seconds.
-    Keys are fetched from `jwks_url` or given as `jwks`. Only algorithms with public keys are accepted, so that nobody
-    can use a public key as a shared secret. `scope_claim` names the claim with the scopes (default: "scope", then
-    "scp"), `principal_claim` the claim with the caller's id.
+    Signature, `issuer`, `audience` (one or several), `exp` and `nbf` are checked, the times with `leeway` seconds. Keys
+    come from `jwks_url` or are given as `jwks`. Only public-key algorithms are accepted, so that nobody can sign with a
+    published key. `scope_claim` names the claim with the scopes ("scope", else "scp"), `principal_claim` the one with
+    the caller's id.
 
-    A token that is bound to a key has to be sent as `Authorization: DPoP` with a proof of that key (RFC 9449); with
-    `dpop_required` other tokens are refused. Needs the extra `jwt`. Raises DeclarationError.
+    A token that is bound to a key has to come as `Authorization: DPoP` with a proof of that key (RFC 9449); with
+    `dpop_required` no other token is accepted. Needs the extra `jwt`. Raises DeclarationError.
     """
 
     scheme: ClassVar[Scheme] = "oauth2"
@@ -222,8 +212,8 @@ class JwtBearer:
         object.__setattr__(self, "audience", audience)
         algorithms = _texts(self.algorithms)
         if not algorithms or set(algorithms) - set(ALGORITHMS):
-            remedy = f"Choose of {', '.join(ALGORITHMS)}: signatures that public keys check."
-            _refuse("JwtBearer's algorithms are not all usable here.", remedy)
+            remedy = f"Choose from {', '.join(ALGORITHMS)}."
+            _refuse("JwtBearer's algorithms are not all supported public-key algorithms.", remedy)
         object.__setattr__(self, "algorithms", algorithms)
         if not self.leeway >= 0 or not self.principal_claim:
             _refuse("JwtBearer's leeway is negative or its principal_claim empty.", _EXAMPLE)
@@ -244,7 +234,7 @@ class JwtBearer:
         return DPOP if self.dpop_required else BEARER
 
     def bound_to(self, origins: Sequence[str], store: Store) -> "JwtBearer":
-        """Return a copy for a site with these origins, whose store remembers used proofs."""
+        """Return a copy for a site at these addresses, whose store remembers used proofs."""
         bound = object.__new__(JwtBearer)
         for name in self.__slots__:
             object.__setattr__(bound, name, getattr(self, name))
@@ -253,7 +243,7 @@ class JwtBearer:
         return bound
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
-        """Return the caller, or None without a token.
+        """Return the caller, None without a token.
 
         Raises AuthExpired, InvalidCredentials, InvalidProof, and TemporarilyUnavailable if the keys cannot be fetched.
         """
@@ -264,7 +254,7 @@ class JwtBearer:
         key_id, algorithm = self._read_header(token)
         key = await self._keys.find(key_id, algorithm)
         if key is None:
-            raise _invalid("It is signed with a key that its issuer does not publish.")
+            raise _invalid("Its issuer does not publish the key that it is signed with.")
         claims = self._decode(token, key, algorithm)
         name = claims.get(self.principal_claim)
         if not isinstance(name, str) or not name:
@@ -276,16 +266,18 @@ class JwtBearer:
                 raise _invalid("It is not bound to a key (cnf.jkt), so that no proof belongs to it.")
             await self._check_proof(credentials, token, bound_to)
         elif bound_to is not None:
-            raise InvalidBinding("The token is bound to a key (cnf.jkt), and came as one that whoever has it may use.")
+            raise InvalidBinding(
+                "The token is bound to a key (cnf.jkt) and was sent as a bearer token, without a proof."
+            )
         elif self.dpop_required:
-            raise InvalidBinding("The token is not bound to a key, and this site takes no others.")
+            raise InvalidBinding("The token is not bound to a key (cnf.jkt), which this site requires.")
         names = SCOPE_CLAIMS if self.scope_claim is None else (self.scope_claim,)
         given = next((claims[one] for one in names if one in claims), None)
         scopes = frozenset(given.split(" ")) - {""} if isinstance(given, str) else frozenset(_texts(given))
         return Principal(name, scopes, claims)
 
     async def _check_proof(self, credentials: Credentials, token: str, bound_to: str) -> None:
-        """Check a proof against its request, its token and the key that binds the token (RFC 9449 section 4.3)."""
+        """Check a proof against the request, the token, and the key to which the token is bound (RFC 9449, 4.3)."""
         from jwt import PyJWK, decode, get_unverified_header
 
         proof, request = credentials.headers.get("dpop"), credentials.request
@@ -294,7 +286,7 @@ class JwtBearer:
         if len(proof) > MAX_PROOF or "," in proof:
             raise _unproven(f"There is more than one header DPoP, or it has more than {MAX_PROOF} characters.")
         noted: MutableMapping[str, object] = request.setdefault(SIGNED, {})
-        if noted.get(DPOP) == (proof, token):  # several gates may check one request, and a proof is valid once
+        if noted.get(DPOP) == (proof, token):  # several gates may check one request, but its proof may be used once
             return
         try:
             header = get_unverified_header(proof)
@@ -304,15 +296,17 @@ class JwtBearer:
             if not isinstance(jwk, Mapping) or not _PRIVATE.isdisjoint(jwk):
                 raise ValueError("no public key")
             key = PyJWK({name: jwk[name] for name in _PUBLIC if name in jwk}, algorithm)
-            if jwk["kty"] == "RSA" and key.key.key_size < SMALLEST_RSA:
+            if jwk["kty"] == "RSA" and key.key.key_size < MIN_RSA_BITS:
                 raise ValueError("a key too small")
             unchecked = {f"verify_{name}": False for name in ("exp", "nbf", "iat", "aud", "iss", "sub", "jti")}
             claims = decode(proof, key, algorithms=[algorithm], options={"verify_signature": True, **unchecked})  # type: ignore[arg-type]
             facts = json.dumps({name: jwk[name] for name in _IDENTITY[jwk["kty"]]}, separators=(",", ":"))
             thumbprint = _digest(facts)  # RFC 7638
-        except Exception as error:  # any exception that a hostile proof causes in its decoder
+        except Exception as error:  # a hostile proof may make its decoder raise anything
             logger.info("a proof was not valid: %s", type(error).__name__)
-            raise _unproven("It is no JWT of the type dpop+jwt, signed with the public key in its header.") from None
+            raise _unproven(
+                "It is not a JWT of type dpop+jwt that is signed with the public key in its header."
+            ) from None
         issued, once = claims.get("iat"), claims.get("jti")
         told, own = claims.get("htu"), address_of(request, self._origins).partition("?")[0]
         now = time.time()
@@ -329,14 +323,14 @@ class JwtBearer:
         for detail, is_so in wrong.items():
             if is_so:
                 raise _unproven(detail)
-        if self._store is not None:  # only valid proofs are stored, so that nobody can fill the store
+        if self._store is not None:  # only valid proofs are remembered, so that nobody else can fill the store
             used = Add(f"dpop:{_digest(f'{thumbprint}.{once}')}", b"1", 2 * PROOF_WINDOW)
             if (await self._store.run((used,))).failed is not None:
                 raise _unproven("It was used for a request before (jti).")
         noted[DPOP] = proof, token
 
     def _read_header(self, token: str) -> tuple[str | None, str]:
-        """Return the key id and the algorithm that a token names. Nothing is verified yet."""
+        """Return the key id and algorithm in a token's header, which is not verified yet."""
         from jwt import get_unverified_header
         from jwt.exceptions import PyJWTError
 
@@ -346,9 +340,9 @@ class JwtBearer:
             raise _invalid("It is not a signed JSON Web Token.") from None
         algorithm, key_id = header.get("alg"), header.get("kid")
         if not isinstance(algorithm, str) or algorithm not in self.algorithms:
-            raise _invalid(f"Its algorithm is none of {', '.join(self.algorithms)}.")
+            raise _invalid(f"Its algorithm is not one of {', '.join(self.algorithms)}.")
         if "crit" in header:
-            raise _invalid("It demands extensions (crit) that are not known here.")
+            raise _invalid("It requires extensions (crit) that are not supported here.")
         return (key_id if isinstance(key_id, str) else None), algorithm
 
     def _decode(self, token: str, key: "PyJWK", algorithm: str) -> Mapping[str, object]:
@@ -369,7 +363,7 @@ class JwtBearer:
             raise AuthExpired("The token has expired (exp).") from None
         except MissingRequiredClaimError as error:
             raise _invalid(f"It has no {error.claim}.") from None
-        except Exception as error:  # any exception that a hostile token causes in its decoder
+        except Exception as error:  # a hostile token may make its decoder raise anything
             raise _invalid(_WRONG.get(type(error).__name__, "It is not well formed.")) from None
 
 
@@ -408,6 +402,6 @@ def _refuse(detail: str, remedy: str) -> NoReturn:
 
 
 def _texts(given: object) -> tuple[str, ...]:
-    """Return one or several texts as a tuple, without values that are not texts."""
+    """Return one text or several as a tuple, without values of other types."""
     several = (given,) if isinstance(given, str) else given if isinstance(given, Sequence) else ()
     return tuple(one for one in several if isinstance(one, str) and one)

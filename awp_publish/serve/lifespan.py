@@ -215,7 +215,7 @@ class _Lifespan:
 
 
 FINISH_SECONDS: Final = 10.0
-"""Seconds in which what goes on after its answer may finish, when its owner ends."""
+"""Seconds that a task has to finish after its owner has ended, if `let_finish` was called for it."""
 
 
 class OwnedTasks:
@@ -236,20 +236,22 @@ class OwnedTasks:
         return task
 
     def let_finish(self, task: "asyncio.Task[None]") -> None:
-        """Have a task that was started here finish for FINISH_SECONDS before it is cancelled with its owner."""
+        """Give a task that was started here FINISH_SECONDS to finish before it is cancelled with its owner."""
         self._finishing.add(task)
 
     async def cancel(self) -> None:
         """Cancel the tasks that still run, and wait for them."""
         for task in self._tasks - self._finishing:
             task.cancel()
-        if finishing := self._tasks & self._finishing:
-            await asyncio.wait(finishing, timeout=FINISH_SECONDS)
-        running = tuple(self._tasks)
-        for task in running:
-            task.cancel()
-        if running:
-            await asyncio.wait(running)
+        try:
+            if finishing := self._tasks & self._finishing:
+                await asyncio.wait(finishing, timeout=FINISH_SECONDS)
+        finally:
+            running = tuple(self._tasks)
+            for task in running:
+                task.cancel()
+            if running:
+                await asyncio.wait(running)
 
     def _forget(self, task: "asyncio.Task[None]") -> None:
         self._tasks.discard(task)

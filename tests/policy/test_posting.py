@@ -1,6 +1,8 @@
 """Requests to addresses that callers name: once, to public addresses, within their time."""
 
 import socket
+from contextlib import suppress
+from threading import Event, Thread
 from unittest.mock import Mock
 
 import pytest
@@ -95,6 +97,25 @@ def test_the_last_failure_of_all_addresses_is_told(connections):
 def test_no_address_of_a_name_is_asked_if_one_is_private(connections):
     asked, outcomes = connections
     outcomes |= {"1.1.1.1": ConnectionRefusedError(), "10.0.0.1": ConnectionRefusedError()}
-    with pytest.raises(OSError, match="network of its own"):
+    with pytest.raises(OSError, match="address that is not public"):
         connect_public(("shop.example", 443), 8.0)
     assert asked == []
+
+
+def test_a_handshake_that_comes_byte_by_byte_is_cut_in_time():
+    def drip() -> None:
+        connection, _ = server.accept()
+        with connection, suppress(OSError):
+            connection.sendall(b"\x16\x03\x03\x40\x00")  # a TLS record of 16 KiB
+            while not given_up.wait(0.02):
+                connection.sendall(b"\x00")
+
+    given_up = Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = Thread(target=drip, daemon=True)
+        thread.start()
+        origin = f"https://127.0.0.1:{server.getsockname()[1]}"
+        assert post(origin, BODY, {}, seconds=0.3, trusted=[origin]) == "timeout"
+        thread.join(20)  # the server sees that the connection was cut
+        given_up.set()
+        assert not thread.is_alive()
