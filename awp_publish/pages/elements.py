@@ -178,12 +178,12 @@ class AccessibleNames:
         element itself is hidden, hidden parts contribute too (2B, note).
         """
         pieces: list[str] = []
-        referring = 0
+        referring = length = 0
         owners = {element}
         tree, visibility = self._tree, self._visibility
         waiting: list[int | None] = [*self._owned(element, owners), *reversed(tree.children(element))]
         for _ in range(MAX_NODES):
-            if not waiting:
+            if not waiting or length > MAX_NAME_LENGTH * 4:
                 break
             node = waiting.pop()
             if node is None:
@@ -192,6 +192,7 @@ class AccessibleNames:
             tag, given, only = tree.tags[node], tree.attributes[node], tree.only(node)
             if not tag:
                 pieces.append(tree.texts[node])
+                length += len(pieces[-1])
                 continue
             if not given and tag in _PLAIN and not visibility.hidden:
                 if only is not None:
@@ -454,7 +455,8 @@ CHARACTERS: Final = "chars"
 class ElementLimits:
     """Limits for one element: characters of a text, an item or a row, and the number of items or rows.
 
-    None means no limit. `compact` keeps only the text of elements that are not controls, and the address of links.
+    None means no limit. `compact` keeps only the text of elements that are not controls, the address of links, and what
+    is needed to operate controls.
     """
 
     characters: int | None = None
@@ -498,7 +500,7 @@ _BOUNDARIES: Final = frozenset(("aside", "body", "dialog", "footer", "header", "
 class ItemNames:
     """Names of the items of one page, from its headings and rows."""
 
-    __slots__ = ("_headings", "_heads", "_starts", "_survey", "_tree", "_visibility")
+    __slots__ = ("_headings", "_heads", "_rows", "_starts", "_survey", "_tree", "_visibility")
 
     def __init__(self, survey: Survey, visibility: Visibility) -> None:
         self._survey, self._visibility, self._tree = survey, visibility, visibility.tree
@@ -511,6 +513,8 @@ class ItemNames:
         for heading in self._headings:
             for around in _around(self._tree, survey.nodes[heading]):
                 self._heads.setdefault(around, heading)
+        self._rows: dict[int, list[tuple[int, str]]] = {}
+        """For each row, the cells that may name it, with their texts: two of a kind, as one may be the item's own."""
 
     def of_form(self, form: int, start: int) -> str:
         """Return the heading in a form, the nearest one before it, or the name of its row."""
@@ -562,14 +566,13 @@ class ItemNames:
     def _named(self, around: int, node: int, start: int, or_later: bool = True) -> str:
         tree, survey = self._tree, self._survey
         if tree.tags[around] == "tr" or tree.attributes[around].get("role") == "row":
-            cells = [cell for cell in tree.children(around) if tree.tags[cell] in ("td", "th")]
-            texts = [
-                (survey.part_text(cell) or "", tree.tags[cell] == "th")
-                for cell in cells
-                if cell not in _around(tree, node)
-            ]
-            said = next((text for text, is_header in texts if is_header and text), "")
-            return shorten_text(said or next((text for text, _ in texts if _LETTER.search(text)), ""), MAX_ITEM_NAME)
+            if around not in self._rows:
+                cells = [cell for cell in tree.children(around) if tree.tags[cell] in ("td", "th")]
+                texts = [(cell, text) for cell in cells if (text := survey.part_text(cell))]
+                headers = [(cell, text) for cell, text in texts if tree.tags[cell] == "th"]
+                self._rows[around] = headers[:2] + [one for one in texts if _LETTER.search(one[1])][:2]
+            own = set(_around(tree, node))
+            return next((shorten_text(text, MAX_ITEM_NAME) for cell, text in self._rows[around] if cell not in own), "")
         if around not in self._heads:
             return ""
         heading = self._preceding(start, around)
@@ -614,12 +617,22 @@ def form_method(given: Mapping[str, str]) -> str:
     return method if method in ("POST", "DIALOG") else "GET"
 
 
-def _hidden_attrs(given: Mapping[str, str]) -> Attrs:
+_MAX_COMPACT_VALUE: Final = 1_000
+"""Characters of a hidden value that is told where room is short."""
+
+_HELPFUL: Final = frozenset(("accesskey", "autocapitalize", "draggable", "enterkeyhint", "spellcheck", "tabindex"))
+"""Attributes that help who sees a page, and tell nothing of what is sent."""
+
+_STATES: Final = frozenset(("checked", "current", "disabled", "expanded", "invalid", "pressed", "selected"))
+"""States of ARIA that are told where room is short. The others say how a page is made, or what is told already."""
+
+
+def _hidden_attrs(given: Mapping[str, str], is_compact: bool) -> Attrs:
     name, value = given["name"], given.get("value", "")
     attrs: Attrs = {"input_type": "hidden", "name": name[:MAX_VALUE_LENGTH]}
     if is_secret(name):
         attrs["description"] = SECRET
-    elif len(value) > MAX_VALUE_LENGTH:
+    elif len(value) > (_MAX_COMPACT_VALUE if is_compact else MAX_VALUE_LENGTH):
         attrs["description"] = f"{len(value)} characters: take them from the page's own form."
     else:
         attrs["value"] = value
@@ -695,17 +708,18 @@ class Elements:
         node, role, flags = survey.nodes[candidate], survey.roles[candidate], survey.states[candidate]
         tag, attributes = self._tree.tags[node], self._tree.attributes[node]
         if role == HIDDEN:
-            return {"id": "", "role": "text_input", "attrs": _hidden_attrs(attributes)}
+            return {"id": "", "role": "text_input", "attrs": _hidden_attrs(attributes, limits.compact)}
         if role == "paragraph" and tag in ("img", "svg"):  # the picture of a formula, as text
             attributes = {}
         whole = "" if role in _WITHOUT_TEXT else self._survey.text(candidate)
         text = limits.shorten(whole, losses)
         compact = limits.compact and role not in CONTROLS
         label = ""
-        if tag and not (compact and role == "link" and text):  # in compact documents the text of a link is enough
+        # In compact documents the text of a link is enough, unless it is only a symbol.
+        if tag and not (compact and role == "link" and any(map(str.isalnum, text))):
             label = self._told.get(node) or self.names.label(node, whole)
         element: SomElement = {"id": "", "role": role}
-        if "id" in attributes and not compact and (html_id := attributes["id"].strip()):
+        if "id" in attributes and not limits.compact and (html_id := attributes["id"].strip()):
             element["html_id"] = html_id
         if text:
             element["text"] = text
@@ -730,8 +744,15 @@ class Elements:
                     if state is not None and (value := state[1](given)) is not None:
                         states[state[0]] = value
             attrs.update(common)
-            if role == "link" and attrs.get("title") in (text, label):
+            if (role == "link" or limits.compact) and attrs.get("title") in (text, label):
                 attrs.pop("title", None)
+            if limits.compact:
+                attrs = {name: value for name, value in attrs.items() if name not in _HELPFUL}
+                if attrs.get("button_type") == attrs.get("input_type"):
+                    attrs.pop("button_type", None)
+                if attrs.get("input_type") == role:
+                    del attrs["input_type"]
+                states = {name: value for name, value in states.items() if name in _STATES}
             described = self.names.referred(attributes["aria-describedby"]) if "aria-describedby" in attributes else ""
             if described and limits.compact and self._shows(attributes["aria-describedby"]):
                 described = ""  # compact documents do not repeat a text of the page
@@ -760,7 +781,7 @@ class Elements:
             attrs = {}
         if attrs:
             element["attrs"] = attrs
-        if "class" in attributes and not compact:
+        if "class" in attributes and not limits.compact:
             hints = _hints_of(attributes["class"][:MAX_CLASS_LENGTH])
             if hints:
                 element["hints"] = list(hints)

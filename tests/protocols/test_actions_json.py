@@ -326,7 +326,10 @@ async def test_names_that_stand_for_nothing_are_refused_at_the_start(options: di
         ({"states": {"a": State("Here.", where=[])}}, "must name at least one place"),
         ({"states": {"a b": State("Here.", where="h1")}}, "lower-case letters"),
         ({"projections": {"p": Projection("P", {}, state="{% records %}")}}, "without {% and %}"),
-        ({"projections": {"p": Projection("P", {}, state="{'a': ")}}, "cannot be used: The expression cannot"),
+        (
+            {"projections": {"p": Projection("P", {}, state="{'a': ")}},
+            "cannot be used: The expression cannot be parsed",
+        ),
         ({"projections": {"p": Projection("P", {}, state="$now()")}}, r"\$now is not allowed"),
         ({"projections": {"p": Projection("P", {}, state="1", summaries={"s": "("})}}, "cannot be parsed"),
         ({"signals": {"s": Signal(" ")}}, "event must not be empty"),
