@@ -58,7 +58,7 @@ _LABELABLE: Final = frozenset(("button", "input", "meter", "output", "progress",
 class AccessibleNames:
     """Computes accessible names within one page. Referenced elements are looked up once."""
 
-    __slots__ = ("_is_referred", "_labels", "_texts", "_texts_of_labels", "_tree", "_visibility", "told")
+    __slots__ = ("_is_referred", "_labels", "_texts", "_texts_of_labels", "_tree", "_visibility", "naming_labels")
 
     def __init__(self, visibility: Visibility) -> None:
         tree = visibility.tree
@@ -69,7 +69,7 @@ class AccessibleNames:
         self._texts_of_labels: dict[int, str] = {}
         self._labels: dict[int | str, list[int]] = {}
         """For an id, and for an element inside of labels, its labels."""
-        self.told: set[int] = set()
+        self.naming_labels: set[int] = set()
         """Labels that are the name of a visible control, and therefore not elements of their own."""
         for label in tree.find("label"):
             control = next(
@@ -93,7 +93,7 @@ class AccessibleNames:
                 if role_of(tree.tags[labelled], given) in ACTIONS and not any(
                     given.get(name, "").strip() for name in _OVERRIDING
                 ):
-                    self.told.add(label)
+                    self.naming_labels.add(label)
 
     def label(self, element: int, text: str) -> str:
         """Return the name of an element, or "" if it has none or only its `text`."""
@@ -138,8 +138,8 @@ class AccessibleNames:
             for label in found:
                 if label not in self._texts_of_labels:  # many elements may have the id that a label names
                     given = tree.attributes[label]
-                    said = collapse(given.get("aria-label")) or self.content(label, element, self._is_hidden(label))
-                    self._texts_of_labels[label] = said or collapse(given.get("title"))
+                    text = collapse(given.get("aria-label")) or self.content(label, element, self._is_hidden(label))
+                    self._texts_of_labels[label] = text or collapse(given.get("title"))
             yield " ".join(filter(None, (self._texts_of_labels[label] for label in found)))
         if tag == "input":
             kind = input_type(attributes)
@@ -208,24 +208,24 @@ class AccessibleNames:
                 else visibility.hides(node)
             ):
                 continue
-            said = None
+            contributed = None
             if (references := references_of(given)) and not self._is_referred and referring < MAX_REFERENCES:
                 referring += 1
-                said = self.referred(references) or None
-            if said is None and given.get("role") == "menu":
-                said = ""
-            if said is None and (tag in _VALUED or given.get("role") in _VALUED):
-                said = self.value(node)
-            if said is None:
-                said = collapse(given.get("aria-label")) or None
-            if said is None and tag in ("img", "area", "svg", "iframe"):
-                said = given.get("alt") if tag in ("img", "area") else title_of(tree, node)
-                said = collapse(said or (given.get("title") if "alt" not in given else ""))
+                contributed = self.referred(references) or None
+            if contributed is None and given.get("role") == "menu":
+                contributed = ""
+            if contributed is None and (tag in _VALUED or given.get("role") in _VALUED):
+                contributed = self.value(node)
+            if contributed is None:
+                contributed = collapse(given.get("aria-label")) or None
+            if contributed is None and tag in ("img", "area", "svg", "iframe"):
+                contributed = given.get("alt") if tag in ("img", "area") else title_of(tree, node)
+                contributed = collapse(contributed or (given.get("title") if "alt" not in given else ""))
             parted = tag not in INLINE or tag == "br" or tag == "textarea" or tag in _VALUED
             if parted:
                 pieces.append(" ")
-            if said is not None:
-                pieces.append(f" {said} " if tag == "svg" else said)
+            if contributed is not None:
+                pieces.append(f" {contributed} " if tag == "svg" else contributed)
             elif only is not None and "aria-owns" not in given:
                 pieces.append(only)
             elif tree.ends[node] > node + 1 or "aria-owns" in given:
@@ -287,13 +287,13 @@ class AccessibleNames:
         """Return the text that an element contributes as the name of another one, whether it is hidden or not."""
         if node not in self._texts:
             tag, given = self._tree.tags[node], self._tree.attributes[node]
-            said = collapse(given.get("aria-label")) or collapse(given.get("alt") if tag == "img" else None)
-            if not said and (tag in _VALUED or given.get("role") in _VALUED):
-                said = self.value(node) or ""
-            if not said and (tag in _LABELABLE or tag in _NAMED_BY_CONTENT):
-                said = next(filter(None, self._native(node)), "")
-            said = said or self.content(node, is_hidden=self._is_hidden(node))
-            self._texts[node] = said or collapse(given.get("title"))
+            name = collapse(given.get("aria-label")) or collapse(given.get("alt") if tag == "img" else None)
+            if not name and (tag in _VALUED or given.get("role") in _VALUED):
+                name = self.value(node) or ""
+            if not name and (tag in _LABELABLE or tag in _NAMED_BY_CONTENT):
+                name = next(filter(None, self._native(node)), "")
+            name = name or self.content(node, is_hidden=self._is_hidden(node))
+            self._texts[node] = name or collapse(given.get("title"))
         return self._texts[node]
 
 
@@ -520,13 +520,13 @@ class ItemNames:
                 return name
         return ""
 
-    def tell_apart(self, names: Mapping[int, str]) -> dict[int, str]:
+    def disambiguate(self, names: Mapping[int, str]) -> dict[int, str]:
         """Return the item of each button whose name another button has too, or "" if it cannot be determined."""
         survey = self._survey
         groups: dict[str, list[int]] = {}
         for candidate, name in names.items():
             groups.setdefault(name.lower(), []).append(candidate)
-        told: dict[int, str] = {}
+        found: dict[int, str] = {}
         for alike in groups.values():
             if len(alike) < 2:
                 continue
@@ -537,12 +537,12 @@ class ItemNames:
                     owners[around] = one if owners.get(around, one) == one else None
             end = 0
             for one in alike:
-                told[survey.nodes[one]] = shorten_text(self._of_button(one, owners, end), MAX_ITEM_NAME)
+                found[survey.nodes[one]] = shorten_text(self._of_button(one, owners, end), MAX_ITEM_NAME)
                 end = survey.ends[one]
-        return told
+        return found
 
     def _of_button(self, button: int, owners: Mapping[int, int | None], after: int) -> str:
-        survey, said = self._survey, ""
+        survey, item = self._survey, ""
         node, start = survey.nodes[button], survey.starts[button]
         for around in _around(self._tree, node):
             if owners[around] is None:  # a common ancestor: only a heading between them can help
@@ -554,10 +554,10 @@ class ItemNames:
                 break
             if name := self._named(around, node, start):
                 return name
-            if not said:
-                said = text_of(self._visibility, around, node, 50, images=True)
-                said = said if _LETTER.search(said) else ""
-        return said or " ".join("".join(survey.pieces[max(after, start - 20) : start]).split())
+            if not item:
+                item = text_of(self._visibility, around, node, 50, images=True)
+                item = item if _LETTER.search(item) else ""
+        return item or " ".join("".join(survey.pieces[max(after, start - 20) : start]).split())
 
     def _named(self, around: int, node: int, start: int, or_later: bool = True) -> str:
         tree, survey = self._tree, self._survey
@@ -568,8 +568,8 @@ class ItemNames:
                 for cell in cells
                 if cell not in _around(tree, node)
             ]
-            said = next((text for text, is_header in texts if is_header and text), "")
-            return shorten_text(said or next((text for text, _ in texts if _LETTER.search(text)), ""), MAX_ITEM_NAME)
+            header = next((text for text, is_header in texts if is_header and text), "")
+            return shorten_text(header or next((text for text, _ in texts if _LETTER.search(text)), ""), MAX_ITEM_NAME)
         if around not in self._heads:
             return ""
         heading = self._preceding(start, around)
@@ -642,7 +642,18 @@ _BUTTON_TYPES: Final = ("submit", "button", "reset", "image")
 class Elements:
     """Makes the elements of one page. `base` is the base of its addresses, "" for the page's own."""
 
-    __slots__ = ("_actions", "_base", "_items", "_sent", "_survey", "_told", "_tree", "_url", "_visibility", "names")
+    __slots__ = (
+        "_actions",
+        "_base",
+        "_distinct_names",
+        "_items",
+        "_sent",
+        "_survey",
+        "_tree",
+        "_url",
+        "_visibility",
+        "names",
+    )
 
     def __init__(self, survey: Survey, names: AccessibleNames, visibility: Visibility, url: str) -> None:
         self._tree, self._survey, self.names = visibility.tree, survey, names
@@ -654,21 +665,22 @@ class Elements:
         self._actions = {role: list(actions) for role, actions in ACTIONS.items()}  # shared lists
         self._items: ItemNames | None = None
         self._sent: dict[int, tuple[str, str, int | None]] = {}
-        self._told: dict[int, str] = {}
+        self._distinct_names: dict[int, str] = {}
         """Names with a suffix for buttons that would otherwise have the same name."""
         self._visibility = visibility
         if len({name.lower() for name in buttons.values()}) < len(buttons):
             said = Counter[tuple[str, str]]()
-            items = self.items.tell_apart(buttons)
+            items = self.items.disambiguate(buttons)
             named = [(survey.nodes[candidate], name) for candidate, name in buttons.items()]
             for node, name in named:
                 said[name.lower(), items.get(node, "")] += node in items
             for node, name in named:
                 item, form = items.get(node, ""), survey.forms.get(node)
                 if form is not None and node in items and (not item or said[name.lower(), item] > 1):
-                    item = f"{item} {self._sent_by(form)[1]}".strip()  # they differ only in their hidden fields
+                    # they differ only in their hidden fields
+                    item = f"{item} {self._describe_hidden_fields(form)[1]}".strip()
                 if item and item.lower() not in name.lower():
-                    self._told[node] = f"{name} {item}"
+                    self._distinct_names[node] = f"{name} {item}"
 
     @property
     def items(self) -> ItemNames:
@@ -680,7 +692,7 @@ class Elements:
     def name_of(self, candidate: int) -> str:
         """Return the name of an element, with a suffix if another has the same name."""
         text, node = self._survey.text(candidate), self._survey.nodes[candidate]
-        return self._told.get(node) or self.names.label(node, text) or text
+        return self._distinct_names.get(node) or self.names.label(node, text) or text
 
     def address(self, written: str) -> str:
         """Return an address, resolved if the page has a `<base href>` (HTML, 4.2.3)."""
@@ -703,7 +715,7 @@ class Elements:
         compact = limits.compact and role not in CONTROLS
         label = ""
         if tag and not (compact and role == "link" and text):  # in compact documents the text of a link is enough
-            label = self._told.get(node) or self.names.label(node, whole)
+            label = self._distinct_names.get(node) or self.names.label(node, whole)
         element: SomElement = {"id": "", "role": role}
         if "id" in attributes and not compact and (html_id := attributes["id"].strip()):
             element["html_id"] = html_id
@@ -746,7 +758,7 @@ class Elements:
             if flags & DISABLED and role in ACTIONS and role not in ("link", "details"):
                 attrs["disabled"] = True
             if role == "button" and (form := self._form_of(node)) is not None:
-                sent, _, first = self._sent_by(form)
+                sent, _, first = self._describe_hidden_fields(form)
                 if first is not None and first != node and len(sent) > _MAX_SENT:
                     sent = "Sends the same hidden fields as the first button of its form."
                 attrs = {**self.form_facts(form), **attrs}
@@ -788,18 +800,18 @@ class Elements:
         is_sent = form is not None and self._tree.tags[form] == "form" and kind not in ("button", "reset")
         return form if is_sent else None
 
-    def _sent_by(self, form: int) -> tuple[str, str, int | None]:
+    def _describe_hidden_fields(self, form: int) -> tuple[str, str, int | None]:
         """Describe the hidden fields of a form in full and, without secrets, in short; also return its first button."""
         if form not in self._sent:
-            fields, said, plain = read_form(form, self._visibility), list[str](), list[str]()
+            fields, described, plain = read_form(form, self._visibility), list[str](), list[str]()
             for one in fields.hidden:
                 given = self._tree.attributes[one]
                 name, value = given["name"], given.get("value", "")
-                said.append(f"{name} (a secret of the session)" if is_secret(name) else f"{name}={value}")
-                plain += said[-1:] if not is_secret(name) else ()
-            sent = f"Sends {', '.join(said)}"[:MAX_VALUE_LENGTH] if said else ""
-            told = shorten_text(f"({', '.join(plain)})", MAX_ITEM_NAME) if plain else ""
-            self._sent[form] = sent, told, next(iter(fields.buttons), None)
+                described.append(f"{name} (a secret of the session)" if is_secret(name) else f"{name}={value}")
+                plain += described[-1:] if not is_secret(name) else ()
+            sent = f"Sends {', '.join(described)}"[:MAX_VALUE_LENGTH] if described else ""
+            short = shorten_text(f"({', '.join(plain)})", MAX_ITEM_NAME) if plain else ""
+            self._sent[form] = sent, short, next(iter(fields.buttons), None)
         return self._sent[form]
 
     def form_facts(self, form: int) -> Attrs:

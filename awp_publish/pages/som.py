@@ -186,12 +186,12 @@ def choose(
                 continue
             if not _leads_away(tree.attributes[survey.nodes[candidate]].get("href", "")):
                 continue
-            said = said_by[candidate]
-            if said in seen:
+            text = said_by[candidate]
+            if text in seen:
                 lost[DUPLICATES] += 1
-                total -= len(said) + _ID
+                total -= len(text) + _ID
                 del made[candidate]
-            seen.add(said)
+            seen.add(text)
     if room is None or total + _REGION * len(pools) <= room:
         return made, losses
     return _cut(tree, survey, elements, pools, lengths, room)
@@ -270,9 +270,9 @@ def _cut(
     def score(text: str) -> tuple[int, int]:
         found = scores.get(text)
         if found is None:
-            said = " ".join(text.split())
-            telling = any(map(str.isalpha, said)) + (_GENERIC.fullmatch(said) is None)
-            found = scores[text] = telling if said else 0, min(len(said), _MIN_LENGTH) if telling == 2 else 0
+            name = " ".join(text.split())
+            telling = any(map(str.isalpha, name)) + (_GENERIC.fullmatch(name) is None)
+            found = scores[text] = telling if name else 0, min(len(name), _MIN_LENGTH) if telling == 2 else 0
         return found
 
     all_attributes, link_overhead = tree.attributes, _LINK_OVERHEAD - _OVERHEAD
@@ -290,27 +290,27 @@ def _cut(
                 if address is None:
                     address = addresses[href] = normalise_address(href)
                 first = address[:1]
-                said = pieces[start] if end == start + 1 else "".join(pieces[start:end])
+                name = pieces[start] if end == start + 1 else "".join(pieces[start:end])
                 if first and address != "#" and (first != "j" or address[:11] != "javascript:"):
                     other = by_address.setdefault(address, candidate)
                     if other == candidate:
-                        captions[address] = said
+                        captions[address] = name
                     else:
                         less = candidate
-                        if other not in titles and said != captions[address] and score(said) > score(captions[address]):
-                            by_address[address], captions[address], less = candidate, said, other
+                        if other not in titles and name != captions[address] and score(name) > score(captions[address]):
+                            by_address[address], captions[address], less = candidate, name, other
                         duplicates.add(less)
                 if size >= _TELLING and first != "#":  # texts such as "12 minutes ago" are shorter
                     titles.add(candidate)
                 elif is_main:
-                    short_texts[candidate] = said.strip()
+                    short_texts[candidate] = name.strip()
                 unit_of[candidate] = link_overhead + (size if size < 200 else 200) + len(href)
                 add_link(candidate)
             elif role in _OPERATED:
-                said = f"{number} {role} {elements.name_of(candidate)} {attributes.get('name', '')}".lower()
-                alike[said] += role != HIDDEN
+                name = f"{number} {role} {elements.name_of(candidate)} {attributes.get('name', '')}".lower()
+                alike[name] += role != HIDDEN
                 unit_of[candidate] = min(size, 200) + _CONTROL
-                shelves[2 if alike[said] <= _ALIKE else 6].append(candidate)
+                shelves[2 if alike[name] <= _ALIKE else 6].append(candidate)
             elif role == "heading" or candidate in survey.shadows:
                 unit_of[candidate] = min(size, 200)
                 shelves[0].append(candidate)
@@ -330,7 +330,7 @@ def _cut(
     shelves[0].sort(key=lambda one: region_of[one] not in main)
     shelves[2].sort(key=lambda one: states[one] & IN_FORM == 0 or roles[one] not in ("button", HIDDEN))
     # Titles first, then texts of several words, then single words such as user names, and last texts that occur often.
-    times = Counter([said for one, said in short_texts.items() if one not in duplicates])
+    times = Counter([name for one, name in short_texts.items() if one not in duplicates])
     ranked: list[list[int]] = [[], [], [], []]
     for one in shelves[3]:
         caption = short_texts.get(one)
@@ -618,7 +618,7 @@ def _compile(tree: Tree, url: str, budget: Budget) -> Som:
         "lang": tree.attributes[0].get("lang") or "en",
     }
     names = AccessibleNames(visibility)
-    found = survey(tree, visibility, names.told)
+    found = survey(tree, visibility, names.naming_labels)
     elements = Elements(found, names, visibility, url)
     room = None if most is None else most - len(orjson.dumps(head)) - len(orjson.dumps(structured)) - _META_BYTES
     for _ in range(_ATTEMPTS):
@@ -674,10 +674,10 @@ def _assemble(
                 facts["novalidate"] = True
         facts["elements"] = writer.write(region)
         regions.append(facts)
-        said = describe_losses(lost)
-        if said:
+        summary = describe_losses(lost)
+        if summary:
             writer.count += 1
-            facts["elements"].append({"id": f"e_summary_{len(regions)}", "role": "paragraph", "text": said})
+            facts["elements"].append({"id": f"e_summary_{len(regions)}", "role": "paragraph", "text": summary})
     document["regions"] = regions
     meta = document["meta"] = {
         "html_bytes": tree.html_bytes,

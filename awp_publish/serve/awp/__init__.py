@@ -1165,9 +1165,9 @@ class Connection(SocketConnection):
                     if not await self._is_still(caller):
                         return
                     for one, after in batch.steps():
-                        told = {"event_id": one.id, "name": name, "timestamp": one.timestamp, "data": one.data}
-                        told |= {"cursor": write_cursor(after)}
-                        message = make_message(new_trace(), type="event", method=name, params=told)
+                        occurrence = {"event_id": one.id, "name": name, "timestamp": one.timestamp, "data": one.data}
+                        occurrence |= {"cursor": write_cursor(after)}
+                        message = make_message(new_trace(), type="event", method=name, params=occurrence)
                         await self._write(message, is_packed=is_packed)
 
     async def _is_still(self, caller: Principal | None) -> bool:
