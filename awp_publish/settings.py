@@ -823,15 +823,15 @@ class About:
         Option('version of what you publish, `"1.0"` or `"2.1.3"`', "cards, bridge manifests, AWAS `x-version`"),
     ] = "1.0"
     email: Annotated[
-        Annotated[str, AfterValidator(check_email)] | None, Option("whom to write to", "AWAS `contact`")
+        Annotated[str, AfterValidator(check_email)] | None, Option("the contact's email address", "AWAS `contact`")
     ] = None
-    contact: Annotated[Link | None, Option("a page that says whom to ask, a path or URL", "AWAS `contact`")] = None
+    contact: Annotated[Link | None, Option("a contact page, as a path or URL", "AWAS `contact`")] = None
     documentation: Annotated[
-        Link | None, Option("a page about the site, a path or URL", "MCP and A2A manifests of AWAS")
+        Link | None, Option("a page about the site, as a path or URL", "MCP and A2A manifests of AWAS")
     ] = None
     license: Annotated[
         Text | None,
-        Option("the licence of what the site gives, by its SPDX name or URL", "MCP and A2A manifests of AWAS"),
+        Option("the licence of the site's content, as an SPDX identifier or URL", "MCP and A2A manifests of AWAS"),
     ] = None
     updated: Annotated[
         datetime | date | str | None,
@@ -844,18 +844,19 @@ class About:
     entities: Annotated[
         Entities,
         Option(
-            'what actions speak about: models, or tables such as `{"book": {"title": "string"}}`',
+            'the kinds of objects that actions are about: models, or dictionaries such as `{"book": {"title": '
+            '"string"}}`',
             "agent.json `entities`",
         ),
     ] = field(default_factory=dict)
-    hints: Annotated[
-        Mapping[Text, Text], Option("advice for planning, free text by name", "agent.json `agent_hints`")
-    ] = field(default_factory=dict)
+    hints: Annotated[Mapping[Text, Text], Option("advice for planning: texts by name", "agent.json `agent_hints`")] = (
+        field(default_factory=dict)
+    )
     workflows: Annotated[
         Sequence[Annotated[Workflow, BeforeValidator(unpack), AfterValidator(check_workflow)]],
         AfterValidator(check_workflows),
         Option(
-            "`Workflow(id, name, steps, description)`: an order of action ids that reaches a goal",
+            "`Workflow(id, name, steps, description)`: a sequence of action ids that reaches a goal",
             "AWAS 1.1 `workflows`",
         ),
     ] = ()
@@ -867,16 +868,16 @@ class About:
         Mapping[str, Text],
         AfterValidator(check_provenance),
         Option(
-            "who made and reviewed the map of your pages, when, of what: `created_by`, `updated_by`, `reviewed_by`, "
-            "each with its `..._at`, `source`, `revision`; in words that everybody may read",
+            "the origin of the map of your pages: `created_by`, `updated_by` and `reviewed_by`, each with its "
+            "`..._at`, `source`, `revision`; the texts are public",
             "actions.json `provenance`",
         ),
     ] = field(default_factory=dict)
     security: Annotated[
         Annotated[Security, BeforeValidator(read_security), AfterValidator(check_security)] | None,
         Option(
-            '`Security(contact=["mailto:..."], expires="2027-06-30", policy, languages)`: to whom weaknesses are '
-            "reported",
+            '`Security(contact=["mailto:..."], expires="2027-06-30", policy, languages)`: the contact for '
+            "security reports",
             "`/.well-known/security.txt`",
         ),
     ] = None
@@ -979,9 +980,9 @@ class Traffic:
 class SiteSettings:
     """All options of a `Site`. docs/site.md has one line on each."""
 
-    name: Annotated[Text, Option("what the site is called; required", "everywhere")]
+    name: Annotated[Text, Option("the site's name; required", "everywhere")]
     description: Annotated[
-        Text, Option("what it is for, in a sentence; required", "everywhere, as `intent` in agent.json")
+        Text, Option("its purpose, in a sentence; required", "everywhere, as `intent` in agent.json")
     ]
     url: Annotated[
         str | Sequence[str] | None,
@@ -994,16 +995,16 @@ class SiteSettings:
         About,
         BeforeValidator(unpack),
         Option(
-            "`About(version, email, contact, documentation, license, updated, entities, hints, workflows, imports, "
-            "provenance, security, leave_out, extensions)`: what the site says of itself, see below",
+            "`About(version, email, contact, documentation, license, updated, entities, hints, workflows, "
+            "imports, provenance, security, leave_out, extensions)`: facts about the site, see below",
             "see below",
         ),
     ] = About()
     robots: Annotated[
         Annotated[Robots, BeforeValidator(unpack), AfterValidator(check_robots)] | None,
         Option(
-            "`Robots(disallow, bots, content_signal, content_usage, license)`: what robots.txt says if the application "
-            "has none of its own, see [discovery](discovery.md)",
+            "`Robots(disallow, bots, content_signal, content_usage, license)`: the contents of robots.txt if the "
+            "application has none of its own, see [discovery](discovery.md)",
             "`/robots.txt`",
         ),
     ] = None
@@ -1011,23 +1012,23 @@ class SiteSettings:
         OAuth | None,
         BeforeValidator(unpack),
         Option(
-            "`OAuth(authorization_servers, endpoints, token_expiry, refresh_endpoint)`: where callers"
-            " get the tokens that you take; how callers are known follows from `authenticate`",
+            "`OAuth(authorization_servers, endpoints, token_expiry, refresh_endpoint)`: where callers obtain the "
+            "tokens that you accept; `authenticate` verifies them",
             "agent.json `auth`, AWAS `authentication`, RFC 9728 metadata, the agent card",
         ),
     ] = None
     rate_limit: Annotated[
         Rate | None,
         Option(
-            'a limit for all actions together, for each caller: `"100/hour"`, `"9 per 5 minutes"`; '
-            '`"100/hour by ip"` counts for each address, `"100/hour in total"` for everybody together',
+            'a limit for calls of all actions together, per caller: `"100/hour"`, `"9 per 5 minutes"`; '
+            '`"100/hour by ip"` counts per address, `"100/hour in total"` counts all callers together',
             "AWAS `rateLimit`",
         ),
     ] = None
     errors: Annotated[
         Mapping[Annotated[str, AfterValidator(check_error_code)], Text],
         Option(
-            "recoveries by error code, in capitals; a handler's refusal may carry these codes",
+            "recovery texts by error code, in capitals; a handler's refusal may use these codes",
             "agent.json `errors`, problems of calls",
         ),
     ] = field(default_factory=dict)
@@ -1037,8 +1038,8 @@ class SiteSettings:
         AfterValidator(check_paths),
         Option(
             '`Paths(root="/agents", invoke="/agents/{agent_id}/invoke", mcp="/mcp", a2a="/a2a", awp="/awp", '
-            'bridge="/actions-bridge")`: where our own addresses are; actions, jobs, problem types, the status, `som` '
-            "and `actions.js` are below `root`, and so is `invoke` if it is left out",
+            'bridge="/actions-bridge")`: the paths of awp_publish; actions, jobs, problem types, the status, '
+            "`som` and `actions.js` are below `root`, and by default `invoke` too",
             "WoA `invoke_path`, AWAS `path`, agent.json `endpoint`, problem types, `poll_endpoint`, `status_endpoint`",
         ),
     ] = field(default_factory=Paths)
@@ -1046,7 +1047,7 @@ class SiteSettings:
         Sequence[Literal["mcp", "a2a", "awp", "bridge"]],
         AfterValidator(lambda names: tuple(dict.fromkeys(names))),
         Option(
-            'further protocols to speak: `["mcp", "a2a", "awp", "bridge"]`, each with its extra (`actions` for the '
+            'additional protocols: `["mcp", "a2a", "awp", "bridge"]`, each with its extra (`actions` for the '
             "bridge), see [MCP](mcp.md), [A2A](a2a.md), [AWP](awp.md), [the bridge](actions-bridge.md)",
             "WoA `transports`, agent.json `protocols`, the agent card",
         ),
@@ -1055,46 +1056,52 @@ class SiteSettings:
         Browsing,
         BeforeValidator(unpack),
         Option(
-            "`Browsing(auth_required=False, sessions=500, messages_per_second=50)`: whether agents that browse have "
-            "to say who they are, how many sessions a process keeps, how fast one connection may send, see "
-            "[AWP](awp.md)",
+            "`Browsing(auth_required=False, sessions=500, messages_per_second=50)`: whether browsing agents have "
+            "to authenticate, the maximum sessions of a process, and the maximum message rate of a connection, "
+            "see [AWP](awp.md)",
             "not published",
         ),
     ] = Browsing()
     timeout: Annotated[
-        Seconds, Option("seconds that a handler may take, 30 by default; an action may have its own", "not published")
+        Seconds,
+        Option("the timeout of handlers in seconds, 30 by default; an action may have its own", "not published"),
     ] = 30.0
     max_body_bytes: Annotated[
-        int, Strict(), Field(gt=0), Option("the largest envelope, one MiB by default", "not published")
+        int,
+        Strict(),
+        Field(gt=0),
+        Option(
+            "the maximum size of a call's body in bytes, 1 MiB by default; an action may have its own", "not published"
+        ),
     ] = 1_048_576
     allow_origins: Annotated[
         Sequence[Annotated[str, AfterValidator(check_origin)]],
         Option('origins whose pages may call from a browser, `["*"]` for all', "AWAS `security`"),
     ] = ()
     list_only_allowed: Annotated[
-        Flag, Option("`True`: MCP's `tools/list` shows each caller only what they may call", "not published")
+        Flag, Option("`True`: MCP's `tools/list` lists only the tools that the caller may call", "not published")
     ] = False
     trust_outer_middleware: Annotated[
         Flag,
         Option(
-            "`True`: no middleware outside of `AgentPublisher` decides by the path, so calls of "
-            "routes do not [go through it](guards.md) a second time",
+            "`True`: no middleware outside of `AgentPublisher` decides by the path, so calls of routes need not "
+            "[pass it](guards.md) a second time",
             "not published",
         ),
     ] = False
     guard_routes: Annotated[
         Flag,
         Option(
-            "`True`: direct requests of the actions' routes meet the same [gates](guards.md) as calls; an action may "
-            "say otherwise",
+            "`True`: the [gates](guards.md) of calls also apply to direct requests of the actions' routes; an "
+            "action may override this",
             "not published",
         ),
     ] = False
     store: Annotated[
         object,
         Option(
-            'where calls are remembered: `"memory:"`, `"sqlite:///agents.db"`, `"redis://..."`, `"postgresql://..."`, '
-            "see [stores](stores.md)",
+            'where the state of calls is kept: `"memory:"`, `"sqlite:///agents.db"`, `"redis://..."`, '
+            '`"postgresql://..."`, see [stores](stores.md)',
             "not published",
         ),
     ] = "memory:"
@@ -1102,14 +1109,14 @@ class SiteSettings:
         str | Sequence[str],
         PlainValidator(read_secret_keys),
         Option(
-            "what confirmations and receipts are signed with, the newest first; at least 16 characters each",
+            "the keys that sign confirmations and receipts, the newest first; at least 16 characters each",
             "not published",
         ),
     ] = field(default=(), repr=False)
     authenticate: Annotated[
         object,
         Option(
-            "how callers are known: `BearerToken`, `ApiKey`, `JwtBearer`, `SessionUser`, "
+            "how callers are authenticated: `BearerToken`, `ApiKey`, `JwtBearer`, `SessionUser`, "
             "`ApplicationUser`, a function, or a list, see [guards](guards.md)",
             "agent.json `auth`, AWAS `authentication`, the agent card",
         ),
@@ -1119,21 +1126,22 @@ class SiteSettings:
         BeforeValidator(unpack),
         AfterValidator(check_proxies),
         Option(
-            '`Proxies(trusted, header)`: whose word on a caller\'s address is taken (addresses, networks, `"unix"`), '
-            'and the header in which they tell it: `"x-forwarded-for"`, `"forwarded"`, or any with a single address, '
-            '`"cf-connecting-ip"` say; without it, the first two as long as only one of them is there',
+            '`Proxies(trusted, header)`: the proxies (addresses, networks, `"unix"`) that are trusted to name '
+            'the caller\'s address, and the header in which they do: `"x-forwarded-for"`, `"forwarded"`, or one '
+            'with a single address such as `"cf-connecting-ip"`; without `header`, one of the first two is read '
+            "unless both are present",
             "not published",
         ),
     ] = Proxies()
-    confirm_within: Annotated[Duration, Option('how long a confirmation is good, `"10m"`', "`expires_at` of each")] = (
-        "10m"
-    )
+    confirm_within: Annotated[
+        Duration, Option('how long a confirmation is valid, `"10m"` by default', "`expires_at` of each")
+    ] = "10m"
     jobs: Annotated[
         Jobs,
         BeforeValidator(unpack),
         Option(
-            "`Jobs(queue, concurrency=4)`: the Redis through which taskiq carries background jobs to worker "
-            "processes, and how many of them a process runs at a time, see [jobs](jobs.md)",
+            "`Jobs(queue, concurrency=4)`: the Redis by which taskiq distributes background jobs to worker "
+            "processes, and how many jobs a process runs at a time, see [jobs](jobs.md)",
             "not published",
         ),
     ] = Jobs()
@@ -1142,9 +1150,9 @@ class SiteSettings:
         PlainValidator(read_overview),
         Field(validate_default=True),
         Option(
-            '`True`: the [overview](overview.md) is at `/agents`; the name of a scope, such as `"operator"`: for '
-            "callers who have it; left out: where the environment has `AWP_PUBLISH_OVERVIEW=1`, and in Django with "
-            "`DEBUG`",
+            '`True`: serve the [overview](overview.md) at `/agents`; the name of a scope, such as `"operator"`: '
+            "only for callers with that scope; by default, it is served if the environment has "
+            "`AWP_PUBLISH_OVERVIEW=1`, and in Django with `DEBUG`",
             "not published",
         ),
     ] = None
@@ -1153,9 +1161,9 @@ class SiteSettings:
         PlainValidator(read_pages),
         Field(validate_default=True),
         Option(
-            "whether HTML pages are given as SOM and Markdown too; `Pages(in_query, shared_cache)` "
-            "says that `?format=` asks for them as well, and that shared caches heed `Vary`, see "
-            "[pages](pages.md); left out: where `awp-publish[pages]` is installed",
+            "whether HTML pages are also served as SOM and Markdown; `Pages(in_query, shared_cache)`: whether "
+            "`?format=` requests them too, and whether shared caches honour `Vary`, see [pages](pages.md); by "
+            "default, if `awp-publish[pages]` is installed",
             "`/.well-known/som.json`, agent.json `protocols`",
         ),
     ] = None
@@ -1163,8 +1171,8 @@ class SiteSettings:
         bool | str,
         PlainValidator(read_approval),
         Option(
-            "`True`: nothing is published that you have not approved with `awp-publish approve`, in the file "
-            "`agents-approved.json` or the one that is named here, see [guards](guards.md#approval)",
+            "`True`: publish only actions that you have approved with `awp-publish approve`; the path of the "
+            "file with the approvals, instead of `agents-approved.json`; see [guards](guards.md#approval)",
             "not published",
         ),
     ] = False
@@ -1172,13 +1180,15 @@ class SiteSettings:
         Traffic | None,
         BeforeValidator(read_traffic),
         Option(
-            "`Traffic(days=90, metrics=False)`: for how many days sums of calls are kept in the store, and whether "
-            "`/agents/metrics` tells totals as OpenMetrics (`True`, or the scope it takes); `False` keeps nothing, see "
-            "[traffic](traffic.md)",
+            "`Traffic(days=90, metrics=False)`: for how many days counts of calls are kept in the store, and "
+            "whether `/agents/metrics` serves totals as OpenMetrics (`True`, or the required scope); `False` "
+            "keeps nothing, see [traffic](traffic.md)",
             "not published",
         ),
     ] = Traffic()
-    log_inputs: Annotated[Flag, Option("whether the record of calls has their inputs; False", "not published")] = False
+    log_inputs: Annotated[
+        Flag, Option("whether the log of calls includes their inputs; `False` by default", "not published")
+    ] = False
 
     @property
     def urls(self) -> tuple[str, ...]:
@@ -1219,7 +1229,7 @@ class AwasSettings(TypedDict, total=False):
             "from method and body",
         ),
     ]
-    selector: Annotated[Selector, Option("CSS selector of the element that performs it", "none")]
+    selector: Annotated[Selector, Option("CSS selector of the element that performs the action", "none")]
     selectors: Annotated[
         SelectorsOption,
         Option(
@@ -1232,14 +1242,14 @@ class AwasSettings(TypedDict, total=False):
         JsonObject,
         AfterValidator(check_result),
         Option(
-            "AWAS's own object `{type, selector, itemSelector, properties, pagination}`: where the result stands in "
+            "AWAS's own object `{type, selector, itemSelector, properties, pagination}`: where the result is in "
             "the page",
             "none",
         ),
     ]
-    preconditions: Annotated[Sequence[Text], Option("what must hold before, in sentences", "none")]
+    preconditions: Annotated[Sequence[Text], Option("conditions that have to be true before, in sentences", "none")]
     preview_url: Annotated[Link, Option("a page that shows what would happen", "none")]
-    dry_run: Annotated[Flag, Option("whether it can be tried without effect", "`False`")]
+    dry_run: Annotated[Flag, Option("whether the action can be tried without effect", "`False`")]
 
 
 UNSET: Final = inspect.Parameter.empty
@@ -1253,71 +1263,73 @@ class ActionSettings:
 
     name: Annotated[Text | None, Option("a readable name", "the id in words")] = None
     description: Annotated[
-        Text | None, Option("what it does, for an agent's planning", "the docstring, or the route's description")
+        Text | None,
+        Option("what the action does, for an agent's planning", "the docstring, or the route's description"),
     ] = None
     method: Annotated[
         Literal["GET", "POST", "PUT", "PATCH", "DELETE"] | None,
-        Option("which method of the route is meant", "the only one there is"),
+        Option("the method, if the route has several", "the only one"),
     ] = None
-    path: Annotated[Path | None, Option("which route of the handler is meant", "the only one there is")] = None
+    path: Annotated[Path | None, Option("the path, if the handler has several routes", "the only one")] = None
     inputs: Annotated[
         object,
         AfterValidator(check_inputs),
         Option(
-            "what it takes: a model, a dataclass, a `TypedDict` or a JSON Schema of type object",
-            "what the route or signature says",
+            "the inputs: a model, a dataclass, a `TypedDict` or a JSON Schema of type object",
+            "derived from the route or signature",
         ),
     ] = UNSET
     outputs: Annotated[
         object,
         AfterValidator(check_kind),
-        Option("what it gives: any type, or a JSON Schema", "what the route or annotation says"),
+        Option("the output: any type, or a JSON Schema", "derived from the route or annotation"),
     ] = UNSET
     content_type: Annotated[
         Literal["application/json", "application/x-www-form-urlencoded", "multipart/form-data"] | None,
         Option(
             "how a declared body is sent: `application/json`, `application/x-www-form-urlencoded`, "
             "`multipart/form-data`",
-            "what the route says, else JSON",
+            "derived from the route, otherwise JSON",
         ),
     ] = None
-    tags: Annotated[Sequence[Text], Option("categories: words to group it and to find it by", "none")] = ()
+    tags: Annotated[Sequence[Text], Option("categories, by which actions are grouped and found", "none")] = ()
     audience: Annotated[
         Audience,
         Option(
-            'for whom it is: `"public"`, `"known"` (callers who are known), `"operator"` or any other scope, see '
-            "[guards](guards.md#who-sees-what)",
+            'who may know of the action: `"public"`, `"known"` (authenticated callers), `"operator"` or any '
+            "other scope, see [guards](guards.md#who-sees-what)",
             '`"public"`',
         ),
     ] = PUBLIC
     expose: Annotated[
         Sequence[DoorName] | None,
         Option(
-            'the doors at which it is offered: of `"woa"`, `"plain"`, `"mcp"`, `"a2a"`, `"awp"`, `"bridge"`',
+            'the doors at which the action is offered, out of `"woa"`, `"plain"`, `"mcp"`, `"a2a"`, `"awp"`, '
+            '`"bridge"`',
             "every door",
         ),
     ] = None
     examples: Annotated[
         Sequence[Annotated[JsonObject, AfterValidator(check_json)]],
-        Option("whole inputs; they must match the inputs", "none"),
+        Option("examples of complete inputs; they have to be valid", "none"),
     ] = ()
     auth_required: Annotated[
         Flag | None,
         Option(
-            "whether callers must identify themselves",
-            "whether there are scopes or the route has a security scheme that insists",
+            "whether callers have to authenticate",
+            "true if there are scopes, or if the route has a required security scheme",
         ),
     ] = None
     scopes: Annotated[
-        Sequence[Text] | None, Option("OAuth scopes that it needs", "those of the route's security schemes")
+        Sequence[Text] | None, Option("the required OAuth scopes", "those of the route's security schemes")
     ] = None
     rate_limit: Annotated[Rate | None, Option('as for the site, `"30/minute"`', "none")] = None
     allow_agents: Annotated[
         Sequence[Annotated[str, AfterValidator(check_agent)]],
         Option(
-            'who may call it, of the agents that `WebBotAuth` knows: `"verified"` for all that sign their requests, '
-            '`"https://signer.example"` for one, `"unknown"` for who claims nothing, '
-            "see [guards](guards.md#signatures)",
+            'the agents that may call it, as identified by `WebBotAuth`: `"verified"` for all that sign their '
+            'requests, `"https://signer.example"` for one, `"unknown"` for callers that claim no identity, see '
+            "[guards](guards.md#signatures)",
             "everybody",
         ),
     ] = ()
@@ -1325,7 +1337,7 @@ class ActionSettings:
         bool | str | Mapping[str, object] | Idempotency | None,
         PlainValidator(read_idempotency),
         Option(
-            "whether calls may carry a key, and for how long it holds: `True`, a window such as "
+            "whether calls may have an idempotency key, and how long it is valid: `True`, a window such as "
             '`"24h"`, or `Idempotency(window, key_field)`',
             "none",
         ),
@@ -1333,7 +1345,7 @@ class ActionSettings:
     effect: Annotated[
         Effect | None,
         Option(
-            "what a call changes: `read` (nothing), `idempotent` (the same however often), `write` "
+            "what a call changes: `read` (nothing), `idempotent` (the same result if repeated), `write` "
             "(something each time), `delete`, `irreversible`",
             "GET reads, PUT is idempotent, DELETE deletes, other methods and functions write",
         ),
@@ -1342,28 +1354,26 @@ class ActionSettings:
         bool | Summary | None,
         PlainValidator(read_confirm),
         Option(
-            "whether a person has to confirm each call, see [guards](guards.md): `True`, or what they"
-            " are asked, a text with inputs in braces or a function of the input or of the input and the call",
+            "whether a person has to confirm each call, see [guards](guards.md): `True`, or the question, as a "
+            "text with inputs in braces or a function of the input, or of the input and the call",
             "`False`; irreversible actions are always confirmed",
         ),
     ] = None
-    depends_on: Annotated[Sequence[str], Option("ids of actions that come before it", "none")] = ()
+    depends_on: Annotated[Sequence[str], Option("ids of actions that usually come before it", "none")] = ()
     requires: Annotated[
         Sequence[str],
         Option("ids of actions that have to succeed before it, see [guards](guards.md#prerequisites)", "none"),
     ] = ()
-    awas: Annotated[AwasSettings, Option("what only AWAS says, see below", "none")] = field(
+    awas: Annotated[AwasSettings, Option("options that only AWAS has, see below", "none")] = field(
         default_factory=lambda: AwasSettings()
     )
     guard_routes: Annotated[
         Flag | None,
-        Option("whether direct requests of its route meet the same [gates](guards.md) as calls", "as the site"),
+        Option("whether the [gates](guards.md) of calls also apply to direct requests of its route", "the site's"),
     ] = None
     execution: Annotated[Execution, Option("`sync`, or `async` for a [background job](jobs.md)", "`sync`")] = "sync"
-    timeout: Annotated[Seconds | None, Option("seconds that it may take", "the site's; an hour in the background")] = (
-        None
-    )
-    max_body_bytes: Annotated[Count | None, Option("the largest body of a call, in bytes", "the site's")] = None
+    timeout: Annotated[Seconds | None, Option("its timeout in seconds", "the site's; an hour in the background")] = None
+    max_body_bytes: Annotated[Count | None, Option("the maximum size of a call's body in bytes", "the site's")] = None
     extensions: Annotated[
         Extensions,
         Option(
@@ -1379,13 +1389,14 @@ class ActionSettings:
 class AgentSettings(ActionSettings):
     """All options of an agent (WoA section 4.1). Those of an action apply to each of its operations."""
 
-    version: Annotated[Text | None, Option("version of its implementation", "none")] = None
-    capabilities: Annotated[Sequence[Text], Option("identifiers of what it can do, as URIs", "none")] = ()
+    version: Annotated[Text | None, Option("the version of its implementation", "none")] = None
+    capabilities: Annotated[Sequence[Text], Option("identifiers of its capabilities, as URIs", "none")] = ()
     metadata: Annotated[
         Mapping[str, object],
         AfterValidator(check_json),
         Option(
-            'further members of its WoA object, such as `authz`; `{"operations": {"default": "..."}}` words them there',
+            'additional members of its WoA object, such as `authz`; `{"operations": {"default": "..."}}` '
+            "describes its operations there",
             "none",
         ),
     ] = field(default_factory=dict)

@@ -58,7 +58,7 @@ _LABELABLE: Final = frozenset(("button", "input", "meter", "output", "progress",
 class AccessibleNames:
     """Computes accessible names within one page. Referenced elements are looked up once."""
 
-    __slots__ = ("_is_referred", "_labels", "_texts", "_texts_of_labels", "_tree", "_visibility", "naming_labels")
+    __slots__ = ("_is_referred", "_labels", "_texts", "_texts_of_labels", "_tree", "_visibility", "told")
 
     def __init__(self, visibility: Visibility) -> None:
         tree = visibility.tree
@@ -69,7 +69,7 @@ class AccessibleNames:
         self._texts_of_labels: dict[int, str] = {}
         self._labels: dict[int | str, list[int]] = {}
         """For an id, and for an element inside of labels, its labels."""
-        self.naming_labels: set[int] = set()
+        self.told: set[int] = set()
         """Labels that are the name of a visible control, and therefore not elements of their own."""
         for label in tree.find("label"):
             control = next(
@@ -93,7 +93,7 @@ class AccessibleNames:
                 if role_of(tree.tags[labelled], given) in ACTIONS and not any(
                     given.get(name, "").strip() for name in _OVERRIDING
                 ):
-                    self.naming_labels.add(label)
+                    self.told.add(label)
 
     def label(self, element: int, text: str) -> str:
         """Return the name of an element, or "" if it has none or only its `text`."""
@@ -138,8 +138,8 @@ class AccessibleNames:
             for label in found:
                 if label not in self._texts_of_labels:  # many elements may have the id that a label names
                     given = tree.attributes[label]
-                    text = collapse(given.get("aria-label")) or self.content(label, element, self._is_hidden(label))
-                    self._texts_of_labels[label] = text or collapse(given.get("title"))
+                    said = collapse(given.get("aria-label")) or self.content(label, element, self._is_hidden(label))
+                    self._texts_of_labels[label] = said or collapse(given.get("title"))
             yield " ".join(filter(None, (self._texts_of_labels[label] for label in found)))
         if tag == "input":
             kind = input_type(attributes)
@@ -178,12 +178,12 @@ class AccessibleNames:
         element itself is hidden, hidden parts contribute too (2B, note).
         """
         pieces: list[str] = []
-        referring = 0
+        referring = length = 0
         owners = {element}
         tree, visibility = self._tree, self._visibility
         waiting: list[int | None] = [*self._owned(element, owners), *reversed(tree.children(element))]
         for _ in range(MAX_NODES):
-            if not waiting:
+            if not waiting or length > MAX_NAME_LENGTH * 4:
                 break
             node = waiting.pop()
             if node is None:
@@ -192,6 +192,7 @@ class AccessibleNames:
             tag, given, only = tree.tags[node], tree.attributes[node], tree.only(node)
             if not tag:
                 pieces.append(tree.texts[node])
+                length += len(pieces[-1])
                 continue
             if not given and tag in _PLAIN and not visibility.hidden:
                 if only is not None:
@@ -208,24 +209,24 @@ class AccessibleNames:
                 else visibility.hides(node)
             ):
                 continue
-            contributed = None
+            said = None
             if (references := references_of(given)) and not self._is_referred and referring < MAX_REFERENCES:
                 referring += 1
-                contributed = self.referred(references) or None
-            if contributed is None and given.get("role") == "menu":
-                contributed = ""
-            if contributed is None and (tag in _VALUED or given.get("role") in _VALUED):
-                contributed = self.value(node)
-            if contributed is None:
-                contributed = collapse(given.get("aria-label")) or None
-            if contributed is None and tag in ("img", "area", "svg", "iframe"):
-                contributed = given.get("alt") if tag in ("img", "area") else title_of(tree, node)
-                contributed = collapse(contributed or (given.get("title") if "alt" not in given else ""))
+                said = self.referred(references) or None
+            if said is None and given.get("role") == "menu":
+                said = ""
+            if said is None and (tag in _VALUED or given.get("role") in _VALUED):
+                said = self.value(node)
+            if said is None:
+                said = collapse(given.get("aria-label")) or None
+            if said is None and tag in ("img", "area", "svg", "iframe"):
+                said = given.get("alt") if tag in ("img", "area") else title_of(tree, node)
+                said = collapse(said or (given.get("title") if "alt" not in given else ""))
             parted = tag not in INLINE or tag == "br" or tag == "textarea" or tag in _VALUED
             if parted:
                 pieces.append(" ")
-            if contributed is not None:
-                pieces.append(f" {contributed} " if tag == "svg" else contributed)
+            if said is not None:
+                pieces.append(f" {said} " if tag == "svg" else said)
             elif only is not None and "aria-owns" not in given:
                 pieces.append(only)
             elif tree.ends[node] > node + 1 or "aria-owns" in given:
@@ -287,13 +288,13 @@ class AccessibleNames:
         """Return the text that an element contributes as the name of another one, whether it is hidden or not."""
         if node not in self._texts:
             tag, given = self._tree.tags[node], self._tree.attributes[node]
-            name = collapse(given.get("aria-label")) or collapse(given.get("alt") if tag == "img" else None)
-            if not name and (tag in _VALUED or given.get("role") in _VALUED):
-                name = self.value(node) or ""
-            if not name and (tag in _LABELABLE or tag in _NAMED_BY_CONTENT):
-                name = next(filter(None, self._native(node)), "")
-            name = name or self.content(node, is_hidden=self._is_hidden(node))
-            self._texts[node] = name or collapse(given.get("title"))
+            said = collapse(given.get("aria-label")) or collapse(given.get("alt") if tag == "img" else None)
+            if not said and (tag in _VALUED or given.get("role") in _VALUED):
+                said = self.value(node) or ""
+            if not said and (tag in _LABELABLE or tag in _NAMED_BY_CONTENT):
+                said = next(filter(None, self._native(node)), "")
+            said = said or self.content(node, is_hidden=self._is_hidden(node))
+            self._texts[node] = said or collapse(given.get("title"))
         return self._texts[node]
 
 
@@ -454,7 +455,8 @@ CHARACTERS: Final = "chars"
 class ElementLimits:
     """Limits for one element: characters of a text, an item or a row, and the number of items or rows.
 
-    None means no limit. `compact` keeps only the text of elements that are not controls, and the address of links.
+    None means no limit. `compact` keeps only the text of elements that are not controls, the address of links, and what
+    is needed to operate controls.
     """
 
     characters: int | None = None
@@ -498,7 +500,7 @@ _BOUNDARIES: Final = frozenset(("aside", "body", "dialog", "footer", "header", "
 class ItemNames:
     """Names of the items of one page, from its headings and rows."""
 
-    __slots__ = ("_headings", "_heads", "_starts", "_survey", "_tree", "_visibility")
+    __slots__ = ("_headings", "_heads", "_rows", "_starts", "_survey", "_tree", "_visibility")
 
     def __init__(self, survey: Survey, visibility: Visibility) -> None:
         self._survey, self._visibility, self._tree = survey, visibility, visibility.tree
@@ -511,6 +513,8 @@ class ItemNames:
         for heading in self._headings:
             for around in _around(self._tree, survey.nodes[heading]):
                 self._heads.setdefault(around, heading)
+        self._rows: dict[int, list[tuple[int, str]]] = {}
+        """For each row, the cells that may name it, with their texts: two of a kind, as one may be the item's own."""
 
     def of_form(self, form: int, start: int) -> str:
         """Return the heading in a form, the nearest one before it, or the name of its row."""
@@ -520,13 +524,13 @@ class ItemNames:
                 return name
         return ""
 
-    def disambiguate(self, names: Mapping[int, str]) -> dict[int, str]:
+    def tell_apart(self, names: Mapping[int, str]) -> dict[int, str]:
         """Return the item of each button whose name another button has too, or "" if it cannot be determined."""
         survey = self._survey
         groups: dict[str, list[int]] = {}
         for candidate, name in names.items():
             groups.setdefault(name.lower(), []).append(candidate)
-        found: dict[int, str] = {}
+        told: dict[int, str] = {}
         for alike in groups.values():
             if len(alike) < 2:
                 continue
@@ -537,12 +541,12 @@ class ItemNames:
                     owners[around] = one if owners.get(around, one) == one else None
             end = 0
             for one in alike:
-                found[survey.nodes[one]] = shorten_text(self._of_button(one, owners, end), MAX_ITEM_NAME)
+                told[survey.nodes[one]] = shorten_text(self._of_button(one, owners, end), MAX_ITEM_NAME)
                 end = survey.ends[one]
-        return found
+        return told
 
     def _of_button(self, button: int, owners: Mapping[int, int | None], after: int) -> str:
-        survey, item = self._survey, ""
+        survey, said = self._survey, ""
         node, start = survey.nodes[button], survey.starts[button]
         for around in _around(self._tree, node):
             if owners[around] is None:  # a common ancestor: only a heading between them can help
@@ -554,22 +558,21 @@ class ItemNames:
                 break
             if name := self._named(around, node, start):
                 return name
-            if not item:
-                item = text_of(self._visibility, around, node, 50, images=True)
-                item = item if _LETTER.search(item) else ""
-        return item or " ".join("".join(survey.pieces[max(after, start - 20) : start]).split())
+            if not said:
+                said = text_of(self._visibility, around, node, 50, images=True)
+                said = said if _LETTER.search(said) else ""
+        return said or " ".join("".join(survey.pieces[max(after, start - 20) : start]).split())
 
     def _named(self, around: int, node: int, start: int, or_later: bool = True) -> str:
         tree, survey = self._tree, self._survey
         if tree.tags[around] == "tr" or tree.attributes[around].get("role") == "row":
-            cells = [cell for cell in tree.children(around) if tree.tags[cell] in ("td", "th")]
-            texts = [
-                (survey.part_text(cell) or "", tree.tags[cell] == "th")
-                for cell in cells
-                if cell not in _around(tree, node)
-            ]
-            header = next((text for text, is_header in texts if is_header and text), "")
-            return shorten_text(header or next((text for text, _ in texts if _LETTER.search(text)), ""), MAX_ITEM_NAME)
+            if around not in self._rows:
+                cells = [cell for cell in tree.children(around) if tree.tags[cell] in ("td", "th")]
+                texts = [(cell, text) for cell in cells if (text := survey.part_text(cell))]
+                headers = [(cell, text) for cell, text in texts if tree.tags[cell] == "th"]
+                self._rows[around] = headers[:2] + [one for one in texts if _LETTER.search(one[1])][:2]
+            own = set(_around(tree, node))
+            return next((shorten_text(text, MAX_ITEM_NAME) for cell, text in self._rows[around] if cell not in own), "")
         if around not in self._heads:
             return ""
         heading = self._preceding(start, around)
@@ -614,12 +617,22 @@ def form_method(given: Mapping[str, str]) -> str:
     return method if method in ("POST", "DIALOG") else "GET"
 
 
-def _hidden_attrs(given: Mapping[str, str]) -> Attrs:
+_MAX_COMPACT_VALUE: Final = 1_000
+"""Characters of a hidden value that is told where room is short."""
+
+_HELPFUL: Final = frozenset(("accesskey", "autocapitalize", "draggable", "enterkeyhint", "spellcheck", "tabindex"))
+"""Attributes that help who sees a page, and tell nothing of what is sent."""
+
+_STATES: Final = frozenset(("checked", "current", "disabled", "expanded", "invalid", "pressed", "selected"))
+"""States of ARIA that are told where room is short. The others say how a page is made, or what is told already."""
+
+
+def _hidden_attrs(given: Mapping[str, str], is_compact: bool) -> Attrs:
     name, value = given["name"], given.get("value", "")
     attrs: Attrs = {"input_type": "hidden", "name": name[:MAX_VALUE_LENGTH]}
     if is_secret(name):
         attrs["description"] = SECRET
-    elif len(value) > MAX_VALUE_LENGTH:
+    elif len(value) > (_MAX_COMPACT_VALUE if is_compact else MAX_VALUE_LENGTH):
         attrs["description"] = f"{len(value)} characters: take them from the page's own form."
     else:
         attrs["value"] = value
@@ -642,18 +655,7 @@ _BUTTON_TYPES: Final = ("submit", "button", "reset", "image")
 class Elements:
     """Makes the elements of one page. `base` is the base of its addresses, "" for the page's own."""
 
-    __slots__ = (
-        "_actions",
-        "_base",
-        "_distinct_names",
-        "_items",
-        "_sent",
-        "_survey",
-        "_tree",
-        "_url",
-        "_visibility",
-        "names",
-    )
+    __slots__ = ("_actions", "_base", "_items", "_sent", "_survey", "_told", "_tree", "_url", "_visibility", "names")
 
     def __init__(self, survey: Survey, names: AccessibleNames, visibility: Visibility, url: str) -> None:
         self._tree, self._survey, self.names = visibility.tree, survey, names
@@ -665,22 +667,21 @@ class Elements:
         self._actions = {role: list(actions) for role, actions in ACTIONS.items()}  # shared lists
         self._items: ItemNames | None = None
         self._sent: dict[int, tuple[str, str, int | None]] = {}
-        self._distinct_names: dict[int, str] = {}
+        self._told: dict[int, str] = {}
         """Names with a suffix for buttons that would otherwise have the same name."""
         self._visibility = visibility
         if len({name.lower() for name in buttons.values()}) < len(buttons):
             said = Counter[tuple[str, str]]()
-            items = self.items.disambiguate(buttons)
+            items = self.items.tell_apart(buttons)
             named = [(survey.nodes[candidate], name) for candidate, name in buttons.items()]
             for node, name in named:
                 said[name.lower(), items.get(node, "")] += node in items
             for node, name in named:
                 item, form = items.get(node, ""), survey.forms.get(node)
                 if form is not None and node in items and (not item or said[name.lower(), item] > 1):
-                    # they differ only in their hidden fields
-                    item = f"{item} {self._describe_hidden_fields(form)[1]}".strip()
+                    item = f"{item} {self._sent_by(form)[1]}".strip()  # they differ only in their hidden fields
                 if item and item.lower() not in name.lower():
-                    self._distinct_names[node] = f"{name} {item}"
+                    self._told[node] = f"{name} {item}"
 
     @property
     def items(self) -> ItemNames:
@@ -692,7 +693,7 @@ class Elements:
     def name_of(self, candidate: int) -> str:
         """Return the name of an element, with a suffix if another has the same name."""
         text, node = self._survey.text(candidate), self._survey.nodes[candidate]
-        return self._distinct_names.get(node) or self.names.label(node, text) or text
+        return self._told.get(node) or self.names.label(node, text) or text
 
     def address(self, written: str) -> str:
         """Return an address, resolved if the page has a `<base href>` (HTML, 4.2.3)."""
@@ -707,17 +708,18 @@ class Elements:
         node, role, flags = survey.nodes[candidate], survey.roles[candidate], survey.states[candidate]
         tag, attributes = self._tree.tags[node], self._tree.attributes[node]
         if role == HIDDEN:
-            return {"id": "", "role": "text_input", "attrs": _hidden_attrs(attributes)}
+            return {"id": "", "role": "text_input", "attrs": _hidden_attrs(attributes, limits.compact)}
         if role == "paragraph" and tag in ("img", "svg"):  # the picture of a formula, as text
             attributes = {}
         whole = "" if role in _WITHOUT_TEXT else self._survey.text(candidate)
         text = limits.shorten(whole, losses)
         compact = limits.compact and role not in CONTROLS
         label = ""
-        if tag and not (compact and role == "link" and text):  # in compact documents the text of a link is enough
-            label = self._distinct_names.get(node) or self.names.label(node, whole)
+        # In compact documents the text of a link is enough, unless it is only a symbol.
+        if tag and not (compact and role == "link" and any(map(str.isalnum, text))):
+            label = self._told.get(node) or self.names.label(node, whole)
         element: SomElement = {"id": "", "role": role}
-        if "id" in attributes and not compact and (html_id := attributes["id"].strip()):
+        if "id" in attributes and not limits.compact and (html_id := attributes["id"].strip()):
             element["html_id"] = html_id
         if text:
             element["text"] = text
@@ -742,8 +744,15 @@ class Elements:
                     if state is not None and (value := state[1](given)) is not None:
                         states[state[0]] = value
             attrs.update(common)
-            if role == "link" and attrs.get("title") in (text, label):
+            if (role == "link" or limits.compact) and attrs.get("title") in (text, label):
                 attrs.pop("title", None)
+            if limits.compact:
+                attrs = {name: value for name, value in attrs.items() if name not in _HELPFUL}
+                if attrs.get("button_type") == attrs.get("input_type"):
+                    attrs.pop("button_type", None)
+                if attrs.get("input_type") == role:
+                    del attrs["input_type"]
+                states = {name: value for name, value in states.items() if name in _STATES}
             described = self.names.referred(attributes["aria-describedby"]) if "aria-describedby" in attributes else ""
             if described and limits.compact and self._shows(attributes["aria-describedby"]):
                 described = ""  # compact documents do not repeat a text of the page
@@ -758,7 +767,7 @@ class Elements:
             if flags & DISABLED and role in ACTIONS and role not in ("link", "details"):
                 attrs["disabled"] = True
             if role == "button" and (form := self._form_of(node)) is not None:
-                sent, _, first = self._describe_hidden_fields(form)
+                sent, _, first = self._sent_by(form)
                 if first is not None and first != node and len(sent) > _MAX_SENT:
                     sent = "Sends the same hidden fields as the first button of its form."
                 attrs = {**self.form_facts(form), **attrs}
@@ -772,7 +781,7 @@ class Elements:
             attrs = {}
         if attrs:
             element["attrs"] = attrs
-        if "class" in attributes and not compact:
+        if "class" in attributes and not limits.compact:
             hints = _hints_of(attributes["class"][:MAX_CLASS_LENGTH])
             if hints:
                 element["hints"] = list(hints)
@@ -800,18 +809,18 @@ class Elements:
         is_sent = form is not None and self._tree.tags[form] == "form" and kind not in ("button", "reset")
         return form if is_sent else None
 
-    def _describe_hidden_fields(self, form: int) -> tuple[str, str, int | None]:
+    def _sent_by(self, form: int) -> tuple[str, str, int | None]:
         """Describe the hidden fields of a form in full and, without secrets, in short; also return its first button."""
         if form not in self._sent:
-            fields, described, plain = read_form(form, self._visibility), list[str](), list[str]()
+            fields, said, plain = read_form(form, self._visibility), list[str](), list[str]()
             for one in fields.hidden:
                 given = self._tree.attributes[one]
                 name, value = given["name"], given.get("value", "")
-                described.append(f"{name} (a secret of the session)" if is_secret(name) else f"{name}={value}")
-                plain += described[-1:] if not is_secret(name) else ()
-            sent = f"Sends {', '.join(described)}"[:MAX_VALUE_LENGTH] if described else ""
-            short = shorten_text(f"({', '.join(plain)})", MAX_ITEM_NAME) if plain else ""
-            self._sent[form] = sent, short, next(iter(fields.buttons), None)
+                said.append(f"{name} (a secret of the session)" if is_secret(name) else f"{name}={value}")
+                plain += said[-1:] if not is_secret(name) else ()
+            sent = f"Sends {', '.join(said)}"[:MAX_VALUE_LENGTH] if said else ""
+            told = shorten_text(f"({', '.join(plain)})", MAX_ITEM_NAME) if plain else ""
+            self._sent[form] = sent, told, next(iter(fields.buttons), None)
         return self._sent[form]
 
     def form_facts(self, form: int) -> Attrs:

@@ -302,6 +302,11 @@ IN_LANDMARK: Final = 16
 IN_LINK: Final = 32
 IN_LAYOUT: Final = 64
 IN_SECTIONING: Final = 128
+NESTED: Final = 256
+"""What is above the other bits counts elements that have the text of others within them."""
+
+MAX_NESTED: Final = 8
+"""Buttons, fields or headings one in another, each with the text of all within: few bytes could say very much."""
 
 
 # --- Landmarks: elements that begin a region (SOM 1.0, section 3.3) ---
@@ -794,7 +799,7 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[int] = frozenset()) -
                     if flags & COVERED:
                         if role == "image":
                             role = None if flags & IN_LINK or not attributes.get("alt", "").strip() else role
-                        elif role not in ACTIONS and role != "heading":
+                        elif (role not in ACTIONS and role != "heading") or flags >= MAX_NESTED * NESTED:
                             role = None
                     elif role == "section":
                         flags |= IN_LANDMARK if tag == "article" else 0
@@ -828,7 +833,7 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[int] = frozenset()) -
                     if role in ("link", "button"):
                         flags |= IN_LINK
                     if role not in _HOLDS_OTHERS:
-                        flags |= COVERED
+                        flags = flags + NESTED if flags & COVERED else flags | COVERED
                     if role == "details":
                         summary = next((child for child in tree.children(node) if tags[child] == "summary"), None)
                         if summary is not None:

@@ -51,6 +51,10 @@ _AMPLE_SHARES: Final = (0.12, 0.25, 0.55, 0.05, 0.01, 0.02, 0.0, 0.0)
 is mostly a form they have the larger share.
 """
 
+_SCARCE: Final = 20_000
+_SCARCE_SHARES: Final = (0.12, 0.4, 0.4, 0.05, 0.01, 0.02, 0.0, 0.0)
+"""The same for a page of at most this size: it has to be cut because of its controls, not because of its text."""
+
 _TEXTS: Final = (1, 4)
 """The shelves of texts."""
 
@@ -107,7 +111,7 @@ _CONTROL: Final = 100
 _WITH_ESCAPES: Final = 0.95
 """The approximate part of a room that a text may fill, because JSON escapes some of its characters."""
 
-_LEAST: Final = 150
+_LEAST: Final = 100
 """Bytes of room that are too few for any element."""
 
 _LITTLE: Final = 4
@@ -117,10 +121,22 @@ _ID: Final = 15
 """Bytes of an id, which an element does not have yet when it is measured, and of the comma after it."""
 
 _REGION: Final = 190
-"""Bytes of a region besides its elements, including the description of what was left out."""
+"""Approximate bytes of a region besides its elements, including the description of what was left out."""
 
-_SUMMARY: Final = 90
-"""The approximate part of these bytes for the description of what was left out."""
+_SUMMARY: Final = 110
+"""Approximate bytes of a region's description of what was left out."""
+
+_MEMBER: Final = 20
+"""Bytes of a region besides its facts and its elements: its number, and the member that holds the elements."""
+
+_SPARE: Final = 32
+"""If more than one part in so many of the room is unused, a larger selection is tried."""
+
+_NOTHING: Final = 2
+"""Members of an element that has only a role: a rule, a group without a name."""
+
+_CONDENSED: Final = 1.5
+"""A page up to this many times larger than the room is condensed first, so that nothing may have to be left out."""
 
 _OPERATED: Final = CONTROLS | {HIDDEN}
 
@@ -154,17 +170,21 @@ def add_losses(losses: Losses, others: Losses) -> None:
 
 
 def choose(
-    tree: Tree, survey: Survey, elements: Elements, room: int | None
+    tree: Tree, survey: Survey, elements: Elements, facts: Sequence[Mapping[str, Any]], room: int | None
 ) -> tuple[dict[int, SomElement], list[Losses]]:
-    """Return the elements that fit into so many bytes (all if None), and what is missing of each region."""
+    """Return the elements that fit into `room` bytes (all if None), and what is missing of each region.
+
+    `facts` are the members of each region besides its elements.
+    """
     pools = [list(_candidates_of(survey, region)) if survey.shadows else region.candidates for region in survey.regions]
     losses: list[Losses] = [defaultdict(int) for _ in pools]
     lengths = list(accumulate(map(len, survey.pieces), initial=0))  # characters before each piece, and the total
     roles = survey.roles
     least = _OVERHEAD * sum(map(len, pools)) + (_LINK_OVERHEAD - _OVERHEAD) * roles.count("link") + lengths[-1]
+    of_regions = [len(orjson.dumps(one)) + _MEMBER for one in facts]
     if room is not None and least > 2 * room:
-        return _cut(tree, survey, elements, pools, lengths, room)
-    whole = ElementLimits()
+        return _cut(tree, survey, elements, pools, lengths, of_regions, room)
+    whole, condensed = ElementLimits(), ElementLimits(compact=True)
     made = {
         candidate: elements.make(candidate, whole, lost)
         for pool, lost in zip(pools, losses, strict=True)
@@ -186,15 +206,21 @@ def choose(
                 continue
             if not _leads_away(tree.attributes[survey.nodes[candidate]].get("href", "")):
                 continue
-            text = said_by[candidate]
-            if text in seen:
+            said = said_by[candidate]
+            if said in seen:
                 lost[DUPLICATES] += 1
-                total -= len(text) + _ID
+                total -= len(said) + _ID
                 del made[candidate]
-            seen.add(text)
-    if room is None or total + _REGION * len(pools) <= room:
+            seen.add(said)
+    around = sum(of_regions) + _SUMMARY * sum(map(bool, losses))
+    if room is None or total + around <= room:
         return made, losses
-    return _cut(tree, survey, elements, pools, lengths, room)
+    if total <= _CONDENSED * room:
+        made = {candidate: elements.make(candidate, condensed, losses[0]) for candidate in made}
+        made = {candidate: element for candidate, element in made.items() if len(element) > _NOTHING}
+        if sum(len(orjson.dumps(element)) + _ID for element in made.values()) + around <= room:
+            return made, losses
+    return _cut(tree, survey, elements, pools, lengths, of_regions, room)
 
 
 def _candidates_of(survey: Survey, region: Region) -> Iterator[int]:
@@ -211,9 +237,13 @@ def _cut(
     elements: Elements,
     pools: Sequence[Sequence[int]],
     lengths: Sequence[int],
+    of_regions: Sequence[int],
     room: int,
 ) -> tuple[dict[int, SomElement], list[Losses]]:
-    """Select, by the rules above, what is kept of a page that is too large. Regions are identified by their numbers."""
+    """Select, by the rules above, what is kept of a page that is too large. Regions are identified by their numbers.
+
+    `of_regions` are the bytes of each region besides its elements.
+    """
     made: dict[int, SomElement] = {}
     losses: list[Losses] = [defaultdict(int) for _ in pools]
     cut: dict[int, Losses] = {}  # what is missing within elements
@@ -226,7 +256,7 @@ def _cut(
         nonlocal left
         number, lost = region_of[candidate], defaultdict[str, int](int)
         element = elements.make(candidate, limits, lost)
-        size = len(orjson.dumps(element)) + _ID + (0 if number in begun else _REGION)
+        size = len(orjson.dumps(element)) + _ID + (0 if number in begun else of_regions[number] + _SUMMARY)
         if size <= min(most, left):
             made[candidate], sizes[candidate] = element, size
             if lost:
@@ -270,9 +300,9 @@ def _cut(
     def score(text: str) -> tuple[int, int]:
         found = scores.get(text)
         if found is None:
-            name = " ".join(text.split())
-            telling = any(map(str.isalpha, name)) + (_GENERIC.fullmatch(name) is None)
-            found = scores[text] = telling if name else 0, min(len(name), _MIN_LENGTH) if telling == 2 else 0
+            said = " ".join(text.split())
+            telling = any(map(str.isalpha, said)) + (_GENERIC.fullmatch(said) is None)
+            found = scores[text] = telling if said else 0, min(len(said), _MIN_LENGTH) if telling == 2 else 0
         return found
 
     all_attributes, link_overhead = tree.attributes, _LINK_OVERHEAD - _OVERHEAD
@@ -290,27 +320,27 @@ def _cut(
                 if address is None:
                     address = addresses[href] = normalise_address(href)
                 first = address[:1]
-                name = pieces[start] if end == start + 1 else "".join(pieces[start:end])
+                said = pieces[start] if end == start + 1 else "".join(pieces[start:end])
                 if first and address != "#" and (first != "j" or address[:11] != "javascript:"):
                     other = by_address.setdefault(address, candidate)
                     if other == candidate:
-                        captions[address] = name
+                        captions[address] = said
                     else:
                         less = candidate
-                        if other not in titles and name != captions[address] and score(name) > score(captions[address]):
-                            by_address[address], captions[address], less = candidate, name, other
+                        if other not in titles and said != captions[address] and score(said) > score(captions[address]):
+                            by_address[address], captions[address], less = candidate, said, other
                         duplicates.add(less)
                 if size >= _TELLING and first != "#":  # texts such as "12 minutes ago" are shorter
                     titles.add(candidate)
                 elif is_main:
-                    short_texts[candidate] = name.strip()
+                    short_texts[candidate] = said.strip()
                 unit_of[candidate] = link_overhead + (size if size < 200 else 200) + len(href)
                 add_link(candidate)
             elif role in _OPERATED:
-                name = f"{number} {role} {elements.name_of(candidate)} {attributes.get('name', '')}".lower()
-                alike[name] += role != HIDDEN
+                said = f"{number} {role} {elements.name_of(candidate)} {attributes.get('name', '')}".lower()
+                alike[said] += role != HIDDEN
                 unit_of[candidate] = min(size, 200) + _CONTROL
-                shelves[2 if alike[name] <= _ALIKE else 6].append(candidate)
+                shelves[2 if alike[said] <= _ALIKE else 6].append(candidate)
             elif role == "heading" or candidate in survey.shadows:
                 unit_of[candidate] = min(size, 200)
                 shelves[0].append(candidate)
@@ -328,9 +358,16 @@ def _cut(
         shelves[7] += [one for one in shelves[number] if one in duplicates]
         shelves[number] = [one for one in shelves[number] if one not in duplicates]
     shelves[0].sort(key=lambda one: region_of[one] not in main)
-    shelves[2].sort(key=lambda one: states[one] & IN_FORM == 0 or roles[one] not in ("button", HIDDEN))
+
+    def rank(control: int) -> int:  # submit buttons first, then fields, other controls, and controls for scripts
+        if all_attributes[nodes[control]].get("type", "").lower() in ("button", "reset"):
+            return 3
+        return (0 if roles[control] in ("button", HIDDEN) else 1) if states[control] & IN_FORM else 2
+
+    shelves[2].sort(key=rank)
+    shelves[6].sort(key=rank)
     # Titles first, then texts of several words, then single words such as user names, and last texts that occur often.
-    times = Counter([name for one, name in short_texts.items() if one not in duplicates])
+    times = Counter([said for one, said in short_texts.items() if one not in duplicates])
     ranked: list[list[int]] = [[], [], [], []]
     for one in shelves[3]:
         caption = short_texts.get(one)
@@ -338,6 +375,8 @@ def _cut(
     shelves[3] = [one for rank in ranked for one in rank]
 
     shares = _AMPLE_SHARES if room >= _AMPLE or main & by_role["form"] else _SHARES
+    if room < _SCARCE and shares is _SHARES:
+        shares = _SCARCE_SHARES
     room_left = room - _REGION * min(len(pools), room // (8 * _REGION))
     needs = [_OVERHEAD * len(shelf) + sum([unit_of[one] * units_of[one] for one in shelf]) for shelf in shelves]
     given = [min(need, int(room_left * share)) for need, share in zip(needs, shares, strict=True)]
@@ -379,9 +418,7 @@ def _cut(
                 make(candidate, limits, left)
     # Complete regions need no description. The room is used to give texts back in full, those that lack least first.
     for number in begun:
-        if survey.regions[number].landmark.role != "form" and all(
-            one in made and one not in cut for one in pools[number]
-        ):
+        if all(one in made and one not in cut for one in pools[number]):
             left += _SUMMARY
     short = [one for one in shelves[1] if one in cut and units_of[one] == 1]
     for candidate in sorted(short, key=lambda one: unit_of[one] - sizes[one]):
@@ -557,6 +594,9 @@ MEDIA_TYPE: Final = "application/som+json"
 _STRUCTURED_SHARE: Final = 8
 """Structured data may use one part in so many of a budget."""
 
+_PRESENTATION: Final = ("charset", "theme-color", "viewport")
+"""Facts that matter less than any control: they are left out first if a small page has to be cut."""
+
 _MAX_TITLE: Final = 1_000
 _META_BYTES: Final = 130
 """Bytes of `meta` and of the members around it."""
@@ -618,21 +658,55 @@ def _compile(tree: Tree, url: str, budget: Budget) -> Som:
         "lang": tree.attributes[0].get("lang") or "en",
     }
     names = AccessibleNames(visibility)
-    found = survey(tree, visibility, names.naming_labels)
+    found = survey(tree, visibility, names.told)
     elements = Elements(found, names, visibility, url)
+    facts = [_describe(region, tree, elements, url) for region in found.regions]
     room = None if most is None else most - len(orjson.dumps(head)) - len(orjson.dumps(structured)) - _META_BYTES
+    best, enough, too_much = None, 0, 0
     for _ in range(_ATTEMPTS):
-        made, losses = choose(tree, found, elements, room)
+        made, losses = choose(tree, found, elements, facts, room)
         if left_out and losses:
             losses[-1][STRUCTURED] = left_out
-        som = _assemble(tree, head, structured, found, elements, made, losses)
+        som = _assemble(tree, head, structured, found, facts, made, losses)
         if most is None or room is None:
-            break
-        excess = som.document["meta"]["som_bytes"] - most
-        if excess <= 0:
-            break
-        room -= excess + _REGION  # the size of the regions' descriptions was only estimated
-    return som
+            return som
+        # The size of the descriptions of what was left out is only known now.
+        spare = most - som.document["meta"]["som_bytes"]
+        if spare < 0:
+            too_much = room
+        else:
+            enough = room
+            if best is not None and som.document["meta"]["som_bytes"] <= best.document["meta"]["som_bytes"]:
+                break
+            best = som
+            if spare <= most // _SPARE or all(lost.keys() <= {DUPLICATES, STRUCTURED} for lost in losses):
+                break
+        if most < (budget.value or 0) and "meta" in structured:
+            shown = structured["meta"]
+            room += sum(len(orjson.dumps({name: shown.pop(name)})) for name in _PRESENTATION if name in shown)
+            structured = {part: members for part, members in structured.items() if members}
+        room = (enough + too_much) // 2 if enough and too_much else room + spare - (_SUMMARY if spare < 0 else 0)
+    return best or som
+
+
+def _describe(region: Region, tree: Tree, elements: Elements, url: str) -> dict[str, Any]:
+    """Return what a document says of a region, without its id and its elements."""
+    node, role = region.node, region.landmark.role
+    facts: dict[str, Any] = {"id": "", "role": role}
+    attributes = tree.attributes[node] if role != "content" else {}
+    label = elements.names.label(node, "") if attributes else ""
+    if role == "form":
+        label = label or next((collapse(attributes[name]) for name in attributes if name in ("id", "name")), "")
+        label = label or elements.items.of_form(node, region.start)
+    if label:
+        facts["label"] = label
+    if tree.tags[node] == "form":
+        facts["action"] = elements.address(attributes.get("action", "").strip() or url)
+        facts["method"] = form_method(attributes)
+        facts.update((name, attributes[given]) for given, name in _FORM.items() if attributes.get(given))
+        if "novalidate" in attributes:
+            facts["novalidate"] = True
+    return facts
 
 
 def _assemble(
@@ -640,13 +714,13 @@ def _assemble(
     head: Mapping[str, Any],
     structured: Mapping[str, Any],
     found: Survey,
-    elements: Elements,
+    of_regions: Sequence[Mapping[str, Any]],
     made: Mapping[int, SomElement],
     losses: Sequence[Losses],
 ) -> Som:
-    """Return the document of the kept elements, in the order of the page."""
-    url, document = head["url"], dict(head)
-    writer = _ElementWriter(url, tree, found, made)
+    """Return the document of what is kept, in the order of the page."""
+    document = dict(head)
+    writer = _ElementWriter(head["url"], tree, found, made)
     regions: list[dict[str, Any]] = []
     kept = [any(candidate in made for candidate in region.candidates) for region in found.regions]
     if any(kept):  # losses of regions left out entirely go to the last region (3.1, 8.2.4)
@@ -654,30 +728,15 @@ def _assemble(
         for is_kept, lost in zip(kept, losses, strict=True):
             if not is_kept:
                 add_losses(losses[last], lost)
-    for region, lost, is_kept in zip(found.regions, losses, kept, strict=True):
+    for region, known, lost, is_kept in zip(found.regions, of_regions, losses, kept, strict=True):
         if not is_kept:
             continue
-        node, role = region.node, region.landmark.role
-        facts: dict[str, Any] = {"id": writer.identifiers.region(region.landmark.base), "role": role}
-        attributes = tree.attributes[node] if role != "content" else {}
-        label = elements.names.label(node, "") if attributes else ""
-        if role == "form":
-            label = label or next((collapse(attributes[name]) for name in attributes if name in ("id", "name")), "")
-            label = label or elements.items.of_form(node, region.start)
-        if label:
-            facts["label"] = label
-        if tree.tags[node] == "form":
-            facts["action"] = elements.address(attributes.get("action", "").strip() or url)
-            facts["method"] = form_method(attributes)
-            facts.update((name, attributes[given]) for given, name in _FORM.items() if attributes.get(given))
-            if "novalidate" in attributes:
-                facts["novalidate"] = True
-        facts["elements"] = writer.write(region)
+        facts = {**known, "id": writer.identifiers.region(region.landmark.base), "elements": writer.write(region)}
         regions.append(facts)
-        summary = describe_losses(lost)
-        if summary:
+        said = describe_losses(lost)
+        if said:
             writer.count += 1
-            facts["elements"].append({"id": f"e_summary_{len(regions)}", "role": "paragraph", "text": summary})
+            facts["elements"].append({"id": f"e_summary_{len(regions)}", "role": "paragraph", "text": said})
     document["regions"] = regions
     meta = document["meta"] = {
         "html_bytes": tree.html_bytes,

@@ -127,7 +127,7 @@ def test_what_waits_is_limited():
     for _ in range(MOST_PENDING + 5):
         recorder(FACTS)
     recorder.write()
-    assert RecentCall.objects.count() <= MOST_PENDING
+    assert RecentCall.objects.exclude(door="job").count() <= MOST_PENDING
 
 
 def test_a_request_that_has_read_may_write_while_calls_are_written_down():

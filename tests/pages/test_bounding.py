@@ -1,10 +1,12 @@
 """Pages that would take a parser long are flattened, and others are not touched."""
 
+import sys
 import tracemalloc
+from types import FrameType
 
 import pytest
 
-from awp_publish.pages import compile_som, parse
+from awp_publish.pages import Budget, compile_som, parse
 from awp_publish.pages.markdown import write_markdown
 from awp_publish.pages.selectolax import (
     MAX_ATTRIBUTES,
@@ -118,3 +120,33 @@ def test_a_tag_keeps_its_first_attributes_only():
     (div,) = parse(html).tagged("div")
     assert list(div.attributes) == [f"a{number}" for number in range(MAX_ATTRIBUTES)]
     assert [node.text for node in parse(html).walk() if not node.tag] == ["kept"]
+
+
+def calls_of(html: str) -> int:
+    """How many functions are called to compile a page: what takes longer than its length calls more of them."""
+    calls = 0
+
+    def count(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        compile_som(html, "https://example.com/")
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+@pytest.mark.parametrize(
+    "cell", ["<td>c<button>b{}</button>", "<td><form action=/x><input name=a><button>b{}</button></form>"]
+)
+def test_the_names_of_items_take_no_longer_in_a_row_of_many_cells(cell):
+    short, long = (calls_of("<table>" + ("<tr>" + "".join(map(cell.format, range(count)))) * 2) for count in (50, 200))
+    assert long < 6 * short
+
+
+@pytest.mark.parametrize("around", ["<div role=button>", "<div contenteditable>", "<button><table><tr><td>"])
+def test_what_is_said_in_many_elements_is_not_said_in_each_of_them(around):
+    html = around * 100 + "some words " * 1_000
+    assert len(compile_som(html, "https://example.com/", Budget.FULL).dump()) < 15 * len(html)

@@ -128,6 +128,73 @@ def test_a_small_page_loses_nothing(budget):
     assert compiled(html, budget) == compiled(html, Budget.FULL)
 
 
+FORM = (
+    f"<title>Reply</title><main><h1>Reply</h1><p>{'Say something kind. ' * 8}</p>"
+    "<form action=/reply method=post><fieldset class=fields>"
+    + "".join(
+        f"<button type=button class='button small' id=b{n} title='Makes the text bold, number {n}'>Bold {n}</button>"
+        for n in range(8)
+    )
+    + "<label for=subject>Subject</label><input class='input small' id=subject name=subject maxlength=124 tabindex=2>"
+    "<label for=message>Message</label><textarea class='input large' id=message name=message tabindex=4></textarea>"
+    + "".join(
+        f"<label for=o{n}>Option {n}</label><input type=checkbox class=small id=o{n} name=option{n}>" for n in range(4)
+    )
+    + "<input type=hidden name=topic value=7><input type=hidden name=_token value=x>"
+    "<input type=submit class='button large' name=preview value=Preview accesskey=p>"
+    "<input type=submit class='button large' name=post value=Submit accesskey=s></fieldset></form>"
+    "<a class='button small' href=/help title='The help' id=help aria-label='The help'>?</a></main>"
+)
+
+
+def as_long_as(size: int, html: str) -> str:
+    return f"{html}<!--{'x' * (size - len(html) - 7)}-->"
+
+
+def test_a_page_that_fits_without_a_limit_is_not_cut_under_one():
+    for html in (FORM, FORM + "<nav><a href=/>Home</a></nav><footer><p>© 2026</p></footer>" * 5):
+        page = as_long_as(compiled(html, Budget.FULL)["meta"]["som_bytes"] + 50, html)
+        assert compiled(page) == compiled(page, Budget.TIGHT) == compiled(page, Budget.FULL)
+
+
+def test_a_page_that_nearly_fits_is_condensed_before_anything_is_left_out():
+    whole = compiled(FORM, Budget.FULL)
+    page = as_long_as(int(whole["meta"]["som_bytes"] * 0.75), FORM)
+    document = compiled(page)
+    assert document["meta"]["som_bytes"] <= len(page)
+    unnamed = {one["id"] for one in elements_of(whole) if one["role"] == "group"}
+    assert [one["id"] for one in elements_of(document)] == [
+        one["id"] for one in elements_of(whole) if one["id"] not in unnamed
+    ]
+    subject = next(one for one in elements_of(document) if one.get("label") == "Subject")
+    assert subject["attrs"] == {"input_type": "text", "name": "subject", "maxlength": 124}
+    assert [one["label"] for one in elements_of(document) if one["role"] == "link"] == ["The help"], (
+        "a sign says nothing"
+    )
+
+
+def test_of_a_small_page_the_fields_of_its_form_are_kept_before_all_else():
+    page = as_long_as(int(compiled(FORM, Budget.FULL)["meta"]["som_bytes"] * 0.62), FORM)
+    document = compiled(page)
+    names = {one["attrs"].get("name", "") for one in elements_of(document) if "attrs" in one}
+    assert {"subject", "message", *(f"option{n}" for n in range(4)), "topic", "_token", "preview", "post"} <= names
+    assert 0.9 * len(page) < document["meta"]["som_bytes"] <= len(page), "room that is left is used"
+
+
+def test_where_room_is_short_a_long_hidden_value_is_named_and_not_told():
+    html = (
+        "<form action=/orders method=post><input type=hidden name=__VIEWSTATE value='"
+        + "dDwtMTIz" * 200
+        + "'><input name=q class='a long name of a class' id=q>"
+        + "<p>Some text.</p>" * 30
+        + "<button name=go id=go>Go</button></form>"
+    )
+    document = compiled(html)
+    assert document["meta"]["som_bytes"] <= len(html) < compiled(html, Budget.FULL)["meta"]["som_bytes"]
+    (state,) = [one for one in elements_of(document) if one.get("attrs", {}).get("name") == "__VIEWSTATE"]
+    assert state["attrs"]["description"] == "1600 characters: take them from the page's own form."
+
+
 def test_links_that_say_the_same_are_said_once_in_a_region():
     document = compiled(
         "<nav><a href=/a>A</a><a href=/a>A</a><a href=/a>B</a><a href=#>A</a><a href=#>A</a></nav><p><a href=/a>A</a>"

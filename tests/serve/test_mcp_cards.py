@@ -220,7 +220,7 @@ def test_a_list_is_a_table_that_can_be_sorted_with_a_line_of_numbers_by_date(bro
     assert card.locator("th[aria-sort]").get_attribute("aria-sort") == "descending"
     picture = card.get_by_role("img").get_attribute("aria-label")
     assert picture == "Total by day, from 1/30/2026 to 2/2/2026: between 9.5 and 100"
-    assert page.evaluate("window.seen.some((one) => one.method === 'ui/notifications/size-changed')")
+    page.wait_for_function("window.seen.some((one) => one.method === 'ui/notifications/size-changed')")
     page.close()
 
 
@@ -230,6 +230,7 @@ def test_a_person_is_asked_before_the_call_is_made(browser, open_client):
     assert card.get_by_text("This cannot be undone.").is_visible()
     card.get_by_role("button", name="Yes, do it").click()
     card.get_by_text("ordered 2 of <b>Assam</b>").wait_for()
+    page.wait_for_function("window.seen.some((one) => one.method === 'ui/update-model-context')")
     told = page.evaluate("window.seen.filter((one) => one.method === 'ui/update-model-context')")
     assert "ordered 2 of" in told[0]["params"]["content"][0]["text"]
     page.close()

@@ -70,6 +70,11 @@ if TYPE_CHECKING:
 
 PROTOCOL: Final = "mcp"
 CALL: Final = "tools/call"
+LISTS: Final = frozenset(
+    {"tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/directory/read"}
+    | {"skills/list", "events/list"}
+)
+"""Methods that take a cursor, where there are many pages."""
 
 META: Final = "awp/"
 """Prefix of our keys in `_meta` (specification, Basic/General fields)."""
@@ -227,6 +232,17 @@ async def admit_caller(context: Context, identify: Identify) -> Principal | None
         exchange.refusal = problem
         exchange.meta_for(problem)
         raise MCPError(types.INVALID_REQUEST, problem.detail, orjson.loads(exchange.render(problem))) from problem
+
+
+class Notice:
+    """A notification for which the SDK has no type. Members that are null are kept."""
+
+    def __init__(self, method: str, params: Mapping[str, object]) -> None:
+        self._message: dict[str, object] = {"method": method, "params": dict(params)}
+
+    def model_dump(self, **_: object) -> dict[str, object]:
+        """Return the message, as the types of the SDK do."""
+        return self._message
 
 
 class PlainContext:
@@ -506,9 +522,12 @@ class Tools:
     async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Answer `tools/call`, and pass on everything else.
 
-        Raises MCPError for an unknown tool, and pydantic's ValidationError, which the SDK answers, for invalid params.
+        Raises MCPError for an unknown tool or cursor, and for invalid params pydantic's ValidationError, which the SDK
+        answers.
         """
         if ctx.method != CALL or ctx.request_id is None:
+            if ctx.params and ctx.params.get("cursor") and ctx.method in LISTS:  # Pagination, Error Handling
+                raise MCPError(types.INVALID_PARAMS, "Unknown cursor. Lists are given whole here, without cursors.")
             return await call_next(ctx)
         params: Mapping[str, Any] = ctx.params or {}
         is_plain = params.keys() <= _PLAIN and type(params.get("name")) is str

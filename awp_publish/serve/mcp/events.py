@@ -37,7 +37,7 @@ from awp_publish.problems import Problem, StoreUnavailable, did_you_mean
 from awp_publish.serve.doors import DoorContext, identify_caller
 from awp_publish.serve.http import HOLDS_THREAD
 from awp_publish.serve.lifespan import is_stopping
-from awp_publish.serve.mcp.calls import PROTOCOL, Context, Tools, WireResult, admit_caller, exchange_of
+from awp_publish.serve.mcp.calls import PROTOCOL, Context, Notice, Tools, WireResult, admit_caller, exchange_of
 from awp_publish.serve.webhooks import (
     DUE,
     FOREVER,
@@ -138,17 +138,6 @@ class UnsubscribeParams(types.RequestParams):
     name: str
     arguments: dict[str, Any] | None = None
     delivery: Delivery
-
-
-class Notice:
-    """A notification for which the SDK has no type. Members that are null are kept."""
-
-    def __init__(self, method: str, params: Mapping[str, object]) -> None:
-        self._message: dict[str, object] = {"method": method, "params": dict(params)}
-
-    def model_dump(self, **_: object) -> dict[str, object]:
-        """Return the message, as the types of the SDK do."""
-        return self._message
 
 
 class EventExtension:

@@ -13,7 +13,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import quote, unquote
 
 import mcp_types as types
@@ -33,6 +33,7 @@ from awp_publish.serve.lifespan import ended_by_stop
 from awp_publish.serve.mcp.calls import (
     LIST_TTL,
     Context,
+    Notice,
     Tools,
     WireResult,
     admit_caller,
@@ -575,6 +576,10 @@ class Subscriptions:
         if len(self._listening) >= MAX_LISTENING:
             raise MCPError(types.INTERNAL_ERROR, "Too many clients listen.")
         meta, honored = {SUBSCRIPTION_ID_META_KEY: context.request_id}, self._honor(params.notifications)
+        tasks, wanted_tasks = self._tools.tasks, (params.notifications.model_extra or {}).get("taskIds")
+        followed = await tasks.follow(context, wanted_tasks) if tasks is not None else {}
+        if followed:
+            honored = types.SubscriptionFilter.model_validate({**honored.model_dump(), "taskIds": [*followed]})
         changes: list[ServerEvent] = []
         changes += [ToolsListChanged()] if honored.tools_list_changed else []
         changes += [PromptsListChanged()] if honored.prompts_list_changed else []
@@ -596,10 +601,21 @@ class Subscriptions:
                 await context.session.send_notification(acknowledged, related_request_id=context.request_id)
                 verified = time.monotonic()
                 while not (is_over or self._is_closing):
+                    due = min((one.due for one in followed.values()), default=float("inf")) - time.monotonic()
                     with suppress(TimeoutError):
-                        async with asyncio.timeout(VERIFY_SECONDS):
+                        async with asyncio.timeout(max(min(VERIFY_SECONDS, due), 0.0)):
                             await woken.wait()
                     woken.clear()
+                    if followed and tasks is not None:
+                        try:
+                            news = await tasks.news_of(context, followed)
+                        except MCPError:  # nobody knows them any more
+                            break
+                        for task in news:
+                            notice = Notice("notifications/tasks", {**task, "_meta": meta})
+                            await context.session.send_notification(
+                                cast(Any, notice), related_request_id=context.request_id
+                            )
                     events = list[ServerEvent]()
                     if self._version != version:
                         version, before, digests = self._version, digests, self._digests()

@@ -3,10 +3,11 @@
 A task is a job with the job's id, so it is stored, run and deleted like any job, and only its caller sees it. A call
 that still needs a person's confirmation is a task without a job: `input_required`, until `tasks/update` brings the
 reply. Then the call is made with that confirmation, through every gate. `tasks/result` and `tasks/list` are not part of
-the extension. Deliberately not sent: `notifications/tasks`, which are optional.
+the extension. `notifications/tasks` go to who listens for their tasks, as soon as they might have looked themselves.
 """
 
 import secrets
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -102,6 +103,9 @@ YOUNG_SECONDS: Final = 15
 TAKEN_SECONDS: Final = 60
 """Seconds for which a reply may be processed. After that it counts as lost, with its worker or the store."""
 
+MAX_FOLLOWED: Final = 100
+"""Tasks of which one stream tells."""
+
 _CRASHES: Final = (HandlerFailed, HandlerTimeout, InvalidOutput, JobInterrupted, StoreUnavailable)
 """Problems of calls that end without any result. Every other problem is a result with `isError`."""
 
@@ -149,6 +153,17 @@ class Pending:
     def name(self) -> str:
         """The key of the present question: each question has its own (Task Update Requests)."""
         return QUESTION if self.round == 1 else f"{QUESTION}_{self.round}"
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """What was told of a task, and when it is looked at next, in seconds of the monotonic clock."""
+
+    told: Mapping[str, object] = field(default_factory=dict)
+    due: float = 0.0
+
+
+ENDED: Final = ("completed", "failed", "cancelled")
 
 
 def _id_of(caller: Principal | None) -> str:
@@ -235,18 +250,11 @@ class TaskExtension:
 
     async def get_task(self, context: Context, params: TaskParams) -> WireResult:
         """Answer `tasks/get` (Task Polling). Raises MCPError."""
-        caller, exchange = await self._admit(context, params.task_id), exchange_of(context)
+        caller = await self._admit(context, params.task_id)
         try:
-            pending = await self._find(params.task_id, caller)
-            if pending is None or pending.job:
-                job = await self._show(params.task_id, pending, caller)
-                task = self._describe_job(context, exchange, job)
-                if pending is not None:
-                    task |= {"taskId": params.task_id, "createdAt": pending.created}
-            else:
-                task = self._describe_pending(params.task_id, pending)
+            task = await self._describe(context, params.task_id, caller)
         except Problem as problem:
-            raise self._refusal(exchange, problem) from problem
+            raise self._refusal(exchange_of(context), problem) from problem
         return {"resultType": "complete", **task, "_meta": self._tools.stamp}
 
     async def update_task(self, context: Context, params: UpdateTaskParams) -> WireResult:
@@ -286,6 +294,48 @@ class TaskExtension:
             raise self._refusal(exchange, problem) from problem
         return {"resultType": "complete", "_meta": self._tools.stamp}
 
+    # --- Task Status Notifications ---
+
+    async def follow(self, context: Context, wanted: object) -> dict[str, "Followed"]:
+        """Return the tasks among those whose ids are wanted at which their caller may look. Raises MCPError."""
+        if wanted is None:
+            return {}
+        if not isinstance(wanted, list) or not all(isinstance(one, str) for one in wanted):
+            raise MCPError(types.INVALID_PARAMS, "notifications.taskIds must be a list of the ids of tasks.")
+        self._need(context)
+        caller, followed = await admit_caller(context, self._identify), dict[str, Followed]()
+        for task_id in [*dict.fromkeys(wanted)][:MAX_FOLLOWED]:
+            with suppress(Problem):
+                await self._describe(context, task_id, caller)
+                followed[task_id] = Followed()
+        return followed
+
+    async def news_of(self, context: Context, followed: dict[str, "Followed"]) -> list[WireResult]:
+        """Return what each task is by now that is not as it was last told; whatever has ended is followed no more.
+
+        Each is looked at as often as its client is asked to. Raises MCPError for credentials that are not good.
+        """
+        now, news = time.monotonic(), list[WireResult]()
+        due = [task_id for task_id, one in followed.items() if one.due <= now]
+        caller = await admit_caller(context, self._identify) if due else None
+        for task_id in due:
+            try:
+                task = await self._describe(context, task_id, caller)
+            except StoreUnavailable:
+                followed[task_id] = replace(followed[task_id], due=now + MAX_POLL_MS / 1000)
+                continue
+            except Problem:  # it is forgotten, or not theirs any more
+                del followed[task_id]
+                continue
+            state = {name: value for name, value in task.items() if name not in ("ttlMs", "pollIntervalMs")}
+            if state != followed[task_id].told:
+                news.append(task)
+            if task["status"] in ENDED:
+                del followed[task_id]
+            else:
+                followed[task_id] = Followed(state, now + cast(int, task["pollIntervalMs"]) / 1000)
+        return news
+
     async def call_get_job(self, context: Context, params: Mapping[str, Any]) -> WireResult:
         """Answer a call of the tool `get_job`."""
         exchange, given = exchange_of(context), params.get("arguments") or {}
@@ -310,6 +360,14 @@ class TaskExtension:
         return {**rendered, "resultType": "complete"} if is_modern else rendered
 
     # --- Inside ---
+
+    async def _describe(self, context: Context, task_id: str, caller: Principal | None) -> WireResult:
+        """Return a task as its caller may see it. Raises UnknownJob, StoreUnavailable."""
+        pending = await self._find(task_id, caller)
+        if pending is not None and not pending.job:
+            return self._describe_pending(task_id, pending)
+        task = self._describe_job(context, exchange_of(context), await self._show(task_id, pending, caller))
+        return task if pending is None else task | {"taskId": task_id, "createdAt": pending.created}
 
     async def _show(self, task_id: str, pending: Pending | None, caller: Principal | None) -> Job:
         """Return a task's job to its caller, who still has to be allowed to see its action. Raises UnknownJob."""
@@ -337,10 +395,14 @@ class TaskExtension:
         if header is not None and decode_header_value(header.decode("latin-1").strip(" \t")) != task_id:
             told = f"{MCP_NAME_HEADER} header does not match the request body's 'taskId' parameter"
             raise MCPError(types.HEADER_MISMATCH, told)
+        self._need(context)
+        return await admit_caller(context, self._identify)
+
+    def _need(self, context: Context) -> None:
+        """Refuse a client that has not declared the extension."""
         if not self.is_declared(context):
             required: WireResult = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
             raise MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, "Missing required client capability", required)
-        return await admit_caller(context, self._identify)
 
     async def _find(self, task_id: str, caller: Principal | None) -> Pending | None:
         """Return the record of a task that did not begin as a job, or None for others. Raises UnknownJob."""
