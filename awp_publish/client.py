@@ -19,6 +19,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, cast
 from urllib.parse import quote, urljoin, urlsplit
 
 from awp_publish.model import Paths
+from awp_publish.networks import AddressNotPublic
 from awp_publish.policy.fetching import connect_public
 from awp_publish.serve.http import AsgiApp
 from awp_publish.serve.in_process import InProcess, Response, TalkFailed
@@ -513,12 +514,8 @@ class _Network:
     def _connect(self, *given: Any, **named: Any) -> Any:
         try:
             return connect_public(*given, **named)
-        except OSError as error:
-            if "network of its own" not in str(error):
-                raise
-            detail = (
-                f"{error}: an address that is not public. If that is meant, write AgentClient(..., allow_private=True)."
-            )
+        except AddressNotPublic as error:
+            detail = f"{error}. If that is meant, write AgentClient(..., allow_private=True)."
             raise _network_failed(cast(str, self._parts.hostname), "PRIVATE_ADDRESS", detail) from None
 
     def talk(self, path: str, headers: Mapping[str, str], messages: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -24,6 +24,10 @@ def is_public_address(text: str) -> bool:
     return address.is_global and not address.is_multicast and not address.is_reserved
 
 
+class AddressNotPublic(OSError):
+    """A host has an address that is not public."""
+
+
 def connect_to_first(
     addresses: Iterable[str], port: int, timeout: float | None, source_address: tuple[str, int] | None = None
 ) -> socket.socket:

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from awp_publish.networks import connect_to_first, is_public_address
+from awp_publish.networks import AddressNotPublic, connect_to_first, is_public_address
 from awp_publish.problems import TemporarilyUnavailable
 
 logger: Final = logging.getLogger("awp_publish.calls")
@@ -175,11 +175,11 @@ def post(
 def connect_public(
     address: tuple[str, int], timeout: float | None = None, source_address: tuple[str, int] | None = None
 ) -> socket.socket:
-    """Connect to a host whose addresses are all public. Raises OSError."""
+    """Connect to a host whose addresses are all public. Raises AddressNotPublic, and OSError if none can be reached."""
     host, port = address
     addresses = [str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
     if not addresses or not all(map(is_public_address, addresses)):
-        raise OSError(f"{host} has an address that is not public")
+        raise AddressNotPublic(f"{host} has an address that is not public")
     return connect_to_first(addresses, port, timeout, source_address)
 
 

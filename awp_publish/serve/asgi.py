@@ -111,20 +111,20 @@ class Doors:
     """The doors of one public address.
 
     `exact` are doors at fixed paths, `below` those at every path with a given prefix, `sockets` WebSocket endpoints.
-    `heads` are the prefixes of all our paths that are not fixed.
+    `prefixes` are the prefixes of all our paths that are not fixed.
     """
 
     invoker: Invoker
     exact: Mapping[str, Answer]
     below: Mapping[str, AnswerRest]
-    heads: tuple[str, ...]
+    prefixes: tuple[str, ...]
     woa: WoaDoor
     address: InvokeAddress
     live: tuple[LiveDoor, ...]
     sockets: Mapping[str, Answer]
 
     def find(self, scope: Scope, path: str) -> Answer | None:
-        """Return the door for a path that starts with one of `heads`, None if the path is the application's."""
+        """Return the door for a path that starts with one of `prefixes`, None if the path is the application's."""
         for head, answer in self.below.items():
             if path.startswith(head):
                 rest = path.removeprefix(head)
@@ -139,7 +139,7 @@ class Doors:
 class _Published:
     """Everything that one public address of the site serves. It is replaced as a whole, so that requests see one state.
 
-    `fallbacks` are documents that are served if the application answers 404. `go_on` passes all other requests to the
+    `fallbacks` are documents that are served if the application answers 404. `forward` passes all other requests to the
     application. `pages` offers its pages in other formats, None if only HTML is offered. `guarded` applies the gates to
     its routes, None if no route is guarded.
     """
@@ -149,16 +149,16 @@ class _Published:
     fallbacks: Mapping[str, Prepared]
     doors: Doors
     pages: NegotiatedPages | None
-    go_on: Answer
+    forward: Answer
     guarded: GuardedRoutes | None
     found: Mapping[str, Prepared | Answer] = field(init=False)
-    heads: tuple[str, ...] = field(init=False)
+    prefixes: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        ours = {path: partial(_fall_back, self.go_on, prepared) for path, prepared in self.fallbacks.items()}
+        ours = {path: partial(_fall_back, self.forward, prepared) for path, prepared in self.fallbacks.items()}
         # One dict lookup per request.
         object.__setattr__(self, "found", {**ours, **self.doors.exact, **self.documents})
-        object.__setattr__(self, "heads", self.doors.heads)
+        object.__setattr__(self, "prefixes", self.doors.prefixes)
 
 
 _starts: Final = count()
@@ -235,10 +235,10 @@ class AgentPublisher:
         path = route_path(scope) if scope.get("root_path") else scope["path"]
         found = here.found.get(path)
         if found is None:
-            go_on = here.go_on
-            if path.startswith(here.heads):
-                go_on = here.doors.find(scope, path) or go_on
-            await go_on(scope, receive, send)
+            forward = here.forward
+            if path.startswith(here.prefixes):
+                forward = here.doors.find(scope, path) or forward
+            await forward(scope, receive, send)
         elif type(found) is Prepared:
             reply = found.answer(scope["method"], scope["headers"])
             # The headers are copied because outer middleware may change them in place.
@@ -290,7 +290,7 @@ class AgentPublisher:
         return (
             path in here.documents
             or path in here.doors.exact
-            or (path.startswith(here.heads) and here.doors.find(scope, path) is not None)
+            or (path.startswith(here.prefixes) and here.doors.find(scope, path) is not None)
         )
 
     def guards(self, scope: Scope) -> bool:
@@ -557,9 +557,9 @@ class AgentPublisher:
         for door in live:
             exact |= door.exact
             below |= door.below
-        heads = (paths.invoke.partition("{")[0].partition("?")[0], *below)
+        prefixes = (paths.invoke.partition("{")[0].partition("?")[0], *below)
         sockets = {path: answer for door in live for path, answer in door.sockets.items()}
-        return Doors(invoker, exact, below, heads, woa, address, tuple(live), sockets)
+        return Doors(invoker, exact, below, prefixes, woa, address, tuple(live), sockets)
 
     def _count_reading(self, url: str, requested: str, status: int, fields: Fields) -> None:
         """Count a page read as SOM or Markdown. For an error the path is left out: callers may invent paths."""
@@ -613,13 +613,13 @@ class AgentPublisher:
         )
 
 
-async def _fall_back(go_on: Answer, prepared: Prepared, scope: Scope, receive: Receive, send: Send) -> None:
+async def _fall_back(forward: Answer, prepared: Prepared, scope: Scope, receive: Receive, send: Send) -> None:
     """Pass a request to the application, and serve our document if it answers 404."""
 
     async def answer(_: Receive) -> None:
         await send_reply(prepared.answer(scope["method"], scope["headers"]), send)
 
-    await ask_first(go_on, scope, receive, send, (404,), answer)
+    await ask_first(forward, scope, receive, send, (404,), answer)
 
 
 def _session_cookies(app: object) -> frozenset[bytes]:

@@ -24,7 +24,7 @@ FORWARDED_FOR: Final = "x-forwarded-for"
 LISTS: Final = (FORWARDED_FOR, "forwarded")
 """The headers to which each proxy appends the address of its client."""
 
-MOST_HOPS: Final = 50
+MAX_HOPS: Final = 50
 """The maximum number of hops that are read, since callers can send these headers too."""
 
 CALLER_NETWORK: Final = 64
@@ -141,7 +141,7 @@ def _walk(peer: Address | None, hops: Iterable[str], trusted_proxies: TrustedPro
 
 
 def _hops(fields: Fields, believed: str | None) -> Iterator[str]:
-    """Yield the hops of a request, the nearest first. What is beyond MOST_HOPS is one entry that cannot be parsed.
+    """Yield the hops of a request, the nearest first. What is beyond MAX_HOPS is one entry that cannot be parsed.
 
     A custom header contains one address; if it has several, or occurs several times, it cannot be parsed either.
     """
@@ -154,7 +154,7 @@ def _hops(fields: Fields, believed: str | None) -> Iterator[str]:
     if name not in LISTS:
         yield text
         return
-    hops = reversed(text.rsplit(",", MOST_HOPS))
+    hops = reversed(text.rsplit(",", MAX_HOPS))
     yield from hops if name == FORWARDED_FOR else map(_for_of, hops)
 
 

@@ -116,7 +116,7 @@ def read_answer(
         elif name == b"content-disposition":
             disposition = value
     if status != 200 and not 200 <= status < 300:
-        if status == 403 and action.security_schemes and body in _OLD_REFUSALS:
+        if status == 403 and action.security_schemes and body in _OLD_FASTAPI_REFUSALS:
             status = 401
         problem = _read_refusal(call, status, read_fields(headers), body, codes)
         if status == 401 and action.route_authenticates and all(name != b"www-authenticate" for name, _ in carried):
@@ -159,7 +159,7 @@ def read_answer(
         return InvalidOutput(f"Action {action.id} answered with a body that is declared as JSON and is not.")
 
 
-_OLD_REFUSALS: Final = frozenset(
+_OLD_FASTAPI_REFUSALS: Final = frozenset(
     (b'{"detail":"Not authenticated"}', b'{"detail":"Invalid authentication credentials"}')
 )
 """Bodies with which FastAPI before 0.122 answered 403 if credentials were missing or of another scheme."""
@@ -668,7 +668,7 @@ class RouteCaller:
         except Exception:
             logger.exception("the security of action %s failed (request_id=%s)", action.id, call.request_id)
             return
-        if exchange.status in (401, 403) and not exchange.is_astray:
+        if exchange.status in (401, 403) and not exchange.is_misrouted:
             result = read_answer(call, exchange.status, exchange.headers, exchange.body, self.codes)
             if isinstance(result, Problem):
                 raise result
@@ -695,12 +695,12 @@ class RouteCaller:
             else:  # in a task, so that context variables set by the middleware do not leak into the caller's
                 await asyncio.ensure_future(entrance(scope, exchange.receive, exchange.send))
         except Exception:
-            if exchange.is_astray:
+            if exchange.is_misrouted:
                 raise _refuse(call.action, _ELSEWHERE) from None
             if isinstance(call.answer, HandlerFailed):
                 call.answer = None  # it was made from an exception that was then re-raised
             raise
-        if exchange.is_astray:
+        if exchange.is_misrouted:
             return _refuse(call.action, _ELSEWHERE)
         status = exchange.status
         if status >= 500 or status < 200:
@@ -714,7 +714,7 @@ class RouteCaller:
 class RouteCall:
     """The ASGI exchange of a call with its route: provides the request's body and collects the answer.
 
-    `parts` are the chunks of a streamed answer. `is_astray` is set if the routing has chosen another route.
+    `parts` are the chunks of a streamed answer. `is_misrouted` is set if the routing has chosen another route.
     """
 
     __slots__ = (
@@ -724,7 +724,7 @@ class RouteCall:
         "_session",
         "body",
         "headers",
-        "is_astray",
+        "is_misrouted",
         "outer_session",
         "parts",
         "session_cookies",
@@ -741,7 +741,7 @@ class RouteCall:
         self.headers: Iterable[tuple[bytes, bytes]] = ()
         self.body = b""
         self.outer_session: object = None
-        self.is_astray = False
+        self.is_misrouted = False
         self._session: object = None
 
     @property
@@ -760,9 +760,9 @@ class RouteCall:
         entry = self._call.action.entry
         return entry.arrival.endpoint if entry is not None and entry.arrival is not None else None
 
-    def go_astray(self) -> None:
+    def mark_misrouted(self) -> None:
         """Note that the routing has chosen another route than the action's own. The call is then refused."""
-        self.is_astray = True
+        self.is_misrouted = True
 
     @property
     def is_fresh(self) -> bool:
@@ -783,7 +783,7 @@ class RouteCall:
         return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
-        if self.is_astray:
+        if self.is_misrouted:
             return
         kind = message["type"]
         if kind == "http.response.start":
@@ -801,10 +801,10 @@ class RouteCall:
                 body = b"".join((*self.parts, body))
             self.body = body
             if self.outer_session is not None:
-                self._hand_session_on()
+                self._copy_session_out()
             self._call.answer = read_answer(self._call, self.status, self.headers, body, self._codes)
 
-    def _hand_session_on(self) -> None:
+    def _copy_session_out(self) -> None:
         """Copy the route's session into that of the caller's own request, whose middleware saves its session later."""
         outer, inner = self.outer_session, self._session
         if outer is inner or not isinstance(outer, MutableMapping) or not isinstance(inner, Mapping):
@@ -906,7 +906,7 @@ class _Arrivals:
         if not self._is_own(routed):
             raise _refuse(self._action, _ELSEWHERE)
         if self._own is None:
-            self._check_unseen(scope["path"][len(mount_of(scope)) :])
+            self._check_unknown_routes(scope["path"][len(mount_of(scope)) :])
         return routed.endpoints
 
     def check_fixed(self, target: Target, find: Callable[[Scope], Routed | None]) -> None:
@@ -929,7 +929,7 @@ class _Arrivals:
             return self._own is None and arrival.endpoint is None
         return arrival.endpoint is self._own.endpoint and arrival.path == self._own.path
 
-    def _check_unseen(self, path: str) -> None:
+    def _check_unknown_routes(self, path: str) -> None:
         plain = path
         for _ in range(MAX_DECODINGS):
             plain = unquote(plain)
@@ -988,7 +988,7 @@ class _GuardedScope(dict[str, Any]):
         if self._has_arrived:
             return  # the endpoint may change its own scope
         if all(endpoint is not one for one in self._ahead):
-            self._call.go_astray()
+            self._call.mark_misrouted()
             raise HTTPException(404)
         self._has_arrived = endpoint is self._ahead[-1]
 

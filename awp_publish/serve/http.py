@@ -269,17 +269,17 @@ def _printable(value: object) -> object:
 # JSON parsers differ on duplicate names, huge numbers and lone surrogates (RFC 8259 sections 4, 6, 8). A text that two
 # parsers could understand differently is refused, as in I-JSON (RFC 7493).
 
-DEEPEST: Final = 200
+MAX_DEPTH: Final = 200
 """The maximum nesting depth. RFC 8259 section 9 leaves it to the parser; encoders fail at little more."""
 
-_LARGEST: Final = 2**63
+_INT64_LIMIT: Final = 2**63
 _WHITE_SPACE: Final = b" \t\r\n"
 
 
 def parse_json(body: bytes) -> object:
     """Return the value of a JSON text. Raises NotJson."""
     # A text of depth N has at least 2 * N brackets, so a short text cannot be too deep.
-    if len(body) > 2 * DEEPEST and body.count(b"{") + body.count(b"[") > DEEPEST:
+    if len(body) > 2 * MAX_DEPTH and body.count(b"{") + body.count(b"[") > MAX_DEPTH:
         return _parse_strictly(body)
     try:
         value: object = orjson.loads(body)
@@ -309,8 +309,8 @@ def _parse_strictly(body: bytes) -> object:
         raise NotJson("The body is nested too deeply.") from error
     except TypeError as error:
         raise NotJson("The body holds a lone surrogate, or is nested too deeply.") from error
-    if body.count(b"{") + body.count(b"[") > DEEPEST and _is_deeper(value, DEEPEST):
-        raise NotJson(f"The body is nested too deeply: {DEEPEST} levels are taken.")
+    if body.count(b"{") + body.count(b"[") > MAX_DEPTH and _is_deeper(value, MAX_DEPTH):
+        raise NotJson(f"The body is nested too deeply: {MAX_DEPTH} levels are taken.")
     return value
 
 
@@ -334,7 +334,7 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _whole_number(text: str) -> int:
-    if len(text) > 20 or not -_LARGEST <= (number := int(text)) < _LARGEST:
+    if len(text) > 20 or not -_INT64_LIMIT <= (number := int(text)) < _INT64_LIMIT:
         raise NotJson(f"The body holds the number {text[:30]}, which is beyond 64 bits.")
     return number
 
@@ -374,13 +374,13 @@ _KINDS: Final = {dict: "an object", list: "an array", str: "a string", bool: "a 
 # --- Request bodies: limited in size and time ---
 
 BODY_TIMEOUT: Final = 30.0
-"""Seconds within which a body has to arrive, plus one second for every SLOWEST bytes received."""
+"""Seconds within which a body has to arrive, plus one second for every MIN_BYTES_PER_SECOND bytes received."""
 
-SLOWEST: Final = 16_384
-"""The minimum transfer rate in bytes per second, against clients that hold connections open with slow bodies."""
+MIN_BYTES_PER_SECOND: Final = 16_384
+"""The minimum transfer rate of request bodies, so that slow clients cannot hold connections open."""
 
 
-_LONGEST: Final = 100
+_MAX_LENGTH_DIGITS: Final = 100
 """Digits of a Content-Length that are converted to a number; Python refuses more than 4300."""
 
 
@@ -400,8 +400,8 @@ async def read_body(scope: Scope, fields: Fields, receive: Receive, most: int) -
     Raises BodyTooLarge (after reading the rest of the body, up to MAX_DROPPED), BodyTimeout, or ClientDisconnect.
     """
     declared = fields.get(b"content-length", b"")
-    if len(declared) > 3 and declared.isdigit() and (len(declared) > _LONGEST or int(declared) > most):
-        length = MAX_DROPPED + 1 if len(declared) > _LONGEST else int(declared)
+    if len(declared) > 3 and declared.isdigit() and (len(declared) > _MAX_LENGTH_DIGITS or int(declared) > most):
+        length = MAX_DROPPED + 1 if len(declared) > _MAX_LENGTH_DIGITS else int(declared)
         # A client that expects 100 Continue has not sent the body yet.
         if length <= MAX_DROPPED and fields.get(b"expect", b"").lower() != b"100-continue":
             await _drop_rest(receive, MAX_DROPPED)
@@ -476,7 +476,7 @@ def receive_in_time(scope: Scope, receive: Receive) -> Receive:
 async def _wait_in_time(scope: Scope, steps: Generator[Any, Any, T], pending: Any, begun: float, size: int) -> T:
     """Wait for a message that was not available at once. `size` bytes have arrived since the time `begun`."""
     try:
-        async with asyncio.timeout_at(begun + BODY_TIMEOUT + size / SLOWEST):
+        async with asyncio.timeout_at(begun + BODY_TIMEOUT + size / MIN_BYTES_PER_SECOND):
             return await _Resumed(steps, pending)
     except TimeoutError as error:
         # RFC 9110 section 15.5.9: the connection ends with this answer. HTTP/2 has no such header.

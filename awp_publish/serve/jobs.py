@@ -49,13 +49,13 @@ if TYPE_CHECKING:
 logger: Final = logging.getLogger("awp_publish.calls")
 
 METHODS: Final = "GET, HEAD, DELETE, OPTIONS"
-LONGEST_PAUSE: Final = 5
+MAX_PAUSE: Final = 5
 """Maximum seconds in the Retry-After of a poll."""
 
 YOUNG_SECONDS: Final = 15
 """Seconds of a job's age after which its Retry-After grows by one second, repeatedly."""
 
-_NOT_RETOLD: Final = frozenset({b"content-type", b"content-length", b"cache-control", b"set-cookie", b"retry-after"})
+_NOT_REPEATED: Final = frozenset({b"content-type", b"content-length", b"cache-control", b"set-cookie", b"retry-after"})
 """Headers of an action's answer that are not repeated in polls: they describe that answer itself, or set cookies."""
 
 
@@ -109,9 +109,9 @@ class JobsDoor(Endpoint):
         headers: RawHeaders = ()
         if not job.has_ended:  # the longer a job has taken, the less likely it ends within the next second
             age = (self._jobs.clock() - job.created).total_seconds()
-            headers = ((b"retry-after", b"%d" % min(LONGEST_PAUSE, 1 + max(0, int(age // YOUNG_SECONDS)))),)
+            headers = ((b"retry-after", b"%d" % min(MAX_PAUSE, 1 + max(0, int(age // YOUNG_SECONDS)))),)
         if job.result is not None:
-            headers += tuple(pair for pair in job.result.headers if pair[0].lower() not in _NOT_RETOLD)
+            headers += tuple(pair for pair in job.result.headers if pair[0].lower() not in _NOT_REPEATED)
             for begun in self._sessions.ids_of_job(job.id) if self._sessions is not None else ():
                 if await cast("CookieSessions", self._sessions).find(begun) is not None:
                     headers += ((SESSION_HEADER, begun.encode()),)
@@ -246,7 +246,7 @@ class Background:
             session = await self._sessions.load(key)
             if session is not None:
                 await self._sessions.update(session, set_cookies, at)
-            elif not has_begun and self._sessions.are_worth(set_cookies, at):
+            elif not has_begun and self._sessions.are_worth_keeping(set_cookies, at):
                 await self._sessions.begin(key, job.principal, job.share.removeprefix("ip:"), set_cookies, at)
         except (StoreUnavailable, SessionUnknown):  # the caller gets the answer nevertheless
             logger.exception(

@@ -31,7 +31,7 @@ from awp_publish.serve.http import Cors, Fields, is_json, parse_json, read_body
 
 DOOR: Final = "plain"
 
-MANAGED: Final = (b"basic", b"digest", b"negotiate", b"ntlm")
+BROWSER_SCHEMES: Final = (b"basic", b"digest", b"negotiate", b"ntlm")
 """Authorization schemes (RFC 9110 section 11) whose credentials browsers send automatically, even for other sites."""
 
 
@@ -86,7 +86,7 @@ class PlainDoor(Endpoint):
         """Refuse a request from another site's page if it has cookies or credentials that a browser adds itself."""
         refuse_foreign_pages(fields, self._own_hosts)
         scheme = fields.get(b"authorization", b"").partition(b" ")[0].lower()
-        if scheme in MANAGED and is_cross_site(fields, self._own_hosts):
+        if scheme in BROWSER_SCHEMES and is_cross_site(fields, self._own_hosts):
             raise CrossSiteCookies(
                 "The call has a browser's own credentials, but it comes from a page of another site."
             )

@@ -115,11 +115,11 @@ class CookieSessions:
         """Return the Cookie header for a request to an address, "" for none."""
         return session.jar.header_for(at, self._clock())
 
-    def are_worth(self, set_cookies: Iterable[str], at: WebAddress) -> bool:
+    def are_worth_keeping(self, set_cookies: Iterable[str], at: WebAddress) -> bool:
         """Return True if an answer sets cookies that are worth a session."""
         jar = CookieJar(MAX_COOKIES, MAX_COOKIE_BYTES)
         jar.store_from((("set-cookie", one) for one in set_cookies), at, self._clock())
-        return _is_worth(jar)
+        return _is_worth_keeping(jar)
 
     async def begin(self, key: str, owner: str, address: str, set_cookies: Iterable[str], at: WebAddress) -> bool:
         """Begin a session with the cookies of an answer. Returns False if `address` has begun too many sessions."""
@@ -152,7 +152,7 @@ class CookieSessions:
             if not headers and now - session.used < REFRESH:
                 return
             session.jar.store_from(headers, at, now)
-            new = _write(session.owner, session.created, now, session.jar) if _is_worth(session.jar) else None
+            new = _write(session.owner, session.created, now, session.jar) if _is_worth_keeping(session.jar) else None
             seconds = min(IDLE, session.created + LIFETIME - now)
             ran = await self._store.run((Swap(session.key, session.raw, new, seconds),))
             if ran.failed is None:
@@ -178,13 +178,13 @@ class CookieSessions:
         return session
 
 
-def names_somebody(cookie: str) -> bool:
+def has_own_cookies(cookie: str) -> bool:
     """Return True if a Cookie header has more than the cookies that proxies, analytics and CSRF checks set."""
     names = (pair.partition("=")[0].strip() for pair in cookie.split(";"))
     return any(name and not VOLATILE_COOKIES.match(name) for name in names)
 
 
-def _is_worth(jar: CookieJar) -> bool:
+def _is_worth_keeping(jar: CookieJar) -> bool:
     return any(not VOLATILE_COOKIES.match(cookie.name) for cookie in jar)
 
 
@@ -256,7 +256,7 @@ class SessionCalls:
         """Run a call in its session. Delivers SessionUnknown if it is unknown or belongs to another caller."""
         scope = cast(Scope, call.context)
         fields, at, taken = read_fields(scope["headers"]), self._addresses[call.action.id], list[str]()
-        if call.has_cookie_jar or names_somebody(fields.get(b"cookie", b"").decode("latin-1")):
+        if call.has_cookie_jar or has_own_cookies(fields.get(b"cookie", b"").decode("latin-1")):
             if SESSION_HEADER in fields:
                 self._put_headers(call, scope, "")
             await run(call, deliver)
@@ -278,7 +278,7 @@ class SessionCalls:
 
             def take(set_cookies: list[bytes]) -> None:
                 taken.extend(one.decode("latin-1") for one in set_cookies)
-                if taken and self._sessions.are_worth(taken, at):
+                if taken and self._sessions.are_worth_keeping(taken, at):
                     call.session_id = session_key(new_id)
 
             async def hand_out(result: Result) -> None:
@@ -402,7 +402,7 @@ class SessionCalls:
         """
         fields = read_fields(scope["headers"])
         shown = fields.get(SESSION_HEADER, b"").decode("latin-1").strip()
-        if not shown or names_somebody(fields.get(b"cookie", b"").decode("latin-1")):
+        if not shown or has_own_cookies(fields.get(b"cookie", b"").decode("latin-1")):
             return scope
         session, own = await self._sessions.find(shown), ""
         if self._identify is not None:

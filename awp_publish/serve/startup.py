@@ -1,6 +1,6 @@
 """Logs the findings of the checks when a server starts, including addresses that no route answers.
 
-Findings of the same check are grouped into one line, with at most MOST_LINES in total. Only one of several workers
+Findings of the same check are grouped into one line, with at most MAX_LINES in total. Only one of several workers
 logs them.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 logger: Final = logging.getLogger("awp_publish.checks")
 
-MOST_LINES: Final = 10
+MAX_LINES: Final = 10
 COMMAND: Final = "awp-publish check module:app"
 
 _LEVELS: Final = {"error": logging.ERROR, "warning": logging.WARNING}
@@ -62,7 +62,7 @@ def summarize(findings: Iterable[Finding]) -> Iterator[tuple[int, str]]:
         own = "" if one.document else one.message  # findings about the site itself are not grouped
         groups.setdefault((one.level, one.check, own), []).append(one)
     listed = list(groups.items())
-    shown = listed if len(listed) <= MOST_LINES else listed[: MOST_LINES - 1]
+    shown = listed if len(listed) <= MAX_LINES else listed[: MAX_LINES - 1]
     for (level, check, _), found in shown:
         first = str(found[0]).removeprefix(f"{level}: ")
         many = f"{level}: {len(found)} x {check}, first: {first} All of them: {COMMAND}"

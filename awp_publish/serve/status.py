@@ -35,7 +35,7 @@ class StatusKeeper:
 
         async def keep() -> None:
             while True:
-                await self.freshen()
+                await self.refresh()
                 await asyncio.sleep(self.liveness.interval)
 
         task = asyncio.create_task(keep(), name="awp_publish status")
@@ -45,7 +45,7 @@ class StatusKeeper:
             task.cancel()
             await asyncio.wait({task})
 
-    async def freshen(self) -> None:
+    async def refresh(self) -> None:
         """Run the probes unless they have run within the interval."""
         async with self._lock:
             if self.liveness.probes and time.monotonic() - self._last_run >= self.liveness.interval:
@@ -71,7 +71,7 @@ class StatusDoor(Endpoint):
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Answer with the status, after running the probes if their results are out of date."""
-        await self._keeper.freshen()
+        await self._keeper.refresh()
         status = self._keeper.liveness.status
         # If the site is not operational, no action is.
         degraded = status.degraded_actions if status.operational else {one.id for one in self._actions}
