@@ -1171,14 +1171,16 @@ class Connection(SocketConnection):
                         await self._write(message, is_packed=is_packed)
 
     async def _is_still(self, caller: Principal | None) -> bool:
-        """Say whether what a caller may see is what it was. Whose credentials are not good any more is left."""
+        """Return True if the caller still has the same permissions. Closes the connection if its credentials are
+        invalid.
+        """
         try:
             known = await self._client.verify()
         except Problem:
             self.close(_NOT_KNOWN)
             return False
         if known != caller and known is not None and caller is not None and known.id == caller.id:
-            self.close(_NOT_KNOWN)  # else another handshake has come, and is followed anew
+            self.close(_NOT_KNOWN)  # otherwise a new handshake has restarted this
         return known == caller
 
     async def _write(self, message: JsonObject, *, is_packed: bool, trace: str | None = None) -> None:
