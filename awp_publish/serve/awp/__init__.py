@@ -1171,8 +1171,8 @@ class Connection(SocketConnection):
                         await self._write(message, is_packed=is_packed)
 
     async def _is_still(self, caller: Principal | None) -> bool:
-        """Return True if the caller still has the same permissions. Closes the connection if its credentials are
-        invalid.
+        """Return True if the caller has the same permissions as before. Closes the connection for invalid
+        credentials.
         """
         try:
             known = await self._client.verify()
