@@ -287,8 +287,8 @@ def rows_of(tree: Tree, table: int) -> Iterator[int]:
 
 
 def _span(given: Mapping[str, str], name: str) -> int:
-    said = given.get(name, "1").strip()
-    return min(max(int(said[:6]), 1), MAX_SPAN) if said.isascii() and said.isdecimal() else 1
+    number = given.get(name, "1").strip()
+    return min(max(int(number[:6]), 1), MAX_SPAN) if number.isascii() and number.isdecimal() else 1
 
 
 # --- Flags that apply to everything within an element: bits of one number ---
