@@ -122,11 +122,14 @@ _ID: Final = 15
 _REGION: Final = 190
 """Bytes of a region beside its elements, about, with what is said of what is left out."""
 
-_SUMMARY: Final = 110
+_SUMMARY: Final = 170
 """Bytes of what is said of what is left out of a region, about."""
 
 _MEMBER: Final = 20
 """Bytes of a region beside what is known of it and its elements: its number, and the member that holds them."""
+
+_ABOUT: Final = 40
+"""Bytes by which all of a page may seem to be larger than it is. Whether it fits is seen when it is written."""
 
 _SPARE: Final = 32
 """Of a room, when one part in so many was not used, more is tried."""
@@ -211,7 +214,7 @@ def choose(
                 total -= len(said) + _ID
                 del made[candidate]
             seen.add(said)
-    around = sum(of_regions) + _SUMMARY * sum(map(bool, losses))
+    around = sum(of_regions) - _ABOUT
     if room is None or total + around <= room:
         return made, losses
     if total <= _CONDENSED * room:
@@ -677,7 +680,8 @@ def _compile(tree: Tree, url: str, budget: Budget) -> Som:
             if best is not None and som.document["meta"]["som_bytes"] <= best.document["meta"]["som_bytes"]:
                 break
             best = som
-            if spare <= most // _SPARE or all(lost.keys() <= {DUPLICATES, STRUCTURED} for lost in losses):
+            lacks = any(lost[what] for lost in losses for what in lost if what not in (DUPLICATES, STRUCTURED))
+            if spare <= most // _SPARE or not lacks:
                 break
         if most < (budget.value or 0) and "meta" in structured:
             shown = structured["meta"]
