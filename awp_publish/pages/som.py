@@ -661,7 +661,7 @@ def _compile(tree: Tree, url: str, budget: Budget) -> Som:
     names = AccessibleNames(visibility)
     found = survey(tree, visibility, names.told)
     elements = Elements(found, names, visibility, url)
-    facts = [_describe(region, tree, elements, url) for region in found.regions]
+    facts = _describe(found.regions, tree, elements, url)
     room = None if most is None else most - len(orjson.dumps(head)) - len(orjson.dumps(structured)) - _META_BYTES
     best, enough, too_much = None, 0, 0
     for _ in range(_ATTEMPTS):
@@ -691,24 +691,38 @@ def _compile(tree: Tree, url: str, budget: Budget) -> Som:
     return best or som
 
 
-def _describe(region: Region, tree: Tree, elements: Elements, url: str) -> dict[str, Any]:
-    """Return what a document says of a region, without its id and its elements."""
-    node, role = region.node, region.landmark.role
-    facts: dict[str, Any] = {"id": "", "role": role}
-    attributes = tree.attributes[node] if role != "content" else {}
-    label = elements.names.label(node, "") if attributes else ""
-    if role == "form":
-        label = label or next((collapse(attributes[name]) for name in attributes if name in ("id", "name")), "")
-        label = label or elements.items.of_form(node, region.start)
-    if label:
-        facts["label"] = label
-    if tree.tags[node] == "form":
-        facts["action"] = elements.address(attributes.get("action", "").strip() or url)
-        facts["method"] = form_method(attributes)
-        facts.update((name, attributes[given]) for given, name in _FORM.items() if attributes.get(given))
-        if "novalidate" in attributes:
-            facts["novalidate"] = True
-    return facts
+def _describe(regions: Sequence[Region], tree: Tree, elements: Elements, url: str) -> list[dict[str, Any]]:
+    """Return what a document says of each region, without its id and its elements."""
+    described = list[dict[str, Any]]()
+    unnamed = defaultdict[str, list[int]](list)  # forms, by the heading or row that they are called after
+    for number, region in enumerate(regions):
+        node, role = region.node, region.landmark.role
+        facts: dict[str, Any] = {"id": "", "role": role}
+        attributes = tree.attributes[node] if role != "content" else {}
+        label = elements.names.label(node, "") if attributes else ""
+        if role == "form":
+            label = label or next((collapse(attributes[name]) for name in attributes if name in ("id", "name")), "")
+            if not label:
+                label = elements.items.of_form(node, region.start)
+                unnamed[label].append(number)
+        if label:
+            facts["label"] = label
+        if tree.tags[node] == "form":
+            facts["action"] = elements.address(attributes.get("action", "").strip() or url)
+            facts["method"] = form_method(attributes)
+            facts.update((name, attributes[given]) for given, name in _FORM.items() if attributes.get(given))
+            if "novalidate" in attributes:
+                facts["novalidate"] = True
+        described.append(facts)
+    for alike in unnamed.values():  # several of one list are called after their items
+        if len(alike) > 1:
+            told = elements.items.of_each(
+                [(regions[one].node, regions[one].start, regions[one].start) for one in alike]
+            )
+            for one in alike:
+                if item := told[regions[one].node]:
+                    described[one]["label"] = item
+    return described
 
 
 def _assemble(
