@@ -136,16 +136,16 @@ def resolve_target(
 def _by_meaning(
     text: str | None, role: str | None, action: str, compiled: Compiled, forms: bool
 ) -> ResolvedTarget | None:
-    """The best with the role whose text has the text in it, in any case; where no text has, whose label has.
+    """The best with the role whose text or label has the text in it, in any case.
 
-    The first is best that knows the action and whose whole text it is, then one that knows the action, then one whose
-    whole text it is: of a paragraph and the link in it the link.
+    The first is best that knows the action and of which it is all, then one that knows the action, then one of which it
+    is all: of a paragraph and the link in it the link. Of those as good, one whose text it is comes before labels.
     """
     som = compiled.som(Budget.FULL)
     wanted = None if text is None else " ".join(text.lower().split())
     candidates = [e for e in elements_of(som.document) if role in (None, e["role"]) and e["id"] in som.places]
+    best: tuple[tuple[bool, bool], ResolvedTarget] | None = None
     for member in ("text", "label"):
-        best: tuple[tuple[bool, bool], ResolvedTarget] | None = None
         for element in candidates:
             said = " ".join(str(element.get(member) or "").lower().split())
             if wanted is not None and (not said or wanted not in said):
@@ -156,8 +156,8 @@ def _by_meaning(
             rank = (isinstance(known, list) and action in known, is_whole)
             if best is None or rank > best[0]:
                 best = rank, ResolvedTarget(element, som.places[str(element["id"])], sure)
-        if best is not None:
-            return best[1]
+    if best is not None:
+        return best[1]
     if not forms or role not in (None, "form"):
         return None
     return _in_form(compiled, _PART_OF_TEXT, label=wanted or "")

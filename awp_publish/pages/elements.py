@@ -567,7 +567,7 @@ class ItemNames:
             if name := self._named(around, node, start):
                 return name
             if not said:
-                said = text_of(self._visibility, around, node, 50, images=True)
+                said = text_of(self._visibility, around, node, 50, shows=True)
                 said = said if _LETTER.search(said) else ""
         return said or " ".join("".join(survey.pieces[max(after, start - 20) : start]).split())
 

@@ -204,3 +204,10 @@ def test_what_stands_outside_of_a_form_that_is_but_a_button_finds_it():
 def test_a_button_that_is_a_picture_says_its_field_in_markdown():
     html = "<form action=/pay method=post><input name=tip><input type=image name=pay alt='Pay now' src=/pay.gif></form>"
     assert "[button `pay`: Pay now]" in write_markdown(html, URL)
+
+
+def test_a_button_is_not_called_after_the_buttons_beside_it():
+    forms = "<form action=/done/{0}><button>Done</button></form><form action=/delete/{0}><button>Delete</button></form>"
+    html = f"<ul>{''.join(f'<li><span>{tea}</span><div>{forms.format(tea)}</div></li>' for tea in TEAS)}</ul>"
+    said = [one["label"] for one in buttons_in(html)]
+    assert said == ["Done Assam", "Delete Assam", "Done Darjeeling", "Delete Darjeeling"]
