@@ -136,16 +136,16 @@ def resolve_target(
 def _by_text_and_role(
     text: str | None, role: str | None, action: str, compiled: Compiled, forms: bool
 ) -> ResolvedTarget | None:
-    """Return the best element with the role whose text (or, if there is none, label) contains the text, ignoring case.
+    """Return the best element with the role whose text or label contains the text, ignoring case.
 
     The best is the first that supports the action and has exactly this text, then one that supports the action, then
-    one with exactly this text. Of a paragraph and a link in it, this selects the link.
+    one with exactly this text: of a paragraph and a link in it, the link. Between equals, a text comes before a label.
     """
     som = compiled.som(Budget.FULL)
     wanted = None if text is None else " ".join(text.lower().split())
     candidates = [e for e in elements_of(som.document) if role in (None, e["role"]) and e["id"] in som.places]
+    best: tuple[tuple[bool, bool], ResolvedTarget] | None = None
     for member in ("text", "label"):
-        best: tuple[tuple[bool, bool], ResolvedTarget] | None = None
         for element in candidates:
             found_text = " ".join(str(element.get(member) or "").lower().split())
             if wanted is not None and (not found_text or wanted not in found_text):
@@ -156,8 +156,8 @@ def _by_text_and_role(
             rank = (isinstance(known, list) and action in known, is_whole)
             if best is None or rank > best[0]:
                 best = rank, ResolvedTarget(element, som.places[str(element["id"])], sure)
-        if best is not None:
-            return best[1]
+    if best is not None:
+        return best[1]
     if not forms or role not in (None, "form"):
         return None
     return _in_form(compiled, _PART_OF_TEXT, label=wanted or "")

@@ -465,7 +465,9 @@ class Inline:
             if address is None:
                 return self._inside(node, depth, linked)
             paragraphs = join_pieces(self._inside(node, depth, True))
-            text = " ".join(line for lines in paragraphs for line in lines) or escape_text(self._name(node), True)
+            text = " ".join(line for lines in paragraphs for line in lines) or escape_text(self.name(node), True)
+            if not any(map(str.isalnum, text)):  # only a symbol: its name says more
+                text = escape_text(collapse(given.get("aria-label") or given.get("title") or "").strip(), True) or text
             if not text:
                 return []
             # White space at the ends of a link's text goes around the link.
@@ -568,13 +570,13 @@ class Inline:
             return []
         if kind in _BUTTON_LABELS:
             if tag == "button":
-                name = self._visible.plain_text(node) or self._name(node)
+                name = self._visible.plain_text(node) or self.name(node)
             else:
                 name = given.get("alt" if kind == "image" else "value") or ""
                 name = name or given.get("aria-label") or given.get("title") or _BUTTON_LABELS[kind]
             text = escape_text(collapse(name).strip(), in_brackets=True)
             off = " (disabled)" if "disabled" in given else ""
-            own = f" {self._pair(given, '')}" if given.get("name") and kind in ("submit", "button") else ""
+            own = f" {self._pair(given, '')}" if given.get("name") and kind != "reset" else ""
             parts = [f"button{own}: {text}{off}" if text or own else f"button{off}"]
             form = self._submits.get(node)
             if form is not None:
@@ -596,6 +598,8 @@ class Inline:
             sign = ("[x]" if is_on else "[ ]") if kind == "checkbox" else ("(x)" if is_on else "( )")
             mark = Mark("control" if kind == "checkbox" else "markdown", sign)
             pair: list[Piece] = [Mark("markdown", self._pair(given, "on")), " "] if given.get("name") else []
+            if (form := self._named_form(given)) is not None:
+                pair += [Mark("control", f"[of the form {self.target(form)}]"), " "]
             return [" ", mark, " ", *pair, f"{escape_text(label)} " if label else ""]
         if tag == "select":
             options = [one for one in self._visible.walk(node) if tags[one] == "option"]
@@ -643,8 +647,8 @@ class Inline:
         value = given.get("value", usual)
         return f"{code_span(given['name'])}={self._value(value)}" if value != usual else code_span(given["name"])
 
-    def _name(self, node: int) -> str:
-        """Return the name of a button or a link that contains only an image: its own, or the first one within."""
+    def name(self, node: int) -> str:
+        """Return the name of a node that contains only an image: its own, or the first one within."""
         tree = self._visible.tree
         for one in (node, *islice(self._visible.walk(node), MAX_NAMING_NODES)):
             given = tree.attributes[one]
@@ -991,7 +995,7 @@ class _Page:
         if any(map(self._is_block, self._tree.children(node))):
             self._blocks(self._visible.children(node), depth)
             return
-        text = self._line(node)
+        text = self._line(node) or escape_text(self._inline.name(node))
         if text:
             self._lines.block([text if text.startswith("**") else f"**{text}**"])
 

@@ -474,12 +474,16 @@ def title_of(tree: Tree, drawing: int) -> str:
     return " ".join("".join(written_in(tree, title) for title in titles).split())
 
 
+_CONTROLS: Final = frozenset(("button", "select", "textarea"))
+
+
 def text_of(
-    visibility: Visibility, node: int, without: int = -1, max_nodes: int | None = None, *, images: bool = False
+    visibility: Visibility, node: int, without: int = -1, max_nodes: int | None = None, *, shows: bool = False
 ) -> str:
     """Return the visible text below a node with white space collapsed (4.6) and blocks separated by a space.
 
-    `without` is a node to skip; nodes after the first `max_nodes` are left out. `images` adds their alternative texts.
+    `without` is a node to skip; nodes after the first `max_nodes` are left out. With `shows`,
+    which is for names, images contribute their alternative texts and controls nothing.
     """
     tree = visibility.tree
     tags, texts, ends = tree.tags, tree.texts, tree.ends
@@ -499,10 +503,10 @@ def text_of(
         elif not (tag := tags[at]):
             pieces.append(texts[at])
             at += 1
-        elif at == without or visibility.hides(at):
+        elif at == without or visibility.hides(at) or (shows and tag in _CONTROLS):
             at = ends[at]
         else:
-            if images and tag == "img":
+            if shows and tag == "img":
                 pieces.append(f" {tree.attributes[at].get('alt', '')} ")
             if tag not in INLINE or tag == "br":
                 pieces.append(" ")
