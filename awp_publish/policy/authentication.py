@@ -653,7 +653,11 @@ class AuthenticationGate:
         missing = [scope for scope in self.scopes if scope not in principal.scopes]
         if missing:
             detail = f"The credentials lack the scopes {', '.join(missing)}."
-            raise self._challenges.put_on(InsufficientScope(detail, members={"missing_scopes": missing}))
+            lacking = InsufficientScope(detail, members={"missing_scopes": missing})
+            # Whoever has a token that is bound to a key (RFC 9449 section 6.1) wants another such token.
+            bound = principal.claims.get("cnf")
+            is_bound = isinstance(bound, Mapping) and "jkt" in bound and BEARER in self._challenges.kinds
+            raise self._challenges.put_on(lacking, DPOP if is_bound else None)
 
     async def _count_wrong(self, address: str) -> None:
         if self.store is None:

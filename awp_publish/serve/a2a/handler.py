@@ -12,7 +12,17 @@ import logging
 import secrets
 import time
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from functools import cache, partial
@@ -139,6 +149,9 @@ MAX_WAIT: Final = 30.0
 
 MAX_SUBSCRIPTION: Final = 900.0
 """Seconds for which SubscribeToTask stays open for a task that waits for its caller. The SDK keeps the stream alive."""
+
+VERIFY_SECONDS: Final = 60.0
+"""Seconds after which the caller of a stream of events is identified again."""
 
 MAX_CANCEL_WAIT: Final = 5.0
 """Seconds that CancelTask waits for a cancelled task to end before it returns the task's state."""
@@ -648,17 +661,30 @@ class Pushes:
         known = None if caller is None else [caller.id, sorted(caller.scopes)]
         return {"event": event.id, "arguments": arguments, "caller": known, "positions": batch.positions}
 
-    async def follow(self, record: TaskRecord, seconds: float) -> AsyncGenerator[Update, None]:
-        """Yield the occurrences of the event to which a task subscribes, until it is cancelled or the time is over."""
+    async def follow(
+        self, record: TaskRecord, seconds: float, identify: Callable[[], Awaitable[Principal | None]]
+    ) -> AsyncGenerator[Update, None]:
+        """Yield the occurrences of the event to which a task subscribes, until it is cancelled or the time is over.
+
+        The caller is identified again every VERIFY_SECONDS, and when its token has expired. The updates end if it is
+        no longer the same.
+        """
         wanted = subscription_of(record) or {}
         caller = _subscriber_of(wanted)
         event, end = self._events.find(wanted["event"], caller), time.monotonic() + seconds
         if event is None:
             return
+        shown, verified = await identify(), time.monotonic()
         logs, positions = logs_for(event, caller), _read_positions(wanted["positions"])
         batches = self._events.follow(event, logs, positions, wanted["arguments"], LOOK_SECONDS)
         async with aclosing(batches):
             async for batch in batches:
+                if time.monotonic() - verified >= VERIFY_SECONDS or (shown is not None and shown.has_expired()):
+                    verified, known = time.monotonic(), None
+                    with suppress(Problem):
+                        known = await identify()
+                    if known != shown:
+                        return
                 for one in batch.occurrences:
                     yield artifact_of(record, one)
                 if time.monotonic() > end:
@@ -793,7 +819,8 @@ class A2aHandler(RequestHandler):
                 record = await self._begin_event_task(request, request.event)
                 await self._push(params, request, record)
                 yield record.task
-                async with aclosing(self._pushes.follow(record, MAX_SUBSCRIPTION)) as updates:
+                identify = partial(self._principal_of, request)
+                async with aclosing(self._pushes.follow(record, MAX_SUBSCRIPTION, identify)) as updates:
                     async for event in updates:
                         yield event
                 return
@@ -832,7 +859,8 @@ class A2aHandler(RequestHandler):
                 raise UnsupportedOperationError("The task has ended: read it with GetTask.")
             yield record.task
             if subscription_of(record) is not None:
-                async with aclosing(self._pushes.follow(record, MAX_SUBSCRIPTION)) as updates:
+                identify = partial(self._principal_of, request)
+                async with aclosing(self._pushes.follow(record, MAX_SUBSCRIPTION, identify)) as updates:
                     async for event in updates:
                         yield event
                 return
