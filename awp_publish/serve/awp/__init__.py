@@ -1171,9 +1171,7 @@ class Connection(SocketConnection):
                         await self._write(message, is_packed=is_packed)
 
     async def _is_still(self, caller: Principal | None) -> bool:
-        """Return True if the caller has the same permissions as before. Closes the connection for invalid
-        credentials.
-        """
+        """Return True if the caller's permissions are unchanged; close the connection for invalid credentials."""
         try:
             known = await self._client.verify()
         except Problem:
