@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -124,7 +124,7 @@ class AccessibleNames:
         """Return the names of the elements in a list of ids, as in `aria-labelledby`."""
         nodes = [self._tree.find_id(name) for name in ids.split()[:MAX_REFERENCES]]
         before, self._is_referred = self._is_referred, True
-        texts = [self._text(node) for node in nodes if node is not None]
+        texts = [self.named(node) for node in nodes if node is not None]
         self._is_referred = before
         return " ".join(filter(None, texts))[:MAX_NAME_LENGTH]
 
@@ -284,7 +284,7 @@ class AccessibleNames:
             return collapse(given.get("aria-valuetext") or given.get("aria-valuenow") or given.get("value"))
         return None
 
-    def _text(self, node: int) -> str:
+    def named(self, node: int) -> str:
         """Return the text that an element contributes as the name of another one, whether it is hidden or not."""
         if node not in self._texts:
             tag, given = self._tree.tags[node], self._tree.attributes[node]
@@ -505,7 +505,9 @@ class ItemNames:
     def __init__(self, survey: Survey, visibility: Visibility) -> None:
         self._survey, self._visibility, self._tree = survey, visibility, visibility.tree
         starts, roles = survey.starts, survey.roles
-        headings = [one for region in survey.regions for one in region.candidates if roles[one] == "heading"]
+        regions = [*survey.regions, *survey.shadows.values()]
+        everything = (one for region in regions for one in region.candidates if roles[one] == "heading")
+        headings = [one for one in everything if survey.text(one)]
         self._headings = sorted(headings, key=starts.__getitem__)
         self._starts = [starts[one] for one in self._headings]
         self._heads: dict[int, int] = {}
@@ -532,26 +534,32 @@ class ItemNames:
             groups.setdefault(name.lower(), []).append(candidate)
         told: dict[int, str] = {}
         for alike in groups.values():
-            if len(alike) < 2:
-                continue
-            alike.sort(key=survey.starts.__getitem__)
-            owners: dict[int, int | None] = {}  # ancestors of exactly one of them; None for those of several
-            for one in alike:
-                for around in _around(self._tree, survey.nodes[one]):
-                    owners[around] = one if owners.get(around, one) == one else None
-            end = 0
-            for one in alike:
-                told[survey.nodes[one]] = shorten_text(self._of_button(one, owners, end), MAX_ITEM_NAME)
-                end = survey.ends[one]
+            if len(alike) > 1:
+                alike.sort(key=survey.starts.__getitem__)
+                told |= self.of_each([(survey.nodes[one], survey.starts[one], survey.ends[one]) for one in alike])
         return told
 
-    def _of_button(self, button: int, owners: Mapping[int, int | None], after: int) -> str:
+    def of_each(self, alike: Sequence[tuple[int, int, int]]) -> dict[int, str]:
+        """Return the item of each of several nodes, given in order with the start and end of their texts."""
+        told: dict[int, str] = {}
+        owners: dict[int, int | None] = {}  # ancestors of exactly one of them; None for those of several
+        for node, _, _ in alike:
+            for around in _around(self._tree, node):
+                owners[around] = node if owners.get(around, node) == node else None
+        # If there is no heading between the first two, a heading before the first one belongs to all of them.
+        place = bisect_right(self._starts, alike[1][1])
+        has_headings, before = place > 0 and self._starts[place - 1] >= alike[0][2], 0
+        for node, start, end in alike:
+            told[node] = shorten_text(self._of_one(node, start, owners, before, has_headings), MAX_ITEM_NAME)
+            before = end
+        return told
+
+    def _of_one(self, node: int, start: int, owners: Mapping[int, int | None], after: int, has_headings: bool) -> str:
         survey, said = self._survey, ""
-        node, start = survey.nodes[button], survey.starts[button]
         for around in _around(self._tree, node):
             if owners[around] is None:  # a common ancestor: only a heading between them can help
                 before = self._preceding(start, around)
-                if before is not None and survey.starts[before] >= after:
+                if before is not None and survey.starts[before] >= after and (has_headings or not said):
                     return survey.text(before)
                 break
             if self._tree.tags[around] in _BOUNDARIES:
@@ -559,7 +567,7 @@ class ItemNames:
             if name := self._named(around, node, start):
                 return name
             if not said:
-                said = text_of(self._visibility, around, node, 50, images=True)
+                said = text_of(self._visibility, around, node, 50, shows=True)
                 said = said if _LETTER.search(said) else ""
         return said or " ".join("".join(survey.pieces[max(after, start - 20) : start]).split())
 
@@ -655,17 +663,23 @@ _BUTTON_TYPES: Final = ("submit", "button", "reset", "image")
 class Elements:
     """Makes the elements of one page. `base` is the base of its addresses, "" for the page's own."""
 
-    __slots__ = ("_actions", "_base", "_items", "_sent", "_survey", "_told", "_tree", "_url", "_visibility", "names")
+    __slots__ = (
+        *("_actions", "_base", "_items", "_named", "_sent", "_survey", "_told", "_tree", "_url", "_visibility"),
+        "names",
+    )
 
     def __init__(self, survey: Survey, names: AccessibleNames, visibility: Visibility, url: str) -> None:
         self._tree, self._survey, self.names = visibility.tree, survey, names
         self._url, self._base = url, base_of(self._tree, url)
         buttons, roles = dict[int, str](), survey.roles
-        for button in [one for region in survey.regions for one in region.candidates if roles[one] == "button"]:
+        regions = [*survey.regions, *survey.shadows.values()]
+        for button in [one for region in regions for one in region.candidates if roles[one] == "button"]:
             text = survey.text(button)
             buttons[button] = names.label(survey.nodes[button], text) or text
         self._actions = {role: list(actions) for role, actions in ACTIONS.items()}  # shared lists
         self._items: ItemNames | None = None
+        self._named: set[str] | None = None
+        """Forms named by controls outside of them."""
         self._sent: dict[int, tuple[str, str, int | None]] = {}
         self._told: dict[int, str] = {}
         """Names with a suffix for buttons that would otherwise have the same name."""
@@ -718,6 +732,11 @@ class Elements:
         # In compact documents the text of a link is enough, unless it is only a symbol.
         if tag and not (compact and role == "link" and any(map(str.isalnum, text))):
             label = self._told.get(node) or self.names.label(node, whole)
+            if role == "details" and not whole and not label:  # its summary is only an image, or a symbol with a name
+                summary = next(
+                    (child for child in self._tree.children(node) if self._tree.tags[child] == "summary"), -1
+                )
+                label = self.names.named(summary) if summary >= 0 else ""
         element: SomElement = {"id": "", "role": role}
         if "id" in attributes and not limits.compact and (html_id := attributes["id"].strip()):
             element["html_id"] = html_id
@@ -828,6 +847,11 @@ class Elements:
         given = self._tree.attributes[form]
         facts: Attrs = {"formaction": self.address(given.get("action", "").strip() or self._url)}
         facts["formmethod"] = form_method(given)
+        if self._named is None:
+            everything = (self._tree.attributes[node] for node in self._survey.nodes)
+            self._named = {one["form"] for one in everything if "form" in one}
+        if given.get("id") in self._named:
+            facts["form"] = given["id"]
         if facts["formmethod"] == "POST" and given.get("enctype"):
             facts["formenctype"] = given["enctype"]
         return facts

@@ -123,11 +123,14 @@ _ID: Final = 15
 _REGION: Final = 190
 """Approximate bytes of a region besides its elements, including the description of what was left out."""
 
-_SUMMARY: Final = 110
+_SUMMARY: Final = 170
 """Approximate bytes of a region's description of what was left out."""
 
 _MEMBER: Final = 20
 """Bytes of a region besides its facts and its elements: its number, and the member that holds the elements."""
+
+_ABOUT: Final = 40
+"""Bytes by which the estimated size of a page may be too large. Writing it shows whether it fits."""
 
 _SPARE: Final = 32
 """If more than one part in so many of the room is unused, a larger selection is tried."""
@@ -212,7 +215,7 @@ def choose(
                 total -= len(said) + _ID
                 del made[candidate]
             seen.add(said)
-    around = sum(of_regions) + _SUMMARY * sum(map(bool, losses))
+    around = sum(of_regions) - _ABOUT
     if room is None or total + around <= room:
         return made, losses
     if total <= _CONDENSED * room:
@@ -660,7 +663,7 @@ def _compile(tree: Tree, url: str, budget: Budget) -> Som:
     names = AccessibleNames(visibility)
     found = survey(tree, visibility, names.told)
     elements = Elements(found, names, visibility, url)
-    facts = [_describe(region, tree, elements, url) for region in found.regions]
+    facts = _describe(found.regions, tree, elements, url)
     room = None if most is None else most - len(orjson.dumps(head)) - len(orjson.dumps(structured)) - _META_BYTES
     best, enough, too_much = None, 0, 0
     for _ in range(_ATTEMPTS):
@@ -679,7 +682,8 @@ def _compile(tree: Tree, url: str, budget: Budget) -> Som:
             if best is not None and som.document["meta"]["som_bytes"] <= best.document["meta"]["som_bytes"]:
                 break
             best = som
-            if spare <= most // _SPARE or all(lost.keys() <= {DUPLICATES, STRUCTURED} for lost in losses):
+            lacks = any(lost[what] for lost in losses for what in lost if what not in (DUPLICATES, STRUCTURED))
+            if spare <= most // _SPARE or not lacks:
                 break
         if most < (budget.value or 0) and "meta" in structured:
             shown = structured["meta"]
@@ -689,24 +693,38 @@ def _compile(tree: Tree, url: str, budget: Budget) -> Som:
     return best or som
 
 
-def _describe(region: Region, tree: Tree, elements: Elements, url: str) -> dict[str, Any]:
-    """Return what a document says of a region, without its id and its elements."""
-    node, role = region.node, region.landmark.role
-    facts: dict[str, Any] = {"id": "", "role": role}
-    attributes = tree.attributes[node] if role != "content" else {}
-    label = elements.names.label(node, "") if attributes else ""
-    if role == "form":
-        label = label or next((collapse(attributes[name]) for name in attributes if name in ("id", "name")), "")
-        label = label or elements.items.of_form(node, region.start)
-    if label:
-        facts["label"] = label
-    if tree.tags[node] == "form":
-        facts["action"] = elements.address(attributes.get("action", "").strip() or url)
-        facts["method"] = form_method(attributes)
-        facts.update((name, attributes[given]) for given, name in _FORM.items() if attributes.get(given))
-        if "novalidate" in attributes:
-            facts["novalidate"] = True
-    return facts
+def _describe(regions: Sequence[Region], tree: Tree, elements: Elements, url: str) -> list[dict[str, Any]]:
+    """Return what a document says of each region, without its id and its elements."""
+    described = list[dict[str, Any]]()
+    unnamed = defaultdict[str, list[int]](list)  # forms, by the heading or row that they are called after
+    for number, region in enumerate(regions):
+        node, role = region.node, region.landmark.role
+        facts: dict[str, Any] = {"id": "", "role": role}
+        attributes = tree.attributes[node] if role != "content" else {}
+        label = elements.names.label(node, "") if attributes else ""
+        if role == "form":
+            label = label or next((collapse(attributes[name]) for name in attributes if name in ("id", "name")), "")
+            if not label:
+                label = elements.items.of_form(node, region.start)
+                unnamed[label].append(number)
+        if label:
+            facts["label"] = label
+        if tree.tags[node] == "form":
+            facts["action"] = elements.address(attributes.get("action", "").strip() or url)
+            facts["method"] = form_method(attributes)
+            facts.update((name, attributes[given]) for given, name in _FORM.items() if attributes.get(given))
+            if "novalidate" in attributes:
+                facts["novalidate"] = True
+        described.append(facts)
+    for alike in unnamed.values():  # several of one list are called after their items
+        if len(alike) > 1:
+            told = elements.items.of_each(
+                [(regions[one].node, regions[one].start, regions[one].start) for one in alike]
+            )
+            for one in alike:
+                if item := told[regions[one].node]:
+                    described[one]["label"] = item
+    return described
 
 
 def _assemble(

@@ -179,3 +179,16 @@ def test_a_button_of_a_listing_is_meant_by_its_item_and_sends_what_is_hidden_the
     agent = Agent({"/": f"<main>{listing}</main>", "/add": "<p>Added"})
     agent.click({"text": "Add Darjeeling"})
     assert agent.web.last.body == b"sku=D"
+
+
+def test_a_label_of_which_it_is_all_is_meant_before_a_part_of_another_text():
+    agent = Agent(
+        {
+            "/": "<main><a href=#n>Enter the number</a><p>Pay now by card.</p><form action=/pay method=post>"
+            "<button type=button name=less>Decrease the number</button><label for=n>Number</label><input id=n name=n>"
+            "<input type=image src=/pay.gif alt='Pay now'></form></main>",
+            "/pay": "<h1>Paid</h1>",
+        }
+    )
+    assert agent.act("type", {"text": "Number"}, value="3")["resolved"]["role"] == "text_input"
+    assert agent.act("click", {"text": "Pay now"})["effects"]["navigated"] is True

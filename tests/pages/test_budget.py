@@ -152,7 +152,8 @@ def as_long_as(size: int, html: str) -> str:
 
 
 def test_a_page_that_fits_without_a_limit_is_not_cut_under_one():
-    for html in (FORM, FORM + "<nav><a href=/>Home</a></nav><footer><p>© 2026</p></footer>" * 5):
+    regions = "<nav><a href=/>Home</a></nav><footer><p>© 2026</p></footer>" * 5
+    for html in (FORM, f"<meta charset=utf-8>{FORM}{regions}"):
         page = as_long_as(compiled(html, Budget.FULL)["meta"]["som_bytes"] + 50, html)
         assert compiled(page) == compiled(page, Budget.TIGHT) == compiled(page, Budget.FULL)
 

@@ -157,3 +157,57 @@ def test_many_buttons_of_a_form_with_many_hidden_fields_say_them_once():
     first, second = [one for one in elements_in(html, Budget.FULL) if one["role"] == "button"][:2]
     assert "field0=0, field1=1" in first["attrs"]["description"]
     assert second["attrs"]["description"] == "Sends the same hidden fields as the first button of its form."
+
+
+def test_forms_of_a_list_are_called_after_their_items():
+    item = "<li><form action=/todo/{0} method=post><input type=checkbox name=done></form><label>{0}</label></li>"
+    html = f"<h1>To do</h1><form action=/todo><input name=text></form><ul>{''.join(map(item.format, TEAS))}</ul>"
+    labels = {
+        one["label"]: one["action"] for one in compile_som(html, URL).document["regions"] if one["role"] == "form"
+    }
+    assert labels == {"To do": "/todo", **{tea: f"/todo/{tea}" for tea in TEAS}}
+
+
+def test_the_heading_of_a_list_is_not_that_of_its_first_item():
+    items = "".join(f"<div><p>{tea}</p>{add(tea[0])}</div>" for tea in TEAS)
+    assert [one["label"] for one in buttons_in(f"<main><h1>Teas</h1>{items}</main>")] == ["Add Assam", "Add Darjeeling"]
+
+
+def test_a_form_in_a_shadow_root_says_what_sending_it_needs():
+    card = (
+        "<tea-card><template shadowrootmode=open><h3><slot></slot></h3><form action=/add method=post>"
+        "<input type=hidden name=sku value={1}><input name=amount type=number min=1><button>Add</button></form>"
+        "</template>{0}</tea-card>"
+    )
+    html = "<main><h1>Teas</h1>" + "".join(card.format(tea, number) for number, tea in enumerate(TEAS)) + "</main>"
+    for number, (tea, host) in enumerate(zip(TEAS, (one for one in elements_in(html) if "shadow" in one), strict=True)):
+        inside = host["shadow"]["elements"]
+        (button,) = [one for one in inside if one["role"] == "button"]
+        assert button["label"] == f"Add {tea}"
+        assert [button["attrs"][name] for name in ("formaction", "formmethod")] == ["/add", "POST"]
+        assert button["attrs"]["description"] == f"Sends sku={number}"
+        assert [one["attrs"]["min"] for one in inside if one["role"] == "text_input"] == [1]
+
+
+def test_what_stands_outside_of_a_form_that_is_but_a_button_finds_it():
+    html = """<p><label><input type=radio name=size value=s form=buy> Small</label></p>
+    <label>How many <input name=n form=buy></label>
+    <form id=buy action=/buy method=post><input type=hidden name=sku value=1><button>Buy</button></form>
+    <form id=other action=/other><button>Other</button></form>"""
+    fields = [one["attrs"]["form"] for one in elements_in(html) if one["role"] in ("radio", "text_input")]
+    assert fields == ["buy", "buy"]
+    assert [one["attrs"].get("form") for one in elements_in(html) if one["role"] == "button"] == ["buy", None]
+    written = write_markdown(html, URL)
+    assert "( ) `size`=`s` [of the form `POST https://shop.example/buy`] Small" in written
+
+
+def test_a_button_that_is_a_picture_says_its_field_in_markdown():
+    html = "<form action=/pay method=post><input name=tip><input type=image name=pay alt='Pay now' src=/pay.gif></form>"
+    assert "[button `pay`: Pay now]" in write_markdown(html, URL)
+
+
+def test_a_button_is_not_called_after_the_buttons_beside_it():
+    forms = "<form action=/done/{0}><button>Done</button></form><form action=/delete/{0}><button>Delete</button></form>"
+    html = f"<ul>{''.join(f'<li><span>{tea}</span><div>{forms.format(tea)}</div></li>' for tea in TEAS)}</ul>"
+    said = [one["label"] for one in buttons_in(html)]
+    assert said == ["Done Assam", "Delete Assam", "Done Darjeeling", "Delete Darjeeling"]

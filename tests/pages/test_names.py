@@ -3,7 +3,8 @@
 import pytest
 
 from awp_publish.pages import Budget
-from tests.pages.reading import compiled, elements_in, said
+from awp_publish.pages.markdown import write_markdown
+from tests.pages.reading import URL, compiled, elements_in, said
 
 NAMED: dict[str, tuple[str, str]] = {
     "content": ("<a href=/>Teas</a>", "Teas"),
@@ -297,3 +298,18 @@ def test_a_label_that_names_an_id_is_that_of_the_first_element_with_it():
     html = "<label for=q>Search</label><select id=q><option>All</option></select><input id=q hidden><b id=q>x</b>"
     assert ("paragraph", "Search") not in said(html), "the choice says it"
     assert ("paragraph", "Search") in said(f"<b id=q>x</b>{html}"), "no control is the first, so nothing says it"
+
+
+def test_details_are_called_after_a_summary_without_text():
+    html = (
+        "<details><summary aria-label=Search><svg></svg></summary><p>x</p></details>"
+        "<details><summary><img alt=Menu src=x></summary><p>y</p></details>"
+    )
+    assert [one.get("label") for one in elements_in(html) if one["role"] == "details"] == ["Search", "Menu"]
+    assert write_markdown(html, URL).startswith("**Search**\n\nx\n\n**![Menu](")
+
+
+def test_a_link_that_shows_but_a_sign_is_called_by_its_name_in_markdown():
+    html = "<a href=/r aria-label='Remove Assam'>&times;</a> <a href=/2 aria-label='Page 2'>2</a> <a href=/n>→</a>"
+    signs = "[Remove Assam](https://shop.example/r) [2](https://shop.example/2) [→](https://shop.example/n)\n"
+    assert write_markdown(html, URL) == signs

@@ -157,3 +157,10 @@ def test_full_keeps_every_word_of_a_page():
     document = compiled(f"<main>{paragraphs}</main>", Budget.FULL)
     text = " ".join(one["text"] for one in document["regions"][0]["elements"])
     assert text.split() == words
+
+
+def test_the_list_that_a_navigation_is_about_is_no_region_beside_it():
+    html = "<nav aria-label=Shop><button>Menu</button><ul class=nav><li><a href=/a>A</a><li><a href=/b>B</a></ul></nav>"
+    (region,) = compiled(html)["regions"]
+    assert region["label"] == "Shop"
+    assert [one["text"] for one in region["elements"]] == ["Menu", "A", "B"]
