@@ -15,13 +15,13 @@ from awp_publish.serve.in_process import TalkFailed
 from awp_publish.serve.lifespan import StartFailed
 
 FAILURES: Final = (OSError, DeclarationError, ImportError, AttributeError, StartFailed, TalkFailed)
-"""Errors that keep a command from looking at what it is about."""
+"""Errors with which a command fails."""
 
 PATHS: Final = tuple(document.path for protocol in ALL for document in protocol.documents)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command. Answers 0 when nothing is wrong, 1 when something was found, 2 when it could not look."""
+    """Run one command. Returns 0 if nothing is wrong, 1 if something was found, 2 if the command failed."""
     parser = make_parser()
     options, rest = parser.parse_known_args(arguments)
     console = Console(as_json=options.json)
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     try:
         return run(console, options)
-    except BrokenPipeError:  # whoever reads has seen enough: awp-publish show ... | head
+    except BrokenPipeError:  # the reader has closed the pipe: awp-publish show ... | head
         sys.stderr.close()
         return 0
     except FAILURES as error:
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def take_rest(options: argparse.Namespace, rest: list[str]) -> list[str]:
-    """Take names behind an option, which argparse leaves over: `init --force django x.py`. Return what is unknown."""
+    """Assign names after an option, which argparse does not: `init --force django x.py`. Returns the unknown ones."""
     name = {"call": "given", "check": "target", "approve": "names", "init": "file", "show": "path"}.get(options.command)
     if rest and name is not None and not any(one.startswith("-") for one in rest):
         if isinstance(before := getattr(options, name), list):
@@ -63,8 +63,8 @@ def take_rest(options: argparse.Namespace, rest: list[str]) -> list[str]:
 
 
 def run(console: Console, options: argparse.Namespace) -> int:
-    """Run the command that was read. Returns 1 where something was found. Raises FAILURES where it cannot look."""
-    # Not before they are needed: `--help` and `--version` are there at once.
+    """Run the parsed command. Returns 1 if something was found. Raises FAILURES."""
+    # Imported late so that `--help` and `--version` are quick.
     from awp_publish.commands import application, pages
     from awp_publish.serve.jobs import serve_jobs
 
@@ -130,14 +130,14 @@ def run(console: Console, options: argparse.Namespace) -> int:
 
 
 def describe_failure(error: Exception) -> str:
-    """One line about one of FAILURES."""
+    """Return one line about one of FAILURES."""
     if isinstance(error, OSError) and error.strerror is not None and error.filename is not None:
         return f"{error.filename}: {error.strerror}."
     return str(error)
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """Make what reads the command line."""
+    """Make the parser of the command line."""
     parser = argparse.ArgumentParser(prog="awp-publish", description=__doc__)
     parser.add_argument("--version", action="store_true", help="print the version")
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
@@ -146,9 +146,9 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def add_commands(commands: "argparse._SubParsersAction[Any]", project: str | None = None) -> None:
-    """Add what every command reads. With `project`, a module:app, all of them are about that one."""
+    """Add the arguments of every command. With `project`, a module:app, all commands are about that application."""
     of_all = argparse.ArgumentParser(add_help=False)
-    # Where it is left out here, it may stand before the command.
+    # SUPPRESS keeps the value of a --json before the command.
     of_all.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON, for programs")
     of_app = argparse.ArgumentParser(add_help=False, parents=[of_all])
     if project is None:

@@ -1,10 +1,10 @@
-"""`AgentClient`: calls a site's actions as agents do, through any door. For tests, and for scripts against a real site.
+"""`AgentClient`: calls a site's actions as agents do, through any door. For tests, and for scripts against a live site.
 
 with AgentClient(app) as client:
     assert client.call("order_book", slug="emma")["status"] == "ordered"
 
-It needs no package beside ours: an application is called in process, on an event loop in a thread of its own with the
-application's lifespan around it; an address over HTTP. Only the AWP door of a real site needs `websockets`.
+An application is called in process, on an event loop in a thread of its own and inside the application's lifespan; an
+address is called over HTTP. No further package is needed, except `websockets` for the AWP door of a remote site.
 """
 
 import base64
@@ -19,6 +19,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, cast
 from urllib.parse import quote, urljoin, urlsplit
 
 from awp_publish.model import Paths
+from awp_publish.networks import AddressNotPublic
 from awp_publish.policy.fetching import connect_public
 from awp_publish.serve.http import AsgiApp
 from awp_publish.serve.in_process import InProcess, Response, TalkFailed
@@ -30,24 +31,24 @@ DOORS: Final[tuple[Door, ...]] = ("woa", "plain", "mcp", "a2a", "awp")
 MCP_VERSION: Final = "2026-07-28"
 POLL_SECONDS: Final = 0.05
 LONGEST_POLL: Final = 2.0
-"""Seconds between two looks at a job, at first and at most."""
+"""Seconds between two polls of a job, at first and at most."""
 
 MOST_BYTES: Final = 16 * 1024 * 1024
-"""Bytes of one answer over the network, at most."""
+"""Bytes of one response over the network, at most."""
 
 MOST_REDIRECTS: Final = 3
 LONGEST_RETRY: Final = 5.0
-"""Seconds that a refusal may ask to wait, for the call to be sent once more."""
+"""The longest Retry-After, in seconds, after which a refused call is sent once more."""
 
 RETRIED: Final = frozenset({"RATE_LIMITED", "TEMPORARILY_UNAVAILABLE", "STORE_UNAVAILABLE", "HANDLER_UNAVAILABLE"})
-"""Refusals of calls that were not made, which tell when to come back."""
+"""Refusals of calls that did not take effect and may be sent again after Retry-After."""
 
 ASKED_ANEW: Final = frozenset({"CONFIRMATION_EXPIRED", "CONFIRMATION_STALE", "CONFIRMATION_SPENT"})
-"""Refusals of a confirmation, with a new question."""
+"""Refusals of a confirmation token that come with a new question."""
 
 
 class CallFailed(Exception):
-    """A call that was refused or failed. `problem` has what the site says of it, `code` and `status` among it."""
+    """A call was refused or failed. `problem` has the members of the site's problem, among them `code` and `status`."""
 
     def __init__(self, action: str, problem: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> None:
         self.action = action
@@ -60,7 +61,7 @@ class CallFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a call: its output, and the headers that an HTTP answer has or a door's envelope repeats."""
+    """The answer to a call: its output, and the HTTP headers or the corresponding members of the door's envelope."""
 
     output: Any
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -83,16 +84,16 @@ class _Transport(Protocol):
 class AgentClient:
     """Calls the actions of a site through one door.
 
-    `target` is an ASGI application, or the address of a site (`https://books.example`). Where its doors are is read
-    from its documents, from /agent.json before all; without a `door` the first of DOORS is taken that they name.
-    `token` is sent as a bearer token, `headers` with every request. `confirm` answers what a person would be asked,
-    given the summary: a function, or True or False for every question; without it a question is the CallFailed of
-    CONFIRMATION_REQUIRED. Sessions and receipts are carried from call to call, background jobs waited for, up to
-    `timeout` seconds, and what a refusal says to do (to wait a moment, to begin a session anew) is done once.
+    `target` is an ASGI application, or the address of a site (`https://books.example`). The paths of its doors are read
+    from its documents, /agent.json first; without a `door` the first of DOORS that they name is used. `token` is sent
+    as a bearer token, `headers` with every request. `confirm` answers the questions that a person would be asked: a
+    function of the summary, or True or False for all of them; without it a question raises CallFailed with
+    CONFIRMATION_REQUIRED. Sessions and receipts are kept from call to call, and background jobs are awaited for up to
+    `timeout` seconds. A refusal that can be remedied (by waiting a moment, or with a new session) is retried once.
 
-    Requests go to the target and nowhere else, whatever its documents and redirects say (WoA section 8.2): of a
-    published address only the path counts. A name that leads to a private address is refused without `allow_private`;
-    `localhost`, a name without a dot and an IP address say themselves what they are.
+    Requests go only to the target, whatever its documents and redirects name (WoA section 8.2): of a published address
+    only the path is used. A name that resolves to a private address is refused without `allow_private`, except
+    `localhost`, names without a dot and IP addresses, which are evidently private or not.
     """
 
     def __init__(
@@ -122,9 +123,9 @@ class AgentClient:
         self.confirm = confirm
         self.timeout = timeout
         self.session: str | None = None
-        """The session that the site has handed out last; sent with the next call."""
+        """The session that the site has issued last. It is sent with the next call."""
         self.receipts: dict[str, str] = {}
-        """The receipts of successful calls, by action; sent with the next call."""
+        """The receipts of successful calls, by action. They are sent with the next call."""
 
     def __enter__(self) -> "AgentClient":
         return self
@@ -137,7 +138,7 @@ class AgentClient:
         self._transport.close()
 
     def through(self, door: Door) -> "AgentClient":
-        """The same caller at another door: with a session and receipts of its own, and the same application."""
+        """Return a client at another door: the same caller and application, with a session and receipts of its own."""
         other = object.__new__(AgentClient)
         other.__dict__.update(self.__dict__)
         other._door, other.session, other.receipts = door, None, {}
@@ -153,7 +154,7 @@ class AgentClient:
         return door
 
     def _addresses(self) -> dict[str, str]:
-        """The path of each door that the site's documents name, and of its `root`."""
+        """Return the path of each door that the site's documents name, and of its `root`."""
         if self._found is not None:
             return self._found
         site, named = self._read("/agent.json"), {}
@@ -194,17 +195,17 @@ class AgentClient:
         return self._found
 
     def _read(self, path: str) -> Mapping[str, Any]:
-        """A document of the site; nothing for what there is not, or cannot be read."""
+        """Return a document of the site, or an empty mapping if it does not exist or is not readable."""
         with suppress(CallFailed, ValueError, RecursionError):
             return _members(self.document(path))
         return {}
 
     def call(self, action: str, inputs: Mapping[str, Any] | None = None, /, **more: Any) -> Any:
-        """Call an action with these inputs, and return its output. Raises CallFailed."""
+        """Call an action with these inputs and return its output. Raises CallFailed."""
         return self.send(action, {**(inputs or {}), **more}).output
 
     def send(self, action: str, inputs: Mapping[str, Any] | None = None, *, key: str | None = None) -> Answer:
-        """The same with an idempotency `key`, for the whole answer. Raises CallFailed."""
+        """Call an action, optionally with an idempotency `key`, and return the whole answer. Raises CallFailed."""
         given, confirmation, followed = dict(inputs or {}), None, set[str]()
         other = {"mcp": self._over_mcp, "a2a": self._over_a2a, "awp": self._over_awp}
         over = other.get(self.door, self._over_http)
@@ -238,7 +239,7 @@ class AgentClient:
         return answer
 
     def document(self, path: str) -> Any:
-        """The JSON document at a path, `/.well-known/woa.json` for instance. Raises CallFailed if there is none."""
+        """Return the JSON document at a path such as `/.well-known/woa.json`. Raises CallFailed if there is none."""
         answer = self._transport.request("GET", path, self.headers, b"")
         if answer.status != 200:
             raise CallFailed(path, {"status": answer.status, "code": "NO_DOCUMENT", "detail": "There is none."})
@@ -265,7 +266,7 @@ class AgentClient:
         else:
             path = f"{self._root}/actions/{quote(action, safe='')}"
             answer = self._post(path, inputs, headers)
-            if answer.status == 405:  # it is called with the method of its route
+            if answer.status == 405:  # the action takes the method of its route
                 method = answer.headers.get("allow", "GET").partition(",")[0]
                 answer = self._post(path, inputs, headers, method)
         kind = answer.headers.get("content-type", "").partition(";")[0]
@@ -395,7 +396,7 @@ class AgentClient:
     # --- Jobs ---
 
     def _wait(self, action: str, address: str) -> Any:
-        """The result of a background job, once it is there. Raises CallFailed, TimeoutError."""
+        """Return the result of a background job as soon as it has ended. Raises CallFailed, TimeoutError."""
         path = urlsplit(address).path.removeprefix(self._transport.prefix)
         jobs = f"{self._root}/jobs/"
         path = path[path.index(jobs) :] if jobs in path else path
@@ -422,7 +423,7 @@ def _members(value: object) -> Mapping[str, Any]:
 
 
 def _with_hyphens(members: Mapping[str, str]) -> dict[str, str]:
-    """Headers as HTTP names them, from members of an AWP message, which have no hyphens."""
+    """Return the HTTP headers for members of an AWP message, whose names have underscores instead of hyphens."""
     return {name.replace("_", "-"): value for name, value in members.items()}
 
 
@@ -436,11 +437,11 @@ def _problem_in(answer: Response) -> dict[str, Any]:
     return {"status": answer.status, "code": "", "detail": answer.body[:200].decode("utf-8", "replace")}
 
 
-# --- How requests get there ---
+# --- Transports ---
 
 
 class _Network:
-    """A site at an address, over HTTP, and no other: its redirects are followed as far as they stay there."""
+    """A site at an address, over HTTP. Redirects are followed only within that site."""
 
     def __init__(self, address: str, timeout: float, allow_private: bool) -> None:
         parts = urlsplit(address)
@@ -475,7 +476,7 @@ class _Network:
         raise _network_failed(path, "REDIRECTED", "Too many redirects.")
 
     def _is_ours(self, address: str) -> bool:
-        """Return True if an address has the target's authority; a step up from http to https is none away."""
+        """Return True if an address has the target's authority, or differs only by upgrading http to https."""
         try:
             parts = urlsplit(address)
             ports = [one.port or {"http": 80, "https": 443}.get(one.scheme) for one in (self._parts, parts)]
@@ -513,12 +514,8 @@ class _Network:
     def _connect(self, *given: Any, **named: Any) -> Any:
         try:
             return connect_public(*given, **named)
-        except OSError as error:
-            if "network of its own" not in str(error):
-                raise
-            told = (
-                f"{error}: an address that is not public. If that is meant, write AgentClient(..., allow_private=True)."
-            )
+        except AddressNotPublic as error:
+            told = f"{error}. If that is meant, write AgentClient(..., allow_private=True)."
             raise _network_failed(cast(str, self._parts.hostname), "PRIVATE_ADDRESS", told) from None
 
     def talk(self, path: str, headers: Mapping[str, str], messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -554,7 +551,7 @@ class _Network:
         return told
 
     def close(self) -> None:
-        """No connection stays open."""
+        """Do nothing: no connection stays open."""
 
 
 def _network_failed(subject: str, code: str, detail: str) -> CallFailed:

@@ -1,12 +1,12 @@
-"""Events: what happens on a site, as it declares it, and the log of what has happened in the site's store.
+"""Events: what a site declares can happen, and the log in the site's store of what has happened.
 
-Each audience of a kind of event has a log of its own, so nobody can tell from what they read that there is anything for
-others. A log is a head (an epoch, and the number of its last entry) and entries under their numbers. One round trip
-appends: the head is replaced only where it is as it was read, so of two who append at once one tries again; what this
-process emits meanwhile is appended together. The newest MAX_KEPT entries of a log are kept, for KEPT_SECONDS.
+Each audience of an event has a log of its own, so that readers cannot infer that there are events for others. A log is
+a head (an epoch, and the number of its last entry) and numbered entries. Appending takes one round trip: the head is
+replaced only if it is unchanged since it was read, so that of two concurrent writers one retries. Events that this
+process emits in the meantime are appended together. The newest MAX_KEPT entries of a log are kept, for KEPT_SECONDS.
 
-A position in a log is what its head was. The positions of a reader in all logs of an event are one opaque text, the
-cursor. Whoever has one finds all that came later, or is told that some of it is gone (`truncated`).
+A position in a log is the value of its head at some time. The positions of a reader in all logs of an event are encoded
+as one opaque text, the cursor. Reading from a cursor returns everything later, and `truncated` if some of that is gone.
 """
 
 import asyncio
@@ -39,27 +39,27 @@ logger: Final = logging.getLogger("awp_publish")
 
 KEPT_SECONDS: Final = 86_400.0
 MAX_KEPT: Final = 1_000
-"""The time for which an event can be read, and the number of those of one audience."""
+"""The seconds for which an event can be read, and the number of events kept for each audience."""
 
 MAX_BYTES: Final = 245_760
-"""Bytes of a payload: what is delivered has to stay below 256 KiB (SEP-3415, Delivery profile)."""
+"""Bytes of a payload at most: a delivery has to stay below 256 KiB (SEP-3415, Delivery profile)."""
 
 TRIMMED: Final = 100
-"""Entries beyond MAX_KEPT that are removed together."""
+"""Entries beyond MAX_KEPT that are removed at a time."""
 
 HEAD_SECONDS: Final = 30 * 86_400.0
 MAX_HEADS: Final = 10_000
-"""Heads that are remembered, so that to append takes one round trip."""
+"""Heads that are cached, so that appending takes one round trip."""
 
 MAX_TRIES: Final = 50
 MAX_TOGETHER: Final = 100
-"""Events that are appended in one step."""
+"""Events that are appended in one step at most."""
 
 APPENDED: Final = "events:appended"
-"""The queue of logs that have new entries, for those who deliver them."""
+"""The queue of logs with new entries, for the workers that deliver them."""
 
 JOBS_ENDED: Final = "events:jobs"
-"""The queue of background jobs that have ended and are to be told of."""
+"""The queue of background jobs that have ended and whose event is still to be emitted."""
 
 JOB_ENDED: Final = "job_ended"
 JOB_PAYLOAD: Final[JsonObject] = {
@@ -75,12 +75,12 @@ JOB_PAYLOAD: Final[JsonObject] = {
 }
 
 Positions: TypeAlias = dict[str, tuple[str, int]]
-"""By log: the epoch, and the number of the last entry that was read."""
+"""For each log, the epoch and the number of the last entry that was read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """One event that has happened. `data` is what is told of it, an object of JSON."""
+    """One event that has happened. `data` is its payload, a JSON object."""
 
     id: str
     name: str
@@ -91,14 +91,14 @@ class Occurrence:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The members that every protocol tells, with the payload as it is."""
+        """The members that every protocol publishes, with the payload unchanged."""
         return {"eventId": self.id, "name": self.name, "timestamp": self.timestamp, "data": self.data}
 
 
 class Batch(NamedTuple):
     """Occurrences in the order in which they happened, and the positions before and after them.
 
-    `truncated` says that something is gone which came before, `has_more` that there is more to read.
+    `truncated` means that earlier occurrences are gone, `has_more` that there are more to read.
     """
 
     occurrences: tuple[Occurrence, ...]
@@ -146,7 +146,7 @@ class _Declaration:
 
 
 class Events:
-    """The events of one site: what is declared, and what has happened."""
+    """The events of one site: those declared, and those that have happened."""
 
     def __init__(self, store: Callable[[], Store]) -> None:
         self._store = store
@@ -161,7 +161,7 @@ class Events:
     def declare(
         self, event_id: str, payload: object, description: str | None, audience: str
     ) -> Callable[[object], None]:
-        """Note an event, and return what takes note of what decorates. Raises DeclarationError."""
+        """Declare an event. Returns a function that takes the decorated class or function. Raises DeclarationError."""
         if callable(event_id):
             raise DeclarationError("site.event", 'needs an id: write @site.event("its_id", payload=Model).')
         subject = f'event "{event_id}"'
@@ -184,7 +184,7 @@ class Events:
         return tuple(self._find(event_id).event for event_id in self._declarations)
 
     def _find(self, event_id: str) -> _Declared:
-        """The declaration of an event. Raises DeclarationError."""
+        """Return the declaration of an event. Raises DeclarationError."""
         known = self._known.get(event_id)
         if known is not None:
             return known
@@ -222,10 +222,11 @@ class Events:
     async def emit(
         self, event_id: str, data: object, audience: str | Principal | None = None, *, unique: str | None = None
     ) -> str:
-        """Append an event to the log of its audience, and return its id. When this returns, the event is kept.
+        """Append an event to the log of its audience and return its id. The event is in the store once this returns.
 
-        `unique` is the event's id at its source: of events with one id only the first is kept. Raises DeclarationError
-        for an event or an audience that is none, InvalidOutput for data that is not what is declared, StoreUnavailable.
+        `unique` is the event's id at its source: of several events with the same id only the first is kept. Raises
+        DeclarationError for an unknown event or audience, InvalidOutput for data that does not match the declaration,
+        and StoreUnavailable.
         """
         declared = self._find(event_id)
         whom = read_audience(f'event "{event_id}"', declared.event.audience if audience is None else audience)
@@ -242,7 +243,7 @@ class Events:
         return occurrence_id
 
     def _write(self, declared: _Declared, data: object) -> bytes:
-        """The payload as JSON text. Raises InvalidOutput."""
+        """Return the payload as JSON text. Raises InvalidOutput."""
         subject, errors = f'The payload of event "{declared.event.id}"', list[Violation]()
         try:
             if declared.writes is not None:
@@ -254,7 +255,7 @@ class Events:
         except ValidationError as error:
             found = error.errors(include_url=False, include_input=False)
             errors = [Violation("".join(f"/{part}" for part in one["loc"]), one["msg"]) for one in found]
-        except (TypeError, ValueError) as error:  # of orjson, and of pydantic for what it cannot write
+        except (TypeError, ValueError) as error:  # raised by orjson, and by pydantic for unserialisable values
             raise InvalidOutput(f"{subject} cannot be written as JSON: {error}") from error
         if not errors and not body.startswith(b"{"):
             raise InvalidOutput(f"{subject} is no object.")
@@ -269,7 +270,7 @@ class Events:
         return body
 
     async def _append(self, log: str, entry: _Entry) -> None:
-        """Append an entry, together with those that wait meanwhile. Raises StoreUnavailable."""
+        """Append an entry, together with others that are waiting. Raises StoreUnavailable."""
         groups = self._groups.setdefault(asyncio.get_running_loop(), {})
         group = groups.setdefault(log, _Group())
         group.waiting.append(entry)
@@ -317,7 +318,7 @@ class Events:
                 if number // TRIMMED != (number + len(waiting)) // TRIMMED:
                     await self._trim(log, epoch, number + len(waiting))
                 return
-            if ran.failed in once:  # it is kept already
+            if ran.failed in once:  # an event with this unique id exists already
                 once[ran.failed].is_done = True
                 waiting.remove(once[ran.failed])
                 if not waiting:
@@ -330,7 +331,7 @@ class Events:
         raise StoreUnavailable("Too many events are emitted at once.", headers=[("Retry-After", "1")])
 
     async def _trim(self, log: str, epoch: str, last: int) -> None:
-        """Remove what is beyond MAX_KEPT. What is left over when this fails, expires."""
+        """Remove entries beyond MAX_KEPT. If this fails, they expire later."""
         first = max(1, last - MAX_KEPT - 2 * TRIMMED - MAX_TOGETHER)
         keys = [_entry_key(log, epoch, number) for number in range(first, last - MAX_KEPT + 1)]
         if not keys:
@@ -341,9 +342,9 @@ class Events:
             await self._store().run([Swap(key, raw, None) for key, raw in old])
 
     def listen(self, listener: Callable[[str], None]) -> Callable[[], None]:
-        """Have `listener(log)` called after each event that this process emits, in whichever thread.
+        """Call `listener(log)` after each event that this process emits, in the thread that emitted it.
 
-        Returns what ends that.
+        Returns a function that removes the listener.
         """
         self._listeners = (*self._listeners, listener)
 
@@ -355,14 +356,14 @@ class Events:
     # --- Reading ---
 
     def find(self, event_id: str, caller: Principal | None) -> Event | None:
-        """Return an event that a caller may know of, None for any other."""
+        """Return an event whose existence the caller may know of, or None."""
         if event_id not in self._declarations:
             return None
         event = self._find(event_id).event
         return event if event.is_for(caller.scopes if caller is not None else None) else None
 
     def check_arguments(self, event: Event, arguments: Mapping[str, object]) -> tuple[Violation, ...]:
-        """Say what is wrong with the arguments of a subscription."""
+        """Return what is wrong with the arguments of a subscription."""
         return self._find(event.id).takes(arguments)
 
     async def read(
@@ -375,10 +376,10 @@ class Events:
         since: datetime | None = None,
         arguments: Mapping[str, object] | None = None,
     ) -> Batch:
-        """Return what has happened after `positions`; None begins now. In a log without a position, so does that.
+        """Return what has happened since `positions`. Without positions, or in a log that has none, reading starts now.
 
-        `most` are looked at, those that match `arguments` are given. What is older than `since` is left out, which
-        counts as truncated. Raises StoreUnavailable.
+        At most `most` entries are read, of which those that match `arguments` are returned. Entries older than `since`
+        are left out, which counts as truncated. Raises StoreUnavailable.
         """
         store, named = self._store(), list(logs)
         heads = (await store.run([Look(_head_key(log)) for log in named])).seen
@@ -388,7 +389,8 @@ class Events:
         if positions is None:
             return Batch((), ends, ends)
         truncated, has_more, found = False, False, list[list[Occurrence]]()
-        # Positions in other logs, of a scope that was lost or of a cursor that was made up, would be news for ever.
+        # Positions in other logs (of a lost scope, or from a forged cursor) never advance and would look like news for
+        # ever.
         before, after = ({log: positions[log] for log in named if log in positions} for _ in range(2))
         floor = utc_text(since, "microseconds") if since is not None else ""
         for log, (epoch, last) in ends.items():
@@ -396,7 +398,7 @@ class Events:
             if at is None:
                 before[log] = after[log] = (epoch, last)
                 continue
-            if not epoch:  # what was there is forgotten, all of it
+            if not epoch:  # the head has expired, and all entries with it
                 truncated |= at[1] > 0
                 before[log] = after[log] = ("", 0)
                 continue
@@ -416,7 +418,7 @@ class Events:
                         truncated = True
                     else:
                         took.append(_read_entry(event.id, raw, log, one))
-                number, asked = numbers[-1], 4 * asked  # what has expired is passed over in a few steps
+                number, asked = numbers[-1], 4 * asked  # growing steps skip expired entries quickly
             has_more |= number < last
             found.append(took)
             after[log] = (epoch, number)
@@ -441,16 +443,16 @@ class Events:
         seconds: float = 1.0,
         since: datetime | None = None,
     ) -> AsyncGenerator[Batch, None]:
-        """Yield what happens after `positions`, and at least every so many `seconds` an empty batch.
+        """Yield a batch of what happens after `positions`, and an empty one if nothing happens for so many `seconds`.
 
-        What this process emits comes at once, what others emit when the store is looked at. While the store is away
-        batches are empty.
+        Events of this process arrive at once, those of other processes when the store is polled. While the store is
+        unavailable, batches are empty.
         """
         loop, woken = asyncio.get_running_loop(), asyncio.Event()
 
         def wake(log: str) -> None:
             if log in logs:
-                with suppress(RuntimeError):  # the loop has ended, and the reader with it
+                with suppress(RuntimeError):  # the reader's loop has ended
                     loop.call_soon_threadsafe(woken.set)
 
         forget = self.listen(wake)
@@ -471,15 +473,15 @@ class Events:
             forget()
 
     async def find_entry(self, event: Event, log: str, epoch: str, number: int) -> Occurrence | None:
-        """Return one occurrence, None for one that is gone. Raises StoreUnavailable."""
+        """Return one occurrence, or None if it is gone. Raises StoreUnavailable."""
         raw = (await self._store().run([Look(_entry_key(log, epoch, number))])).seen[0]
         return _read_entry(event.id, raw, log, number) if isinstance(raw, bytes) else None
 
     async def has_news(self, positions: Positions, postpone: Schedule) -> bool:
-        """Return True if there is more in the logs than was read, else postpone the next look at them.
+        """Return True if the logs have entries that were not read; otherwise postpone the next delivery attempt.
 
-        The second look, at one with postponing, finds what has come since the first. To postpone at once would keep
-        news back where a process is killed before it has sent them.
+        The second look, in one step with postponing, finds entries that came after the first. Postponing right away
+        would delay entries if the process is killed before it sends them.
         """
         looks = [Look(_head_key(log)) for log in positions]
         for steps in ([], [postpone]):
@@ -496,7 +498,7 @@ class Events:
 
 
 def read_audience(subject: str, given: str | Principal) -> str:
-    """Return an audience in its one spelling: public, known, principal:ID, scope:NAME. Raises DeclarationError."""
+    """Return an audience in its canonical form: public, known, principal:ID or scope:NAME. Raises DeclarationError."""
     if isinstance(given, Principal):
         return f"principal:{given.id}"
     if isinstance(given, str) and given in (PUBLIC, KNOWN):
@@ -511,7 +513,7 @@ def read_audience(subject: str, given: str | Principal) -> str:
 
 
 def logs_for(event: Event, caller: Principal | None) -> tuple[str, ...]:
-    """Return the logs of an event that a caller may read, None for nobody known."""
+    """Return the logs of an event that a caller may read; `caller` is None for unknown callers."""
     audiences = [PUBLIC]
     if caller is not None:
         audiences += [KNOWN, f"principal:{caller.id}", *(f"scope:{one}" for one in sorted(caller.scopes))]
@@ -519,19 +521,19 @@ def logs_for(event: Event, caller: Principal | None) -> tuple[str, ...]:
 
 
 def log_of(event_id: str, audience: str) -> str:
-    """Return the name of the log in which the events of one audience are."""
+    """Return the name of the log that has the events of one audience."""
     return f"{event_id}:{_digest(audience)[:16]}"
 
 
 def write_cursor(positions: Positions) -> str:
-    """Return positions as one opaque text."""
+    """Encode positions as one opaque text."""
     told: list[object] = [next((log.rpartition(":")[0] for log in positions), "")]
     told += [[log.rpartition(":")[2], epoch, number] for log, (epoch, number) in sorted(positions.items())]
     return base64.urlsafe_b64encode(orjson.dumps(told)).decode().rstrip("=")
 
 
 def read_cursor(event: Event, cursor: str) -> Positions | None:
-    """Return the positions of a cursor, None for a text that is none of ours."""
+    """Return the positions of a cursor, or None if it is not a valid cursor of this event."""
     try:
         of_event, *told = orjson.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
         positions = {f"{event.id}:{log}": (epoch, number) for log, epoch, number in told}
@@ -541,11 +543,11 @@ def read_cursor(event: Event, cursor: str) -> Positions | None:
     return positions if of_event == event.id and all(good) else None
 
 
-# --- Filters: what a subscription may ask for ---
+# --- Filters of subscriptions ---
 
 
 def filters_of(schema: JsonObject) -> JsonObject:
-    """Return the arguments of a subscription: each plain member of the payload, of which one value is wanted."""
+    """Return the filters that a subscription may set: the plain members of the payload, each with one value."""
     members, filters = schema.get("properties"), dict[str, object]()
     for name, member in members.items() if isinstance(members, Mapping) else ():
         facts = resolved(member, schema)
@@ -558,7 +560,7 @@ def filters_of(schema: JsonObject) -> JsonObject:
 
 
 def is_match(arguments: Mapping[str, object], data: Mapping[str, object]) -> bool:
-    """Say whether a payload has the values that are asked for."""
+    """Return True if a payload has all the values that are asked for."""
     return all(
         name in data and data[name] == value and isinstance(data[name], bool) == isinstance(value, bool)
         for name, value in arguments.items()
@@ -566,7 +568,7 @@ def is_match(arguments: Mapping[str, object], data: Mapping[str, object]) -> boo
 
 
 def now_text() -> str:
-    """Return the time of day, RFC 3339 in UTC, as fine as events have to be told apart."""
+    """Return the current time as RFC 3339 in UTC, with microseconds so that events can be ordered."""
     return utc_text(datetime.now(UTC), "microseconds")
 
 

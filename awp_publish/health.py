@@ -1,4 +1,4 @@
-"""The present status of a site (agent.json section 13): said by the site, and found out by its probes."""
+"""The present status of a site (agent.json section 13): set by its owner, and found out by its probes."""
 
 import asyncio
 import inspect
@@ -18,14 +18,14 @@ from awp_publish.threads import run_in_thread
 logger: Final = logging.getLogger("awp_publish.status")
 
 LONGEST_PROBE: Final = 5.0
-"""Seconds after which a probe that has not answered means no."""
+"""Seconds after which a probe that has not answered counts as failed."""
 
 Check = Callable[[], object]
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A function that looks whether some actions work; with no action named, whether the site as a whole does."""
+    """A function that checks whether some actions work, or the site as a whole if `actions` is empty."""
 
     check: Check
     actions: tuple[str, ...] = ()
@@ -33,10 +33,10 @@ class Probe:
     _busy: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
 
     async def works(self) -> bool:
-        """False and an exception mean no; anything else means yes."""
+        """Return False if the check returns False, raises or times out; any other answer counts as working."""
 
         def look() -> object:
-            # A thread cannot be stopped: while the last look hangs in one, others must not join it there.
+            # A thread cannot be stopped: while the last check hangs in one, no further thread may hang in it too.
             if not self._busy.acquire(timeout=LONGEST_PROBE):
                 raise TimeoutError("The probe has not come back from the last time.")
             try:
@@ -51,7 +51,7 @@ class Probe:
                 answer = await run_in_thread(look)
                 return (await answer if isinstance(answer, Awaitable) else answer) is not False
         except (Exception, asyncio.CancelledError) as error:
-            # Either somebody wants this task to end, or what the probe waited for was cancelled: a failure.
+            # Either this task is being cancelled, or something that the probe awaited was, which is a failed probe.
             task = asyncio.current_task()
             if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0:
                 raise
@@ -61,16 +61,16 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class _Findings:
-    """The answers of the probes together."""
+    """The combined results of all probes."""
 
     operational: bool = True
     degraded_actions: frozenset[str] = frozenset()
 
 
 class Liveness:
-    """The site's own word on its status, and its probes' findings. Either is enough for something not to work.
+    """The status set by the owner, combined with the results of the probes. Either can mark something as not working.
 
-    `endpoint` is where a monitor reads all this.
+    `endpoint` is the address at which a monitor reads the status.
     """
 
     def __init__(self, endpoint: str) -> None:
@@ -89,14 +89,14 @@ class Liveness:
 
     @property
     def interval(self) -> float:
-        """Seconds between two rounds: as often as the probe that wants it most."""
+        """Seconds between two rounds of probes: the shortest interval that a probe has."""
         return min((probe.interval for probe in self.probes), default=30.0)
 
     def add(self, check: Check, actions: tuple[str, ...], interval: float) -> None:
         self.probes += (Probe(check, actions, interval),)
 
     def say(self, operational: bool | None, degraded_actions: Sequence[str] | None) -> None:
-        """Take the site's word; what is None stays as it is. Raises DeclarationError."""
+        """Set the owner's status; what is None stays as it is. Raises DeclarationError."""
         if isinstance(degraded_actions, str):
             raise DeclarationError("site", "degraded_actions: must be a list, not one text.")
         said = self._said
@@ -107,7 +107,7 @@ class Liveness:
         )
 
     async def ask(self) -> bool:
-        """Ask all probes at the same time. True if they find something else than before."""
+        """Run all probes concurrently. Returns True if the results have changed."""
         before, probes = self._found, self.probes
         answers = await asyncio.gather(*(probe.works() for probe in probes))
         failed = [probe for probe, works in zip(probes, answers, strict=True) if not works]
@@ -118,7 +118,7 @@ class Liveness:
         return self._found != before
 
     def check(self, actions: Sequence[Action]) -> None:
-        """Refuse what names no action, and forget that it was said. Raises DeclarationError."""
+        """Raise DeclarationError for a degraded action that does not exist, and drop it from the status."""
         known = {action.id for action in actions}
         for probe in self.probes:
             for named in sorted(set(probe.actions) - known):
@@ -128,15 +128,15 @@ class Liveness:
             raise DeclarationError("site", f'degraded_actions: there is no action "{named}".')
 
 
-# --- Servers: what they say of themselves only on the stack ---
+# --- Facts about the server that can only be read from the stack ---
 
 
 def count_workers() -> int:
-    """Return how many processes serve this application, this one included; 1 where nothing tells of more.
+    """Return how many processes serve this application, this one included; 1 if the number is unknown.
 
-    An application runs on top of its server, whose settings are found on the stack of the main thread: gunicorn's,
-    uvicorn's and hypercorn's with `--workers`, whether given there, in a file or in WEB_CONCURRENCY. A reloader starts
-    one process at a time. Only where no server is found that we know, WEB_CONCURRENCY itself is believed.
+    A server calls the application, so its settings are in the frames of the main thread: the number of workers of
+    gunicorn, uvicorn and hypercorn, whether it was set by an option, a file or WEB_CONCURRENCY. With a reloader there
+    is one process. WEB_CONCURRENCY itself is read only if no known server is found.
     """
     is_alone = False
     for frame in frames_of_server():
@@ -155,7 +155,7 @@ def count_workers() -> int:
 def is_first_worker() -> bool:
     """Return True if this process is the first, or the only one, of those that a server started with this application.
 
-    A worker that takes the place of another one is none: what it would say was said.
+    A worker that replaces another one is not the first: the first has already logged what there is to log.
     """
     for frame in frames_of_server():
         module, here = frame.f_globals.get("__name__"), frame.f_locals
@@ -167,7 +167,7 @@ def is_first_worker() -> bool:
 
 
 def root_path_of_server() -> str:
-    """Return what uvicorn was told by `--root-path`: its lifespan does not tell it to the application."""
+    """Return uvicorn's `--root-path`, which its lifespan scope does not contain."""
     for frame in frames_of_server():
         if frame.f_globals.get("__name__") == "uvicorn.server":
             return str(getattr(getattr(frame.f_locals.get("self"), "config", None), "root_path", ""))
@@ -175,7 +175,7 @@ def root_path_of_server() -> str:
 
 
 def frames_of_server() -> Iterator[FrameType]:
-    """Yield the frames of the main thread, the innermost first."""
+    """Yield the frames of the main thread, innermost first."""
     frame = sys._current_frames().get(threading.main_thread().ident or 0)
     while frame is not None:
         yield frame

@@ -1,7 +1,7 @@
 """The path of every call: find -> guard or validate -> handler -> validate -> record -> deliver.
 
-Only this file calls a handler, so that no door can go round a gate. A guarded action has its guard in front, which
-validates among its other gates and records in the end how the call went.
+Only this module calls a handler, so no door can bypass a gate. If an action is guarded, its guard validates the input,
+along with its other checks, and records the result.
 """
 
 import asyncio
@@ -40,44 +40,44 @@ from awp_publish.redaction import Redact, answer_redactor, input_redactor
 from awp_publish.schema import UnusableSchema, Validator, compile_schema
 from awp_publish.traffic import MAX_PENDING, UNANSWERED, TrafficRecord
 
-if TYPE_CHECKING:  # which are made elsewhere, and only asked
+if TYPE_CHECKING:
     from awp_publish.policy.guard import Guard, Guards
 
 # --- OpenTelemetry spans of calls ---
 
 PREFIX: Final = "awp_publish."
-"""Attributes of ours; the conventions of OpenTelemetry know no agent calls."""
+"""Prefix of our attributes; OpenTelemetry's semantic conventions do not cover agent calls."""
 
 
 class Span(Protocol):
-    """A span that takes note of what came of its call."""
+    """A span that records the result of its call."""
 
     def note(self, facts: Mapping[str, object]) -> None: ...
 
 
 def is_on() -> bool:
-    """Say whether spans go anywhere. Until a provider is set, the API's own stands in and records nothing."""
+    """Return True if spans are exported. Until a provider is set, the API's proxy provider discards them."""
     api = _api()
     return api is not None and not isinstance(api.get_tracer_provider(), api.ProxyTracerProvider)
 
 
 @contextmanager
 def start_span(name: str) -> Iterator[Span]:
-    """A span around what is done inside of it, which makes it the parent of the handler's own spans."""
+    """Start a span that becomes the parent of the handler's own spans."""
     api = _api()
     assert api is not None
     with api.get_tracer("awp_publish").start_as_current_span(name, kind=api.SpanKind.SERVER) as span:
-        yield _Noting(span, api)
+        yield _OtelSpan(span, api)
 
 
-class _Noting:
+class _OtelSpan:
     def __init__(self, span: object, api: ModuleType) -> None:
         self._span = span
         self._api = api
 
     def note(self, facts: Mapping[str, object]) -> None:
-        told = {PREFIX + name: value for name, value in facts.items() if isinstance(value, (str, int, float))}
-        self._span.set_attributes(told)  # type: ignore[attr-defined]
+        attributes = {PREFIX + name: value for name, value in facts.items() if isinstance(value, (str, int, float))}
+        self._span.set_attributes(attributes)  # type: ignore[attr-defined]
         status = facts.get("status")
         if isinstance(status, int) and status >= 500:
             self._span.set_status(self._api.StatusCode.ERROR, str(facts.get("outcome")))  # type: ignore[attr-defined]
@@ -92,10 +92,10 @@ def _api() -> ModuleType | None:
     return trace
 
 
-# --- A record of calls: one log line for each, and an OpenTelemetry span where a tracer is set up ---
-# The line is JSON in the log `awp_publish.access`, level INFO: door, action, principal, outcome, status, milliseconds
-# and request id. Inputs are in it only if the site asked for that. Listeners of the site are given the same facts.
-# While nobody listens, a call costs nothing here.
+# --- The access log: one line per call, and an OpenTelemetry span if tracing is configured ---
+# Each line is JSON in the log `awp_publish.access`, level INFO: door, action, principal, outcome, status, milliseconds
+# and request id. Inputs are included only if the site enables `log_inputs`. Listeners receive the same facts. If nobody
+# listens, calls skip this code.
 
 access_logger: Final = logging.getLogger("awp_publish.access")
 failures: Final = logging.getLogger("awp_publish")
@@ -104,9 +104,10 @@ Carry: TypeAlias = Callable[[Call, Deliver], Awaitable[None]]
 
 
 class Observer:
-    """Watches calls, if anybody wants to know. `log_inputs` adds their inputs to the facts, without their secrets.
+    """Reports calls to the access log, to listeners and to tracing.
 
-    `traffic` counts them, watched or not: in memory, at the cost of two functions for each call.
+    `log_inputs` adds the inputs, with secrets redacted. `traffic` counts calls in memory, even if nothing else observes
+    them.
     """
 
     def __init__(
@@ -118,14 +119,14 @@ class Observer:
         self._is_tracing = False
 
     def is_watching(self) -> bool:
-        """Say whether anybody wants to know. Tracing is set up once; until it is, this looks for it."""
+        """Return True if calls are traced, logged or listened to. Once tracing is found, it is not looked up again."""
         self._is_tracing = self._is_tracing or is_on()
         return self._is_tracing or bool(self._listeners) or access_logger.isEnabledFor(logging.INFO)
 
     async def watch(self, carry: Carry, redact: Redact | None, call: Call, deliver: Deliver) -> None:
-        """Carry a call on its way, and note what is delivered for it, or that nothing was: its caller hung up.
+        """Run a call and report the result that is delivered, or that its caller disconnected before there was one.
 
-        `redact` takes the secrets out of its input.
+        `redact` removes the secrets from its input.
         """
         started = perf_counter()
         is_noted = False
@@ -138,7 +139,7 @@ class Observer:
                 note(facts)
                 if self._log_inputs:
                     facts["input"] = call.input if redact is None else redact(call.input)
-                self._tell(facts)
+                self._report(facts)
 
             async def deliver_noted(result: Result) -> None:
                 note_end(result)
@@ -151,15 +152,15 @@ class Observer:
                     note_end(None)
 
     def note_refusal(self, door: str, request_id: str, problem: Problem) -> None:
-        """Note a request that a door refused before it was a call of any action."""
+        """Report a request that a door refused before it became a call."""
         if self.traffic is not None:
             self.traffic.add(door, "", "", "unknown", problem.code)
         if self._listeners or access_logger.isEnabledFor(logging.INFO):
-            self._tell(_facts(door, request_id, "", "", problem, perf_counter()))
+            self._report(_facts(door, request_id, "", "", problem, perf_counter()))
 
-    def _tell(self, facts: dict[str, object]) -> None:
+    def _report(self, facts: dict[str, object]) -> None:
         if access_logger.isEnabledFor(logging.INFO):
-            # JSON keeps one call on one line, whatever is in an id or input. The facts are in `record.call` too.
+            # JSON escapes line breaks, so that each call stays on one line. `record.call` has the facts as a dict.
             access_logger.info("%s", orjson.dumps(facts, default=str).decode(), extra={"call": facts})
         for listener in self._listeners:
             try:
@@ -177,7 +178,7 @@ def _facts(
     started: float,
     label: Label = "unknown",
 ) -> dict[str, object]:
-    """Return what is noted. `outcome` is "ok", the code of a problem, or UNANSWERED; then there is no status."""
+    """Return the facts about a call. `outcome` is "ok", the code of a problem, or UNANSWERED (without a status)."""
     return {
         "door": door,
         "action": action or None,
@@ -202,10 +203,10 @@ def _span(call: Call) -> Iterator[Callable[[dict[str, object]], None]]:
 # --- The path ---
 
 DEADLINE_INTERVAL: Final = 0.1
-"""Seconds between two looks at the calls that are running."""
+"""Seconds between two checks of the running calls."""
 
 RETRY_UNAVAILABLE: Final = 60
-"""Seconds after which a caller may look whether a degraded action works again."""
+"""Seconds after which a caller may retry a degraded action."""
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
@@ -213,21 +214,21 @@ Reach: TypeAlias = Callable[[Call], Awaitable[Result]]
 """Calls the route behind an action. Sets the call's `answer` once it is complete; returns when the route has ended."""
 
 Accept: TypeAlias = Callable[[Call], Awaitable[Outcome]]
-"""Takes a call of a background action in, to be performed later. Raises StoreUnavailable."""
+"""Accepts a call of a background action, to be run later. Raises StoreUnavailable."""
 
 Handle: TypeAlias = Callable[[Any], Awaitable[Any]]
-"""A handler, of an input or of a whole call."""
+"""A handler that takes an input or a whole call."""
 
 CarryWithSession: TypeAlias = Callable[[Carry, Call, Deliver], Awaitable[None]]
-"""Carries a call on its way with the cookies of its session, if it has one."""
+"""Runs a call with the cookies of its session, if it has one."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """Everything that depends on an action only. `accept` is there for background actions that are performed later.
+    """Everything about calls that depends only on the action.
 
-    `content` is the header of an answer that is declared as base64 of something, `headers` are the name, header and
-    schema of each input that the caller's own request may have.
+    `accept` is set for background actions. `content` is the header of an answer that is declared as base64-encoded
+    media. `headers` has the name, header and schema of each input that may be taken from the caller's own request.
     """
 
     action: Action
@@ -255,7 +256,7 @@ def _prepare(
     later = accept if action.is_background else None
     kind = media.declared_type(action.outputs)
     content = (media.write_header(kind),) if kind else ()
-    # The inputs that have to be given and travel as headers, which the caller's own request may have.
+    # The required inputs that the route reads from headers: the caller's own request may have these headers.
     properties, required = action.inputs.get("properties"), action.inputs.get("required")
     headers: tuple[tuple[str, bytes, JsonObject], ...] = ()
     if action.way is not None and isinstance(properties, Mapping) and isinstance(required, list):
@@ -272,11 +273,11 @@ def _prepare(
 _ABOUT_THE_CALL: Final = re.compile(
     r"accept(-.*)?|content-.*|if-.*|range|te|trailer|transfer-encoding|connection|expect"
 )
-"""Headers of a request that speak of itself, and not of the call in it."""
+"""Headers that describe the request itself, not the call inside it."""
 
 
-def _with_carried(call: Call, headers: tuple[tuple[str, bytes, JsonObject], ...]) -> None:
-    """Take inputs that are not given from the headers of the caller's own request, which the route would see too."""
+def _add_header_inputs(call: Call, headers: tuple[tuple[str, bytes, JsonObject], ...]) -> None:
+    """Take missing inputs from the headers of the caller's own request, as the route itself would."""
     scope = call.context
     if not isinstance(scope, Mapping) or not isinstance(call.input, Mapping):
         return
@@ -292,7 +293,7 @@ def _with_carried(call: Call, headers: tuple[tuple[str, bytes, JsonObject], ...]
 
 
 MAX_KNOWN: Final = 20
-"""Names that are told to somebody who knows none of them."""
+"""Names that are listed in the refusal of an unknown one."""
 
 
 def _known(what: str, names: Collection[str]) -> str:
@@ -301,11 +302,11 @@ def _known(what: str, names: Collection[str]) -> str:
 
 
 class Invoker:
-    """Runs calls of one catalog. Everything that depends only on an action is prepared here, once.
+    """Runs calls of one catalog. Everything that depends only on an action is prepared once, here.
 
-    `accept` takes in calls of background actions; without it they are handled while their callers wait. `sessions` is
-    there where callers without a cookie jar may have one with us. `check` raises InvalidInput for a call that could not
-    be sent to its route, and `rehearse` what the security of its route says, before a person is asked about it.
+    `accept` takes calls of background actions; without it, callers wait for their results. `sessions` runs calls with
+    the cookies that the site keeps for callers without a cookie jar. Before a person is asked for confirmation, `check`
+    raises InvalidInput for a call that cannot be sent to its route, and `rehearse` runs the route's security checks.
     """
 
     def __init__(
@@ -327,10 +328,10 @@ class Invoker:
         }
         redactors = ((action.id, input_redactor(action.inputs)) for action in catalog.actions)
         self.input_redactors: Mapping[str, Redact] = {name: one for name, one in redactors if one is not None}
-        """For actions whose inputs have secrets, what hides them."""
+        """Functions that redact secrets, for the actions whose inputs contain some."""
         redactors = ((action.id, answer_redactor(action.outputs)) for action in catalog.actions)
         self.answer_redactors: Mapping[str, Redact] = {name: one for name, one in redactors if one is not None}
-        """For actions that give something once, what takes it out of their answers."""
+        """Functions that redact one-time values, for the actions whose answers contain some."""
         self._reach = reach
         self._codes = catalog.site.errors
         self._observer = observer or Observer()
@@ -341,7 +342,7 @@ class Invoker:
             for one in self._actions.values()
             if self._has_sessions or one.guard is not None or one.action.is_background
         )
-        """Actions whose calls have to be known by more than their input: for gates, sessions, or as a job's caller."""
+        """Ids of actions whose calls need the caller's credentials: for a guard, a session, or the owner of a job."""
         self._traffic = self._observer.traffic
         self._look_again = 0.0
         self._running: dict[asyncio.AbstractEventLoop, set[Call]] = {}
@@ -349,13 +350,14 @@ class Invoker:
         self.set_status(catalog.status)
 
     def set_status(self, status: Status) -> None:
-        """From now on refuse what does not work (agent.json section 13)."""
+        """Refuse calls of degraded actions from now on (agent.json section 13)."""
         self._unavailable = status.degraded_actions if status.operational else frozenset(self._actions)
 
     def offered(self, door: str) -> Mapping[tuple[str, str | None], Action]:
-        """Return the actions that a door offers, by agent and operation; None is that of a call which names none.
+        """Return the actions that a door offers, by agent and operation.
 
-        An omitted operation means "default" (WoA section 5.1). Whether its caller may know of it, its guard decides.
+        An omitted operation (None) means "default" (WoA section 5.1). Actions for a limited audience are included;
+        their guards decide whether a caller may know of them.
         """
         found = self._offered.get(door)
         if found is None:
@@ -368,14 +370,14 @@ class Invoker:
         return found
 
     def find(self, door: str, agent_id: str, operation: str | None) -> Action:
-        """The action that an agent and operation name mean at a door. Raises UnknownAgent, UnknownOperation."""
+        """Return the action of an agent and operation at a door. Raises UnknownAgent or UnknownOperation."""
         action = self.offered(door).get((agent_id, operation))
         if action is None:
             raise self.unknown(door, agent_id, operation)
         return action
 
     def unknown(self, door: str, agent_id: str, operation: str | None) -> Problem:
-        """Return the refusal of an agent or operation that there is not: of others it says what everybody may know."""
+        """Return the problem for an unknown agent or operation. It lists only names that are public."""
         agents = self._shown.get(door)
         if agents is None:
             agents = self._shown[door] = {one.id: one for one in self._catalog.exposed_at(door).public.agents}
@@ -389,7 +391,7 @@ class Invoker:
         return UnknownOperation(f'Agent "{agent_id}" has {named}. {meant}{" " if meant else ""}{known}')
 
     def attach(self, action_id: str, reach: Reach) -> None:
-        """Have the calls of one action carried out by a door of ours, behind the gates of all."""
+        """Let a door of ours handle the calls of one action, behind the same gates as all others."""
         prepared, others = self._actions[action_id], self._reach
         own = replace(prepared, action=replace(prepared.action, function=None))
         self._actions = {**self._actions, action_id: own}
@@ -400,7 +402,7 @@ class Invoker:
         self._reach = choose
 
     def surround(self, carry: Callable[[Carry], Carry], handle: Callable[[Handle], Handle]) -> None:
-        """Have something stand around all of a call (`carry`) and around each handler (`handle`), to time them."""
+        """Wrap the whole path of a call (`carry`) and every handler (`handle`), in order to time them."""
         self._carry, self._reach = carry(self._carry), handle(self._reach)
         self._actions = {
             name: replace(one, action=replace(one.action, function=handle(one.action.function)))
@@ -410,17 +412,17 @@ class Invoker:
         }
 
     def is_traced(self) -> bool:
-        """Say whether spans go anywhere, as far as was looked for in the last second."""
+        """Return True if spans are exported. The answer may be a second old."""
         return perf_counter() >= self._look_again and is_on()
 
     def note_refusal(self, door: str, request_id: str, problem: Problem) -> None:
-        """Note a request that never became a call."""
+        """Report a request that never became a call."""
         self._observer.note_refusal(door, request_id, problem)
 
     def run(self, call: Call, deliver: Deliver) -> Awaitable[None]:
-        """Carry a call through its gates and its handler, and `deliver` one outcome or problem.
+        """Run a call through its gates and its handler, and `deliver` exactly one outcome or problem.
 
-        Delivers before it returns when a handler works on after its answer, or ignores its deadline.
+        The result is delivered before this returns if the handler continues after its answer or ignores its deadline.
         """
         call.started = started = perf_counter()
         if started < self._look_again and not access_logger.isEnabledFor(logging.INFO):
@@ -429,10 +431,10 @@ class Invoker:
         return self._run_watched(call, deliver)
 
     async def _run_watched(self, call: Call, deliver: Deliver) -> None:
-        """Note how the call ends for those who watch; count what sessions refuse too.
+        """Run a call and report its result to observers; also count the calls that sessions refuse.
 
-        Most sites have neither, which is looked at once a second. So is whether the traffic is to be written, where no
-        server keeps its record running.
+        A site with neither observers nor sessions comes here once a second, to see whether that has changed, and to
+        write the traffic record if no lifespan does that.
         """
         observer, traffic, carry = self._observer, self._traffic, self._carry
         is_watching = observer.is_watching()
@@ -452,16 +454,16 @@ class Invoker:
         if traffic is not None and perf_counter() >= traffic.due:
             await traffic.flush()
 
-    # What is called and is no method has a local name first: `self.name(...)` would look for a method each time.
+    # Callables that are attributes get a local name first: `self.name(...)` would search the class for a method.
 
     async def _run(self, call: Call, deliver: Deliver) -> None:
         prepared = self._actions[call.action.id]
         action, guard, is_valid = prepared.action, prepared.guard, prepared.inputs.is_valid
         result: Result | None = None
         if prepared.headers:
-            _with_carried(call, prepared.headers)
+            _add_header_inputs(call, prepared.headers)
 
-        # May it run?
+        # Admit or refuse.
         try:
             if self._unavailable and action.id in self._unavailable:
                 retry = [("Retry-After", str(RETRY_UNAVAILABLE))]
@@ -477,7 +479,7 @@ class Invoker:
             await deliver(result)
             return
 
-        # Later?
+        # A background action: run it later.
         if prepared.accept is not None:
             try:
                 result = await prepared.accept(call)
@@ -486,12 +488,12 @@ class Invoker:
             await self._conclude(prepared, call, result, deliver)
             return
 
-        # Now, under its deadline. A timer and a task for each call would cost a quick one a tenth of its time, for
-        # something that quick calls never need: so one timer looks after all that run in an event loop.
+        # Run the handler now, under its deadline. A timer and a task per call would add a tenth to the time of a quick
+        # call, which never needs them, so each event loop has one timer for all its running calls.
         loop = get_running_loop()
         calls = self._running.get(loop)
         if calls is None:
-            calls = self._look_after(loop)
+            calls = self._watch_deadlines(loop)
         call.deliver = deliver
         call.deadline = perf_counter() + action.timeout
         call.task = current_task(loop)
@@ -506,14 +508,14 @@ class Invoker:
                     result = await reach(call)
             except Problem as problem:
                 if isinstance(problem, InvalidOutput):
-                    told = (action.id, problem, call.request_id)
-                    logger.error("action %s: %s (request_id=%s)", *told, exc_info=problem)
+                    values = (action.id, problem, call.request_id)
+                    logger.error("action %s: %s (request_id=%s)", *values, exc_info=problem)
                 result = problem.with_traceback(None)
             except HTTPException as error:
                 result = raised(error, self._codes) if call.answer is None else call.answer
             except Exception:
                 failure = failed(call)
-                result = failure if call.answer is None else call.answer  # a failure after it takes nothing back
+                result = failure if call.answer is None else call.answer  # a complete answer outlasts a later failure
             if not call.is_delivered:
                 result = self._validate(prepared, call, result)
                 if guard is not None:
@@ -521,7 +523,7 @@ class Invoker:
                 self._count(call, result)
                 await deliver(result)
         except asyncio.CancelledError:
-            is_late = call.finisher is not None if call.interrupted else call.is_delivered  # then it is counted
+            is_late = call.finisher is not None if call.interrupted else call.is_delivered  # already counted
             if not is_late:
                 self._count(call, None)
             if not call.interrupted:
@@ -530,34 +532,34 @@ class Invoker:
             calls.discard(call)
             if call.is_overseen:
                 await _settle(call)
-            del call.deliver  # which mostly leads back to the call
+            del call.deliver  # usually refers back to the call: a reference cycle
 
     def _validate(self, prepared: _Prepared, call: Call, result: Result) -> Result:
-        """Return what a handler answered, if it is valid (WoA section 5.2): from now on the call is delivered."""
+        """Mark the call as delivered. Return the result, or InvalidOutput if it is not valid (WoA section 5.2)."""
         call.is_delivered = True
         if type(result) is Outcome:
             is_valid = prepared.outputs.is_valid
             if not is_valid(result.output):
                 first = prepared.outputs.describe(result.output)[0][0]
-                told = (call.action.id, first.pointer, first.detail, call.request_id)
-                logger.error("action %s answered against its schema: %s %s (request_id=%s)", *told)
+                values = (call.action.id, first.pointer, first.detail, call.request_id)
+                logger.error("action %s answered against its schema: %s %s (request_id=%s)", *values)
                 result = InvalidOutput(f"The answer of action {call.action.id} does not match its outputs schema.")
             elif prepared.content and type(result.output) is str:
-                is_said = any(name == media.HEADER for name, _ in result.headers)  # the route has, and of this answer
-                if not is_said:
+                is_declared = any(name == media.HEADER for name, _ in result.headers)  # by the route, for this answer
+                if not is_declared:
                     result.headers = (*result.headers, *prepared.content)
                     result.content = Content(media.declared_type(call.action.outputs), "")
         return result
 
     async def _conclude(self, prepared: _Prepared, call: Call, result: Result, deliver: Deliver) -> None:
-        """Record how a call ended, and deliver that."""
+        """Record and count the result of a call, then deliver it."""
         if prepared.guard is not None:
             result = await prepared.guard.conclude(call, result)
         self._count(call, result)
         await deliver(result)
 
     def _count(self, call: Call, result: Result | None) -> None:
-        """Count a call that has ended, once."""
+        """Count a finished call, once."""
         if (traffic := self._traffic) is not None and (started := call.started):
             ended = perf_counter()
             call.started = 0.0
@@ -573,19 +575,20 @@ class Invoker:
 
     # --- Deadlines ---
 
-    def _look_after(self, loop: asyncio.AbstractEventLoop) -> set[Call]:
-        """Have the calls of an event loop looked after, while there are any; what other loops left behind is forgotten.
+    def _watch_deadlines(self, loop: asyncio.AbstractEventLoop) -> set[Call]:
+        """Start the timer that enforces the deadlines of an event loop's calls, to within one DEADLINE_INTERVAL.
 
-        So deadlines are kept to within one DEADLINE_INTERVAL. A process may run several loops, in turn or in threads.
+        It runs as long as there are calls. A process may run several loops, in turn or in threads; closed ones are
+        dropped here.
         """
         for ended in [one for one in tuple(self._running) if one.is_closed()]:
             self._running.pop(ended, None)
         calls = self._running[loop] = set()
-        loop.call_later(DEADLINE_INTERVAL, self._go_round, loop, calls)
+        loop.call_later(DEADLINE_INTERVAL, self._check_running, loop, calls)
         return calls
 
-    def _go_round(self, loop: asyncio.AbstractEventLoop, calls: set[Call]) -> None:
-        """Look at each running call: deliver an answer whose handler works on, end what is overdue, else listen."""
+    def _check_running(self, loop: asyncio.AbstractEventLoop, calls: set[Call]) -> None:
+        """Deliver answers whose handlers still run, end overdue calls, and watch the others for a disconnect."""
         now = perf_counter()
         for call in tuple(calls):
             if call.is_delivered:
@@ -602,19 +605,19 @@ class Invoker:
             elif call.disconnected is not None and call.listener is None:
                 call.listener = asyncio.ensure_future(_listen(call))
         if calls:
-            loop.call_later(DEADLINE_INTERVAL, self._go_round, loop, calls)
+            loop.call_later(DEADLINE_INTERVAL, self._check_running, loop, calls)
         else:
             del self._running[loop]
 
     async def _deliver_early(self, call: Call, result: Result) -> None:
-        """Deliver a result before the handler has returned, unless that is done."""
+        """Deliver a result before the handler has returned, unless one is already delivered."""
         if not call.is_delivered:
             prepared = self._actions[call.action.id]
             await self._conclude(prepared, call, self._validate(prepared, call, result), call.deliver)
 
 
 async def _listen(call: Call) -> None:
-    """End a call without an answer whose caller has disconnected."""
+    """End a call if its caller disconnects before there is an answer."""
     if call.disconnected is not None:
         await call.disconnected()
     if not call.is_delivered and call.answer is None:
@@ -623,7 +626,7 @@ async def _listen(call: Call) -> None:
 
 
 async def _settle(call: Call) -> None:
-    """Wait for the tasks that were started in a call's name. The call owns them."""
+    """Wait for the tasks that a call owns."""
     if call.interrupted and call.task is not None:
         call.task.uncancel()
     if call.listener is not None:
@@ -634,6 +637,6 @@ async def _settle(call: Call) -> None:
 
 
 def failed(call: Call) -> HandlerFailed:
-    """The problem for an exception that is being handled; the traceback goes into the log under the same id."""
+    """Log the exception that is being handled, and return a problem with the same request id."""
     logger.exception("action %s failed (request_id=%s)", call.action.id, call.request_id)
     return HandlerFailed(f"Action {call.action.id} failed. The site's log has the cause under this request_id.")

@@ -1,22 +1,21 @@
-"""Answers that are not JSON: pictures, sounds, files, and texts in a format of their own.
+"""Media types, and answers that are not JSON: images, audio, files, and texts in other formats.
 
-In JSON a text is a string, and all else a string of base64, as JSON Schema says with `contentEncoding` and
-`contentMediaType`. Which of the two it is, its media type decides and never the bytes. The media type and the name of a
-file travel with the answer, through records and jobs to the doors, in a header: `AWP-Content-Type`.
+Within JSON such an answer is a string: a text as it is, everything else in base64, which JSON Schema declares with
+`contentEncoding` and `contentMediaType`. The media type decides which, never the bytes. The media type and the file
+name travel with the answer, through records and jobs to the doors, in a header: `AWP-Content-Type`.
 """
 
 import re
+from collections.abc import Mapping
 from typing import Final
 from urllib.parse import quote, unquote
-
-from awp_publish.model import JsonObject
 
 HEADER: Final = b"awp-content-type"
 BINARY: Final = "application/octet-stream"
 TEXT: Final = "text/plain"
 
 MAX_NAME: Final = 200
-"""Characters of a file's name."""
+"""Characters of a file's name that are kept."""
 
 _TEXTS: Final = frozenset(
     {
@@ -39,18 +38,25 @@ _ENCODED_NAME: Final = re.compile(r";\s*filename\*\s*=\s*(utf-8|iso-8859-1)'[^']
 
 
 def media_type_of(content_type: bytes) -> str:
-    """Return the media type of a Content-Type field, without its parameters; "" for none that can be read."""
+    """Return the media type of a Content-Type field without its parameters, or "" if there is none or it is
+    malformed.
+    """
     media_type = content_type.split(b";", 1)[0].strip().decode("latin-1").lower()
     return media_type if _TYPE.fullmatch(media_type) else ""
 
 
+def is_json(media_type: str) -> bool:
+    """Return True for a media type whose content is one JSON document."""
+    return media_type == "application/json" or media_type.endswith("+json")
+
+
 def is_text(media_type: str) -> bool:
-    """Return True for a media type whose content is characters."""
+    """Return True if the content of a media type is text."""
     return media_type.startswith("text/") or media_type.endswith(("+xml", "+yaml")) or media_type in _TEXTS
 
 
 def file_name(disposition: bytes) -> str:
-    """Return the file's name that a Content-Disposition field tells (RFC 6266), without any path; "" for none."""
+    """Return the file name in a Content-Disposition field (RFC 6266), without any path; "" if there is none."""
     text = disposition[:_MAX_HEADER].decode("latin-1")
     if encoded := _ENCODED_NAME.search(text):
         name = unquote(encoded[2], encoded[1], "replace")
@@ -62,7 +68,7 @@ def file_name(disposition: bytes) -> str:
     return "".join(one for one in name if one.isprintable()).strip(" .")[:MAX_NAME]
 
 
-def declared_type(outputs: JsonObject) -> str:
+def declared_type(outputs: Mapping[str, object]) -> str:
     """Return the media type of answers that a schema declares as base64, "" for any other schema."""
     media_type, encoding = outputs.get("contentMediaType"), outputs.get("contentEncoding")
     if not (isinstance(encoding, str) and encoding.lower() == "base64"):
@@ -71,12 +77,12 @@ def declared_type(outputs: JsonObject) -> str:
 
 
 def write_header(media_type: str, name: str = "") -> tuple[bytes, bytes]:
-    """Return the header that says what an answer is; its name is written as RFC 8187 says."""
+    """Return the header with an answer's media type and file name, encoded as RFC 8187 requires."""
     named = f"; name*=UTF-8''{quote(name, safe='')}" if name else ""
     return HEADER, f"{media_type}{named}".encode("ascii", "replace")
 
 
 def read_header(value: bytes) -> tuple[str, str]:
-    """Return media type and name of a header of ours."""
+    """Return the media type and file name of such a header."""
     media_type, _, name = value.decode("ascii", "replace").partition("; name*=UTF-8''")
     return media_type, unquote(name)

@@ -1,7 +1,7 @@
-"""The frozen facts everything is derived from: `Action`, `Agent`, `SiteFacts`, `Catalog`, and the values they hold.
+"""The frozen facts from which everything is derived: `Action`, `Agent`, `SiteFacts`, `Catalog`, and their values.
 
-Protocol files read a `Catalog` and nothing else. Nothing here checks anything: `settings.py` refuses mistakes before a
-value is made. JSON Schemas are JSON Schema 2020-12 with their own `$defs`, so that each can stand alone.
+Protocol files read a `Catalog` and nothing else. Nothing is validated here: `settings.py` refuses mistakes before these
+values are made. JSON Schemas are JSON Schema 2020-12 with their own `$defs`, so that each can stand alone.
 """
 
 import re
@@ -18,12 +18,12 @@ UNIT_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def utc_text(moment: datetime, precision: str = "auto") -> str:
-    """Return a moment in UTC as RFC 3339 writes it, to the `precision` that `isoformat` calls timespec."""
+    """Format a moment as RFC 3339 in UTC; `precision` is the `timespec` of `isoformat`."""
     return moment.astimezone(UTC).isoformat(timespec=precision).replace("+00:00", "Z")
 
 
 def seconds_of(duration: str) -> int:
-    """The seconds of a duration such as "24h"."""
+    """Return the seconds of a duration such as "24h"."""
     return int(duration[:-1]) * UNIT_SECONDS[duration[-1]]
 
 
@@ -31,9 +31,9 @@ def seconds_of(duration: str) -> int:
 class RateLimit:
     """At most `requests` calls in `count` `unit`s (s, m, h, d), counted for each `scope` (AWAS 1.0, rateLimit object).
 
-    A scope is "ip" (each address), "user" (each caller, an address if nobody is known) or "global" (all callers
-    together); None counts as "user" does, and is not published. `whom` is the label or the directory of the agents that
-    it holds for, "" for everybody; it is not published either.
+    A scope is "ip" (each address), "user" (each caller, or each address if the caller is unknown) or "global" (all
+    callers together); None counts like "user" but is not published. `whom` is the label or directory of the agents to
+    which the limit applies, "" for everybody; it is not published either.
     """
 
     requests: int
@@ -44,7 +44,7 @@ class RateLimit:
 
     @property
     def window(self) -> str:
-        """The window as AWAS writes it: "1m"."""
+        """The window in AWAS's notation: "1m"."""
         return f"{self.count}{self.unit}"
 
     @property
@@ -52,14 +52,14 @@ class RateLimit:
         return self.count * UNIT_SECONDS[self.unit]
 
     def __str__(self) -> str:
-        """The limit as agent.json writes it: "30/minute"."""
+        """Return the limit in agent.json's notation: "30/minute"."""
         name = UNIT_NAMES[self.unit]
         return f"{self.requests}/{name}" if self.count == 1 else f"{self.requests}/{self.count} {name}s"
 
 
 @dataclass(frozen=True, slots=True)
 class Idempotency:
-    """Idempotency keys are honoured for `window` ("24h"), read from the header or from `key_field` of the envelope."""
+    """Idempotency keys are honoured for `window` ("24h"), read from the header or from the envelope's `key_field`."""
 
     window: str = "24h"
     key_field: str = "idempotency_key"
@@ -71,13 +71,13 @@ class Idempotency:
 
 @dataclass(frozen=True, slots=True)
 class Authentication:
-    """The ways in which callers identify themselves (agent.json section 7, AWAS `authentication`), of a site's options.
+    """The ways in which callers authenticate (agent.json section 7, AWAS `authentication`).
 
     `token_expiry` is a duration such as "24h"; `refresh_endpoint` and the values of `endpoints` are paths or URLs.
-    `authorization_servers` are the issuer identifiers of those that issue tokens for this site (RFC 9728 section 2).
-    `api_key_header` is the header in which API keys are sent, `session_cookie` the cookie of the site's sessions.
-    `audiences` are those of the tokens that are taken, `proof_algorithms` the signatures of proofs of those that are
-    bound to a key (RFC 9449), `proof_required` where no others are taken.
+    `authorization_servers` are the issuer identifiers of the servers that issue tokens for this site (RFC 9728 section
+    2). `api_key_header` is the header in which API keys are sent, `session_cookie` the cookie of the site's sessions.
+    `audiences` are the token audiences that are accepted. `proof_algorithms` are the signature algorithms accepted for
+    proofs of key-bound tokens (RFC 9449); `proof_required` means that only such tokens are accepted.
     """
 
     type: Literal["oauth2", "api_key", "bearer", "none"] | None = None
@@ -95,7 +95,7 @@ class Authentication:
 
 @dataclass(frozen=True, slots=True)
 class Contact:
-    """Whom to ask (AWAS 1.0 `contact`)."""
+    """The contact for questions about the site (AWAS 1.0 `contact`)."""
 
     email: str | None = None
     url: str | None = None
@@ -103,11 +103,11 @@ class Contact:
 
 @dataclass(frozen=True, slots=True)
 class Robots:
-    """The words of robots.txt about a site besides its sitemap.
+    """The content of robots.txt besides the sitemap.
 
-    `disallow` are paths that no robot is to read. `bots` says of crawlers by name whether they may come. The owner's
-    preferences are said only where they are given: `content_signal` by name, such as {"search": "yes", "ai-train":
-    "no", "use": "reference"}, `content_usage` as AIPREF writes it, `license` the address of an RSL licence.
+    `disallow` are paths that no robot may read. `bots` allows or disallows crawlers by name. The owner's preferences
+    are published only if given: `content_signal` by name, such as {"search": "yes", "ai-train": "no", "use":
+    "reference"}, `content_usage` in AIPREF's syntax, `license` as the address of an RSL licence.
     """
 
     disallow: Sequence[str] = ()
@@ -119,9 +119,9 @@ class Robots:
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """To whom weaknesses are reported (RFC 9116): mailto: and https: addresses, until when that holds, and how.
+    """Contacts for vulnerability reports (RFC 9116): mailto: and https: addresses, and how long they are valid.
 
-    `expires` is a datetime once it is read.
+    `expires` is a datetime once the settings are read.
     """
 
     contact: Sequence[str]
@@ -132,7 +132,7 @@ class Security:
 
 @dataclass(frozen=True, slots=True)
 class Workflow:
-    """An order of actions that reaches a goal (AWAS 1.1 `workflows`). `steps` are action ids."""
+    """A sequence of actions that reaches a goal (AWAS 1.1 `workflows`). `steps` are action ids."""
 
     id: str
     name: str
@@ -142,7 +142,7 @@ class Workflow:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Liveness (agent.json section 13)."""
+    """The present status of the site (agent.json section 13)."""
 
     operational: bool = True
     degraded_actions: frozenset[str] = frozenset()
@@ -151,38 +151,37 @@ class Status:
 
 JsonObject: TypeAlias = Mapping[str, object]
 Function: TypeAlias = Callable[[JsonObject], Awaitable[bytes]]
-"""A plain function made callable with a validated input; it answers with JSON text."""
+"""A plain function wrapped so that it takes a validated input and returns JSON text."""
 
 Summary: TypeAlias = str | Callable[..., str | Awaitable[str]]
-"""The effect of a call in plain language: a text with the inputs in braces, or a function of the input or of the input
-and the call."""
+"""A call's effect in plain language: a template with inputs in braces, or a function of the input (and the call)."""
 
 Location: TypeAlias = Literal["path", "query", "header", "cookie", "json", "form", "file", "rows", "body"]
 Sensitivity: TypeAlias = Literal["standard", "destructive", "irreversible"]
 Intent: TypeAlias = Literal["read", "write", "delete", "execute"]
 SideEffect: TypeAlias = Literal["safe", "idempotent", "destructive"]
 Effect: TypeAlias = Literal["read", "idempotent", "write", "delete", "irreversible"]
-"""The change that a call makes: none; the same however often; something more each time; gone; never to be undone."""
+"""The effect of a call: none, the same if repeated, a further change each time, a deletion, or one beyond undoing."""
 Execution: TypeAlias = Literal["sync", "async"]
 ActionType: TypeAlias = Literal[
     "form_submission", "navigation", "search", "filter", "data_retrieval", "state_change", "custom"
 ]
 
 SAFE_IN_PATH: Final = "/%:@!$&'()*+,;=~"
-"""Characters of a path that stay as they are when it is percent-encoded (RFC 3986 section 3.3)."""
+"""Characters of a path that are not percent-encoded (RFC 3986 section 3.3)."""
 
 DEFAULT_OPERATION: Final = "default"
 
 DOORS: Final = ("woa", "plain", "mcp", "a2a", "awp", "bridge")
-"""The doors at which an action may be offered."""
+"""The doors at which an action can be exposed."""
 
 PUBLIC: Final = "public"
 KNOWN: Final = "known"
 OPERATOR: Final = "operator"
-"""Audiences of an action: everybody, callers who are known, those with the scope "operator"; any other is a scope."""
+"""Audiences of an action: everybody, known callers, callers with the scope "operator"; any other value is a scope."""
 
 EXTENDED_DOCUMENTS: Final = frozenset({"agent_json", "awas", "woa"})
-"""Protocols to whose documents a site may add members under any name: names of `extensions` without `x-`."""
+"""Protocols whose documents accept members of any name, for which names of `extensions` need no `x-`."""
 
 
 # --- Actions and agents ---
@@ -190,10 +189,10 @@ EXTENDED_DOCUMENTS: Final = frozenset({"agent_json", "awas", "woa"})
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """The place of one input of an action in the HTTP request behind it.
+    """The place of one input of an action in the HTTP request to its route.
 
-    `wire_name` is the name there (a header's name, a form field's). `location` "body" means that this input is the
-    whole JSON body; `spans_segments` that a path parameter may contain slashes.
+    `wire_name` is the name used there (of a header or form field, for instance). `location` "body" means that the input
+    is the whole JSON body; `spans_segments` means that a path parameter may contain slashes.
     """
 
     name: str
@@ -203,16 +202,16 @@ class Parameter:
 
 
 class RouteCredential(NamedTuple):
-    """The place of a route's own credentials: a header (its name in lower case), a cookie or a member of the query."""
+    """The place where a route reads its credentials: a header (its name in lower case), cookie or query parameter."""
 
     place: Literal["header", "cookie", "query"]
     name: str
 
 
 class Arrival(NamedTuple):
-    """The end of the application's own routing: the route's template, with its convertors, and what answers there.
+    """The destination of a request within the application: the route's template, with its convertors, and its endpoint.
 
-    `endpoint` is None where an application keeps its routes to itself.
+    `endpoint` is None if the application does not expose its routes.
     """
 
     path: str
@@ -220,7 +219,7 @@ class Arrival(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """A way into the application that `site.include()` saw and did not take, and why."""
+    """A route that `site.include()` saw and did not publish, and the reason."""
 
     method: str
     path: str
@@ -229,14 +228,14 @@ class LeftOut(NamedTuple):
 
 
 ROUTE_CALL: Final = "awp_publish.route_call"
-"""The member of a scope that says of a request that it is a call on its way to its route: its `RouteCall`."""
+"""The scope's key for the `RouteCall` of a request that is a call of an action on its way to the action's route."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The route behind an action: method, path template (`/books/{slug}`), where inputs go, the body's media type.
+    """The route of an action: method, path template (`/books/{slug}`), where inputs go, the body's media type.
 
-    `arrival` is the only place where a request for it may arrive; None where the application does not show it.
+    `arrival` is the only destination that a request for it may reach, or None if the application does not expose it.
     """
 
     method: str
@@ -259,19 +258,22 @@ _SENSITIVITIES: Final[Mapping[Effect, Sensitivity | None]] = {
 class Action:
     """One thing an agent can do.
 
-    `inputs` and `outputs` are JSON Schemas. Either `target` (a route) or `function` (a plain function) is behind it, or
-    `entry`: a hidden route that resolves what a function without a route of its own has from its framework.
-    `rehearsal` is the endpoint of a hidden route that has the security of either, and does nothing.
-    The protocols' words for its consequences are computed from `effect`. `examples` are whole inputs.
-    `route_authenticates` says that the route behind it has a security scheme of its own, `route_credentials` in which
-    headers, cookies and members of the query that scheme looks. `security` are the alternatives in which its framework
-    says that a caller may authenticate (OpenAPI, Security Requirement Object), `security_schemes` what they name.
-    `answers_json` says that the route gives JSON whatever a request accepts, `guards_route` that direct requests of it
-    meet the same gates as calls (None: as the site says); `page` is the page at its path. `depends_on` names the
-    actions that come before it, `requires` those of them of which a call has to show receipts; `is_required` says that
-    another one requires it. `allow_agents` are labels and directories of agents that sign (none: everybody).
-    `max_body_bytes` is None where the site's holds. `audience` are those for whom it is, `expose` the DOORS at which it
-    is offered (None: all); what is not `is_approved` is there for nobody.
+    `inputs` and `outputs` are JSON Schemas. An action has a `target` (a route) or a `function` (a plain function), or
+    an `entry`: a hidden route that resolves the framework's dependencies of a function without a route of its own.
+    `rehearsal` is the endpoint of a hidden route that has the same security and does nothing. The protocols' terms for
+    an action's consequences are computed from `effect`. `examples` are whole inputs.
+
+    `route_authenticates` means that the route has a security scheme of its own; `route_credentials` are the headers,
+    cookies and query parameters which that scheme reads. `security` are the alternative ways to authenticate that the
+    framework reports (OpenAPI, Security Requirement Object), `security_schemes` the schemes that they name.
+    `answers_json` means that the route returns JSON whatever the request's Accept; `guards_route` that direct requests
+    of the route pass the same gates as calls (None: as the site's option says); `page` is the page at its path.
+
+    `depends_on` names the actions that come before this one, `requires` those of them whose receipts a call has to
+    present; `is_required` means that another action requires this one. `allow_agents` are labels and directories of
+    agents that sign requests (empty: everybody). `max_body_bytes` is None if the site's limit applies. `audience` are
+    those who may see the action, `expose` the DOORS that offer it (None: all). Nobody sees an action that is not
+    `is_approved`.
     """
 
     id: str
@@ -324,32 +326,32 @@ class Action:
 
     @property
     def is_public(self) -> bool:
-        """Return True if everybody may know of it."""
+        """Return True if everybody may see the action."""
         return self.is_approved and self.audience == PUBLIC
 
     def is_for(self, scopes: frozenset[str] | None) -> bool:
-        """Return True if a caller with these scopes may know of it; None for nobody known."""
+        """Return True if a caller with these scopes may see the action; None means an unknown caller."""
         if not self.is_approved or self.audience == PUBLIC:
             return self.is_approved
         return scopes is not None and (self.audience == KNOWN or self.audience in scopes)
 
     def is_exposed_at(self, door: str) -> bool:
-        """Return True if it is offered at one of DOORS; what is none of them offers everything."""
+        """Return True if a door offers the action; a name that is not one of DOORS offers everything."""
         return self.expose is None or door in self.expose or door not in DOORS
 
     @property
     def method(self) -> str:
-        """The HTTP method that it is called with: its route's."""
+        """The HTTP method of calls: the route's, or POST without a route."""
         return "POST" if self.target is None else self.target.method
 
     @property
     def way(self) -> Target | None:
-        """The target of its calls through the application: its route or its entry; None for a plain function."""
+        """The target of calls that go through the application: the route or the entry; None for a plain function."""
         return self.target or self.entry
 
     @property
     def remembers(self) -> bool:
-        """Return True if its calls leave something behind, which a store in memory forgets when its process ends."""
+        """Return True if calls leave records in the store, which a store in memory loses when its process ends."""
         return self.is_background or self.needs_confirmation or self.idempotency is not None
 
     @property
@@ -363,7 +365,7 @@ class Action:
 
     @property
     def side_effect(self) -> SideEffect:
-        """AWAS 1.1 `sideEffect`, whose absence means "safe": what is not known to be safe is said to be more."""
+        """AWAS 1.1 `sideEffect`. A missing one means "safe", so an action that is not known to be safe has another."""
         if self.effect == "read":
             return "safe"
         if self.effect == "idempotent":
@@ -373,15 +375,15 @@ class Action:
 
     @property
     def sensitivity(self) -> Sensitivity | None:
-        """agent.json section 9; None where it reads."""
+        """agent.json section 9; None for an action that only reads."""
         return _SENSITIVITIES[self.effect]
 
     @property
     def is_repeatable(self) -> bool:
-        """Return True if a call that was cut off may be made again.
+        """Return True if a call that was interrupted may be made again.
 
-        Reads, what is idempotent, and DELETE (RFC 9110 section 9.2.2). An idempotency key alone says nothing of the
-        handler: it is we who keep a second call from it.
+        True for reads, idempotent actions and DELETE (RFC 9110 section 9.2.2). An idempotency key alone does not make
+        the handler idempotent: it only lets us keep a second call from the handler.
         """
         deletes = self.effect == "delete" and self.target is not None and self.target.method == "DELETE"
         return deletes or self.effect in ("read", "idempotent")
@@ -416,12 +418,12 @@ class Agent:
 
 
 Complete: TypeAlias = Callable[[str, str, Mapping[str, str]], Awaitable[Sequence[str] | None]]
-"""Suggests values of an argument, given its name, what is typed so far and the other arguments; None for no idea."""
+"""Suggests values of an argument from its name, the text typed so far and the other arguments. None: unsupported."""
 
 
 @dataclass(frozen=True, slots=True)
 class PromptArgument:
-    """A value that a person fills in. `choices` are all its values, where these are few."""
+    """A value that a person fills in. `choices` are all allowed values, if the schema lists them."""
 
     name: str
     description: str | None
@@ -431,11 +433,11 @@ class PromptArgument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """A text that a person picks for a model of their own.
+    """A text that a person selects for their own model.
 
-    `write` makes it of the arguments, as JSON: a string, or a list of pairs of a role ("user", "assistant") and a text;
-    of a picture, a sound or a file the text is base64, and its media type stands third. It raises InvalidInput, or what
-    its function raises. `action` is the id of the action whose function it is, too.
+    `write` makes it from the arguments, as JSON: a string, or a list of pairs of a role ("user", "assistant") and a
+    text. For an image, a sound or a file the text is base64 and the pair has the media type as a third item. It raises
+    InvalidInput, or what its function raises. `action` is the id of the action that has the same function, if any.
     """
 
     id: str
@@ -450,12 +452,12 @@ class Prompt:
 SKILL_FILE: Final = "SKILL.md"
 LONGEST_SKILL_NAME: Final = 64
 LONGEST_SKILL_DESCRIPTION: Final = 1024
-"""The file with which a skill begins, and the characters of its name and its description (agentskills.io)."""
+"""The main file of a skill, and the maximal length of its name and its description (agentskills.io)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """A text about how something is done on the site, for agents to read before they do it (agentskills.io).
+    """Instructions for a task on the site, which agents read before they do it (agentskills.io).
 
     `facts` are the front matter of its SKILL.md. `files` are the bytes of all its files by their path in the skill,
     SKILL.md first.
@@ -472,10 +474,10 @@ class Skill:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happens on the site, of which agents can be told.
+    """Something that happens on the site and to which agents can subscribe.
 
-    `payload` is the JSON Schema of what is told, `inputs` that of what a subscription may ask for. `audience` are those
-    who may know that there is such an event; each occurrence has an audience of its own.
+    `payload` is the JSON Schema of an occurrence's data, `inputs` that of a subscription's filters. `audience` are
+    those who may see that the event exists; each occurrence has an audience of its own.
     """
 
     id: str
@@ -485,7 +487,7 @@ class Event:
     audience: str = PUBLIC
 
     def is_for(self, scopes: frozenset[str] | None) -> bool:
-        """Return True if a caller with these scopes may know of it; None for nobody known."""
+        """Return True if a caller with these scopes may see the event; None means an unknown caller."""
         return self.audience == PUBLIC or (scopes is not None and (self.audience == KNOWN or self.audience in scopes))
 
 
@@ -496,7 +498,8 @@ class Event:
 class Locator:
     """A place in a page: a CSS selector, narrowed by role, accessible name or text (V1, target).
 
-    All that is given holds together. `fallbacks` are selectors that are tried when the first one finds nothing.
+    An element has to match everything that is given. `fallbacks` are selectors that are tried if the first finds
+    nothing.
     """
 
     css: str
@@ -513,7 +516,7 @@ Place: TypeAlias = Locator | str
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A condition of a page: it holds while everything in `where` is there. `shows` names projections to read in it."""
+    """A condition of a page: it holds while every place in `where` exists. `shows` names projections to read in it."""
 
     description: str
     where: Place | Sequence[Place]
@@ -522,9 +525,9 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """A way between two states of a page, moved by an `action` or observed as a `signal`.
+    """A transition between two states of a page, caused by an `action` or observed as a `signal`.
 
-    `every_ms` is the least time between two such moves. `do_not_use` says what has proved wrong, in sentences.
+    `every_ms` is the minimal interval between two such transitions. `do_not_use` lists known mistakes, in sentences.
     """
 
     start: str
@@ -538,7 +541,7 @@ class Transition:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One field of a record: the text of what `css` finds in it, or an attribute or a property of that.
+    """One field of a record: the text, an attribute or a property of the element that `css` finds in it.
 
     Without `css` it is read from the record's own element. Properties are those of V1: innerText, textContent, value,
     checked, ariaLabel, boundingClientRect.
@@ -553,7 +556,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Elements that a projection reads: each one that `css` finds (the first alone if not `many`), and its fields."""
+    """Elements that a projection reads: all that `css` finds (only the first if not `many`), and their fields."""
 
     css: str
     fields: Mapping[str, Value] = field(default_factory=dict)
@@ -562,10 +565,11 @@ class Records:
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """The state of a page in a few facts (V1, state_projections). Expressions are JSONata, without braces around them.
+    """The state of a page as a few facts (V1, state_projections). Expressions are JSONata, without enclosing braces.
 
-    `state` is made of `records`, `url` and `title`; `schema` is its JSON Schema or its type; `summaries` are made of
-    `state`. `after` has for action ids what must be true of `state` once the action has succeeded.
+    `state` is computed from `records`, `url` and `title`; `schema` is its JSON Schema or its type; `summaries` are
+    computed from `state`. `after` maps action ids to a condition on `state` that has to hold once the action has
+    succeeded.
     """
 
     description: str
@@ -578,7 +582,7 @@ class Projection:
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """An event of the page that agents may be told of. `payload` is the JSON Schema or type of its detail."""
+    """An event of the page that agents can observe. `payload` is the JSON Schema or type of its detail."""
 
     event: str
     payload: object = None
@@ -589,7 +593,7 @@ class Signal:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """Something that a runtime adds to the page at a place, with a `label` for people."""
+    """An element that a runtime adds to the page at a place, with a `label` for people."""
 
     kind: str
     at: Place
@@ -601,7 +605,7 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class PageCheck:
-    """The things that must be visible in a page for its declarations to be true."""
+    """Places that have to be visible in a page for its declarations to be valid."""
 
     description: str
     visible: Sequence[Place]
@@ -610,7 +614,7 @@ class PageCheck:
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """Another map, whose names are taken over below a namespace (V1, imports)."""
+    """Another map whose names are imported under a namespace (V1, imports)."""
 
     uri: str
     kind: Literal["website", "local", "storage", "shared", "public", "package"] = "public"
@@ -620,11 +624,11 @@ class Import:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page that a site names.
+    """A page of the site.
 
-    `path` is percent-encoded, below the site's url; a page of several addresses has placeholders in it
-    (`/books/{slug}`). `id` goes before the names of everything that is declared on the page. `actions` are the ids of
-    the actions whose forms stand on it. `choices` are the values of its placeholders, where these are few.
+    `path` is percent-encoded, below the site's url; if it has placeholders (`/books/{slug}`), the page stands for
+    several addresses. `id` is the prefix of the names of everything declared on the page. `actions` are the ids of the
+    actions whose forms are on the page. `choices` are the allowed values of its placeholders, if they are listed.
     """
 
     path: str
@@ -645,12 +649,12 @@ class Page:
 
     @property
     def placeholders(self) -> tuple[str, ...]:
-        """The names in its path, in their order."""
+        """The names of the placeholders in the path, in order."""
         return tuple(re.findall(r"\{([A-Za-z_]\w*)\}", self.path))
 
     @property
     def is_template(self) -> bool:
-        """Return True if the page has several addresses; such pages stand in no list of addresses."""
+        """Return True if the page stands for several addresses. Such pages are not listed in sitemaps and the like."""
         return "{" in self.path
 
 
@@ -659,9 +663,9 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """Addresses of ours: those below `root`, and the doors.
+    """The paths of our endpoints: those below `root`, and the doors.
 
-    `invoke` may hold `{agent_id}` and a query (WoA section 4.3.1); it is below `root` if it is left out.
+    `invoke` may contain `{agent_id}` and a query (WoA section 4.3.1); the default is below `root`.
     """
 
     root: str = "/agents"
@@ -705,7 +709,7 @@ class Paths:
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """A live protocol endpoint: what the documents may say is on. `path` is a path template below the site's url."""
+    """A live protocol endpoint that documents may announce. `path` is a path template below the site's url."""
 
     protocol: str
     version: str
@@ -748,10 +752,11 @@ class SiteFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Catalog:
-    """The frozen whole, for one public address of the site. All that a protocol file may read.
+    """Everything about the site for one of its public addresses, frozen. Protocol files read nothing else.
 
-    `documents` are the paths of what every such site publishes, and `left_out` the names of protocols that this one
-    does not, so that no document points at one that is not there. A catalog equals itself alone.
+    `documents` are the paths of the documents that every such site publishes, `left_out` the names of protocols that
+    this site does not publish, so that no document refers to one that does not exist. A catalog is equal only to
+    itself.
     """
 
     url: str
@@ -770,7 +775,7 @@ class Catalog:
     openapi: OpenApi | None = None
 
     def publishes(self, protocol: str) -> bool:
-        """Return True if the documents of a protocol are published, as far as they are fit for this site."""
+        """Return True if the documents of a protocol are published, as far as they apply to this site."""
         return protocol not in self.left_out
 
     @property
@@ -784,34 +789,34 @@ class Catalog:
 
     @property
     def sign_in(self) -> Action | None:
-        """The action behind the address at which sessions begin, as the site declares it; None for none."""
+        """The action at the address where sessions begin, as the site declares it, or None."""
         known = self.site.authentication
         login = known.endpoints.get("login") if known is not None else None
         found = [one for one in self.public.actions if one.target is not None and one.target.path == login]
         return next((one for one in found if one.intent != "read"), None)
 
-    # --- Who sees what ---
+    # --- Visibility ---
 
     @property
     def public(self) -> "Catalog":
-        """The catalog as everybody may see it: what documents are made of that are the same for all."""
+        """The catalog as everybody may see it, from which documents that are the same for all callers are made."""
         return self.visible_to(None)
 
     def visible_to(self, scopes: frozenset[str] | None) -> "Catalog":
-        """The catalog as a caller with these scopes may see it; None for nobody known."""
+        """Return the catalog as a caller with these scopes may see it; None means an unknown caller."""
         shown = self._with(tuple(one for one in self.actions if one.is_for(scopes)))
         hidden = {one.id for one in self.actions} - {one.id for one in shown.actions}
         prompts = tuple(one for one in self.prompts if one.action not in hidden)
         return shown if prompts == self.prompts else replace(shown, prompts=prompts)
 
     def exposed_at(self, door: str) -> "Catalog":
-        """The catalog with the actions that are offered at a door."""
+        """Return the catalog with only the actions that a door offers."""
         return self._with(tuple(one for one in self.actions if one.is_exposed_at(door)))
 
     def _with(self, actions: tuple[Action, ...]) -> "Catalog":
-        """The catalog with these of its actions alone, and without a word of the others.
+        """Return the catalog with only these of its actions, and without any mention of the others.
 
-        What is guarded for the sake of another one stays guarded, though nobody is told which that is.
+        An action that is guarded because of a hidden one stays guarded, although the hidden one is not named.
         """
         if len(actions) == len(self.actions):
             return self
@@ -858,57 +863,58 @@ class Catalog:
         )
 
     def absolute(self, path: str) -> str:
-        """The public address of a path below the site."""
+        """Return the public address of a path below the site."""
         return self.url + path
 
     def action(self, action_id: str) -> Action:
-        """The action with this id. Raises KeyError."""
+        """Return the action with this id. Raises KeyError."""
         return next_by_id(self.actions, action_id)
 
     def door(self, protocol: str) -> Door | None:
         return next((door for door in self.doors if door.protocol == protocol), None)
 
     def is_guarded(self, action: Action) -> bool:
-        """Return True if a gate of ours stands before an action, or hands something out that another one asks for."""
+        """Return True if a gate of ours applies to an action, or if other actions require its receipts."""
         asks_who = action.auth_required and not action.route_authenticates
         limit = self.site.rate_limit or action.rate_limit
         gates = limit, action.idempotency, action.needs_confirmation, action.requires, action.is_required, asks_who
         return any(gates) or not action.is_public
 
     def own_route(self, action: Action) -> Target | None:
-        """The route at which the documents publish an action; None where the plain door stands in for it.
+        """Return the route at which the documents publish an action, or None if they publish the plain door instead.
 
-        What they promise holds at the route itself if no gate of ours guards it, it gives JSON to whoever calls, and it
-        is not run in the background: only our doors make jobs of calls.
+        The route is published if the documents are true of it: no gate of ours guards the action, the route returns
+        JSON to every client, and the action does not run in the background, because only our doors turn calls into
+        jobs.
         """
         is_true = action.answers_json and not action.is_background and not self.is_guarded(action)
         return action.target if is_true else None
 
     def plain_path_of(self, action: Action) -> str:
-        """The path below the site's url at which the plain door takes calls of an action."""
+        """Return the path below the site's url at which the plain door takes calls of an action."""
         return f"{self.paths.actions}/{action.id}"
 
     def endpoint_of(self, action: Action) -> tuple[str, str]:
-        """Method and path (below the site's url) with which a plain HTTP client calls an action."""
+        """Return the method and the path (below the site's url) with which a plain HTTP client calls an action."""
         route = self.own_route(action)
         return action.method, self.plain_path_of(action) if route is None else route.path
 
     def invoke_path_of(self, action: Action) -> str:
-        """The path below the site's url at which the WoA door takes calls of an action."""
+        """Return the path below the site's url at which the WoA door takes calls of an action."""
         return self.paths.invoke.replace("{agent_id}", action.agent_id)
 
     def poll_endpoint_of(self, action: Action) -> str | None:
-        """The path template below the site's url at which a background action's jobs are polled."""
+        """Return the path template below the site's url at which a background action's jobs are polled."""
         return f"{self.paths.jobs}/{{job_id}}" if action.is_background else None
 
 
 def title_of(identifier: str) -> str:
-    """A readable name of an id: `search_books` is "Search books"."""
+    """Return a readable name for an id: "Search books" for `search_books`."""
     return identifier.replace("_", " ").strip().capitalize()
 
 
 def with_addresses(scheme: JsonObject, change: Callable[[str], str]) -> dict[str, object]:
-    """A security scheme as OpenAPI describes it, with its addresses changed."""
+    """Return a security scheme of OpenAPI with `change` applied to each of its addresses."""
     copied = dict(scheme)
     if isinstance(address := copied.get("openIdConnectUrl"), str):
         copied["openIdConnectUrl"] = change(address)
@@ -924,7 +930,7 @@ def with_addresses(scheme: JsonObject, change: Callable[[str], str]) -> dict[str
 
 
 def snake_case(words: str) -> str:
-    """An id of words, or of a name in another spelling: `list_books` of "List books" and listBooks; "" of no words."""
+    """Return an id for words or for a name in another spelling: `list_books` for "List books" and listBooks."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", words)
     return re.sub(r"[^a-z0-9]+", "_", spaced.lower()).strip("_")
 

@@ -1,7 +1,7 @@
 """Every refusal and failure of a call, as one tree of exceptions.
 
-A problem knows what happened; the door that caught it knows how to say it (problem+json, MCP `isError`, ...). `ALL`
-lists the concrete classes, from which the documentation, agent.json's `errors` and the problem pages are made.
+A problem records what happened; the door that catches it renders it (problem+json, MCP `isError`, ...). `ALL` lists the
+concrete classes; the documentation, agent.json's `errors` and the problem pages are generated from it.
 """
 
 import http
@@ -17,28 +17,30 @@ from starlette.exceptions import HTTPException
 # --- `Problem` ---
 
 MAX_VIOLATIONS: Final = 20
-"""Violations that a problem tells, whatever was sent."""
+"""Violations that one problem lists at most, whatever the size of the input."""
 
 MAX_TEXT: Final = 300
-"""Characters of a violation's pointer, and of what a route says of its refusal."""
+"""Characters of a violation's pointer, and of the message that a route gives with its refusal."""
 
 MAX_DETAIL: Final = 1_000
 """Characters of a violation's detail, which may name the values of an enumeration."""
 
 MAX_COMPARED: Final = 300
-"""Names among which the nearest is looked for."""
+"""Names that are compared at most when the nearest one is searched."""
 
 MIN_ABBREVIATION: Final = 3
-"""Letters of a name that may be short for a longer one with the same beginning: `qty` for `quantity`."""
+"""Letters that a name needs to count as an abbreviation of a longer one with the same first letter: `qty`,
+`quantity`.
+"""
 
 
 def shorten(text: str, most: int = MAX_TEXT) -> str:
-    """The text, or what goes of it into so many characters."""
+    """Return the text, truncated to at most this many characters."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def nearest(wanted: str, known: Iterable[str], most: int = 3) -> list[str]:
-    """The names that somebody may have meant, the nearest first; if none is near, those it may be short for."""
+    """Return the known names nearest to a misspelt one, the nearest first, or those that it may abbreviate."""
     by_folded = {name[:50].lower(): name for name in islice(known, MAX_COMPARED)}
     folded = wanted[:50].lower()
     if found := get_close_matches(folded, by_folded, most):
@@ -52,18 +54,18 @@ def nearest(wanted: str, known: Iterable[str], most: int = 3) -> list[str]:
 
 
 def did_you_mean(wanted: str, known: Iterable[str]) -> str:
-    """A question for the nearest name, "" where none is near."""
+    """Return a question that suggests the nearest name, or "" if none is near."""
     found = nearest(wanted, known, 1)
     return f'Did you mean "{shorten(found[0])}"?' if found else ""
 
 
 def end_sentence(text: str) -> str:
-    """The text with a full stop behind it, unless it ends as a sentence does."""
+    """Return the text with a full stop appended, unless it already ends a sentence."""
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 def below(prefix: str, words: str) -> str:
-    """The text with the addresses of documents as they are below the path of a site."""
+    """Return the text with `prefix`, the path of the site, put before the paths of documents."""
     return _DOCUMENTS.sub(lambda found: prefix + found[0], words) if prefix else words
 
 
@@ -74,7 +76,8 @@ _DOCUMENTS: Final = re.compile(r"(?<![\w/])/(?:\.well-known/[\w.-]*\w|agent\.jso
 class Violation:
     """One thing that is wrong with an input or output.
 
-    `pointer` is an RFC 6901 JSON Pointer into the value, "" for the value itself. Long ones are shortened, details too.
+    `pointer` is an RFC 6901 JSON Pointer into the value, "" for the whole value. Long pointers and details are
+    truncated.
     """
 
     pointer: str
@@ -86,11 +89,11 @@ class Violation:
 
 
 class Problem(Exception):
-    """Something that kept a call from succeeding, with the evidence.
+    """A reason why a call did not succeed, with the evidence.
 
-    `detail` says what was wrong, where, and is safe to show to the caller; of `errors` the first are kept. `status`
-    overrides the class's HTTP status, `recovery` the class's instruction, `code` the machine-readable code (RFC 9457
-    leaves codes to the deployment). `headers` belong to the HTTP answer (`Allow`, `Retry-After`, ...). `members` are
+    `detail` says what was wrong and where, and is safe to show to the caller. Only the first of `errors` are kept.
+    `status` overrides the class's HTTP status, `recovery` its instruction, `code` its machine-readable code (RFC 9457
+    leaves codes to the deployment). `headers` belong to the HTTP response (`Allow`, `Retry-After`, ...). `members` are
     further RFC 9457 extension members.
     """
 
@@ -99,10 +102,12 @@ class Problem(Exception):
     default_status: ClassVar[int] = 500
     default_recovery: ClassVar[str] = "Read detail, then retry the call with a corrected request."
     recoveries: ClassVar[Mapping[int, str]] = {}
-    """Remedies where the status says more than the class: for answers of the site's own routes."""
+    """Recovery texts by status, for classes that render answers of the site's own routes with various statuses."""
 
     def __init_subclass__(cls) -> None:
-        """Call a problem of ours as its class is called, `unknown-agent`; what is made of one keeps its name."""
+        """Derive the slug of our own problems from the class name, `unknown-agent`; subclasses of a problem inherit its
+        slug.
+        """
         super().__init_subclass__()
         if cls.__module__ == __name__ and Problem in cls.__bases__:
             cls.slug = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", cls.__name__).lower()
@@ -129,12 +134,12 @@ class Problem(Exception):
 
     @property
     def advice(self) -> str:
-        """Return what to do, by the class, the status, and when to come back (RFC 9110, section 10.2.3)."""
+        """Return what the caller should do, from the class, the status and Retry-After (RFC 9110 section 10.2.3)."""
         words = self.recoveries.get(self.status, self.default_recovery)
         after = next((value[:40] for name, value in self.headers if name.lower() == "retry-after"), None)
         if after is None:
             return words.replace(_AFTER_A_WHILE, "after a minute, then less and less often")
-        if after.isdecimal():  # which callers read who see no header
+        if after.isdecimal():  # repeated in the text for callers that do not see headers
             words = words.replace(_SECONDS, f"{after} second{'' if after == '1' else 's'} (Retry-After)")
         return words.replace(_AFTER_A_WHILE, f"after {after} seconds" if after.isdecimal() else f"after {after}")
 
@@ -147,19 +152,20 @@ _AFTER_A_WHILE: Final = "after the time in Retry-After, a minute if it is absent
 
 
 def code_of(slug: str) -> str:
-    """The machine code of a slug: `invalid-input` is `INVALID_INPUT`."""
+    """Return the machine-readable code of a slug: `INVALID_INPUT` for `invalid-input`."""
     return slug.upper().replace("-", "_")
 
 
 def slug_of(code: str) -> str:
-    """The slug of a machine code: `INVALID_INPUT` is `invalid-input`."""
+    """Return the slug of a machine-readable code: `invalid-input` for `INVALID_INPUT`."""
     return code.lower().replace("_", "-")
 
 
 class DeclarationError(Exception):
-    """A site or an action is declared wrongly. Raised at start-up and by the decorators, never in traffic.
+    """A site or an action is declared wrongly. Raised by the decorators and at start-up, never while a request is
+    served.
 
-    `subject` names what is wrong (`action "search_books"`), `detail` says what, `remedy` what to do.
+    `subject` names the declaration (`action "search_books"`), `detail` says what is wrong with it, `remedy` what to do.
     """
 
     def __init__(self, subject: str, detail: str, remedy: str = "") -> None:
@@ -181,7 +187,7 @@ class NotJson(Problem):
 
 
 class EnvelopeNotAnObject(Problem):
-    """The body is JSON, but the WoA invocation envelope is an object (section 5.1)."""
+    """The body is JSON, but not an object, as the WoA invocation envelope has to be (section 5.1)."""
 
     title = "The invocation envelope is not an object"
     default_status = 400
@@ -289,7 +295,7 @@ class InvalidProof(InvalidCredentials):
 
 
 class InvalidBinding(InvalidProof):
-    """The token is at fault, not the proof: it is bound to another key or to none, or came as a bearer's."""
+    """The token is at fault, not the proof: it is bound to another key or to none, or was sent as a bearer token."""
 
 
 class AuthExpired(Problem):
@@ -299,7 +305,7 @@ class AuthExpired(Problem):
 
 
 class SessionUnknown(Problem):
-    """There is no such session, it has ended, or it is another caller's; which of these, nobody is told."""
+    """The session does not exist, has ended, or belongs to another caller; the answer does not reveal which."""
 
     title = "The session is not known, or is over"
     default_status = 401
@@ -315,7 +321,7 @@ class InsufficientScope(Problem):
 
 
 class ForeignHost(Problem):
-    """A browser calls under a name that is not the site's: its page may have pointed that name here (DNS rebinding)."""
+    """A browser sent a Host that is not the site's: the page may have pointed its own name here (DNS rebinding)."""
 
     title = "A browser called under a name that is not this site's"
     default_status = 403
@@ -326,7 +332,7 @@ class ForeignHost(Problem):
 
 
 class CrossSiteCookies(Problem):
-    """Cookies are sent by browsers unasked, so they never authorise a call that another site's page makes."""
+    """Browsers send cookies automatically, so cookies never authorise a call made by another site's page."""
 
     title = "Cookies do not authorise calls from other sites"
     default_status = 403
@@ -360,7 +366,7 @@ class IdempotencyKeyInFlight(Problem):
 
 
 class OutcomeUnknown(Problem):
-    """The first call with this key was interrupted: nobody can tell whether it took effect."""
+    """The first call with this key was interrupted; it is unknown whether it took effect."""
 
     title = "An earlier call with this idempotency key was interrupted"
     default_status = 409
@@ -368,7 +374,7 @@ class OutcomeUnknown(Problem):
 
 
 class AnswerNotKept(Problem):
-    """The first call with this key succeeded; its answer was too large to be recorded, or is given only once."""
+    """The first call with this key succeeded, but its answer was too large to record or may be returned only once."""
 
     title = "The answer of an earlier call with this idempotency key was not kept"
     default_status = 409
@@ -439,7 +445,7 @@ class TemporarilyUnavailable(Problem):
 
 
 class StoreUnavailable(Problem):
-    """The store, without which this call cannot be guarded, is slow, full or gone."""
+    """The store, which this call needs for its checks, is slow, full or unreachable."""
 
     title = "The site cannot look after this call at the moment"
     default_status = 503
@@ -456,7 +462,7 @@ class InvalidInput(Problem):
 
     @classmethod
     def of(cls, violations: Sequence[Violation], more: int = 0) -> "InvalidInput":
-        """The problem of an input with these violations, and `more` that are not listed."""
+        """Return the problem of an input with these violations, and `more` that are not listed."""
         first, more = violations[0], more + len(violations) - 1
         listed = f"; the first {MAX_VIOLATIONS} are listed" if more >= MAX_VIOLATIONS else ""
         also = f" (and {more} more{listed})" if more else ""
@@ -464,7 +470,7 @@ class InvalidInput(Problem):
 
 
 class Refused(Problem):
-    """The handler itself said no. Raise it in a handler to refuse a call in your own words and with your own code."""
+    """The handler refused the call. Raise it in a handler to refuse a call with your own message and code."""
 
     title = "The action refused the call"
     default_status = 409
@@ -490,7 +496,7 @@ class Refused(Problem):
 
 
 class InsufficientPermissions(Problem):
-    """The site's own route or handler knows who calls, and does not let them."""
+    """The site's own route or handler knows the caller and does not allow this call."""
 
     title = "The caller may not do this"
     default_status = 403
@@ -537,29 +543,29 @@ class InvalidOutput(Problem):
 
 
 class RuntimeFailed(Problem):
-    """`actions.site` has not done what was asked. `error` has the code and the evidence of the bridge."""
+    """`actions.site` did not do what was requested. `error` has the bridge's code and evidence."""
 
     title = "The page could not do what was asked"
     default_status = 502
     default_recovery = "Read error.code and error.evidence: they say what to change, and what was done already."
 
 
-# --- What the application itself says ---
+# --- Refusals by the application itself ---
 
 _CODE: Final = re.compile(r"[A-Z][A-Z0-9_]*")
 _WORDS: Final = ("detail", "message", "error", "title")
 
 
 def refusal(kind: type[Problem], status: int, document: object, codes: Mapping[str, str], otherwise: str) -> Problem:
-    """A problem with the application's own words, a code that the site declares, and its own body.
+    """Return a problem with the application's own message, a code that the site declares, and the application's body.
 
-    problem+json keeps its members.
+    The members of a problem+json body are kept.
     """
     words = _words(document) or otherwise
     if isinstance(document, Mapping) and isinstance(document.get("type"), str) and "title" in document:
         members = {str(name): value for name, value in document.items() if name not in ("status", "detail", "instance")}
         if document["type"] == "about:blank":
-            del members["type"]  # ours says more
+            del members["type"]  # our type is more specific
         return kind(words, status=status, code=_code_in(document), members=members)
     inner = document.get("detail") if isinstance(document, Mapping) else None
     found = (_code_in(source) for source in (document, inner))
@@ -574,7 +580,7 @@ def _code_in(source: object) -> str | None:
 
 
 def _words(document: object) -> str:
-    """Return what the route says in its own words, "" for nothing."""
+    """Return the message in a route's own words, or "" if its answer has none."""
     if isinstance(document, str) and document.strip():
         return shorten(document.strip())
     if isinstance(document, Mapping):
@@ -588,7 +594,7 @@ def _words(document: object) -> str:
 
 
 def phrase_of(status: int) -> str:
-    """Return what a status says by itself."""
+    """Return the phrase of a status code."""
     try:
         return f"{http.HTTPStatus(status).phrase}."
     except ValueError:
@@ -596,18 +602,18 @@ def phrase_of(status: int) -> str:
 
 
 def raised(error: HTTPException, codes: Mapping[str, str]) -> Problem:
-    """The problem of an exception by which the application has chosen to answer with a status and its words."""
+    """Return the problem for an HTTPException raised by the application."""
     kind = HandlerUnavailable if error.status_code == 503 else HandlerFailed if error.status_code >= 500 else Refused
     problem = refusal(kind, error.status_code, {"detail": error.detail}, codes, phrase_of(error.status_code))
     problem.headers = (*problem.headers, *(error.headers or {}).items())
     return problem
 
 
-# --- Background jobs: looking for one, stopping one, and how one ends that has no result ---
+# --- Background jobs: polling, cancelling, and jobs that end without a result ---
 
 
 class TooManyJobs(Problem):
-    """As many of the caller's jobs wait or run as the site takes on for one caller."""
+    """The caller has as many waiting or running jobs as the site accepts from one caller."""
 
     title = "Too many of your jobs have not ended"
     default_status = 429
@@ -615,7 +621,7 @@ class TooManyJobs(Problem):
 
 
 class JobQueueFull(Problem):
-    """As many jobs wait or run as the site takes on for all of its callers."""
+    """As many jobs wait or run as the site accepts from all callers together."""
 
     title = "The site takes on no more jobs at the moment"
     default_status = 503
@@ -623,7 +629,7 @@ class JobQueueFull(Problem):
 
 
 class UnknownJob(Problem):
-    """There is none, it has expired, or it belongs to somebody else; which of these, nobody is told."""
+    """The job does not exist, has expired, or belongs to another caller; the answer does not reveal which."""
 
     title = "There is no such job"
     default_status = 404
@@ -643,18 +649,18 @@ class JobCancelled(Problem):
 
 
 class JobInterrupted(Problem):
-    """The process that ran a job died, and the action may not be run twice."""
+    """The process that ran a job died, and the action is not safe to run again."""
 
     title = "The job was interrupted"
     default_status = 500
     default_recovery = "Find out whether the job took effect; only if it did not, call the action again."
 
 
-# --- A page that was asked for at the endpoint for pages ---
+# --- Pages requested at the endpoint for pages ---
 
 
 class InvalidUrl(Problem):
-    """The address is none, or not one of this site's own pages: others are never fetched."""
+    """The value is not a URL, or not that of one of this site's own pages; other sites are never fetched."""
 
     title = "The address is not that of a page of this site"
     default_status = 400
@@ -662,7 +668,7 @@ class InvalidUrl(Problem):
 
 
 class PageNotFound(Problem):
-    """There is no such page, or none that everybody may read. `status` is that of the page where it says more."""
+    """There is no such page, or it is not public. `status` is the page's own status if that is more specific."""
 
     title = "There is no such page for everybody to read"
     default_status = 404
@@ -672,7 +678,7 @@ class PageNotFound(Problem):
 ALL: tuple[type[Problem], ...] = tuple(
     one for one in vars().values() if isinstance(one, type) and issubclass(one, Problem) and one.__base__ is Problem
 )
-"""The problems of ours, in the order of the documentation."""
+"""All of our problems, in the order of the documentation."""
 
 GUARDS: tuple[type[Problem], ...] = ALL[ALL.index(AuthenticationRequired) : ALL.index(StoreUnavailable) + 1]
-"""Refusals of the gates in front of the handler."""
+"""Refusals by the gates before the handler."""

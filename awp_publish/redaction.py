@@ -1,8 +1,8 @@
-"""Values without what their schema marks as secret, for whatever is stored, logged, summarised or said again.
+"""Removes from values what their schema marks as secret, before they are stored, logged, summarised or repeated.
 
-`format: password` and `writeOnly: true` mark secrets of an input, `readOnce: true` what an answer gives once and nobody
-keeps, a token for instance. A mark counts however deep it stands: behind references, in unions, in items. Where
-alternatives differ, one that is marked is enough: to hide too much does no harm.
+`format: password` and `writeOnly: true` mark secrets of an input; `readOnce: true` marks what an answer returns once
+and nobody stores, such as a token. A mark counts at any depth: behind references, in unions, in items. If only some of
+several alternatives are marked, the value is hidden, because hiding too much does no harm.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,24 +20,26 @@ HIDDEN: Final = "(hidden)"
 GIVEN_ONCE: Final = "(given once)"
 
 Redact: TypeAlias = Callable[[Any], Any]
-"""Copies a value, decoded JSON, without its secrets. A value without secrets is returned equal to itself."""
+"""Copies a value of decoded JSON without its secrets. A value without secrets is returned equal to itself."""
 
 
 def input_redactor(inputs: JsonObject, mark: object = HIDDEN) -> Redact | None:
-    """Return what puts `mark` in place of the secrets of an input; None for a schema that marks none."""
+    """Return a function that replaces the secrets of an input with `mark`, or None if the schema marks none."""
     return _redactor(inputs, is_secret, mark, (b"writeOnly", b"password"))
 
 
 def answer_redactor(outputs: JsonObject) -> Redact | None:
-    """Return what takes out of an answer what is given once; None for a schema that marks nothing of the kind."""
+    """Return a function that removes values that are returned only once, or None if the schema marks none."""
     return _redactor(outputs, lambda schema: schema.get("readOnce") is True, GIVEN_ONCE, (b"readOnce",))
 
 
 def _redactor(
     root: JsonObject, is_marked: Callable[[JsonObject], bool], mark: object, words: Iterable[bytes]
 ) -> Redact | None:
-    """`words` are those of which a mark has one."""
-    with suppress(TypeError):  # of numbers that are too large, for instance
+    """Make a redactor, or return None if nothing is marked. A schema with a mark contains one of `words` in its
+    JSON.
+    """
+    with suppress(TypeError):  # numbers that are too large for orjson, for instance
         text = orjson.dumps(root)
         if not any(word in text for word in words):
             return None
@@ -47,7 +49,7 @@ def _redactor(
 
 
 class _Redactor:
-    """One schema, which of its parts are about secrets, and what stands in place of their values."""
+    """Redacts values by one schema."""
 
     def __init__(self, root: JsonObject, is_marked: Callable[[JsonObject], bool], mark: object) -> None:
         self._root = root
@@ -58,7 +60,7 @@ class _Redactor:
         self._patterns: dict[str, Callable[[object], bool] | None] = {}
         for one in subschemas(root):
             for pattern in table_of(one, "patternProperties"):
-                try:  # linear time, or not at all
+                try:  # an engine of linear time; a pattern that it does not support is None
                     engine = jsonschema_rs.RegexOptions()
                     reader = jsonschema_rs.Draft202012Validator({"pattern": pattern}, pattern_options=engine)
                     self._patterns[pattern] = reader.is_valid
@@ -66,7 +68,7 @@ class _Redactor:
                     self._patterns[pattern] = None
 
     def copy(self, schemas: Sequence[object], value: object) -> object:
-        """Return a value that all of `schemas` are about, redacted."""
+        """Return a redacted copy of a value to which all of `schemas` apply."""
         key = tuple(id(one) for one in schemas)
         parts = self._known.get(key)
         if parts is None:
@@ -89,7 +91,9 @@ class _Redactor:
         return value
 
     def _members(self, parts: Iterable[JsonObject], name: str) -> list[object]:
-        """Return the schemas of a member. A pattern that cannot be read here may match, and may leave it to others."""
+        """Return the schemas of a member. For an unsupported pattern, assume both that it matches and that it does
+        not.
+        """
         found: list[object] = []
         for part in parts:
             own = [table_of(part, "properties")[name]] if name in table_of(part, "properties") else []
@@ -104,4 +108,4 @@ class _Redactor:
 
 
 _MAX_KNOWN: Final = 10_000
-"""Combinations of subschemas that are remembered; there are few, but those of items are made by an input's length."""
+"""Combinations of subschemas that are cached. There are few, unless a long input multiplies those of array items."""

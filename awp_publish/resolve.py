@@ -1,4 +1,4 @@
-"""From declarations and the application's routes to frozen actions, agents and skills.
+"""Resolves declarations against the application's routes to frozen actions, agents and skills.
 
 Every mistake is a DeclarationError that names the action and says what to do.
 """
@@ -57,13 +57,13 @@ from awp_publish.redaction import answer_redactor
 from awp_publish.schema import UnusableSchema, compile_schema, member_names, object_schema_of, schema_of
 from awp_publish.settings import UNSET, ActionSettings, AgentSettings, read_rate
 
-# --- Which route a declaration means: found by its handler, or by method and path ---
+# --- Finding the route of a declaration, by its handler or by method and path ---
 
 MOST_LISTED: Final = 20
 
 
 class RouteIndex:
-    """The routes of an application, by each layer of their handlers and by path."""
+    """The routes of an application, indexed by each layer of their handlers and by path."""
 
     def __init__(self, routes: Sequence[Route]) -> None:
         self._routes = routes
@@ -75,7 +75,7 @@ class RouteIndex:
                 self._by_layer.setdefault(layer, []).append(route)
 
     def of_handler(self, handler: object) -> Sequence[Route]:
-        """The routes that lead to a handler: those that hold it, else those that hold what it wraps."""
+        """Return the routes of a handler: those registered with it, or else those registered with what it wraps."""
         for layer in wrappings_of(handler):
             found = self._by_layer.get(identity_of(layer))
             if found:
@@ -83,9 +83,9 @@ class RouteIndex:
         return ()
 
     def of_path(self, subject: str, method: str, path: str) -> Route:
-        """The application's own route where it shows one, else one of which only this is known.
+        """Return the application's route for a path, or one made from the path if the application exposes no routes.
 
-        Raises DeclarationError when the application shows its routes and none of them takes this.
+        Raises DeclarationError if the application exposes its routes and none of them matches.
         """
         wanted = Route(path, (method,), (), "")
         own = self._by_template.get(wanted.template, ())
@@ -107,7 +107,7 @@ def _ways(routes: Sequence[Route]) -> list[str]:
 
 
 def listing(known: Iterable[str], wanted: str = "") -> str:
-    """Return what there is, for a message: the nearest to what was wanted first, and not too many."""
+    """List names for a message: those nearest to the wanted one first, and at most MOST_LISTED."""
     names = sorted(set(known))
     near = get_close_matches(wanted, names, n=3) if wanted else []
     ordered = [*near, *(name for name in names if name not in near)]
@@ -116,7 +116,7 @@ def listing(known: Iterable[str], wanted: str = "") -> str:
 
 
 def choose(subject: str, found: Sequence[Route], options: ActionSettings) -> tuple[Route, str]:
-    """The one route and method that is meant. Raises DeclarationError when several could be, or none."""
+    """Return the one route and method of a declaration. Raises DeclarationError if several match, or none."""
     choices = [(route, method) for route in found for method in route.methods]
     if not choices:
         raise DeclarationError(subject, "its route has none of the methods GET, POST, PUT, PATCH and DELETE.")
@@ -135,10 +135,10 @@ def choose(subject: str, found: Sequence[Route], options: ActionSettings) -> tup
     )
 
 
-# --- One action from what was declared and what stands behind it, a route or a function ---
+# --- Defaults that are derived from a route ---
 
 BACKGROUND_TIMEOUT: Final = 3600.0
-"""Seconds that a background action may take if it does not say."""
+"""Seconds that a background action may take unless its declaration says otherwise."""
 
 EFFECTS: Final[Mapping[str, Effect]] = {
     "GET": "read",
@@ -147,18 +147,18 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "PATCH": "write",
     "DELETE": "delete",
 }
-"""Promises of the methods (RFC 9110 section 9.2)."""
+"""The semantics of the methods (RFC 9110 section 9.2)."""
 
 _STYLES: Final = {"data-awas": ("data-awas-action", "data-awas-param"), "data-ai": ("data-ai-action", "data-ai-param")}
 _REMEDY: Final = "Declare inputs=... and outputs=... (a model or a JSON Schema)."
 
 
-# --- What stands behind an action ---
+# --- The route or function of an action ---
 
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """The goal of calls of an action, a route's target, a hidden one or a function, and what it takes and gives."""
+    """The route, hidden route or function that an action calls, and its inputs and outputs."""
 
     operation: Operation
     target: Target | None = None
@@ -166,16 +166,16 @@ class Behind:
     entry: Target | None = None
     rehearse: Callable[[], object] | None = None
     is_site_s: bool = False
-    """True if the credentials that the route looks for are all those that the site itself checks."""
+    """True if the site itself checks all the credentials that the route reads."""
     is_deprecated: bool = False
 
 
 def describe_route_action(
     subject: str, chosen: tuple[Route, str], options: ActionSettings, credential_headers: Collection[str] = ()
 ) -> Behind:
-    """Return what a route takes and gives; declared `inputs` and `outputs` take precedence. Raises DeclarationError.
+    """Describe the route of an action; declared `inputs` and `outputs` take precedence. Raises DeclarationError.
 
-    `credential_headers` are those in which the site itself looks for who calls.
+    `credential_headers` are those from which the site's own authenticators read credentials.
     """
     route, method = chosen
     declared, handler = options.content_type, route.handlers[0] if route.handlers else None
@@ -225,7 +225,7 @@ def _is_site_s(operation: Operation, credential_headers: Collection[str]) -> boo
 
 
 def _understand(declared: object, chosen: tuple[Route, str], mode: Mode) -> Operation | None:
-    """Return what only the route's framework can read."""
+    """Describe a declared type that only the route's framework understands."""
     route, method = chosen
     return route.understand(declared, method, mode) if route.understand is not None and declared is not None else None
 
@@ -238,7 +238,7 @@ def describe_function_action(
     path: str,
     credential_headers: Collection[str] = (),
 ) -> Behind:
-    """Return what a function without a route takes and gives, its hidden route at `path` if it needs one.
+    """Describe a function without a route, with a hidden route at `path` if the framework has to resolve dependencies.
 
     Raises DeclarationError.
     """
@@ -286,7 +286,7 @@ def make_action(
 ) -> Action:
     """Return the frozen action. What is not declared is derived from the route; `timeout` is the site's, in seconds.
 
-    `operation_name` is what it is called as an operation of its agent, which is one by itself without `agent_id`.
+    `operation_name` is the action's name as an operation of its agent; without `agent_id` the action is its own agent.
 
     Raises DeclarationError.
     """
@@ -318,7 +318,7 @@ def make_action(
     if isinstance(selectors, str):
         of_action, of_input = _STYLES[selectors]
         names = member_names(operation.inputs)
-        escaped = [name.replace("\\", "\\\\").replace("'", "\\'") for name in names]  # a CSS string
+        escaped = [name.replace("\\", "\\\\").replace("'", "\\'") for name in names]  # escaped as in a CSS string
         found = (f"[{of_action}='{action_id}'] [{of_input}='{name}']" for name in escaped)
         selectors = dict(zip(names, found, strict=True))
     elif selectors:
@@ -392,7 +392,7 @@ def _refuse_unknown_names(subject: str, option: str, names: Iterable[str | None]
             raise DeclarationError(subject, f'{option}: "{name}" is not an input.', f"There are: {listed}.")
 
 
-# --- `site.include(...)`: publish routes that are already there, without touching their handlers ---
+# --- `site.include(...)`: publish existing routes without touching their handlers ---
 
 READING: Final = "GET"
 SUBJECT: Final = "site.include()"
@@ -400,7 +400,7 @@ SUBJECT: Final = "site.include()"
 
 @dataclass(frozen=True, slots=True)
 class Inclusion:
-    """One `site.include(...)`."""
+    """The arguments of one `site.include(...)`."""
 
     tags: Sequence[str]
     paths: Sequence[str]
@@ -412,7 +412,7 @@ class Inclusion:
 
 @dataclass(slots=True)
 class Included:
-    """All that the inclusions of a site have taken, as actions and as pages, and what they left out."""
+    """The actions and pages that the inclusions of a site publish, and the routes that they left out."""
 
     actions: list[Action] = field(default_factory=list)
     pages: dict[str, Route] = field(default_factory=dict)
@@ -427,7 +427,7 @@ def include_routes(
     included: Included,
     credential_headers: Collection[str],
 ) -> list[Action]:
-    """The actions of one inclusion, without the routes that are `declared` already; pages are noted in `included`.
+    """Return the actions of one inclusion, without routes that are `declared` already; pages are added to `included`.
 
     Raises DeclarationError.
     """
@@ -449,7 +449,7 @@ def include_routes(
                     route.template.removesuffix("{anything}").rstrip("/") + "/*" if route.is_opaque else route.template
                 )
                 included.left_out.setdefault(way, LeftOut(method, path, route.name or path, why))
-    is_open = not (inclusion.tags or inclusion.paths or inclusion.operations)  # of which the log says how much it took
+    is_open = not (inclusion.tags or inclusion.paths or inclusion.operations)  # may match nothing
     if not selected and not (is_open or taken or included.pages):
         mounts = listing({route.mount for route in shown if route.mount})
         further = (
@@ -481,7 +481,7 @@ def include_routes(
 def _name_apart(
     found: Sequence[tuple[Route, str, Behind]], inclusion: Inclusion, declared: Sequence[Action], timeout: float
 ) -> list[Action]:
-    """The actions under ids of their own: their routes' names, else operation ids, else names with their paths."""
+    """Give actions distinct ids: the name of the route, else its operation id, else its name and path."""
     taken = {action.id for action in declared}
     methods = Counter(id(route) for route, _, _ in found)
     spellings = [
@@ -516,7 +516,7 @@ def _name_apart(
     return list(included.values())
 
 
-# --- Which routes ---
+# --- Selecting routes ---
 
 _FILE: Final = re.compile(
     r"\.(?:ico|txt|xml|css|js|mjs|map|png|jpe?g|gif|svg|webp|avif|woff2?|ttf|webmanifest)$", re.IGNORECASE
@@ -525,7 +525,7 @@ _FORMAT: Final = re.compile(r"(?:\.(?:\w+|\{\w+\})|\{format\})/?$")
 
 
 def _why_left_out(route: Route, method: str, inclusion: Inclusion, paths: Collection[str]) -> str:
-    """Return why a route is not taken, "" if it is. One that is named is taken, whatever it is."""
+    """Return why a route is left out, or "" if it is published. A route that is named is always published."""
     names = _names_of(route)
     if not names.isdisjoint(inclusion.exclude) or _is_on_path(route, inclusion.exclude):
         return "exclude names it"
@@ -587,7 +587,7 @@ def _refuse_unmatched(inclusion: Inclusion, routes: Sequence[Route]) -> None:
         *(
             ("mounts", one, mounts)
             for one in inclusion.mounts
-            # Routes that only stand together, as in Mount("/api", routes=[...]), are no application, and taken anyway.
+            # The path of Mount("/api", routes=[...]) is not an application, and its routes are considered anyway.
             if one.rstrip("/") not in mounts
             and not any(route.template.startswith(f"{one.rstrip('/')}/") for route in listed if not route.mount)
         ),
@@ -603,9 +603,9 @@ def _refuse_unmatched(inclusion: Inclusion, routes: Sequence[Route]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """One decorator's or one `declare()`'s words. `kind`: must have a route, may have one, or names its path itself.
+    """One declared action. `kind`: it must have a route, it may have one, or it names its path itself.
 
-    `operation` is its name as an operation of `agent`; without them it is an agent by itself.
+    `operation` is its name as an operation of `agent`; without them it is an agent of its own.
     """
 
     subject: str
@@ -627,10 +627,10 @@ def resolve(
     entries: str = "",
     credential_headers: Collection[str] = (),
 ) -> tuple[tuple[Action, ...], tuple[Agent, ...], Included]:
-    """All actions and agents of a site, in the order of their declaration, and what was included.
+    """Return all actions and agents of a site in the order of their declaration, and what was included.
 
-    `injector` fills in what functions have from their framework, through hidden routes below the path `entries`.
-    `credential_headers` (in lower case) are those in which the site itself looks for who calls.
+    `injector` resolves dependencies of functions that their framework provides, through hidden routes below the path
+    `entries`. `credential_headers` (in lower case) are those from which the site's own authenticators read credentials.
     Raises DeclarationError.
     """
     index, included = RouteIndex(routes), Included()
@@ -638,7 +638,7 @@ def resolve(
     for declaration in declarations:
         subject, options = declaration.subject, declaration.options
         behind = _find_behind(declaration, agents, index, injector, f"{entries}/{declaration.id}", credential_headers)
-        # A class endpoint's docstring is about all of its methods, so the method's own comes first.
+        # A class endpoint's docstring describes all of its methods, so the method's own comes first.
         said = (docstring_of(declaration.function), behind.operation.description)
         first, second = reversed(said) if isinstance(declaration.function, type) else said
         of_agent = agents[declaration.agent].description if declaration.agent is not None else None
@@ -723,12 +723,12 @@ def _find_behind(
 
 
 def name_of(function: object) -> str:
-    """The full name of a function, a class or an object, for a message."""
+    """Return the qualified name of a function, a class or an object's class, for messages."""
     named = function if hasattr(function, "__qualname__") else type(function)
     return f"{getattr(named, '__module__', '?')}.{getattr(named, '__qualname__', '?')}"
 
 
-# --- The whole ---
+# --- Agents ---
 
 
 def _group(actions: Sequence[Action], agents: Mapping[str, AgentSettings]) -> Iterable[Agent]:
@@ -759,14 +759,14 @@ def _group(actions: Sequence[Action], agents: Mapping[str, AgentSettings]) -> It
         )
 
 
-# --- Skills, read from a folder or a text, as the Agent Skills specification has them (agentskills.io) ---
+# --- Skills, read from a folder or a text (Agent Skills specification, agentskills.io) ---
 #
-# A skill is SKILL.md, which begins with front matter, and the files beside it. The front matter is read without a YAML
-# library, so only what such files say in practice is taken: texts, numbers, lists and mappings, no anchors, no tags.
+# A skill is a SKILL.md, which begins with front matter, and the files beside it. No YAML library is needed: the front
+# matter may have texts, numbers, lists and mappings, as such files do in practice, but no anchors and no tags.
 
 MAX_FILES: Final = 512
 MAX_BYTES: Final = 16 * 1024 * 1024
-"""Limits that every host takes (SEP-2640, Limits)."""
+"""Limits that every host accepts (SEP-2640, Limits)."""
 
 
 _NAME: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -776,9 +776,9 @@ _FENCE: Final = "---"
 def read_skill(
     skill_id: str, given: object, description: str | None = None, function: Callable[..., object] | None = None
 ) -> Skill:
-    """Read a skill of a folder with a SKILL.md, of a text, or of the docstring of what was decorated.
+    """Read a skill from a folder with a SKILL.md, from a text, or from the docstring of the decorated function.
 
-    The skill is called as its id is, with hyphens. Raises DeclarationError.
+    Its name is the id with hyphens. Raises DeclarationError.
     """
     subject, name = f'skill "{skill_id}"', skill_id.replace("_", "-")
     if _NAME.fullmatch(name) is None or len(name) > LONGEST_SKILL_NAME:
@@ -793,14 +793,14 @@ def read_skill(
     if isinstance(given, os.PathLike):
         folder = Path(given)
     elif isinstance(given, str) and given and "\n" not in given and len(given) < 4096 and "\0" not in given:
-        # A text of one line is a folder that is there, or looks like one.
+        # A text of one line is a folder if that exists, or if it looks like a path.
         folder = Path(given) if Path(given).is_dir() or re.fullmatch(r"[^\s]*/[^\s]*", given) else None
     if folder is not None:
         if not folder.is_dir():
             remedy = "Name one, or give the text itself."
             raise DeclarationError(subject, f"there is no folder {str(given)!r}.", remedy)
         root, size = folder.resolve(), 0
-        for path in sorted(root.rglob("*")):  # hidden files, and links that lead out of it, are left out
+        for path in sorted(root.rglob("*")):  # without hidden files, and links that lead out of the folder
             parts = path.relative_to(root).parts
             is_hidden = any(part.startswith(".") or part == "__pycache__" for part in parts)
             if is_hidden or not path.is_file() or not path.resolve().is_relative_to(root):
@@ -837,13 +837,13 @@ def read_skill(
             f"the front matter of its {SKILL_FILE} has no description of 1 to {LONGEST_SKILL_DESCRIPTION} characters."
         )
         raise DeclarationError(subject, wrong, "Say what the skill does and when to use it.")
-    # Bytes as they are: hosts compare digests of them. Only a front matter that we wrote ourselves is added.
+    # The file is kept byte for byte, because hosts compare its digest, unless the front matter had to be added.
     first = {SKILL_FILE: files[SKILL_FILE] if files and text == files[SKILL_FILE].decode() else text.encode()}
     return Skill(name, purpose, facts, first | {path: body for path, body in files.items() if path != SKILL_FILE})
 
 
 def quoted(text: str) -> str:
-    """Return a YAML scalar in double quotes: what JSON and YAML write alike."""
+    """Return a double-quoted scalar that means the same in JSON and YAML."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
@@ -856,7 +856,7 @@ _CONSTANTS: Final = {"null": None, "~": None, "": None, "true": True, "false": F
 
 
 def read_front_matter(subject: str, text: str) -> tuple[dict[str, object] | None, str]:
-    """Return the front matter of a Markdown text, None if there is none, and the rest. Raises DeclarationError."""
+    """Return the front matter of a Markdown text (None if it has none) and the rest. Raises DeclarationError."""
     lines = text.removeprefix("\ufeff").splitlines()
     if not lines or lines[0].rstrip() != _FENCE:
         return None, text
@@ -887,7 +887,7 @@ def _read_mapping(subject: str, rows: list[str], at: int, indent: int) -> tuple[
             raise DeclarationError(subject, f"its front matter says {key} twice.", "Leave one out.")
         at += 1
         if re.fullmatch(r"[|>][-+]?", told):
-            # A text of several lines: `|` keeps the ends of lines, `>` folds them to blanks.
+            # A text of several lines: `|` keeps line breaks, `>` folds them to spaces.
             taken = list[str]()
             while at < len(rows) and (not rows[at] or len(rows[at]) - len(rows[at].lstrip(" ")) > indent):
                 taken.append(rows[at])

@@ -1,7 +1,7 @@
-"""Python types to JSON Schema 2020-12, and JSON Schemas to validators whose verdicts carry JSON Pointers.
+"""JSON Schemas of Python types, and validators of JSON Schema 2020-12 whose violations carry JSON Pointers.
 
-Two engines, one job each: pydantic writes schemas at start-up, jsonschema-rs checks instances on the request path. No
-schema is ever fetched: a `$ref` must resolve inside the schema itself.
+Two engines have one job each: pydantic writes schemas at start-up, jsonschema-rs validates instances on the request
+path. No schema is ever fetched: a `$ref` has to resolve inside the schema itself.
 """
 
 import base64
@@ -38,25 +38,25 @@ Mode: TypeAlias = Literal["validation", "serialization"]
 
 
 DESCRIPTION_TIME: Final = 0.1
-"""Seconds of computing that saying what is wrong may take."""
+"""Seconds of CPU time that describing violations may take."""
 
 MAX_DESCRIBED_DEPTH: Final = 50
-"""Levels of an instance into which it is said what is wrong."""
+"""Levels of an instance down to which violations are described."""
 
 MAX_READINGS: Final = 20_000
-"""Looks at the objects and lists of an instance, for whoever follows every alternative of its unions."""
+"""Visits to the objects and lists of an instance, if every alternative of its unions is followed."""
 
 MAX_SHOWN: Final = 60
-"""Characters of a text of the caller's that is repeated; of a longer one only the length is told."""
+"""Characters of a caller's text that a message repeats; of a longer text only the length is given."""
 
 MAX_LISTED: Final = 20
-"""Values of an enumeration that are all told; of more the nearest are."""
+"""Values of an enumeration that a message lists; of longer enumerations it lists the nearest."""
 
 MAX_LISTING: Final = 800
-"""Characters that a listing of values may have."""
+"""Characters that a list of values may have in a message."""
 
 _PATTERNS: Final = jsonschema_rs.FancyRegexOptions(backtrack_limit=1000)
-"""Patterns with lookaround or back-references take quadratic time in other engines. What needs more is no match."""
+"""Patterns with lookaround or back-references backtrack. One that exceeds the limit does not match."""
 
 
 NOTHING: Final[Mapping[str, str]] = {}
@@ -70,20 +70,21 @@ class UnusableSchema(ValueError):
 
 
 _SEEN: Final = "x-awp-publish-seen"
-"""Stands in a schema until it is complete, for values that a function of the application sees as they were sent."""
+"""Marks a subschema whose values a function of the application receives as sent. Removed from the finished schema."""
 
 _CLOSED: Final = "x-awp-publish-closed"
-"""Stands for `additionalProperties: false` until it is known that no function sees the members that are dropped."""
+"""Marks a subschema to be closed with `additionalProperties: false` unless a function receives its values as sent."""
 
 
 class _Generator(GenerateJsonSchema):
-    """pydantic's generator without the titles it makes up from names: agents pay for every byte they read."""
+    """pydantic's generator without the titles that it makes from names: agents pay for every byte they read."""
 
-    # A default that JSON has no word for is left out, which is all there is to do about it.
+    # A default that JSON cannot express is left out; there is nothing to warn about.
     ignored_warning_kinds: set[JsonSchemaWarningKind] = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012
 
-    # What is read is closed: a type that reads its members by the names in its schema drops all others in silence, so
-    # what is told to be taken is heard. Functions that see what was sent may read more of it than the schema says.
+    # Input schemas are closed: a type that reads only the members it knows silently drops all others, and the caller
+    # should learn that. If a function receives the value as sent, it may read more members than the schema has, so it
+    # stays open.
 
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
         return self._close(super().model_schema(schema), schema, schema["schema"])
@@ -124,7 +125,7 @@ class _Generator(GenerateJsonSchema):
 
 
 def write_schema(kind: object, mode: Mode = "validation", by_alias: bool = True) -> dict[str, object]:
-    """The JSON Schema of a type (a pydantic model, a dataclass, any annotation), with its `$defs`.
+    """Return the JSON Schema of a type (a pydantic model, a dataclass, any annotation), with its `$defs`.
 
     `mode` "validation" describes what is read, "serialization" what is written. Raises UnusableSchema.
     """
@@ -138,15 +139,15 @@ def write_schema(kind: object, mode: Mode = "validation", by_alias: bool = True)
     for part in (schema, *(definitions.values() if isinstance(definitions, dict) else ())):
         part.pop("title", None)
     schema = _inline_root(schema)
-    # What a reader looks for first, first; `$defs` last.
+    # The keywords that readers look for first come first, `$defs` last.
     rest = [key for key in schema if key not in _ORDER and key != "$defs"]
     return {key: schema[key] for key in (*_ORDER, *rest, "$defs") if key in schema}
 
 
 def _settle_closed(root: JsonObject) -> None:
-    """Close what is to be closed of a new schema, but nothing in values that a function sees as they were sent."""
+    """Close the marked parts of a new schema, except within values that a function receives as sent."""
     seen, waiting, known = list[object](), list[object]([root]), set[int]()
-    for part in waiting:  # which grows while it is read
+    for part in waiting:  # grows during iteration
         if isinstance(part, dict):
             waiting += part.values()
             seen += [part] if part.pop(_SEEN, None) else []
@@ -169,7 +170,7 @@ def _settle_closed(root: JsonObject) -> None:
 
 
 def write_readable(*kinds: object) -> tuple[JsonObject, ...]:
-    """The JSON Schemas of those of the types that have one, as far as `drops_unknown` and `close_like` read them."""
+    """Return the JSON Schemas of those types that have one, as detailed as `drops_unknown` and `close_like` need."""
     written = list[JsonObject]()
     for kind in kinds:
         with contextlib.suppress(UnusableSchema):
@@ -187,22 +188,23 @@ _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "model-fields": ("fields",),
     "definitions": ("schema", "definitions"),
 }
-"""The parts of pydantic's core schemas, as far as nothing in them sees what was sent or writes a schema of its own."""
+"""The parts of pydantic's core schemas in which no function receives the raw value or writes a schema of its own."""
 
 _OWN_WRITERS: Final = ("pydantic.main", "pydantic._internal._generate_schema")
-"""The modules of functions that write a type's JSON Schema as pydantic alone would."""
+"""Modules whose functions write a type's JSON Schema just as pydantic does."""
 
 
 def _sketch(kind: object) -> JsonObject | None:
-    """The objects in a model's schema with the names of their members, closed or not; None for what is not plain.
+    """Return the objects in a model's schema as names of members, closed or not; None for a model that is not plain.
 
-    A start reads every model, and pydantic knows all of this already: writing it out takes ten times as long.
+    Every model is examined at start-up. pydantic has this information in its core schema; writing the full JSON Schema
+    takes ten times as long.
     """
     core: Any = vars(kind).get("__pydantic_core_schema__") if isinstance(kind, type) else None
-    if not isinstance(core, dict):  # no model, or one that is not complete
+    if not isinstance(core, dict):  # not a model, or an incomplete one
         return None
     objects, waiting = dict[str, JsonObject](), [core]
-    for node in waiting:  # which grows while it is read
+    for node in waiting:  # grows during iteration
         type_ = node["type"] if isinstance(node, dict) else None
         if type_ not in _PARTS or "extras_schema" in node:
             return None
@@ -233,7 +235,7 @@ def _sketch(kind: object) -> JsonObject | None:
         extra = config.get("extra_fields_behavior", "ignore")
         is_closed = extra == "forbid" or (extra == "ignore" and not node.get("custom_init"))
         found = {"properties": dict.fromkeys(names, True)}
-        # A model in one place alone may have no name there.
+        # A model that is used in only one place may have no name.
         name = node.get("ref", str(len(objects)))
         objects[name] = {**found, "additionalProperties": False} if is_closed else found
     while core["type"] in ("definitions", "function-after"):
@@ -242,7 +244,7 @@ def _sketch(kind: object) -> JsonObject | None:
 
 
 def _describes_parts(extra: object) -> bool:
-    """Return True for a `json_schema_extra` that may say something of members."""
+    """Return True for a `json_schema_extra` that may describe members."""
     if not isinstance(extra, dict):
         return extra is not None
     told = {name: value for name, value in extra.items() if name not in ("example", "examples")}
@@ -250,17 +252,17 @@ def _describes_parts(extra: object) -> bool:
 
 
 def drops_unknown(*written: JsonObject) -> bool:
-    """Return True for types that read their members by the names in their schemas, and drop all others in silence."""
+    """Return True if these types read only the members in their schemas and silently drop all others."""
     return bool(written) and all(one.get("additionalProperties") is False for one in written)
 
 
 def close_like(schema: JsonObject, *written: JsonObject) -> JsonObject:
-    """A schema that somebody else has written of some types, closed inside wherever `write_schema` closed them.
+    """Return a schema written by somebody else of some types, with the inner objects closed that `write_schema` closed.
 
-    Objects are told by the names of their members. The root is left as it is: it may have been put together of several.
+    Objects are identified by the names of their members. The root stays as it is, because it may combine several types.
     """
-    with contextlib.suppress(TypeError):  # of numbers that are too large, for instance
-        if orjson.dumps(schema).count(b'"properties"') < 2:  # the root's own
+    with contextlib.suppress(TypeError):  # numbers that are too large for orjson, for instance
+        if orjson.dumps(schema).count(b'"properties"') < 2:  # only the root has it
             return schema
     closed: dict[frozenset[str], bool] = {}
     for part in subschemas(written):
@@ -294,12 +296,12 @@ _REASONS: Final = (
     (re.compile(r"[`'](\w+)[`'] is not fully defined"), "{} is not fully defined; define its types at module level"),
     (re.compile(r"name '(\w+)' is not defined"), "the type {} is not defined; define it at module level"),
 )
-"""Pydantic's words for its own users, in words for ours."""
+"""pydantic's messages for its own users, and ours."""
 
 
 def reason_of(error: Exception) -> str:
     """Return why a type has no JSON Schema, in one line."""
-    if isinstance(error, ValidationError):  # FastAPI checks with pydantic what it writes
+    if isinstance(error, ValidationError):  # FastAPI validates its OpenAPI document with pydantic
         first = error.errors(include_url=False)[0]
         return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
     text = str(error)
@@ -311,12 +313,12 @@ def reason_of(error: Exception) -> str:
 
 
 def adapt(kind: object) -> TypeAdapter[object]:
-    """pydantic's adapter of an annotation that is only known at run time."""
+    """Return pydantic's adapter of an annotation that is only known at run time."""
     return TypeAdapter(cast(type[object], kind))
 
 
 def _inline_root(schema: dict[str, object]) -> dict[str, object]:
-    """A recursive model's root is only a reference; readers look for `type` and `properties` there (WoA, 4.2)."""
+    """Replace a root that is only a reference (of a recursive model): readers expect `type` there (WoA section 4.2)."""
     reference, definitions = schema.get("$ref"), schema.get("$defs")
     if not isinstance(reference, str) or not isinstance(definitions, dict) or schema.keys() - _ANNOTATING:
         return schema
@@ -327,9 +329,9 @@ def _inline_root(schema: dict[str, object]) -> dict[str, object]:
 
 
 def inline_definitions(schema: JsonObject) -> dict[str, object]:
-    """Return a schema in which a definition that is referred to once stands where it is meant.
+    """Return a schema in which each definition with a single reference is put in place of the reference.
 
-    Definitions of several references stay, so that a schema does not grow, and so do recursive ones.
+    Definitions with several references stay, so that the schema does not grow, and so do recursive ones.
     """
     whole = copy.deepcopy(dict(schema))
     definitions = whole.get("$defs")
@@ -353,15 +355,15 @@ def inline_definitions(schema: JsonObject) -> dict[str, object]:
 
 
 _ANNOTATING: Final = {"$ref", "$defs", "$schema", "$comment", "title", "description", "examples", "default"}
-"""Keywords beside a root's reference that constrain nothing, so that the root may be written out."""
+"""Keywords beside a root's reference that constrain nothing, so that the reference may be replaced."""
 
 _ORDER: Final = ("type", "description", "properties", "required", "additionalProperties")
 
 
 def check_schema(schema: JsonObject) -> dict[str, object]:
-    """A raw JSON Schema, checked against the 2020-12 meta-schema and for unresolvable references, its root written out.
+    """Check a raw JSON Schema against the 2020-12 meta-schema and for unresolvable references; return it, root inlined.
 
-    Raises UnusableSchema, for another dialect too: documents promise 2020-12 (WoA section 4.2).
+    Raises UnusableSchema, also for another dialect: documents promise 2020-12 (WoA section 4.2).
     """
     check_dialect(schema)
     compile_schema(schema)
@@ -369,7 +371,7 @@ def check_schema(schema: JsonObject) -> dict[str, object]:
 
 
 def check_dialect(schema: JsonObject) -> None:
-    """Raise UnusableSchema for a schema that says it is written in another dialect than 2020-12."""
+    """Raise UnusableSchema for a schema that declares another dialect than 2020-12."""
     dialect = schema.get("$schema", DIALECT)
     if not isinstance(dialect, str) or dialect.removesuffix("#") != DIALECT:
         raise UnusableSchema(
@@ -382,12 +384,12 @@ _OLDER: Final = re.compile(r"https?://json-schema\.org/(?:draft-0([467])|draft/2
 
 
 def translate(schema: JsonObject) -> JsonObject:
-    """Return a schema that declares an older dialect, draft-04 to 2019-09, in the words of 2020-12; others as it is."""
+    """Translate a schema that declares an older dialect (draft-04 to 2019-09) to 2020-12. Return others unchanged."""
     declared = schema.get("$schema")
     dialect = _OLDER.fullmatch(declared) if isinstance(declared, str) else None
     if dialect is None:
         return schema
-    hides_siblings = dialect[1] is not None  # of a reference
+    hides_siblings = dialect[1] is not None  # older dialects ignore the siblings of a reference
 
     def each(value: object) -> object:
         return {name: one(inner) for name, inner in value.items()} if isinstance(value, Mapping) else value
@@ -430,14 +432,14 @@ def translate(schema: JsonObject) -> JsonObject:
 
 
 def schema_of(given: object, mode: Mode) -> dict[str, object]:
-    """The JSON Schema of what a declaration gave: a raw schema (a mapping) or a type. Raises UnusableSchema."""
+    """Return the JSON Schema of a declaration: a raw schema (a mapping) or a type. Raises UnusableSchema."""
     return check_schema(given) if isinstance(given, Mapping) else write_schema(given, mode)
 
 
 def object_schema_of(given: object) -> dict[str, object]:
-    """The JSON Schema of declared inputs, which are named: an object. Raises UnusableSchema.
+    """Return the JSON Schema of declared inputs, which have to be an object. Raises UnusableSchema.
 
-    A raw schema is meant as it is written.
+    A raw schema is used as it is written.
     """
     schema = schema_of(given, "validation")
     kind = schema.get("type", "object" if "properties" in schema else None)
@@ -450,16 +452,16 @@ def object_schema_of(given: object) -> dict[str, object]:
 
 
 def compile_schema(schema: JsonObject, asserts_formats: bool = False) -> "Validator":
-    """The validator of a schema. With `asserts_formats` texts are held to their `format` and `contentEncoding`.
+    """Return a schema's validator. With `asserts_formats`, texts have to conform to `format` and `contentEncoding`.
 
-    Raises UnusableSchema if the schema is not valid JSON Schema 2020-12 or refers outside of itself.
+    Raises UnusableSchema if the schema is not valid JSON Schema 2020-12 or refers to something outside of itself.
     """
     root = dict(schema)
-    with contextlib.suppress(TypeError):  # of numbers that are too large, for instance
+    with contextlib.suppress(TypeError):  # numbers that are too large for orjson, for instance
         text = orjson.dumps(root)
-        # Checks of our own make the engine a fifth slower, whether or not a schema has anything for them.
+        # Checks of our own make the engine a fifth slower, even for schemas that do not use them.
         asserts_formats = asserts_formats and any(word in text for word in _MENTIONS_FORMATS)
-        # What the meta-schema says is all there is to know, and most schemas of a site are never used.
+        # Validating against the meta-schema is enough for these, and most schemas of a site are never compiled.
         if b'"$' not in text and b'"pattern' not in text and jsonschema_rs.meta.is_valid(root):
             return Validator(root, None, asserts_formats)
     try:
@@ -469,18 +471,19 @@ def compile_schema(schema: JsonObject, asserts_formats: bool = False) -> "Valida
 
 
 _MENTIONS_FORMATS: Final = (b'"format"', b'"contentEncoding"', b"json-schema.org")
-"""What a schema has somewhere that holds texts to a format; the meta-schema, to which it may refer, has formats."""
+"""Texts of a schema that may use formats. The meta-schema, to which a schema may refer, uses them."""
 
 
 class Validator:
-    """Tells which instances (decoded JSON) conform to a schema, and what is wrong with the others.
+    """Validates instances (decoded JSON) against a schema, and describes what is wrong with invalid ones.
 
     The engine's verdict takes time in proportion to the instance. Its list of errors does not: it copies instances, and
-    follows every alternative of every union. So what is wrong is found by a walk of our own, which has a budget.
+    follows every alternative of every union. Violations are therefore found by a walk of our own, which has a time
+    limit.
     """
 
     def __init__(self, schema: dict[str, object], engine: Engine | None, asserts_formats: bool = False) -> None:
-        """`engine` is None for a schema without references, which is compiled when the first instance is looked at."""
+        """`engine` is None for a schema without references, which is compiled when the first instance is validated."""
         self._schema = schema
         self._engine = engine
         self._asserts_formats = asserts_formats
@@ -499,13 +502,13 @@ class Validator:
             self.is_valid = lambda instance: engine.is_valid(instance) and readings.are_few(instance)
 
     def __call__(self, instance: object) -> tuple[Violation, ...]:
-        """Return what is wrong with an instance, the first MAX_VIOLATIONS; () if nothing is."""
+        """Return the first MAX_VIOLATIONS of an instance, or () if it is valid."""
         return () if self.is_valid(instance) else self.describe(instance)[0]
 
     def describe(self, instance: object, elsewhere: Mapping[str, str] = NOTHING) -> tuple[tuple[Violation, ...], int]:
-        """Return the first MAX_VIOLATIONS of an instance that does not conform, and how many more there are.
+        """Return the first MAX_VIOLATIONS of an invalid instance, and the number of further ones.
 
-        There may be even more where the budget ends first. `elsewhere` says where members belong that are often put
+        The number is too small if the time limit is reached. `elsewhere` says where members belong that are often put
         into an instance by mistake.
         """
         if self._engine is not None and self._has_readings and self._engine.is_valid(instance):
@@ -529,7 +532,7 @@ def _compile(
             pattern_options=_PATTERNS,
         )
     except BaseException as error:
-        if type(error).__name__ != "PanicException":  # the engine gives up on some schemas with identifiers inside
+        if type(error).__name__ != "PanicException":  # the engine panics on some schemas with nested $id
             raise
         raise ValueError(str(error)) from error
 
@@ -539,12 +542,12 @@ def _refuse_to_fetch(uri: str) -> NoReturn:
 
 
 # --- Formats ---
-# A text is in a format if its specification says so, or if pydantic reads it: handlers take a `datetime` without an
-# offset and a `UUID` without hyphens, and what a handler takes is never refused before it. Formats that the engine
-# does not know (`binary`, `password`, `json-string`, `path`, ...) are annotations.
+# A text conforms to a format if it conforms to the format's specification, or if pydantic accepts it: handlers take a
+# `datetime` without an offset and a `UUID` without hyphens, and nothing that a handler takes may be refused before it.
+# Formats that the engine does not know (`binary`, `password`, `json-string`, `path`, ...) are annotations.
 
 MAX_LENIENT: Final = 2_000
-"""Characters of a text that is shown to pydantic too."""
+"""Characters of a text that pydantic is given to read."""
 
 
 def _is_in(strict: Callable[[object], bool], read: Callable[[str], object], text: str) -> bool:
@@ -554,7 +557,7 @@ def _is_in(strict: Callable[[object], bool], read: Callable[[str], object], text
         if len(text) <= MAX_LENIENT:
             read(text)
             return True
-    except (ValueError, ImportError):  # pydantic's errors are ValueErrors; its e-mail addresses need a package
+    except (ValueError, ImportError):  # pydantic raises ValueError; its e-mail addresses need a package
         pass
     return False
 
@@ -574,7 +577,7 @@ _READERS: Final[Mapping[str, Callable[[str], object]]] = {
         )
     },
     "email": validate_email,
-    "regex": str,  # a handler means Python's expressions, and compiling a stranger's is its own affair
+    "regex": str,  # a handler expects Python's syntax; a caller's pattern is never compiled here
 }
 _FORMATS: Final[dict[str, Callable[[str], bool]]] = {
     name: partial(_is_in, Engine({"format": name}, validate_formats=True).is_valid, read)
@@ -583,19 +586,19 @@ _FORMATS: Final[dict[str, Callable[[str], bool]]] = {
 
 
 class _ContentEncoding:
-    """The keyword `contentEncoding`, which JSON Schema itself leaves to readers: base64 is what files are sent in."""
+    """The keyword `contentEncoding`, an annotation in JSON Schema. We assert it for base64, in which files are sent."""
 
     def __init__(self, schema: object, encoding: object, path: object) -> None:
         self._is_base64 = encoding == "base64"
 
     def validate(self, instance: object) -> None:
-        """Raise ValueError for a text that is not in the encoding."""
+        """Raise ValueError for a text that is not base64 although the keyword says so."""
         if self._is_base64 and isinstance(instance, str) and not is_base64(instance):
             raise ValueError("not base64")
 
 
 def is_base64(text: str) -> bool:
-    """Return True for the base64 of RFC 4648, section 4."""
+    """Return True for a text in the base64 of RFC 4648 section 4."""
     try:
         base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
@@ -608,14 +611,14 @@ def _first_line(error: Exception) -> str:
 
 
 def pointer_to(path: Iterable[str | int]) -> str:
-    """The RFC 6901 JSON Pointer of a path."""
+    """Return the RFC 6901 JSON Pointer of a path."""
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
 
 
 def member_names(root: JsonObject) -> list[str]:
-    """Return every property that an object schema names: its own, and those of what it is combined of, in order."""
+    """Return the names of all properties of an object schema, including those of combined schemas, in order."""
     names, followed, waiting = dict[str, None](), set[str](), list[object]([root])
-    for schema in waiting:  # which grows while it is read
+    for schema in waiting:  # grows during iteration
         if not isinstance(schema, Mapping):
             continue
         names |= dict.fromkeys(table_of(schema, "properties"))
@@ -629,11 +632,11 @@ def member_names(root: JsonObject) -> list[str]:
 
 
 def subschemas(root: object) -> Iterable[JsonObject]:
-    """Yield every object in a schema."""
+    """Yield every object within a schema."""
     waiting = [root]
     while waiting:
         part = waiting.pop()
-        if isinstance(part, dict):  # nearly all are, and abstract classes take long to ask
+        if isinstance(part, dict):  # nearly all are dicts, and isinstance with an abstract class is slow
             yield part
             waiting += [one for one in part.values() if type(one) not in _PLAIN]
         elif isinstance(part, (list, tuple)):
@@ -647,7 +650,7 @@ _PLAIN: Final = frozenset((str, int, float, bool, type(None)))
 
 
 def named_subschemas(root: object) -> Mapping[str, JsonObject]:
-    """Return the subschemas by the references that name them otherwise than by a pointer."""
+    """Return the subschemas by the references that name them by an anchor or an id instead of a pointer."""
     return {
         prefix + name: one
         for one in subschemas(root)
@@ -657,7 +660,7 @@ def named_subschemas(root: object) -> Mapping[str, JsonObject]:
 
 
 def parts_of(root: JsonObject, schemas: Iterable[object], named: Mapping[str, JsonObject]) -> tuple[JsonObject, ...]:
-    """Return schemas within `root` and all that they refer to or are combined of, each once."""
+    """Return schemas within `root` with everything that they refer to or combine, each once."""
     found: dict[int, JsonObject] = {}
     waiting = list(schemas)
     while waiting:
@@ -676,37 +679,37 @@ def parts_of(root: JsonObject, schemas: Iterable[object], named: Mapping[str, Js
 
 
 def is_secret(schema: JsonObject) -> bool:
-    """Return True for a schema that marks a value as never to be given back: a password, or `writeOnly`."""
+    """Return True if a schema marks a value as never to be disclosed: a password, or `writeOnly`."""
     return schema.get("writeOnly") is True or schema.get("format") == "password"
 
 
 def _target(schema: JsonObject) -> str | None:
-    """The pointer that a reference within the schema means, None for no reference or one by another name."""
+    """Return the pointer of a reference within the schema; None if there is no reference or it is not a pointer."""
     reference = schema.get("$ref")
     is_pointer = isinstance(reference, str) and (reference == "#" or reference.startswith("#/"))
     return unquote(str(reference)[1:]) if is_pointer else None
 
 
 def table_of(schema: JsonObject, keyword: str) -> JsonObject:
-    """Return the object that a keyword has; {} for anything else."""
+    """Return the value of a keyword if it is an object, otherwise {}."""
     found = schema.get(keyword)
     return found if isinstance(found, Mapping) else {}
 
 
 def list_of(schema: JsonObject, keyword: str) -> Sequence[Any]:
-    """Return the list that a keyword has; () for anything else."""
+    """Return the value of a keyword if it is a list, otherwise ()."""
     found = schema.get(keyword)
     return found if isinstance(found, (list, tuple)) else ()
 
 
-# --- Unions within themselves ---
-# Who reads {"and": [{"and": [...]}]} as And | Or tries both at every level, and twice as much at each further one:
-# pydantic does, wherever alternatives are not told apart by a discriminator. What is too much for it is not admitted.
+# --- Recursive unions ---
+# A reader of {"and": [{"and": [...]}]} as And | Or that tries both alternatives at every level takes exponential time.
+# pydantic does so unless a discriminator selects the alternative. Instances that would take too long are refused.
 
 
 def _branches_recursively(root: JsonObject) -> bool:
-    """Return True if a union has itself in two of its alternatives."""
-    with contextlib.suppress(TypeError):  # of numbers that are too large, for instance
+    """Return True if at least two alternatives of a union contain the union itself."""
+    with contextlib.suppress(TypeError):  # numbers that are too large for orjson, for instance
         if b'"$ref"' not in orjson.dumps(root):
             return False
     unions: list[Mapping[str, object]] = []
@@ -740,14 +743,14 @@ def _branches_recursively(root: JsonObject) -> bool:
 
 
 class _Readings:
-    """Counts the looks at the objects and lists of an instance that following every alternative of a schema takes."""
+    """Counts the visits to objects and lists of an instance if every alternative of a schema is followed."""
 
     def __init__(self, schema: JsonObject) -> None:
         self._schema = schema
         self._shapes: dict[int, tuple[list[JsonObject], list[JsonObject]]] = {}
 
     def are_few(self, instance: object) -> bool:
-        """Return True for no more than MAX_READINGS, and ten for each of the objects and lists."""
+        """Return True for at most MAX_READINGS visits, plus ten for each object and list."""
         counted: dict[tuple[int, int], int] = {}
         count = self._count(self._schema, instance, counted)
         return count <= MAX_READINGS or count <= MAX_READINGS + 10 * len({value for _, value in counted})
@@ -756,7 +759,7 @@ class _Readings:
         key = (id(schema), id(value))
         if key in counted:
             return counted[key]
-        if id(schema) not in self._shapes:  # all that it says of objects, and all that it says of lists
+        if id(schema) not in self._shapes:  # its parts about objects, and its parts about lists
             parts = parts_of(self._schema, [schema], {})
             objects = [part for part in parts if "properties" in part or "additionalProperties" in part]
             self._shapes[id(schema)] = objects, [part for part in parts if "items" in part or "prefixItems" in part]
@@ -779,13 +782,13 @@ class _Readings:
         return total
 
 
-# --- Saying what is wrong ---
+# --- Describing violations ---
 
 _Path: TypeAlias = tuple[str | int, ...]
 
 
 class _Walk:
-    """The findings of one walk, and its deadline."""
+    """The violations found by one walk, and its deadline."""
 
     def __init__(self, elsewhere: Mapping[str, str]) -> None:
         self.found: list[Violation] = []
@@ -795,18 +798,18 @@ class _Walk:
         self._deadline = thread_time() + DESCRIPTION_TIME
 
     def note(self, path: _Path, detail: str) -> None:
-        """Note one thing that is wrong."""
+        """Record a violation."""
         self.count += 1
         if len(self.found) < MAX_VIOLATIONS:
             self.found.append(Violation(pointer_to(path), detail))
 
     def is_over(self) -> bool:
-        """Return True when enough was found, or the time is up."""
+        """Return True if enough violations were found or the deadline has passed."""
         return self.count >= MAX_VIOLATIONS or thread_time() > self._deadline
 
 
 class _Walker:
-    """Goes down an instance beside its schema, into whatever does not conform."""
+    """Walks an instance alongside its schema, into the parts that do not conform."""
 
     def __init__(self, schema: dict[str, object], asserts_formats: bool) -> None:
         self._schema = schema
@@ -818,7 +821,7 @@ class _Walker:
         self._secrets: dict[tuple[str, bool], bool] = {}
 
     def describe(self, instance: object, elsewhere: Mapping[str, str]) -> tuple[tuple[Violation, ...], int]:
-        """Return what is wrong with an instance that does not conform, and how many more were found."""
+        """Return the violations of an invalid instance, and the number of further ones that were found."""
         walk = _Walk(elsewhere)
         self._describe(walk, "", instance, (), False)
         return tuple(walk.found), walk.count - len(walk.found)
@@ -829,12 +832,12 @@ class _Walker:
             try:
                 reference: dict[str, object] = {"$ref": f"{_BASE}#{quote(at)}"}
                 self._parts[at] = _compile(reference, self._registry, self._asserts_formats).is_valid
-            except (jsonschema_rs.ReferencingError, ValueError):  # within another $id it has another address
+            except (jsonschema_rs.ReferencingError, ValueError):  # a part within another $id has another address
                 self._parts[at] = lambda _: True
         return self._parts[at](value)
 
     def _holds(self, keyword: str, limit: object, value: object) -> bool:
-        """Return True if a value conforms to one keyword without schemas inside. `limit` is part of the schema."""
+        """Return True if a value conforms to a keyword that has no subschemas. `limit` is the keyword's value."""
         key = (keyword, id(limit))
         if key not in self._keywords:
             self._keywords[key] = _compile({keyword: limit}, asserts_formats=self._asserts_formats).is_valid
@@ -865,7 +868,7 @@ class _Walker:
                         break
                     place = f"{at}/prefixItems/{index}" if index < first else f"{at}/items"
                     self._look(walk, place, item, (*path, index), is_secret)
-            # The further parts of the schema that the same value has to conform to.
+            # Further parts of the schema that apply to the same value.
             beside = [target] if (target := _target(schema)) is not None else []
             beside += [f"{at}/allOf/{index}" for index, _ in enumerate(list_of(schema, "allOf"))]
             if "if" in schema:
@@ -908,7 +911,7 @@ class _Walker:
             if rest is False and name not in known and not places:
                 detail = "is not a known member"
                 if walk.is_over():
-                    pass  # members that are not known are counted all
+                    pass  # all unknown members are counted
                 elif not path and name in walk.elsewhere:
                     detail = f"is not an input: {walk.elsewhere[name]}"
                 elif meant := did_you_mean(name, known):
@@ -929,7 +932,7 @@ class _Walker:
             for place in places:
                 self._look(walk, place, member, (*path, name), is_secret)
 
-    # A union is told as the one alternative that was meant, so that no two ways are ever followed.
+    # A union is described by the one alternative that was most likely meant, so that the walk never branches.
 
     def _describe_union(
         self,
@@ -941,7 +944,7 @@ class _Walker:
         is_secret: bool,
         is_told: bool,
     ) -> None:
-        """Describe a value that fits none of the alternatives listed at a pointer, or several of oneOf."""
+        """Describe a value that fits none of the alternatives at a pointer, or more than one of oneOf."""
         places = [f"{at}/{index}" for index, _ in enumerate(cast(list[object], part_at(self._schema, at)))]
         fitting = sum(self._conforms(place, value) for place in places)
         if fitting == 1 or (fitting and at.endswith("anyOf")):
@@ -952,7 +955,7 @@ class _Walker:
         kinds = {place: self._resolved(place) for place in places}
         kinds = {place: kind for place, kind in kinds.items() if kind.get("type") != "null"} or kinds
 
-        # A tag tells which one is meant, or is what is wrong.
+        # A tag selects the alternative, or is itself what is wrong.
         tag, tags = self._tags(schema, kinds)
         is_needed = "discriminator" in schema or all(tag in list_of(kinds[place], "required") for place in tags)
         if tag and isinstance(value, dict) and (tag in value or is_needed):
@@ -986,11 +989,11 @@ class _Walker:
         nouns += [_one_of(values, value)] if values else []
         told = " or ".join(dict.fromkeys(nouns))
         if typed and isinstance(value, (dict, list)):
-            is_told = False  # that it is an object helps nobody
+            is_told = False  # that it is an object would not help
         walk.note(path, f"must be {told}{_told('type', value) if is_told else ''}")
 
     def _tags(self, schema: JsonObject, kinds: Mapping[str, JsonObject]) -> tuple[str, dict[str, list[object]]]:
-        """The member that tells objects of a union apart, and its values in each; "" if there is none."""
+        """Return the member that distinguishes the objects of a union, with its values in each; "" if there is none."""
         discriminator = table_of(schema, "discriminator")
         named, mapping = discriminator.get("propertyName"), table_of(discriminator, "mapping")
         objects = {place: kind for place, kind in kinds.items() if "properties" in kind}
@@ -1005,7 +1008,7 @@ class _Walker:
                 found.setdefault(named, {}).setdefault(place, mapped)
         if isinstance(named, str):
             return (named, found[named]) if named in found else ("", {})
-        # Without the word of the schema: a member with values in each of the objects, no two of which are the same.
+        # Without a discriminator: a member that has values in each of the objects, all of them different.
         for name, tags in found.items():
             listed = [json.dumps(one) for values in tags.values() for one in values]
             if len(tags) == len(objects) and len(objects) > 1 and len(set(listed)) == len(listed):
@@ -1013,7 +1016,7 @@ class _Walker:
         return "", {}
 
     def _closeness(self, at: str, value: dict[str, object] | list[object]) -> tuple[int, int, int, int]:
-        """Return how much of an object or list fits an alternative: the deepest match is the largest."""
+        """Return how well an object or list fits an alternative; the best fit compares largest."""
         kind = self._resolved(at)
         if isinstance(value, list):
             items = f"{self._address(at)}/items"
@@ -1027,7 +1030,7 @@ class _Walker:
         return fitting, len(present), -missing, len(present) - len(value)
 
     def _address(self, at: str) -> str:
-        """The pointer of what is at a pointer, behind references."""
+        """Follow the references at a pointer and return the final pointer."""
         for _ in range(MAX_DESCRIBED_DEPTH):
             schema = part_at(self._schema, at)
             target = _target(schema) if isinstance(schema, Mapping) else None
@@ -1037,7 +1040,7 @@ class _Walker:
         return at
 
     def _resolved(self, at: str) -> JsonObject:
-        """The part of the schema at a pointer, behind references; {} if it says nothing."""
+        """Return the part of the schema at a pointer, with references followed; {} for true, false or nothing."""
         found = part_at(self._schema, self._address(at))
         return found if isinstance(found, Mapping) else {}
 
@@ -1046,7 +1049,7 @@ class _Walker:
         return self._resolved(target) if target is not None else part if isinstance(part, Mapping) else {}
 
     def _noun(self, kind: JsonObject, value: object, depth: int = 0) -> str:
-        """Return what a schema allows, as a noun phrase."""
+        """Return a noun phrase for what a schema allows."""
         if values := _values(kind):
             return _one_of(values, value)
         if (name := kind.get("format")) and self._asserts_formats and str(name) in _FORMAT_NOUNS:
@@ -1063,14 +1066,15 @@ class _Walker:
         return "an object" if "properties" in kind else "what the schema allows"
 
     def _is_secret(self, at: str, within: bool = False) -> bool:
-        """Return True if what is at a pointer is a password, or what is never given back (`writeOnly`).
+        """Return True if the value at a pointer is a password, or must not be disclosed (`writeOnly`).
 
-        `within` asks for what it may hold too: a password where a list of them belongs is one all the same.
+        With `within`, also if it may contain such a value: a password sent in place of a list of passwords is still
+        secret.
         """
         if (at, within) not in self._secrets:
             parts = list(parts_of(self._schema, [part_at(self._schema, at)], self._named))
             known = set(map(id, parts))
-            for part in parts if within else ():  # which grows while it is read
+            for part in parts if within else ():  # grows during iteration
                 inner = [part.get("items"), part.get("additionalProperties"), *list_of(part, "prefixItems")]
                 inner += [*table_of(part, "properties").values(), *table_of(part, "patternProperties").values()]
                 further = [one for one in parts_of(self._schema, inner, self._named) if id(one) not in known]
@@ -1081,21 +1085,21 @@ class _Walker:
 
 
 _BASE: Final = "https://schema.invalid/"
-"""The address that a schema has for the engine, which refers to its parts below it. No such host exists (RFC 6761)."""
+"""The base address of a schema in the engine, to which pointers are appended. No such host exists (RFC 6761)."""
 
 MAX_MEMBERS: Final = 50
 """Members of an alternative that are compared with those of an object."""
 
 
 def _values(kind: JsonObject) -> list[object]:
-    """The values that an enumeration or a constant allows."""
+    """Return the values of an enumeration or a constant."""
     if "const" in kind:
         return [kind["const"]]
     return list(list_of(kind, "enum"))
 
 
 def _is_among(value: object, allowed: Sequence[object]) -> bool:
-    """Return True if a value is one of a few, as JSON compares them: true is not 1."""
+    """Return True if a value equals one of a few in JSON, where true is not 1."""
     return any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in allowed)
 
 
@@ -1145,7 +1149,7 @@ def _one_of(values: Sequence[object], value: object) -> str:
 
 
 def _listing(values: Sequence[object], wanted: object = None) -> str:
-    """Values with commas between: all up to MAX_LISTED, else the nearest to what was wanted."""
+    """Return values separated by commas: all up to MAX_LISTED, otherwise those nearest to the wanted one."""
     if len(values) <= MAX_LISTED and len(listing := ", ".join(map(_shown, values))) <= MAX_LISTING:
         return listing
     texts = [one for one in values if isinstance(one, str)]
@@ -1192,10 +1196,10 @@ _WORDS: Final[Mapping[str, Callable[[object, object], str]]] = {
     "minProperties": _at_least("member"),
     "maxProperties": _at_most("member"),
 }
-"""Demands on a value that does not conform to a keyword, by the keyword's own value and that one."""
+"""Messages for values that do not conform to a keyword, made from the keyword's value and the value."""
 
 _ECHOING: Final = frozenset({"type", "enum", "const", "format", "pattern"})
-"""Keywords of which it helps to be told the value again."""
+"""Keywords whose messages repeat the value."""
 
 _UNEXPLAINED: Final = {
     "anyOf": "fits none of the alternatives that the schema allows here",
@@ -1210,7 +1214,7 @@ _OTHERWISE: Final = "does not conform to the schema"
 
 
 def _told(keyword: str, value: object) -> str:
-    """The value, to end a sentence with, where that helps."""
+    """Return the value as the end of a message, or "" if repeating it does not help."""
     if keyword not in _ECHOING:
         return ""
     if isinstance(value, str) and len(value) > MAX_SHOWN:
@@ -1219,7 +1223,7 @@ def _told(keyword: str, value: object) -> str:
 
 
 def _shown(value: object) -> str:
-    """A value in a few characters: as JSON, but objects and arrays by what they are, and whole numbers as integers."""
+    """Return a value in a few characters: as JSON, but objects and arrays as their type, whole numbers as integers."""
     if isinstance(value, (dict, list)):
         return "an object" if isinstance(value, dict) else "an array"
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
@@ -1229,18 +1233,18 @@ def _shown(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-# --- What pydantic says is wrong ---
+# --- Errors of pydantic ---
 
 _OWN_CHECKS: Final = ("value_error", "assertion_error")
-"""The types of errors that functions of the application raise."""
+"""The types of errors that validators of the application raise."""
 
 
 def read_errors(listed: Iterable[tuple[Sequence[str | int], str, str]], given: object) -> tuple[Violation, ...]:
-    """Return pydantic's errors (location, message, type) as violations of an input.
+    """Convert pydantic's errors (location, message, type) to violations of an input.
 
-    A location names alternatives of unions and functions on its way, which are no members of the input. Of a union only
-    the errors of the alternative that was meant are told: the one that an own check of the application refuses, else
-    the one with the fewest errors.
+    A location contains alternatives of unions and functions, which are not members of the input. For a union only the
+    errors of the most likely alternative are returned: the one that a validator of the application refuses, or else the
+    one with the fewest errors.
     """
     found: list[tuple[tuple[str | int, ...], list[tuple[tuple[str | int, ...], object]], str, bool]] = []
     for location, words, kind in listed:

@@ -1,9 +1,9 @@
-"""The content of a JSON Schema, reduced to the few facts a manifest has words for: type, options, members.
+"""The content of a JSON Schema, reduced to the few facts that a manifest can express: type, options, members.
 
-Manifests give a value one type, one list of options, one default; JSON Schema 2020-12 says the same through `$ref`,
-`allOf`, unions with null, `const` and type lists. These functions read any valid schema, `true`, `false` and recursive
-ones included: they always end, never raise, and say nothing where the schema says nothing. References are followed
-inside the schema only.
+A manifest gives a value one type, one list of options, one default; JSON Schema 2020-12 expresses the same with `$ref`,
+`allOf`, unions with null, `const` and type lists. These functions read any valid schema, including `true`, `false` and
+recursive ones. They always terminate, never raise, and return nothing for what the schema leaves open. References are
+followed inside the schema only.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 NOTHING: Final[JsonObject] = {}
-"""The facts of a schema that says nothing: `true`, `false`, and the end of a recursion."""
+"""The facts of a schema that constrains nothing: `true`, `false`, and the end of a recursion."""
 
 OBJECT: Final = (dict, Mapping)
 """The types of a JSON object. Dicts come first because nearly all are dicts."""
@@ -40,7 +40,7 @@ IMPLIED_KINDS: Final = {
     "minimum": "number",
     "maximum": "number",
 }
-"""The type that a keyword is about, for schemas that leave `type` out. A type first named wins."""
+"""The type to which a keyword applies, for schemas without `type`. The first keyword found decides."""
 
 VALUE_KINDS: Final[tuple[tuple[type, str], ...]] = (
     (bool, "boolean"),  # before int, of which it is a subclass
@@ -53,10 +53,10 @@ VALUE_KINDS: Final[tuple[tuple[type, str], ...]] = (
 
 
 def resolved(schema: object, root: JsonObject, seen: set[str] | None = None) -> JsonObject:
-    """The keywords that bind a value: the schema's own, over those of what it stands for.
+    """Return the keywords that apply to a value: the schema's own, merged over those that it includes.
 
-    A schema stands for the target of its `$ref`, the members of its `allOf` and the only branch of a union beside null.
-    Every reference is followed once (`seen`), so that recursion ends. `root` is the schema that references start from.
+    A schema includes the target of its `$ref`, the members of its `allOf` and the only branch of a union beside null.
+    Every reference is followed once (`seen`), so that recursion ends. References are resolved in `root`.
     """
     if not isinstance(schema, OBJECT):
         return NOTHING
@@ -81,10 +81,10 @@ def resolved(schema: object, root: JsonObject, seen: set[str] | None = None) -> 
 
 
 def object_facts(schema: JsonObject, root: JsonObject, seen: set[str] | None = None) -> JsonObject:
-    """The keywords that bind an object, with the members of every branch of its unions.
+    """Return the keywords that apply to an object, with the members of all branches of its unions.
 
-    A member that several branches describe is any of theirs, and required where each branch requires it. A union says
-    more than that: which of its members go together. Manifests have no words for it; the schema beside them has.
+    A member that several branches describe may match any of them, and is required if every branch requires it. Which
+    members belong together is lost: manifests cannot express it, but the schema published beside them does.
     """
     followed = set() if seen is None else seen
     facts = resolved(schema, root, followed)
@@ -105,13 +105,13 @@ def object_facts(schema: JsonObject, root: JsonObject, seen: set[str] | None = N
 
 
 def members(facts: JsonObject) -> Mapping[str, object]:
-    """The `properties` of a resolved object schema: name to schema."""
+    """Return the `properties` of a resolved object schema: name to schema."""
     properties = facts.get("properties")
     return properties if isinstance(properties, OBJECT) else NOTHING
 
 
 def required_members(facts: JsonObject) -> frozenset[str]:
-    """The names a resolved object schema requires."""
+    """Return the names that a resolved object schema requires."""
     required = facts.get("required")
     return frozenset([name for name in required if isinstance(name, str)]) if isinstance(required, list) else _NONE
 
@@ -120,7 +120,9 @@ _NONE: Final = frozenset[str]()
 
 
 def options(facts: JsonObject, root: JsonObject, seen: set[str] | None = None) -> list[object]:
-    """The values a resolved schema permits, without null: its `enum`, its `const`, or those of all its branches."""
+    """Return the values that a resolved schema allows, without null: its `enum`, its `const`, or those of its
+    branches.
+    """
     listed = facts.get("enum")
     if isinstance(listed, list):
         return [value for value in listed if value is not None]
@@ -135,7 +137,7 @@ def options(facts: JsonObject, root: JsonObject, seen: set[str] | None = None) -
 
 
 def kinds(facts: JsonObject, root: JsonObject, seen: set[str] | None = None) -> list[str]:
-    """The JSON types a resolved schema permits, without null and without repetition; none where it does not say."""
+    """Return the JSON types that a resolved schema allows, without null and duplicates; empty if it does not say."""
     declared = facts.get("type")
     if isinstance(declared, str):
         return [] if declared == "null" else [declared]
@@ -151,19 +153,19 @@ def kinds(facts: JsonObject, root: JsonObject, seen: set[str] | None = None) -> 
 
 
 def kind_of(value: object) -> str:
-    """The JSON type of a value."""
+    """Return the JSON type of a value."""
     return next((kind for type_, kind in VALUE_KINDS if isinstance(value, type_)), "null")
 
 
 def branches(schema: JsonObject) -> list[object]:
-    """The branches of a schema's unions, without null."""
+    """Return the branches of a schema's unions, without null."""
     if "anyOf" not in schema and "oneOf" not in schema:
         return []
     return [branch for keyword in UNIONS for branch in _branches(schema, keyword)]
 
 
 def reference_of(schema: object) -> str | None:
-    """The reference a schema consists of: its `$ref`, or that of its only branch beside null or only `allOf` member."""
+    """Return a schema's `$ref`, or that of its only branch beside null or its only `allOf` member."""
     if not isinstance(schema, OBJECT) or COMBINING.isdisjoint(schema):
         return None
     reference = schema.get("$ref")
@@ -174,7 +176,7 @@ def reference_of(schema: object) -> str | None:
 
 
 def references(schema: object) -> list[str]:
-    """Every `$ref` in a schema, in a stable order."""
+    """Return every `$ref` in a schema, in a stable order."""
     found: list[str] = []
     waiting = [schema]
     while waiting:
@@ -192,13 +194,15 @@ _SCALAR: Final = (str, int, float, type(None))
 
 
 def follow(reference: str, root: JsonObject) -> object:
-    """The part of `root` that a local reference (a JSON Pointer in a fragment, RFC 6901) means, None for any other."""
+    """Return the part of `root` at a local reference (a JSON Pointer in a fragment, RFC 6901), None for other
+    references.
+    """
     is_local = reference == "#" or reference.startswith("#/")
     return part_at(root, unquote(reference[1:])) if is_local else None
 
 
 def part_at(schema: object, pointer: str) -> object:
-    """The part of a schema that a JSON Pointer means, None for what is not there."""
+    """Return the part of a schema at a JSON Pointer, or None if there is none."""
     for step in pointer.split("/")[1:]:
         name = step.replace("~1", "/").replace("~0", "~")
         if isinstance(schema, list):
@@ -209,7 +213,7 @@ def part_at(schema: object, pointer: str) -> object:
 
 
 def _merge(into: dict[str, object], part: JsonObject) -> None:
-    """Put the keywords of a part over those collected; members and requirements add up (`allOf`)."""
+    """Merge a part's keywords over those collected; properties and required names add up, as `allOf` demands."""
     together: dict[str, object] = {}
     if "properties" in into and "properties" in part:
         together["properties"] = {**members(into), **members(part)}
@@ -241,9 +245,9 @@ HOISTED: Final = frozenset({"$schema", "$defs"})
 
 
 def embedded(schema: JsonObject, identifier: str) -> tuple[JsonObject, object]:
-    """A schema to put inside another, and the `$defs` to put at the other's root, where its references look for them.
+    """Return a schema to nest in another one, and the `$defs` to put at the outer root, where its references point.
 
-    A schema that points elsewhere into itself ("#") becomes a resource of its own (JSON Schema core 2020-12, 8.2.1).
+    A schema with other references into itself ("#") becomes a resource of its own (JSON Schema core 2020-12, 8.2.1).
     """
     if "$id" in schema:
         return dict(schema), None
@@ -257,7 +261,7 @@ def embedded(schema: JsonObject, identifier: str) -> tuple[JsonObject, object]:
 
 
 def answer_schema(action: Action) -> JsonObject:
-    """The schema of the JSON that a call through a door is answered with, and that polls of its job give."""
+    """Return the schema of the JSON with which a door answers a call, and polls of its job are answered."""
     if not action.is_background:
         return action.outputs
     result, definitions = embedded(action.outputs, f"{action.id}_output")

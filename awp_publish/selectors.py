@@ -1,7 +1,7 @@
-"""The judgement of CSS selectors, by the rules of Selectors Level 4.
+"""A check of CSS selectors by the syntax of Selectors Level 4.
 
-Only what is certainly not a selector is reported: unknown names of pseudo-classes and pseudo-elements pass, and so does
-what stands in the brackets of those that take no selectors.
+Only definite errors are reported. Unknown names of pseudo-classes and pseudo-elements are accepted, and so are the
+arguments of those that take no selectors.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _LEADING_COMBINATOR = re.compile(r"\s*(?:>|\+|~|\|\|)")
 
 @lru_cache(maxsize=4096)
 def selector_fault(text: str) -> str | None:
-    """Say why a text is not a CSS selector, or None if it is one (or may be one)."""
+    """Return why a text is not a CSS selector, or None if it is or may be one."""
     if len(text) > MAX_LENGTH:
         return f"it is longer than {MAX_LENGTH} characters"
     return _fault(text, MAX_DEPTH)
@@ -46,7 +46,7 @@ def selector_fault(text: str) -> str | None:
 def _fault(text: str, depth: int) -> str | None:
     if depth == 0:
         return "its functions are nested too deeply"
-    at, has_compound, is_open = 0, False, True  # is_open: a new compound may begin here
+    at, has_compound, is_open = 0, False, True  # is_open: a new compound selector may begin here
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
@@ -110,7 +110,7 @@ def _argument_fault(name: str, argument: str, depth: int) -> str | None:
 
 
 def _split(argument: str) -> Iterator[str]:
-    """Separate a list of selectors at its own commas."""
+    """Split a list of selectors at its top-level commas."""
     depth, start = 0, 0
     for match in _BRACKETS.finditer(argument):
         if match["open"]:

@@ -1,8 +1,8 @@
-"""The options of a site owner, and the words in which a mistake is refused.
+"""The options of a site owner, and the messages with which mistakes are refused.
 
-Each option is spelled once: its name, type, default, check and meaning stand in the settings classes below. Those are
-at once the signatures of `Site(...)`, `@site.action(...)` and their siblings (editors complete them, type checkers
-check them), what pydantic checks at run time, what everybody behind this edge reads, and the tables in docs/.
+Each option is defined once: its name, type, default, check and meaning are in the settings classes below. They are at
+once the signatures of `Site(...)`, `@site.action(...)` and the like (for editors and type checkers), what pydantic
+validates at run time, what the rest of the package reads, and the tables in docs/.
 """
 
 import dataclasses
@@ -68,19 +68,19 @@ from awp_publish.workflows import expressions
 
 URL_VARIABLE: Final = "AWP_PUBLISH_URL"
 URL_SOURCES: Final[list[Callable[[], object]]] = []
-"""The address in a framework's settings, for a site that does not say it itself; None for none."""
+"""Functions that return a framework's setting for the address of a site that does not give one, or None."""
 OVERVIEW_VARIABLE: Final = "AWP_PUBLISH_OVERVIEW"
 
 # --- Addresses that a site owner writes ---
 
 _VISIBLE: Final = re.compile(r"[!-~]+")
-"""ASCII without spaces and control characters: what an address in a header or a document may hold."""
+"""ASCII without spaces and control characters, as addresses in headers and documents have to be."""
 
 _PATH: Final = re.compile(r"/(?!/)[A-Za-z0-9._~!$&'()*+,;=:@{}/-]*")
 
 
 def check_url(value: str) -> str:
-    """An absolute http or https address without query and fragment; a trailing slash is dropped."""
+    """Check an absolute http or https address without query and fragment, and drop a trailing slash."""
     parts = _split(value)
     wrong = parts.query or parts.fragment or parts.username or parts.password
     if parts.scheme not in ("http", "https") or not parts.hostname or wrong or not _VISIBLE.fullmatch(value):
@@ -92,7 +92,7 @@ def check_url(value: str) -> str:
 
 
 def check_origin(value: str) -> str:
-    """An origin as browsers send it, or "*" for all."""
+    """Check an origin as browsers send it, or "*" for all."""
     parts = _split(value)
     if value != "*" and (parts.scheme not in ("http", "https") or value != f"{parts.scheme}://{parts.netloc}"):
         raise ValueError(f'{value!r} is not an origin; write "https://shop.example" without a path, or "*" for all')
@@ -100,7 +100,7 @@ def check_origin(value: str) -> str:
 
 
 def check_link(value: str) -> str:
-    """A path below the site's origin, or an absolute URL."""
+    """Check a path below the site's origin, or an absolute URL."""
     parts = _split(value)
     is_path = value.startswith("/") and not value.startswith("//")
     is_absolute = parts.scheme in ("http", "https") and bool(parts.hostname)
@@ -110,7 +110,7 @@ def check_link(value: str) -> str:
 
 
 def check_path(value: str) -> str:
-    """A path template of the application."""
+    """Check a path template of the application."""
     if not value.startswith("/"):
         raise ValueError(f'{value!r} must begin with "/"')
     if re.search(r"[?#\s]", value):
@@ -122,7 +122,7 @@ def check_path(value: str) -> str:
 
 
 def check_paths(paths: Paths) -> Paths:
-    """Return paths that are plain; `invoke` may hold {agent_id} once, in its path or in a query."""
+    """Check that paths have no placeholders, except {agent_id} in `invoke`, at most once, in its path or its query."""
     path, _, query = paths.invoke.partition("?")
     if not _PATH.fullmatch(path) or path == "/" or not re.fullmatch(r"[!-~]*", query) or "#" in query:
         raise ValueError(f'invoke {paths.invoke!r} must be a path such as "/agents/{{agent_id}}/invoke"')
@@ -136,7 +136,7 @@ def check_paths(paths: Paths) -> Paths:
 
 
 def check_proxy(value: str) -> str:
-    """An address or network of a proxy, or "unix" for one that connects through a socket file."""
+    """Check the address or network of a proxy, or "unix" for a proxy that connects through a Unix socket."""
     if value != "unix":
         try:
             ip_network(value, strict=False)
@@ -163,7 +163,7 @@ _FORWARDING: Final = (
     "x-nf-client-connection-ip",
     "x-vercel-forwarded-for",
 )
-"""Headers in which proxies tell a client's address: two lists, and single addresses."""
+"""Headers in which proxies send a client's address: two with lists, and others with single addresses."""
 
 
 def check_proxies(value: "Proxies") -> "Proxies":
@@ -173,7 +173,7 @@ def check_proxies(value: "Proxies") -> "Proxies":
 
 
 def check_forwarded(value: str) -> str:
-    """The name of the header in which a proxy tells who called it, in lower case; refuse what is misspelt."""
+    """Check the name of the header in which a proxy sends the client's address, and return it in lower case."""
     name = value.lower()
     close = get_close_matches(name.replace("_", "-"), _FORWARDING, 1, 0.8)
     if not re.fullmatch(r"[a-z0-9!#$%&'*+.^_`|~-]+", name):
@@ -184,7 +184,7 @@ def check_forwarded(value: str) -> str:
 
 
 def _split(value: str) -> SplitResult:
-    """The parts of an address. Raises ValueError in words of its own for a port or an IPv6 address that is none."""
+    """Split an address. Raises ValueError with a message of its own for an invalid port or IPv6 address."""
     try:
         parts = urlsplit(value)
         _ = parts.port
@@ -193,10 +193,10 @@ def _split(value: str) -> SplitResult:
     return parts
 
 
-# --- Options that need more than a type: the ways in which they may be written, and what is refused ---
+# --- Options that need more than a type: readers of their notations, and checks ---
 
 ENVELOPE: Final = frozenset({"agent", "operation", "input", "confirmation", "receipts"})
-"""Members of a call's envelope that are no idempotency keys."""
+"""Members of a call's envelope that cannot hold the idempotency key."""
 
 _RATE: Final = re.compile(
     r"\s*([0-9]{1,9})\s*(?:/|per)\s*(?:([0-9]{1,9})\s*)?([a-z]+?)s?(?: (by ip|by user|in total))?"
@@ -205,20 +205,20 @@ _RATE: Final = re.compile(
 )
 _UNITS: Final[Mapping[str, Literal["s", "m", "h", "d"]]] = {"second": "s", "minute": "m", "hour": "h", "day": "d"}
 _COUNTED: Final = {"by ip": "ip", "by user": "user", "in total": "global"}
-"""Words by which a limit says for whom it is counted, and the scope that this is."""
+"""Phrases in a limit that say how it is counted, and the corresponding scope."""
 _RESULT_TYPES: Final = ("single", "list", "table", "form")
 _RESULT_MEMBERS: Final = ("type", "selector", "itemSelector", "properties", "pagination")
 _TYPE_MODULES: Final = ("typing", "types", "typing_extensions")
 PAGES_PACKAGE: Final = "selectolax"
-"""The reader of HTML; it comes with the extra [pages]."""
+"""The package that parses HTML, from the extra [pages]."""
 SHORTEST_KEY: Final = 16
-"""Characters of a secret key: what is shorter could be guessed."""
+"""Characters of a secret key at least: shorter keys could be guessed."""
 _INTEGERS: Final = range(-(2**63), 2**64)
-"""The whole numbers that JSON readers with 64 bits agree on."""
+"""Integers that are the same in all JSON readers with 64-bit integers."""
 
 
 def unpack(value: object) -> object:
-    """Look inside a ready-made dataclass too: constructing one checks nothing."""
+    """Convert a dataclass to a dictionary, recursively, so that it is validated: its constructor checks nothing."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: unpack(getattr(value, field.name)) for field in dataclasses.fields(value)}
     return value
@@ -239,9 +239,9 @@ def _matching(pattern: str, wrong: str) -> Callable[[str], str]:
 check_id: Final = _matching(
     r"[a-z][a-z0-9_]*", "{!r} must be lower-case letters, digits and _, beginning with a letter"
 )
-"""The one spelling of ids that every protocol accepts."""
+"""The syntax of ids that every protocol accepts."""
 check_token: Final = _matching(r"[A-Za-z0-9_-]+", "{!r} must be letters, digits, - and _")
-"""WoA section 4.1: agent-id = 1*( ALPHA / DIGIT / "-" / "_" ); operation names are held to the same."""
+"""WoA section 4.1: agent-id = 1*( ALPHA / DIGIT / "-" / "_" ). Operation names have the same syntax."""
 check_error_code: Final = _matching(
     r"[A-Z][A-Z0-9_]*", '{!r} is not an error code; write it in capitals, such as "SOLD_OUT"'
 )
@@ -252,7 +252,7 @@ check_email: Final = _matching(r"[^@\s]+@[^@\s]+", "{!r} is not an e-mail addres
 check_queue: Final = _matching(
     r"(?s:(rediss?|unix)://.+)", 'must be the address of a Redis, such as "redis://queue.example:6379/0"'
 )
-"""A refusal does not repeat the address of the queue, which may hold a password."""
+"""The message does not repeat the queue's address, which may contain a password."""
 _SCOPE: Final = r"[!#-\[\]-~]+"
 """A scope (RFC 6749 section 3.3)."""
 
@@ -264,7 +264,7 @@ def check_text(value: str) -> str:
 
 
 def check_audience(value: str) -> str:
-    """Refuse what is no scope, and what was meant to be one of the words."""
+    """Refuse what is not a scope, and misspellings of the named audiences."""
     if not re.fullmatch(_SCOPE, value):
         raise ValueError(f'{value!r} is not an audience; write "public", "known", "operator", or one scope')
     close = get_close_matches(value.lower(), (PUBLIC, KNOWN, OPERATOR), 1, 0.8)
@@ -295,13 +295,13 @@ def read_rate(text: object) -> RateLimit:
 
 
 def check_rate(value: object) -> str:
-    """Return a text that reads as a rate limit."""
+    """Check that a text is a rate limit, and return it."""
     read_rate(value)
     return cast(str, value)
 
 
 def check_agent(value: str) -> str:
-    """A label of callers (Web Bot Auth), or the directory of an agent by its address or host."""
+    """Check a label of callers (Web Bot Auth), or an agent's directory given by its address or host."""
     is_label = value in ("verified", "unknown", "unsigned impostor")
     if is_label or re.fullmatch(r"(https?://)?[a-z0-9-]+(\.[a-z0-9-]+)+(:\d+)?(/\S*)?", value):
         return value.rstrip("/")
@@ -309,7 +309,7 @@ def check_agent(value: str) -> str:
 
 
 def read_traffic(value: object) -> object:
-    """Return the settings of traffic; False keeps nothing."""
+    """Return the settings of traffic, or None for False, which records nothing."""
     if isinstance(value, bool):
         return Traffic() if value else None
     if value is not None and not isinstance(value, Traffic):
@@ -340,7 +340,7 @@ def read_idempotency(value: object) -> Idempotency | None:
 
 
 def read_updated(value: object) -> datetime | None:
-    """Read when actions last changed: a datetime, a date or either as ISO 8601 text; without a zone it is UTC."""
+    """Read when actions last changed: a datetime, a date or ISO 8601 text; without a time zone it is UTC."""
     if value is None:
         return None
     try:
@@ -355,7 +355,7 @@ def read_updated(value: object) -> datetime | None:
 
 
 def read_approval(value: object) -> bool | str:
-    """Read whether actions are published only once they are approved; a text is the path of the file that says so."""
+    """Read whether actions need approval before they are published; a text is the path of the approval file."""
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
     if isinstance(value, bool) or (isinstance(value, str) and value.strip() and "\0" not in value):
@@ -364,9 +364,9 @@ def read_approval(value: object) -> bool | str:
 
 
 def read_pages(value: object) -> object:
-    """Return how the formats of pages may be asked for, False where there are none.
+    """Return the settings of page formats, or False if there are none.
 
-    Without a word, pages are given where the extra is installed. Raises ValueError for what cannot be had.
+    By default pages are offered if the extra is installed. Raises ValueError for an invalid value or a missing extra.
     """
     given = unpack(value)
     is_said = isinstance(given, Mapping) and set(given) <= {"in_query", "shared_cache"}
@@ -388,9 +388,9 @@ _SWITCH: Final = {
 
 
 def read_overview(value: object) -> bool | str | None:
-    """Return whether there is an overview, or the scope that it asks for; None leaves it to the environment.
+    """Return whether there is an overview, or the scope that it requires; None leaves it to the environment variable.
 
-    Raises ValueError for a word in the environment that is neither yes nor no.
+    Raises ValueError if the environment variable is neither a yes nor a no.
     """
     if value is None and os.environ.get(OVERVIEW_VARIABLE, "").strip().lower() not in _SWITCH:
         raise ValueError(f"the environment variable {OVERVIEW_VARIABLE} must be 1 or 0")
@@ -405,7 +405,7 @@ def read_overview(value: object) -> bool | str | None:
 
 
 def read_secret_keys(value: object) -> tuple[str, ...]:
-    """One key or several, the newest first: it signs, all of them verify."""
+    """Read one key or several, the newest first: the newest signs, all of them verify."""
     keys = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Sequence) else ()
     if not keys or not all(isinstance(key, str) and len(key) >= SHORTEST_KEY for key in keys):
         raise ValueError(
@@ -416,7 +416,7 @@ def read_secret_keys(value: object) -> tuple[str, ...]:
 
 
 def read_confirm(value: object) -> bool | Summary | None:
-    """Read whether a person confirms each call; a text with inputs in braces, or a function, is what is asked."""
+    """Read whether a person confirms each call; a template or a function makes the question."""
     if value is None or isinstance(value, bool):
         return value
     if callable(value) and not isinstance(value, type):
@@ -435,7 +435,7 @@ def read_confirm(value: object) -> bool | Summary | None:
         if not re.fullmatch(r"[A-Za-z_]\w*", name):
             raise ValueError(f"{{{name}}} is not the name of an input")
         fits = not spec
-        for sample in () if "{" in spec else (1, 1.5, "text"):  # a format with names of inputs is made of their values
+        for sample in () if "{" in spec else (1, 1.5, "text"):  # a format with input names depends on their values
             with suppress(ValueError):
                 fits = fits or bool(format(sample, spec))
         if not fits:
@@ -447,7 +447,7 @@ def read_confirm(value: object) -> bool | Summary | None:
 
 
 def check_selector(value: str) -> str:
-    """Refuse what no CSS parser would take (AWAS, validation rule 3)."""
+    """Refuse a text that no CSS parser accepts (AWAS, validation rule 3)."""
     if not value.strip():
         raise ValueError("a CSS selector must not be empty")
     if fault := selector_fault(value):
@@ -456,7 +456,7 @@ def check_selector(value: str) -> str:
 
 
 def read_selectors(value: object) -> str | Mapping[str, str]:
-    """A selector for each input by name, or the style of attributes by which the page's own markup tells them."""
+    """Read a mapping from inputs to selectors, or the attribute style by which the page's markup names its inputs."""
     if isinstance(value, str) and value in ("data-awas", "data-ai"):
         return value
     if isinstance(value, Mapping) and all(isinstance(part, str) for pair in value.items() for part in pair):
@@ -465,7 +465,7 @@ def read_selectors(value: object) -> str | Mapping[str, str]:
 
 
 def check_result(result: JsonObject) -> JsonObject:
-    """Check what AWAS 1.0 says of where a result stands in the page (its result object), and copy it."""
+    """Check and copy the AWAS 1.0 result object, which locates a result in the page."""
     if result.get("type") not in _RESULT_TYPES:
         raise ValueError(f"type must be one of {', '.join(map(repr, _RESULT_TYPES))}, not {result.get('type')!r}")
     if "selector" not in result:
@@ -489,7 +489,7 @@ def check_result(result: JsonObject) -> JsonObject:
 
 
 def check_kind(value: object) -> object:
-    """Return a type, or a JSON Schema, which is copied: inputs and outputs are nothing else."""
+    """Return a type, or a copy of a JSON Schema; inputs and outputs are one of these."""
     if isinstance(value, Mapping):
         check_dialect(value)
         return plain_json(value)
@@ -499,7 +499,7 @@ def check_kind(value: object) -> object:
 
 
 def check_inputs(value: object) -> object:
-    """Return inputs: also a list of forms and formsets of one view, which Django reads together."""
+    """Return inputs, which may also be a list of forms and formsets that one Django view reads together."""
     if isinstance(value, (list, tuple)) and value and all(isinstance(one, type) for one in value):
         return tuple(value)
     return check_kind(value)
@@ -514,7 +514,7 @@ def read_entity(value: object) -> object:
 
 
 def check_provenance(value: Mapping[str, str]) -> Mapping[str, str]:
-    """Refuse what is no member, and paths of a machine and credentials, which a public map must not tell."""
+    """Refuse unknown members, and values with paths of a machine or credentials, because the map is public."""
     known = [f"{done}_{what}" for done in ("created", "updated", "reviewed") for what in ("by", "at")]
     for name, text in value.items():
         if name not in (*known, "source", "revision"):
@@ -538,12 +538,12 @@ def check_extensions(value: Mapping[str, object]) -> Mapping[str, object]:
 
 
 def check_json(value: Mapping[str, object]) -> Mapping[str, object]:
-    """A JSON object, copied, so that nobody changes it after it was published."""
+    """Return a copy of a JSON object, so that nobody changes it after it was published."""
     return cast(Mapping[str, object], plain_json(value))
 
 
 def plain_json(value: object) -> object:
-    """A copy of plain dictionaries, lists, texts and numbers. Raises ValueError for what has no JSON."""
+    """Copy plain dictionaries, lists, texts and numbers. Raises ValueError for values that JSON does not have."""
     if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
         return {name: plain_json(member) for name, member in value.items()}
     if isinstance(value, (list, tuple)):
@@ -554,7 +554,7 @@ def plain_json(value: object) -> object:
 
 
 def _is_writable(value: str | int | float) -> bool:
-    """Return True if UTF-8 has a text's characters, and JSON a number."""
+    """Return True if a text can be encoded as UTF-8, or a number as JSON."""
     if isinstance(value, str):
         return re.search("[\ud800-\udfff]", value) is None
     return value in _INTEGERS if isinstance(value, int) else math.isfinite(value)
@@ -569,7 +569,7 @@ def _shortened(value: object) -> str:
 
 
 def check_authorization_server(value: str) -> str:
-    """RFC 8414 section 2: an issuer identifier, which stays as it is written."""
+    """Check an issuer identifier (RFC 8414 section 2) and return it exactly as written."""
     check_url(value)
     return value
 
@@ -590,13 +590,13 @@ def check_workflows(value: Sequence[Workflow]) -> Sequence[Workflow]:
     return value
 
 
-# --- Checking a value, and saying in the words of a site owner what is wrong with it ---
+# --- Checking a value, with messages in the terms of a site owner ---
 
 T = TypeVar("T")
 
 
 def check_texts(*names: str) -> Callable[[T], T]:
-    """Return a check of a value some of whose fields must not be empty, and whose numbers are not negative."""
+    """Return a check that these fields of a value are not empty texts, and that its numbers are not negative."""
 
     def check(value: T) -> T:
         for name in names:
@@ -622,12 +622,12 @@ _WORDS: Final[Mapping[str, str]] = {
     "sequence_str": "must be a list, not one text",
     "mapping_type": "must be a dictionary",
     "dict_type": "must be a dictionary",
-    "is_instance_of": "must be a list",  # of our annotations only Sequence is checked by pydantic in this way
+    "is_instance_of": "must be a list",  # Sequence is the only annotation of ours with this error
     "float_type": "must be a number",
     "int_type": "must be a whole number",
-    "string_pattern_mismatch": 'must look like "1.0" or "1.0.3"',  # only a site's version has a pattern of pydantic's
+    "string_pattern_mismatch": 'must look like "1.0" or "1.0.3"',  # only a site's version has a pydantic pattern
 }
-"""pydantic's kinds of error in our words; its own words for every other."""
+"""Our messages for pydantic's kinds of error; for other kinds pydantic's own message is used."""
 
 _SPELT: Final[Mapping[str, str]] = {
     **dict.fromkeys(("intent", "side_effect", "sensitivity", "reversible"), "effect"),
@@ -641,19 +641,19 @@ _SPELT: Final[Mapping[str, str]] = {
     **dict.fromkeys(("entities", "hints", "workflows", "extensions"), "about"),
     **dict.fromkeys(("trusted_proxies", "forwarded"), "proxies"),
 }
-"""Words that people may take for options, and the options that say it."""
+"""Names that people may take for options, and the options that serve the purpose."""
 
 _OF_DOCUMENTS: Final = ("agent_json", "awas", "woa")
-"""Documents that take members of a site's own, in `about`."""
+"""Documents to which a site can add members of its own, in `about`."""
 
 _DICTIONARIES: Final = ("awas", "about")
-"""Options that are dictionaries, of which such words are members."""
+"""Options that are dictionaries and may have such a name as a member."""
 
 
 def check(subject: str, adapter: TypeAdapter[T], value: object, field: str = "", known: Collection[str] = ()) -> T:
-    """Check a value against an adapter. Raises DeclarationError that names the subject and the field.
+    """Validate a value with an adapter. Raises DeclarationError that names the subject and the field.
 
-    `known` are the options there are, among which a misspelt one may be found.
+    `known` are the existing options, from which the nearest to a misspelt one is suggested.
     """
     try:
         return adapter.validate_python(value)
@@ -715,7 +715,7 @@ Duration: TypeAlias = Annotated[str, AfterValidator(check_duration)]
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option's row in the tables of docs/: what it says, and where that is published or what holds without it."""
+    """One option's row in the tables of docs/: its meaning, and where it is published or what its default is."""
 
     meaning: str
     other: str
@@ -732,7 +732,7 @@ _strict = pydantic_config(ConfigDict(extra="forbid", arbitrary_types_allowed=Tru
 
 
 def read_urls(given: object) -> tuple[str, ...]:
-    """The site's addresses; the environment variable may hold several, separated by commas."""
+    """Return the site's addresses; the environment variable may hold several, separated by commas."""
     given = next((told for source in URL_SOURCES if (told := source()) is not None), None) if given is None else given
     if given is None:
         listed: list[object] = [url.strip() for url in os.environ.get(URL_VARIABLE, "").split(",") if url.strip()]
@@ -758,13 +758,13 @@ _SIGNALS: Final = {
     "ai-train": ("yes", "no"),
     "use": ("immediate", "reference", "full"),
 }
-"""Content-Signal: its keys and their values."""
+"""The keys of Content-Signal and their values."""
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_.-]+")
 
 
 def check_robots(value: Robots) -> Robots:
-    """Refuse what would break a line of robots.txt, and signals that nobody knows."""
+    """Refuse values that would break a line of robots.txt, and unknown signals."""
     for path in value.disallow:
         if not re.fullmatch(r"/[!-~]*", path):
             raise ValueError(f'disallow: {path!r} must be a path such as "/account", without spaces')
@@ -783,7 +783,7 @@ def check_robots(value: Robots) -> Robots:
 
 
 def read_security(value: object) -> object:
-    """Read the time until when it holds, as other dates are read."""
+    """Parse the time at which it expires, as other dates are parsed."""
     given = unpack(value)
     if isinstance(given, Mapping) and "expires" in given:
         return {**given, "expires": read_updated(given["expires"])}
@@ -791,7 +791,7 @@ def read_security(value: object) -> object:
 
 
 def check_security(value: Security) -> Security:
-    """RFC 9116 sections 2.5.3 and 2.5.5: somebody to write to, and a time that is not over."""
+    """Check that there is a contact and an expiry time in the future (RFC 9116 sections 2.5.3 and 2.5.5)."""
     for contact in value.contact:
         if not re.fullmatch(r"(?:mailto:|tel:|https://)[!-~]+|/[!-~]*", contact):
             raise ValueError(f'contact: {contact!r} must be "mailto:...", "tel:...", "https://..." or a path')
@@ -813,7 +813,7 @@ Entities: TypeAlias = Mapping[Id, Annotated[type | Mapping[str, str], PlainValid
 @_strict
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """A site's words about itself besides its name: nothing here changes what it does."""
+    """Facts that a site publishes about itself besides its name. None of them changes what it does."""
 
     version: Annotated[
         str,
@@ -821,15 +821,15 @@ class About:
         Option('version of what you publish, `"1.0"` or `"2.1.3"`', "cards, bridge manifests, AWAS `x-version`"),
     ] = "1.0"
     email: Annotated[
-        Annotated[str, AfterValidator(check_email)] | None, Option("whom to write to", "AWAS `contact`")
+        Annotated[str, AfterValidator(check_email)] | None, Option("the contact's email address", "AWAS `contact`")
     ] = None
-    contact: Annotated[Link | None, Option("a page that says whom to ask, a path or URL", "AWAS `contact`")] = None
+    contact: Annotated[Link | None, Option("a contact page, as a path or URL", "AWAS `contact`")] = None
     documentation: Annotated[
-        Link | None, Option("a page about the site, a path or URL", "MCP and A2A manifests of AWAS")
+        Link | None, Option("a page about the site, as a path or URL", "MCP and A2A manifests of AWAS")
     ] = None
     license: Annotated[
         Text | None,
-        Option("the licence of what the site gives, by its SPDX name or URL", "MCP and A2A manifests of AWAS"),
+        Option("the licence of the site's content, as an SPDX identifier or URL", "MCP and A2A manifests of AWAS"),
     ] = None
     updated: Annotated[
         datetime | date | str | None,
@@ -842,26 +842,40 @@ class About:
     entities: Annotated[
         Entities,
         Option(
-            'what actions speak about: models, or tables such as `{"book": {"title": "string"}}`',
+            'the kinds of objects that actions are about: models, or dictionaries such as `{"book": {"title": '
+            '"string"}}`',
             "agent.json `entities`",
         ),
     ] = field(default_factory=dict)
-    hints: Annotated[
-        Mapping[Text, Text], Option("advice for planning, free text by name", "agent.json `agent_hints`")
-    ] = field(default_factory=dict)
+    hints: Annotated[Mapping[Text, Text], Option("advice for planning: texts by name", "agent.json `agent_hints`")] = (
+        field(default_factory=dict)
+    )
     workflows: Annotated[
         Sequence[Annotated[Workflow, BeforeValidator(unpack), AfterValidator(check_workflow)]],
         AfterValidator(check_workflows),
         Option(
-            "`Workflow(id, name, steps, description)`: an order of action ids that reaches a goal",
+            "`Workflow(id, name, steps, description)`: a sequence of action ids that reaches a goal",
             "AWAS 1.1 `workflows`",
         ),
     ] = ()
+    imports: Annotated[
+        Mapping[Id, Annotated[Import, BeforeValidator(unpack), AfterValidator(check_texts("uri"))]],
+        Option("further maps by namespace: `Import(uri, kind=, trust=, enabled=)`", "actions.json `imports`"),
+    ] = field(default_factory=dict)
+    provenance: Annotated[
+        Mapping[str, Text],
+        AfterValidator(check_provenance),
+        Option(
+            "the origin of the map of your pages: `created_by`, `updated_by` and `reviewed_by`, each with its "
+            "`..._at`, `source`, `revision`; the texts are public",
+            "actions.json `provenance`",
+        ),
+    ] = field(default_factory=dict)
     security: Annotated[
         Annotated[Security, BeforeValidator(read_security), AfterValidator(check_security)] | None,
         Option(
-            '`Security(contact=["mailto:..."], expires="2027-06-30", policy, languages)`: to whom weaknesses are '
-            "reported",
+            '`Security(contact=["mailto:..."], expires="2027-06-30", policy, languages)`: the contact for '
+            "security reports",
             "`/.well-known/security.txt`",
         ),
     ] = None
@@ -882,10 +896,10 @@ class About:
 @_strict
 @dataclass(frozen=True, slots=True)
 class OAuth:
-    """The source of the tokens that a site takes.
+    """The issuers of the tokens that a site accepts.
 
-    `authorization_servers` are the issuer identifiers of those that issue them (RFC 9728 section 2). `token_expiry` is
-    a duration such as "24h"; `refresh_endpoint` and the values of `endpoints` are paths or URLs.
+    `authorization_servers` are their issuer identifiers (RFC 9728 section 2). `token_expiry` is a duration such as
+    "24h"; `refresh_endpoint` and the values of `endpoints` are paths or URLs.
     """
 
     authorization_servers: tuple[Annotated[str, AfterValidator(check_authorization_server)], ...] = ()
@@ -897,7 +911,7 @@ class OAuth:
 @_strict
 @dataclass(frozen=True, slots=True)
 class Proxies:
-    """Proxies whose word on a caller's address is taken, and the header that has it, None for the usual two."""
+    """Proxies trusted to name a caller's address, and the header in which they do; None for the two usual ones."""
 
     trusted: Sequence[Annotated[str, AfterValidator(check_proxy)]] = ()
     header: Annotated[str, AfterValidator(check_forwarded)] | None = None
@@ -906,10 +920,10 @@ class Proxies:
 @_strict
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    """Background jobs: `concurrency` run at a time in a process.
+    """Background jobs. `concurrency` is the number that run at the same time in one process.
 
-    `queue` is the address of the Redis through which taskiq carries them to worker processes; without it they run in
-    the processes of the site itself.
+    `queue` is the address of the Redis through which taskiq sends them to worker processes; without it they run in the
+    processes of the site itself.
     """
 
     queue: Annotated[str, AfterValidator(check_queue)] | None = field(default=None, repr=False)
@@ -919,10 +933,10 @@ class Jobs:
 @_strict
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """Ways to ask for the formats of HTML pages, besides Accept.
+    """Ways to request the formats of HTML pages, besides Accept.
 
-    `in_query` takes `?format=som` and `?format=md` too. `shared_cache` says that the caches in front of the site heed
-    Vary, and may keep what Accept has chosen.
+    `in_query` also accepts `?format=som` and `?format=md`. `shared_cache` means that the caches in front of the site
+    respect Vary, so that they may store responses selected by Accept.
     """
 
     in_query: Flag = False
@@ -934,8 +948,8 @@ class Pages:
 class Browsing:
     """Limits for agents that browse the site through the AWP door (`doors=["awp"]`).
 
-    `auth_required` asks each connection who it is. `sessions` are kept at once in one process, a fifth of them for one
-    address; a connection sends at most `messages_per_second`.
+    With `auth_required` every connection has to authenticate. One process keeps at most `sessions` at once, a fifth of
+    them for one address; a connection sends at most `messages_per_second`.
     """
 
     auth_required: Flag = False
@@ -944,15 +958,15 @@ class Browsing:
 
 
 IDLE_SECONDS: Final = 900.0
-"""Seconds without a message after which a session, and a connection, ends."""
+"""Seconds without a message after which a session or a connection is closed."""
 
 
 @_strict
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """The record of who calls what: sums for so many `days`, and totals at `/agents/metrics`.
+    """The record of calls and callers: sums for so many `days`, and totals at `/agents/metrics`.
 
-    `metrics` is True for everybody, or the scope that a caller needs for them.
+    `metrics` is True if everybody may read the totals, or the scope that a caller needs for them.
     """
 
     days: Annotated[int, Strict(), Field(ge=1, le=400)] = 90
@@ -962,11 +976,11 @@ class Traffic:
 @_strict
 @dataclass(frozen=True, slots=True)
 class SiteSettings:
-    """Everything a `Site` may say. See docs/site.md for one line on each."""
+    """All options of a `Site`. docs/site.md has one line on each."""
 
-    name: Annotated[Text, Option("what the site is called; required", "everywhere")]
+    name: Annotated[Text, Option("the site's name; required", "everywhere")]
     description: Annotated[
-        Text, Option("what it is for, in a sentence; required", "everywhere, as `intent` in agent.json")
+        Text, Option("its purpose, in a sentence; required", "everywhere, as `intent` in agent.json")
     ]
     url: Annotated[
         str | Sequence[str] | None,
@@ -980,28 +994,15 @@ class SiteSettings:
         BeforeValidator(unpack),
         Option(
             "`About(version, email, contact, documentation, license, updated, entities, hints, workflows, "
-            "security, leave_out, extensions)`: what the site says of itself, see below",
+            "imports, provenance, security, leave_out, extensions)`: facts about the site, see below",
             "see below",
         ),
     ] = About()
-    imports: Annotated[
-        Mapping[Id, Annotated[Import, BeforeValidator(unpack), AfterValidator(check_texts("uri"))]],
-        Option("further maps by namespace: `Import(uri, kind=, trust=, enabled=)`", "actions.json `imports`"),
-    ] = field(default_factory=dict)
-    provenance: Annotated[
-        Mapping[str, Text],
-        AfterValidator(check_provenance),
-        Option(
-            "who made and reviewed the map of your pages, when, of what: `created_by`, `updated_by`, `reviewed_by`, "
-            "each with its `..._at`, `source`, `revision`; in words that everybody may read",
-            "actions.json `provenance`",
-        ),
-    ] = field(default_factory=dict)
     robots: Annotated[
         Annotated[Robots, BeforeValidator(unpack), AfterValidator(check_robots)] | None,
         Option(
-            "`Robots(disallow, bots, content_signal, content_usage, license)`: what robots.txt says if the application "
-            "has none of its own, see [discovery](discovery.md)",
+            "`Robots(disallow, bots, content_signal, content_usage, license)`: the contents of robots.txt if the "
+            "application has none of its own, see [discovery](discovery.md)",
             "`/robots.txt`",
         ),
     ] = None
@@ -1009,23 +1010,23 @@ class SiteSettings:
         OAuth | None,
         BeforeValidator(unpack),
         Option(
-            "`OAuth(authorization_servers, endpoints, token_expiry, refresh_endpoint)`: where callers"
-            " get the tokens that you take; how callers are known follows from `authenticate`",
+            "`OAuth(authorization_servers, endpoints, token_expiry, refresh_endpoint)`: where callers obtain the "
+            "tokens that you accept; `authenticate` verifies them",
             "agent.json `auth`, AWAS `authentication`, RFC 9728 metadata, the agent card",
         ),
     ] = None
     rate_limit: Annotated[
         Rate | None,
         Option(
-            'a limit for all actions together, for each caller: `"100/hour"`, `"9 per 5 minutes"`; '
-            '`"100/hour by ip"` counts for each address, `"100/hour in total"` for everybody together',
+            'a limit for calls of all actions together, per caller: `"100/hour"`, `"9 per 5 minutes"`; '
+            '`"100/hour by ip"` counts per address, `"100/hour in total"` counts all callers together',
             "AWAS `rateLimit`",
         ),
     ] = None
     errors: Annotated[
         Mapping[Annotated[str, AfterValidator(check_error_code)], Text],
         Option(
-            "recoveries by error code, in capitals; a handler's refusal may carry these codes",
+            "recovery texts by error code, in capitals; a handler's refusal may use these codes",
             "agent.json `errors`, problems of calls",
         ),
     ] = field(default_factory=dict)
@@ -1035,8 +1036,8 @@ class SiteSettings:
         AfterValidator(check_paths),
         Option(
             '`Paths(root="/agents", invoke="/agents/{agent_id}/invoke", mcp="/mcp", a2a="/a2a", awp="/awp", '
-            'bridge="/actions-bridge")`: where our own addresses are; actions, jobs, problem types, the status, `som` '
-            "and `actions.js` are below `root`, and so is `invoke` if it is left out",
+            'bridge="/actions-bridge")`: the paths of awp_publish; actions, jobs, problem types, the status, '
+            "`som` and `actions.js` are below `root`, and by default `invoke` too",
             "WoA `invoke_path`, AWAS `path`, agent.json `endpoint`, problem types, `poll_endpoint`, `status_endpoint`",
         ),
     ] = field(default_factory=Paths)
@@ -1044,7 +1045,7 @@ class SiteSettings:
         Sequence[Literal["mcp", "a2a", "awp", "bridge"]],
         AfterValidator(lambda names: tuple(dict.fromkeys(names))),
         Option(
-            'further protocols to speak: `["mcp", "a2a", "awp", "bridge"]`, each with its extra (`actions` for the '
+            'additional protocols: `["mcp", "a2a", "awp", "bridge"]`, each with its extra (`actions` for the '
             "bridge), see [MCP](mcp.md), [A2A](a2a.md), [AWP](awp.md), [the bridge](actions-bridge.md)",
             "WoA `transports`, agent.json `protocols`, the agent card",
         ),
@@ -1053,46 +1054,52 @@ class SiteSettings:
         Browsing,
         BeforeValidator(unpack),
         Option(
-            "`Browsing(auth_required=False, sessions=500, messages_per_second=50)`: whether agents that browse have "
-            "to say who they are, how many sessions a process keeps, how fast one connection may send, see "
-            "[AWP](awp.md)",
+            "`Browsing(auth_required=False, sessions=500, messages_per_second=50)`: whether browsing agents have "
+            "to authenticate, the maximum sessions of a process, and the maximum message rate of a connection, "
+            "see [AWP](awp.md)",
             "not published",
         ),
     ] = Browsing()
     timeout: Annotated[
-        Seconds, Option("seconds that a handler may take, 30 by default; an action may have its own", "not published")
+        Seconds,
+        Option("the timeout of handlers in seconds, 30 by default; an action may have its own", "not published"),
     ] = 30.0
     max_body_bytes: Annotated[
-        int, Strict(), Field(gt=0), Option("the largest envelope, one MiB by default", "not published")
+        int,
+        Strict(),
+        Field(gt=0),
+        Option(
+            "the maximum size of a call's body in bytes, 1 MiB by default; an action may have its own", "not published"
+        ),
     ] = 1_048_576
     allow_origins: Annotated[
         Sequence[Annotated[str, AfterValidator(check_origin)]],
         Option('origins whose pages may call from a browser, `["*"]` for all', "AWAS `security`"),
     ] = ()
     list_only_allowed: Annotated[
-        Flag, Option("`True`: MCP's `tools/list` shows each caller only what they may call", "not published")
+        Flag, Option("`True`: MCP's `tools/list` lists only the tools that the caller may call", "not published")
     ] = False
     trust_outer_middleware: Annotated[
         Flag,
         Option(
-            "`True`: no middleware outside of `AgentPublisher` decides by the path, so calls of "
-            "routes do not [go through it](guards.md) a second time",
+            "`True`: no middleware outside of `AgentPublisher` decides by the path, so calls of routes need not "
+            "[pass it](guards.md) a second time",
             "not published",
         ),
     ] = False
     guard_routes: Annotated[
         Flag,
         Option(
-            "`True`: direct requests of the actions' routes meet the same [gates](guards.md) as calls; an action may "
-            "say otherwise",
+            "`True`: the [gates](guards.md) of calls also apply to direct requests of the actions' routes; an "
+            "action may override this",
             "not published",
         ),
     ] = False
     store: Annotated[
         object,
         Option(
-            'where calls are remembered: `"memory:"`, `"sqlite:///agents.db"`, `"redis://..."`, `"postgresql://..."`, '
-            "see [stores](stores.md)",
+            'where the state of calls is kept: `"memory:"`, `"sqlite:///agents.db"`, `"redis://..."`, '
+            '`"postgresql://..."`, see [stores](stores.md)',
             "not published",
         ),
     ] = "memory:"
@@ -1100,14 +1107,14 @@ class SiteSettings:
         str | Sequence[str],
         PlainValidator(read_secret_keys),
         Option(
-            "what confirmations and receipts are signed with, the newest first; at least 16 characters each",
+            "the keys that sign confirmations and receipts, the newest first; at least 16 characters each",
             "not published",
         ),
     ] = field(default=(), repr=False)
     authenticate: Annotated[
         object,
         Option(
-            "how callers are known: `BearerToken`, `ApiKey`, `JwtBearer`, `SessionUser`, "
+            "how callers are authenticated: `BearerToken`, `ApiKey`, `JwtBearer`, `SessionUser`, "
             "`ApplicationUser`, a function, or a list, see [guards](guards.md)",
             "agent.json `auth`, AWAS `authentication`, the agent card",
         ),
@@ -1117,21 +1124,22 @@ class SiteSettings:
         BeforeValidator(unpack),
         AfterValidator(check_proxies),
         Option(
-            '`Proxies(trusted, header)`: whose word on a caller\'s address is taken (addresses, networks, `"unix"`), '
-            'and the header in which they tell it: `"x-forwarded-for"`, `"forwarded"`, or any with a single address, '
-            '`"cf-connecting-ip"` say; without it, the first two as long as only one of them is there',
+            '`Proxies(trusted, header)`: the proxies (addresses, networks, `"unix"`) that are trusted to name '
+            'the caller\'s address, and the header in which they do: `"x-forwarded-for"`, `"forwarded"`, or one '
+            'with a single address such as `"cf-connecting-ip"`; without `header`, one of the first two is read '
+            "unless both are present",
             "not published",
         ),
     ] = Proxies()
-    confirm_within: Annotated[Duration, Option('how long a confirmation is good, `"10m"`', "`expires_at` of each")] = (
-        "10m"
-    )
+    confirm_within: Annotated[
+        Duration, Option('how long a confirmation is valid, `"10m"` by default', "`expires_at` of each")
+    ] = "10m"
     jobs: Annotated[
         Jobs,
         BeforeValidator(unpack),
         Option(
-            "`Jobs(queue, concurrency=4)`: the Redis through which taskiq carries background jobs to worker "
-            "processes, and how many of them a process runs at a time, see [jobs](jobs.md)",
+            "`Jobs(queue, concurrency=4)`: the Redis by which taskiq distributes background jobs to worker "
+            "processes, and how many jobs a process runs at a time, see [jobs](jobs.md)",
             "not published",
         ),
     ] = Jobs()
@@ -1140,9 +1148,9 @@ class SiteSettings:
         PlainValidator(read_overview),
         Field(validate_default=True),
         Option(
-            '`True`: the [overview](overview.md) is at `/agents`; the name of a scope, such as `"operator"`: for '
-            "callers who have it; left out: where the environment has `AWP_PUBLISH_OVERVIEW=1`, and in Django with "
-            "`DEBUG`",
+            '`True`: serve the [overview](overview.md) at `/agents`; the name of a scope, such as `"operator"`: '
+            "only for callers with that scope; by default, it is served if the environment has "
+            "`AWP_PUBLISH_OVERVIEW=1`, and in Django with `DEBUG`",
             "not published",
         ),
     ] = None
@@ -1151,9 +1159,9 @@ class SiteSettings:
         PlainValidator(read_pages),
         Field(validate_default=True),
         Option(
-            "whether HTML pages are given as SOM and Markdown too; `Pages(in_query, shared_cache)` "
-            "says that `?format=` asks for them as well, and that shared caches heed `Vary`, see "
-            "[pages](pages.md); left out: where `awp-publish[pages]` is installed",
+            "whether HTML pages are also served as SOM and Markdown; `Pages(in_query, shared_cache)`: whether "
+            "`?format=` requests them too, and whether shared caches honour `Vary`, see [pages](pages.md); by "
+            "default, if `awp-publish[pages]` is installed",
             "`/.well-known/som.json`, agent.json `protocols`",
         ),
     ] = None
@@ -1161,8 +1169,8 @@ class SiteSettings:
         bool | str,
         PlainValidator(read_approval),
         Option(
-            "`True`: nothing is published that you have not approved with `awp-publish approve`, in the file "
-            "`agents-approved.json` or the one that is named here, see [guards](guards.md#approval)",
+            "`True`: publish only actions that you have approved with `awp-publish approve`; the path of the "
+            "file with the approvals, instead of `agents-approved.json`; see [guards](guards.md#approval)",
             "not published",
         ),
     ] = False
@@ -1170,13 +1178,15 @@ class SiteSettings:
         Traffic | None,
         BeforeValidator(read_traffic),
         Option(
-            "`Traffic(days=90, metrics=False)`: for how many days sums of calls are kept in the store, and whether "
-            "`/agents/metrics` tells totals as OpenMetrics (`True`, or the scope it takes); `False` keeps nothing, see "
-            "[traffic](traffic.md)",
+            "`Traffic(days=90, metrics=False)`: for how many days counts of calls are kept in the store, and "
+            "whether `/agents/metrics` serves totals as OpenMetrics (`True`, or the required scope); `False` "
+            "keeps nothing, see [traffic](traffic.md)",
             "not published",
         ),
     ] = Traffic()
-    log_inputs: Annotated[Flag, Option("whether the record of calls has their inputs; False", "not published")] = False
+    log_inputs: Annotated[
+        Flag, Option("whether the log of calls includes their inputs; `False` by default", "not published")
+    ] = False
 
     @property
     def urls(self) -> tuple[str, ...]:
@@ -1185,22 +1195,22 @@ class SiteSettings:
 
     @property
     def hosts(self) -> frozenset[str]:
-        """The hosts of the addresses, as a Host field has them."""
+        """The hosts of the addresses, in the form of a Host header."""
         return frozenset(urlsplit(url).netloc.lower() for url in self.urls)
 
     @property
     def namespace(self) -> str:
-        """The host under whose name the store keeps things, and tokens are signed."""
+        """The host of the canonical address, which prefixes the keys in the store and is part of signed tokens."""
         return urlsplit(self.urls[0]).netloc
 
     @property
     def page_formats(self) -> Pages | None:
-        """Return the settings of other formats of HTML pages; None where pages are HTML only."""
+        """Return the settings for other formats of HTML pages, or None if pages are served as HTML only."""
         return self.pages if isinstance(self.pages, Pages) else None
 
     @property
     def has_overview(self) -> bool:
-        """Return True if the overview is there: as the site says, else as the environment does."""
+        """Return True if the overview is served: according to the option, or else to the environment variable."""
         if self.overview is None:
             return _SWITCH.get(os.environ.get(OVERVIEW_VARIABLE, "").strip().lower(), False)
         return self.overview is not False
@@ -1208,7 +1218,7 @@ class SiteSettings:
 
 @_strict
 class AwasSettings(TypedDict, total=False):
-    """Options that only AWAS has of an action."""
+    """Options of an action that only AWAS has."""
 
     type: Annotated[
         ActionType,
@@ -1217,7 +1227,7 @@ class AwasSettings(TypedDict, total=False):
             "from method and body",
         ),
     ]
-    selector: Annotated[Selector, Option("CSS selector of the element that performs it", "none")]
+    selector: Annotated[Selector, Option("CSS selector of the element that performs the action", "none")]
     selectors: Annotated[
         SelectorsOption,
         Option(
@@ -1230,92 +1240,94 @@ class AwasSettings(TypedDict, total=False):
         JsonObject,
         AfterValidator(check_result),
         Option(
-            "AWAS's own object `{type, selector, itemSelector, properties, pagination}`: where the result stands in "
+            "AWAS's own object `{type, selector, itemSelector, properties, pagination}`: where the result is in "
             "the page",
             "none",
         ),
     ]
-    preconditions: Annotated[Sequence[Text], Option("what must hold before, in sentences", "none")]
+    preconditions: Annotated[Sequence[Text], Option("conditions that have to be true before, in sentences", "none")]
     preview_url: Annotated[Link, Option("a page that shows what would happen", "none")]
-    dry_run: Annotated[Flag, Option("whether it can be tried without effect", "`False`")]
+    dry_run: Annotated[Flag, Option("whether the action can be tried without effect", "`False`")]
 
 
 UNSET: Final = inspect.Parameter.empty
-"""Stands where nothing is said, and None would say something."""
+"""Marks an option that was not given, where None is a value."""
 
 
 @_strict
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionSettings:
-    """Everything an action may say. See docs/actions.md for one line on each."""
+    """All options of an action. docs/actions.md has one line on each."""
 
     name: Annotated[Text | None, Option("a readable name", "the id in words")] = None
     description: Annotated[
-        Text | None, Option("what it does, for an agent's planning", "the docstring, or the route's description")
+        Text | None,
+        Option("what the action does, for an agent's planning", "the docstring, or the route's description"),
     ] = None
     method: Annotated[
         Literal["GET", "POST", "PUT", "PATCH", "DELETE"] | None,
-        Option("which method of the route is meant", "the only one there is"),
+        Option("the method, if the route has several", "the only one"),
     ] = None
-    path: Annotated[Path | None, Option("which route of the handler is meant", "the only one there is")] = None
+    path: Annotated[Path | None, Option("the path, if the handler has several routes", "the only one")] = None
     inputs: Annotated[
         object,
         AfterValidator(check_inputs),
         Option(
-            "what it takes: a model, a dataclass, a `TypedDict` or a JSON Schema of type object",
-            "what the route or signature says",
+            "the inputs: a model, a dataclass, a `TypedDict` or a JSON Schema of type object",
+            "derived from the route or signature",
         ),
     ] = UNSET
     outputs: Annotated[
         object,
         AfterValidator(check_kind),
-        Option("what it gives: any type, or a JSON Schema", "what the route or annotation says"),
+        Option("the output: any type, or a JSON Schema", "derived from the route or annotation"),
     ] = UNSET
     content_type: Annotated[
         Literal["application/json", "application/x-www-form-urlencoded", "multipart/form-data"] | None,
         Option(
             "how a declared body is sent: `application/json`, `application/x-www-form-urlencoded`, "
             "`multipart/form-data`",
-            "what the route says, else JSON",
+            "derived from the route, otherwise JSON",
         ),
     ] = None
-    tags: Annotated[Sequence[Text], Option("categories: words to group it and to find it by", "none")] = ()
+    tags: Annotated[Sequence[Text], Option("categories, by which actions are grouped and found", "none")] = ()
     audience: Annotated[
         Audience,
         Option(
-            'for whom it is: `"public"`, `"known"` (callers who are known), `"operator"` or any other scope, see '
-            "[guards](guards.md#who-sees-what)",
+            'who may know of the action: `"public"`, `"known"` (authenticated callers), `"operator"` or any '
+            "other scope, see [guards](guards.md#who-sees-what)",
             '`"public"`',
         ),
     ] = PUBLIC
     expose: Annotated[
         Sequence[DoorName] | None,
         Option(
-            'the doors at which it is offered: of `"woa"`, `"plain"`, `"mcp"`, `"a2a"`, `"awp"`, `"bridge"`',
+            'the doors at which the action is offered, out of `"woa"`, `"plain"`, `"mcp"`, `"a2a"`, `"awp"`, '
+            '`"bridge"`',
             "every door",
         ),
     ] = None
     examples: Annotated[
         Sequence[Annotated[JsonObject, AfterValidator(check_json)]],
-        Option("whole inputs; they must match the inputs", "none"),
+        Option("examples of complete inputs; they have to be valid", "none"),
     ] = ()
     auth_required: Annotated[
         Flag | None,
         Option(
-            "whether callers must identify themselves",
-            "whether there are scopes or the route has a security scheme that insists",
+            "whether callers have to authenticate",
+            "true if there are scopes, or if the route has a required security scheme",
         ),
     ] = None
     scopes: Annotated[
-        Sequence[Text] | None, Option("OAuth scopes that it needs", "those of the route's security schemes")
+        Sequence[Text] | None, Option("the required OAuth scopes", "those of the route's security schemes")
     ] = None
     rate_limit: Annotated[Rate | None, Option('as for the site, `"30/minute"`', "none")] = None
     allow_agents: Annotated[
         Sequence[Annotated[str, AfterValidator(check_agent)]],
         Option(
-            'who may call it, of the agents that `WebBotAuth` knows: `"verified"` for all that sign their requests, '
-            '`"https://signer.example"` for one, `"unknown"` for who claims nothing, '
-            "see [guards](guards.md#signatures)",
+            'the agents that may call it, as identified by `WebBotAuth`: `"verified"` for all that sign their '
+            'requests, `"https://signer.example"` for one, `"unknown"` for callers that claim no identity, see '
+            "[guards](guards.md#signatures)",
             "everybody",
         ),
     ] = ()
@@ -1323,7 +1335,7 @@ class ActionSettings:
         bool | str | Mapping[str, object] | Idempotency | None,
         PlainValidator(read_idempotency),
         Option(
-            "whether calls may carry a key, and for how long it holds: `True`, a window such as "
+            "whether calls may have an idempotency key, and how long it is valid: `True`, a window such as "
             '`"24h"`, or `Idempotency(window, key_field)`',
             "none",
         ),
@@ -1331,7 +1343,7 @@ class ActionSettings:
     effect: Annotated[
         Effect | None,
         Option(
-            "what a call changes: `read` (nothing), `idempotent` (the same however often), `write` "
+            "what a call changes: `read` (nothing), `idempotent` (the same result if repeated), `write` "
             "(something each time), `delete`, `irreversible`",
             "GET reads, PUT is idempotent, DELETE deletes, other methods and functions write",
         ),
@@ -1340,28 +1352,26 @@ class ActionSettings:
         bool | Summary | None,
         PlainValidator(read_confirm),
         Option(
-            "whether a person has to confirm each call, see [guards](guards.md): `True`, or what they"
-            " are asked, a text with inputs in braces or a function of the input or of the input and the call",
+            "whether a person has to confirm each call, see [guards](guards.md): `True`, or the question, as a "
+            "text with inputs in braces or a function of the input, or of the input and the call",
             "`False`; irreversible actions are always confirmed",
         ),
     ] = None
-    depends_on: Annotated[Sequence[str], Option("ids of actions that come before it", "none")] = ()
+    depends_on: Annotated[Sequence[str], Option("ids of actions that usually come before it", "none")] = ()
     requires: Annotated[
         Sequence[str],
         Option("ids of actions that have to succeed before it, see [guards](guards.md#prerequisites)", "none"),
     ] = ()
-    awas: Annotated[AwasSettings, Option("what only AWAS says, see below", "none")] = field(
+    awas: Annotated[AwasSettings, Option("options that only AWAS has, see below", "none")] = field(
         default_factory=lambda: AwasSettings()
     )
     guard_routes: Annotated[
         Flag | None,
-        Option("whether direct requests of its route meet the same [gates](guards.md) as calls", "as the site"),
+        Option("whether the [gates](guards.md) of calls also apply to direct requests of its route", "the site's"),
     ] = None
     execution: Annotated[Execution, Option("`sync`, or `async` for a [background job](jobs.md)", "`sync`")] = "sync"
-    timeout: Annotated[Seconds | None, Option("seconds that it may take", "the site's; an hour in the background")] = (
-        None
-    )
-    max_body_bytes: Annotated[Count | None, Option("the largest body of a call, in bytes", "the site's")] = None
+    timeout: Annotated[Seconds | None, Option("its timeout in seconds", "the site's; an hour in the background")] = None
+    max_body_bytes: Annotated[Count | None, Option("the maximum size of a call's body in bytes", "the site's")] = None
     extensions: Annotated[
         Extensions,
         Option(
@@ -1375,15 +1385,16 @@ class ActionSettings:
 @_strict
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSettings(ActionSettings):
-    """An agent's words about itself (WoA section 4.1); an action's options hold for each of its operations."""
+    """All options of an agent (WoA section 4.1). Those of an action apply to each of its operations."""
 
-    version: Annotated[Text | None, Option("version of its implementation", "none")] = None
-    capabilities: Annotated[Sequence[Text], Option("identifiers of what it can do, as URIs", "none")] = ()
+    version: Annotated[Text | None, Option("the version of its implementation", "none")] = None
+    capabilities: Annotated[Sequence[Text], Option("identifiers of its capabilities, as URIs", "none")] = ()
     metadata: Annotated[
         Mapping[str, object],
         AfterValidator(check_json),
         Option(
-            'further members of its WoA object, such as `authz`; `{"operations": {"default": "..."}}` words them there',
+            'additional members of its WoA object, such as `authz`; `{"operations": {"default": "..."}}` '
+            "describes its operations there",
             "none",
         ),
     ] = field(default_factory=dict)
@@ -1398,7 +1409,7 @@ def _read_locator(value: object) -> Locator:
 
 
 def _read_place(value: object) -> Place:
-    """A text stays one until the names of the page's locators are known."""
+    """Read a place; a text is resolved later, when the names of the page's locators are known."""
     return check_text(value) if isinstance(value, str) else _read_locator(value)
 
 
@@ -1410,7 +1421,7 @@ def _read_places(value: object) -> tuple[Place, ...]:
 
 
 def check_expression(value: str) -> str:
-    """Refuse a JSONata expression in braces, which are put around it when it is published, and one that is none."""
+    """Refuse a JSONata expression that is invalid, or in braces, which are added when it is published."""
     if "{%" in value or "%}" in value:
         raise ValueError("write the expression without {% and %}, which are put around it when it is published")
     if expressions.has_engine():
@@ -1453,7 +1464,7 @@ def _of_place(member: str) -> Callable[[object], object]:
 
 
 def check_projection(value: Projection) -> Projection:
-    """Refuse what no runtime could read: selectors that are none, and expressions in braces."""
+    """Refuse what no runtime could read: invalid selectors, and expressions in braces."""
     for records in value.records.values():
         for css in (records.css, *(one.css for one in records.fields.values())):
             if css is not None:
@@ -1516,10 +1527,10 @@ class PageSettings(TypedDict, total=False):
 _LOCATOR: Final = TypeAdapter(Locator)
 
 
-# --- How options are taken: keywords as the settings classes spell them, read where they are written ---
+# --- Methods whose keywords are the options of a settings class ---
 
 Given: TypeAlias = dict[str, Any]
-"""Options as they were written, by name."""
+"""Options by name, as they were given."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -1538,7 +1549,7 @@ TEXTS: Final[TypeAdapter[Sequence[str]]] = TypeAdapter(Sequence[Text])
 
 
 def takes(settings: Callable[P, object]) -> Callable[[Callable[[Owner, Given], R]], Callable[Concatenate[Owner, P], R]]:
-    """Give a method the signature of a settings class; the method gets what was written, which nobody has checked."""
+    """Give a method the signature of a settings class. The method receives the options by name, unchecked."""
     signature = inspect.signature(settings)
 
     def sign(method: Callable[[Owner, Given], R]) -> Callable[Concatenate[Owner, P], R]:
@@ -1554,7 +1565,7 @@ def takes(settings: Callable[P, object]) -> Callable[[Callable[[Owner, Given], R
 def takes_id(
     settings: Callable[P, object],
 ) -> Callable[[Callable[[Owner, str, Given], R]], Callable[Concatenate[Owner, str, P], R]]:
-    """The same for a method that takes an id before the options."""
+    """Give a method that takes an id the signature of a settings class, like `takes`."""
     signature = inspect.signature(settings)
 
     def sign(method: Callable[[Owner, str, Given], R]) -> Callable[Concatenate[Owner, str, P], R]:
@@ -1568,7 +1579,7 @@ def takes_id(
 
 
 def _by_name(signature: inspect.Signature, args: tuple[object, ...], options: Mapping[str, object]) -> Given:
-    """Return all that was written by its name. Raises TypeError as a function with this signature does."""
+    """Return all given options by name. Raises TypeError as a function with this signature would."""
     plain = [one.name for one in signature.parameters.values() if one.kind is not inspect.Parameter.KEYWORD_ONLY]
     if len(args) > len(plain):
         raise TypeError(f"takes at most {len(plain)} options without their names, not {len(args)}")
@@ -1578,7 +1589,7 @@ def _by_name(signature: inspect.Signature, args: tuple[object, ...], options: Ma
 
 
 def _signed(call: T, method: Callable[..., object], own: int, options: inspect.Signature) -> T:
-    """Return what `help()` and editors that look at run time read: the method's own parameters, then the options."""
+    """Set the signature that `help()` and editors show: the method's own parameters, then the options."""
     parameters = list(inspect.signature(method).parameters.values())[:own]
     kept = [one.replace(kind=inspect.Parameter.POSITIONAL_ONLY) for one in parameters]
     call.__signature__ = inspect.Signature([*kept, *options.parameters.values()])  # type: ignore[attr-defined]

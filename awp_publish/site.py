@@ -1,4 +1,4 @@
-"""`Site`: what a site owner declares on. Decorators mark and collect; `freeze` makes the catalog of it.
+"""`Site`: the object on which an owner declares a site. Decorators mark and collect; `freeze` makes the catalog.
 
 site = Site(name="Bookshop", description="Find and order books.", url="https://books.example")
 
@@ -113,19 +113,22 @@ logger: Final = logging.getLogger("awp_publish")
 MODEL_KINDS: Final[
     list[Callable[["Site", type, Sequence[str], Sequence[str], list[Callable[[], Any]], bool], bool]]
 ] = []
-"""Declare the actions of a model of some framework, and answer whether it is one; see `Site.model`."""
+"""Functions that declare the actions of a framework's model and return True, or return False for other classes.
+
+See `Site.model`.
+"""
 
 # --- What `site.agent(...)` returns ---
 
 _ACTION_OPTIONS: Final = frozenset(one.name for one in fields(ActionSettings))
 _NAMING: Final = ("name", "description")
-"""Options that an agent's decorator gives to its one operation, and to none of several."""
+"""Options of an agent's decorator that also hold for its default operation, but not for named operations."""
 
 F = TypeVar("F", bound=Callable[..., Any] | type)
 
 
 class Declaring(Protocol):
-    """A site's way to declare an action: a decorator that returns what it is given."""
+    """The method of a site that declares an action; it returns a decorator that returns its function unchanged."""
 
     def __call__(
         self,
@@ -140,10 +143,10 @@ class Declaring(Protocol):
 
 
 class AgentHandle:
-    """One declared agent, whose operations are still to be declared."""
+    """A declared agent, on which operations are declared."""
 
     def __init__(self, declaring: Declaring, agent_id: str, given: Given) -> None:
-        """`given` are the options as they were written: those of an action hold for each operation."""
+        """Take the agent's options as given; those that are options of an action hold for each operation."""
         self._declaring = declaring
         self._id = agent_id
         self._named = {name: value for name, value in given.items() if name in _NAMING}
@@ -151,7 +154,7 @@ class AgentHandle:
         self._declare: Callable[[Callable[..., Any] | type], object] | None = None
 
     def __call__(self, function: F) -> F:
-        """Declare `function` as the agent's default operation, under its name and description. Returns it unchanged."""
+        """Declare `function` as the agent's default operation, with its name and description. Returns it unchanged."""
         if self._declare is None:
             self._declare = self.operation(DEFAULT_OPERATION, **self._named)
         self._declare(function)
@@ -161,7 +164,7 @@ class AgentHandle:
     def operation(self, operation_name: str, given: Given) -> Callable[[F], F]:
         """Declare a function (with or without a route) as the operation `operation_name` of this agent.
 
-        The action behind it is called `{agent}_{operation_name}`, and just `{agent}` for "default".
+        The id of its action is `{agent}_{operation_name}`, or `{agent}` for the operation "default".
         """
         subject = f'operation "{operation_name}" of agent "{self._id}"'
         if not isinstance(operation_name, str):
@@ -174,10 +177,10 @@ class AgentHandle:
 
 
 # --- `site.page(...)` ---
-# A page's route takes GET. With placeholders in its path it is a page of several addresses.
+# A page's route takes GET. A path with placeholders stands for several addresses.
 
 _MAPPED: Final = PageSettings.__annotations__.keys() - {"title", "description", "complete"}
-"""Options of a page that make it a part of the site's actions.json."""
+"""Options of a page that are published in the site's actions.json."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,16 +192,16 @@ class _DeclaredPage:
 
 
 class DeclaredPages:
-    """The pages of one site, as they are declared."""
+    """The pages that a site declares."""
 
     def __init__(self, refuse_when_frozen: Callable[[str], None]) -> None:
         self._declared: list[_DeclaredPage] = []
         self._refuse_when_frozen = refuse_when_frozen
 
     def declare(self, path: str | None, given: PageSettings) -> Callable[[F], F]:
-        """Note a page by its path, or by the handlers that are decorated with what this returns.
+        """Declare a page by its path, or by decorating its handler with the returned decorator.
 
-        A page with a path is one page; without, each function that is decorated is another. Raises DeclarationError.
+        With a path there is one page; without, each decorated function is another. Raises DeclarationError.
         """
         if callable(path):
             raise DeclarationError("site.page", 'is called: write @site.page() or site.page("/path").')
@@ -231,14 +234,14 @@ class DeclaredPages:
     def resolve(
         self, routes: Sequence[Route], site_name: str, actions: Collection[str], included: Iterable[Route] = ()
     ) -> tuple[Page, ...]:
-        """All pages, in the order of their declaration, then those `included` that are not declared.
+        """Return all pages in the order of their declaration, then those of `included` that are not declared.
 
-        `actions` are the ids there are. Raises DeclarationError.
+        `actions` are the ids of the site's actions. Raises DeclarationError.
         """
         index, found = RouteIndex(routes if self._declared else ()), dict[str, Page]()
         for declared in self._declared:
             route, function, options = _route_of(declared, index), declared.function, declared.options
-            # A class's docstring is about all of its methods, so the method's comes first.
+            # A class's docstring describes all of its methods, so the method's own comes first.
             behind = route.handlers[:1]
             handlers = (*behind, function) if isinstance(function, type) else (function, *behind)
             plain = _page_of(declared.path or route.template, handlers, site_name)
@@ -265,7 +268,7 @@ class DeclaredPages:
 
 
 def _page_of(template: str, handlers: Iterable[object], site_name: str) -> Page:
-    """A page as its path and its handlers tell of it."""
+    """Make a page from its path and the docstrings and parameters of its handlers."""
     path = quote(template, safe=SAFE_IN_PATH + "{}")
     end = next((part for part in reversed(unquote(path).split("/")) if part and "{" not in part), "")
     described = next((text for text in map(docstring_of, filter(None, handlers)) if text), None)
@@ -284,8 +287,10 @@ def _page_of(template: str, handlers: Iterable[object], site_name: str) -> Page:
 
 
 def _with_map(subject: str, page: Page, options: PageSettings, known_actions: Collection[str]) -> Page:
-    """Return a page with what it declares for the site's actions.json. Refuses names that stand for nothing."""
-    # Without an id of its own it is called by the last part of its path that is no placeholder, the top "home".
+    """Return the page with its declarations for actions.json. Raises DeclarationError for names that are not
+    declared.
+    """
+    # The default id is the last part of the path that is not a placeholder, or "home" for the root.
     parts = [re.sub(r"[^a-z0-9]+", "_", part.lower()).strip("_") for part in page.path.split("/") if "{" not in part]
     named = next((part for part in reversed(parts) if part), "home")
     page = replace(
@@ -330,7 +335,7 @@ def _with_map(subject: str, page: Page, options: PageSettings, known_actions: Co
 
 
 def _schema_of(subject: str, field: str, given: object, *, closed: bool = False) -> object:
-    """Return the JSON Schema of what a page gives; a schema stays as it is, a `closed` one is of an object."""
+    """Return the JSON Schema of a declared type or schema; a `closed` one describes an object without other members."""
     if given is None:
         return None
     try:
@@ -339,7 +344,7 @@ def _schema_of(subject: str, field: str, given: object, *, closed: bool = False)
             schema: Mapping[str, object] = given
         else:
             schema = inline_definitions(write_schema(given, "serialization"))
-            # what stands outside of a declared type is not passed on to agents
+            # members that the type does not declare are not passed on to agents
             schema = {**schema, "additionalProperties": False} if closed and schema.get("type") == "object" else schema
     except UnusableSchema as error:
         raise DeclarationError(subject, f"{field}: {error}.") from error
@@ -375,12 +380,12 @@ def _route_of(declared: _DeclaredPage, index: RouteIndex) -> Route:
 
 
 # --- `complete=` ---
-# A function suggests values of what is filled in. It takes as many of these as it names, in this order: the argument's
-# name (not where a mapping has said it), what is typed so far, and the arguments that are filled in already.
+# A function that suggests values takes the text typed so far; or the argument's name, that text and, if it has a third
+# parameter, the arguments that are already filled in. A function of a mapping does not take the name.
 
 
 def read_complete(subject: str, given: object, names: Sequence[str]) -> Complete:
-    """Read `complete=`: a function, or a mapping of arguments to functions. Raises DeclarationError."""
+    """Read `complete=`: a function, or a mapping from arguments to functions. Raises DeclarationError."""
     remedy = "Give a function of what is typed so far, or a mapping of argument names to such functions."
     if not names:
         raise DeclarationError(subject, "complete: there are no arguments to be filled in.", "Leave it out.")
@@ -424,11 +429,11 @@ def read_complete(subject: str, given: object, names: Sequence[str]) -> Complete
 
 
 MAX_SUGGESTIONS: Final = 10_000
-"""Values of which the suggestions are counted."""
+"""Suggestions that are counted at most."""
 
 
 def choices_of(schema: object, root: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return all values that a schema allows, as texts; none where they are not few and known."""
+    """Return all values that a schema allows, as texts, or nothing unless it lists them."""
     if not isinstance(schema, Mapping):
         return ()
     facts: Mapping[str, Any] = resolved(schema, root)
@@ -443,8 +448,8 @@ def choices_of(schema: object, root: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 # --- `@site.prompt(...)` ---
-# A prompt is a plain function. Its parameters are what a person fills in, each a word or a number. It returns a text,
-# or a list of (role, text) pairs for a conversation that has begun, in which a role is "user" or "assistant".
+# A prompt is a plain function. A person fills in its parameters, each a word or a number. It returns a text, or a list
+# of (role, text) pairs that begin a conversation, with the roles "user" and "assistant".
 
 P = TypeVar("P", bound=Callable[..., Any])
 
@@ -463,7 +468,7 @@ class _DeclaredPrompt:
 
 
 class Prompts:
-    """The prompts of one site, as they are declared."""
+    """The prompts that a site declares."""
 
     def __init__(self) -> None:
         self._declared: dict[str, _DeclaredPrompt] = {}
@@ -471,7 +476,7 @@ class Prompts:
     def declare(
         self, prompt_id: str, title: str | None, description: str | None, complete: object = None
     ) -> Callable[[P], P]:
-        """A decorator that notes a function, and returns it unchanged. Raises DeclarationError."""
+        """Return a decorator that declares a function as a prompt and returns it unchanged. Raises DeclarationError."""
         if callable(prompt_id):
             raise DeclarationError("site.prompt", 'needs an id: write @site.prompt("its_id").')
         subject = f'prompt "{prompt_id}"'
@@ -491,7 +496,7 @@ class Prompts:
         return mark
 
     def resolve(self, actions: Sequence[Declaration]) -> tuple[Prompt, ...]:
-        """All prompts, in the order of their declaration; some are `actions` too. Raises DeclarationError."""
+        """Return all prompts in the order of their declaration; some are `actions` too. Raises DeclarationError."""
         prompts: list[Prompt] = []
         for declared in self._declared.values():
             try:
@@ -529,7 +534,7 @@ class Prompts:
 
 
 def _is_fillable(schema: Mapping[str, Any], inputs: JsonObject) -> bool:
-    """Return True if values of a schema can be read from a text, which is all that MCP sends."""
+    """Return True if values of a schema can be parsed from text, because MCP sends prompt arguments as text only."""
     if "$ref" in schema:
         definitions: Any = inputs.get("$defs", {})
         return _is_fillable(definitions[schema["$ref"].rpartition("/")[2]], inputs)
@@ -544,7 +549,7 @@ AGENT_OPTIONS: Final = frozenset(one.name for one in fields(AgentSettings))
 Listener = Callable[["Site"], None]
 
 _OURS: Final = frozenset({actions_json.SITE_ACTION})
-"""Actions that we declare ourselves, which nobody has to approve."""
+"""Actions that we declare ourselves, which need no approval."""
 
 
 def _open_store(settings: SiteSettings) -> Store:
@@ -557,7 +562,7 @@ def _open_store(settings: SiteSettings) -> Store:
 
 
 def _facts_of(settings: SiteSettings, known: Sequence[Authenticator]) -> SiteFacts:
-    """Return what the documents say of a site. Raises DeclarationError for an entity that has no fields."""
+    """Return the facts that documents publish about a site. Raises DeclarationError for an entity without fields."""
     about, oauth = settings.about, settings.oauth
     schemas: dict[str, JsonObject] = {}
     for name, model in about.entities.items():
@@ -591,8 +596,8 @@ def _facts_of(settings: SiteSettings, known: Sequence[Authenticator]) -> SiteFac
     return SiteFacts(
         name=settings.name,
         description=settings.description,
-        imports=dict(settings.imports),
-        provenance=dict(settings.provenance),
+        imports=dict(about.imports),
+        provenance=dict(about.provenance),
         robots=settings.robots,
         security=about.security,
         version=about.version,
@@ -613,10 +618,10 @@ def _facts_of(settings: SiteSettings, known: Sequence[Authenticator]) -> SiteFac
 
 
 class Site:
-    """A site that agents can use: facts about it, and the decorators that declare what can be done there.
+    """A site that agents can use: facts about it, and the decorators that declare its actions, agents and pages.
 
-    `url` is the public address, never taken from a request; several addresses may be listed, the first is the canonical
-    one. Without `url` the environment variable AWP_PUBLISH_URL is read. Raises DeclarationError that names the field.
+    `url` is the public address and is never taken from a request. Of several addresses the first is the canonical one.
+    Without `url` the environment variable AWP_PUBLISH_URL is read. Raises DeclarationError that names the option.
     """
 
     @takes(SiteSettings)
@@ -624,7 +629,7 @@ class Site:
         self._given = given
         self.settings: SiteSettings = check("site", SITE, given, known=SITE_OPTIONS)
         self.store: Store = _open_store(self.settings)
-        signed_here = (secrets.token_urlsafe(32),)  # good enough for what stays in this process
+        signed_here = (secrets.token_urlsafe(32),)  # enough while no other process has to verify the tokens
         self.keys: tuple[str, ...] = tuple(self.settings.secret_keys) or signed_here
         given_authenticators = self.settings.authenticate
         self.authenticators: tuple[Authenticator, ...] = (
@@ -633,7 +638,7 @@ class Site:
         self.facts: SiteFacts = _facts_of(self.settings, self.authenticators)
         kept = self.settings.traffic
         self.traffic = TrafficRecord(lambda: self.store, kept.days) if kept is not None else None
-        """The record of who makes which calls, and how they end. None for a site that keeps nothing."""
+        """The record of which callers make which calls, and their outcomes. None for a site that does not keep one."""
         self.liveness = Liveness(self.settings.paths.status)
         self._declarations: dict[str, Declaration] = {}
         self._agents: dict[str, AgentSettings] = {}
@@ -641,24 +646,24 @@ class Site:
         self._prompts = Prompts()
         self._skills: dict[str, tuple[str, object, str | None, Callable[..., object] | None]] = {}
         self.events = Events(lambda: self.store)
-        """Events of the site, as they are declared, and those that have happened."""
+        """The site's declared events, and the log of those that have happened."""
         self._pages = DeclaredPages(self._refuse_when_frozen)
         self._catalogs: tuple[Catalog, ...] = ()
         self.included: tuple[str, ...] = ()
-        """Ids of the actions and paths of the pages that `include` has taken; once the site is frozen."""
+        """Ids of the actions and paths of the pages that `include` published. Known once the site is frozen."""
         self.left_out: tuple[LeftOut, ...] = ()
-        """Routes that `include` saw and did not take, and why; once the site is frozen."""
+        """Routes that `include` did not publish, and the reasons. Known once the site is frozen."""
         self.tells_jobs = False
-        """True if callers are told of the end of their background jobs; once the site is frozen."""
+        """True if callers are notified when their background jobs end. Known once the site is frozen."""
         self._listeners: list[Listener] = []
         self.call_listeners: list[CallListener] = []
         self.change_listeners: list[Callable[[], None]] = []
-        """Functions that tell agents that what they have read may have changed."""
+        """Functions that notify agents that documents or lists which they have read may have changed."""
 
     def override(self, given: Given) -> None:
-        """Take options in place of the site's own, as a framework's settings say them; before it is published.
+        """Replace options of the site with those from a framework's settings, before it is frozen.
 
-        Only those that say where it runs and not what it is: url, store, doors, secret_keys. Raises DeclarationError.
+        Meant for options of the deployment: url, store, doors, secret_keys. Raises DeclarationError.
         """
         self._refuse_when_frozen("site")
         self._given = {**self._given, **given}
@@ -671,12 +676,12 @@ class Site:
 
     @takes_id(ActionSettings)
     def action(self, action_id: str, given: Given) -> Callable[[F], F]:
-        """Declare a route handler as an action. Stands above or below the route decorator; returns the function."""
+        """Declare a route handler as an action, above or below the route decorator. Returns the function unchanged."""
         return self._declaring(f'action "{action_id}"', action_id, given, "route")
 
     @takes_id(AgentSettings)
     def agent(self, agent_id: str, given: Given) -> AgentHandle:
-        """Declare an agent: decorate one function with it, or each of several with its `operation(name)`."""
+        """Declare an agent. Decorate a function with the result, or each of several with its `operation(name)`."""
         subject = f'agent "{agent_id}"'
         self._refuse_when_frozen(subject)
         _check_id("agent", subject, agent_id)
@@ -688,11 +693,11 @@ class Site:
     def model(
         self, model: type, /, *, fields: Sequence[str], search: Sequence[str] = (), read_only: bool = True
     ) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
-        """Declare what agents may read of a database model: an action that lists and searches, one that gets a row.
+        """Declare actions that read a database model: one lists and searches rows, one gets a row by its id.
 
-        `fields` are shown, `search` looked through. Decorates a function that returns the rows there are for agents,
-        or stands alone: then they are those of the model's default manager. Models are Django's. With
-        `read_only=False` there are actions that create, update and delete a row too.
+        `fields` are returned, `search` are searched. Decorate a function that returns the rows that agents may see;
+        without a function they are those of the model's default manager. Models are Django's. With `read_only=False`
+        there are also actions that create, update and delete a row.
         """
         subject = f"site.model({getattr(model, '__name__', model)})"
         self._refuse_when_frozen(subject)
@@ -721,9 +726,11 @@ class Site:
         description: str | None = None,
         complete: Callable[..., object] | Mapping[str, Callable[..., object]] | None = None,
     ) -> Callable[[F], F]:
-        """Declare a prompt: a function that makes a text for a person's own model of what the person fills in.
+        """Declare a prompt: a function that makes, from arguments a person fills in, a text for that person's own
+        model.
 
-        `complete` suggests values of its arguments: a function of what is typed so far, or one for each by name.
+        `complete` suggests values of its arguments: a function of the text typed so far, or a mapping of such
+        functions.
         """
         self._refuse_when_frozen(f'prompt "{prompt_id}"')
         return self._prompts.declare(prompt_id, title, description, complete)
@@ -731,10 +738,10 @@ class Site:
     def skill(
         self, skill_id: str, content: str | PathLike[str] | None = None, /, *, description: str | None = None
     ) -> Callable[[F], F]:
-        """Declare a skill: how something is done here, for agents to read first. See docs/skills.md.
+        """Declare a skill: instructions for a task on this site that agents read first. See docs/skills.md.
 
-        `content` is a folder with a SKILL.md, or a text. What is decorated stays as it is; its docstring is the
-        description of a text that has none, and the text where there is no `content`.
+        `content` is a folder with a SKILL.md, or a text. The decorated function is returned unchanged; its docstring is
+        the description of a text without one, or the text itself if there is no `content`.
         """
         if callable(skill_id):
             raise DeclarationError("site.skill", 'needs an id: write @site.skill("its_id", folder_or_text).')
@@ -756,11 +763,11 @@ class Site:
     def event(
         self, event_id: str, /, *, payload: object = None, description: str | None = None, audience: str = PUBLIC
     ) -> Callable[[F], F]:
-        """Declare an event, of which agents can be told when it happens. See docs/events.md.
+        """Declare an event that agents can subscribe to. See docs/events.md.
 
-        `payload` is what is told of it: a model, any other type, or a JSON Schema of an object. `audience` are those
-        who may know of it, as for an action. What is decorated stays as it is: a class is the payload where none is
-        given, the docstring of a function the description.
+        `payload` is the type of its data: a model, any other type, or a JSON Schema of an object. `audience` are those
+        who may see the event, as for an action. The decorated class or function is returned unchanged: a class is the
+        payload unless one is given, and a function's docstring is the description.
         """
         self._refuse_when_frozen(f'event "{event_id}"')
         note = self.events.declare(event_id, payload, description, audience)
@@ -774,25 +781,27 @@ class Site:
     async def emit(
         self, event_id: str, payload: object, /, *, audience: str | Principal | None = None, unique: str | None = None
     ) -> str:
-        """Tell agents that an event has happened; returns its id once it is kept in the site's store.
+        """Publish an event to agents. Returns its id as soon as it is recorded in the site's store.
 
-        `audience` are those who see it: `"public"`, `"known"`, `"principal:ID"` or a Principal, `"scope:NAME"`; without
-        one, the event's own. `unique` is the event's id at its source, such as a webhook's: of events with one id the
-        first is kept. Raises DeclarationError, InvalidOutput for a payload that is not what is declared, and
-        StoreUnavailable.
+        `audience` are those who see it: `"public"`, `"known"`, `"principal:ID"` or a Principal, `"scope:NAME"`; the
+        default is the audience of the declaration. `unique` is the event's id at its source, such as a webhook's: of
+        several events with the same id only the first is recorded. Raises DeclarationError, InvalidOutput if the
+        payload does not match the declaration, and StoreUnavailable.
         """
         return await self.events.emit(event_id, payload, audience, unique=unique)
 
     def page(self, path: str | None = None, /, **options: Unpack[PageSettings]) -> Callable[[F], F]:
-        """Declare a page: decorate its route handler, or call it with the `path` of a page that was not written here.
+        """Declare a page: decorate its route handler, or pass its `path` if its handler cannot be decorated.
 
-        Without a title it is called by the end of its path; without a description by the handler's docstring.
+        The default title is made from the end of the path, the default description is the handler's docstring.
         """
         return self._pages.declare(path, options)
 
     @takes_id(ActionSettings)
     def declare(self, action_id: str, given: Given) -> None:
-        """Declare an action by `method` and `path`, for handlers that cannot be decorated or were not written here."""
+        """Declare an action by `method` and `path`, for handlers that cannot be decorated or are somebody else's
+        code.
+        """
         subject = f'action "{action_id}"'
         for needed in ("method", "path"):
             if needed not in given:
@@ -810,14 +819,15 @@ class Site:
         auth_required: bool | None = None,
         rate_limit: str | None = None,
     ) -> None:
-        """Publish routes that are already there, without touching their handlers.
+        """Publish existing routes without touching their handlers.
 
-        A route is taken if it has one of `tags`, its path matches one of `paths` (`/books/*`), or its name or
-        operation id is among `operations`; with none of the three, every listed route is. Of these, only what is known
-        to read (GET alone) is taken, unless `operations` names it; pages of HTML become pages. Mounted applications
-        are looked into where `mounts` names their paths. Sign-in and sign-out, known admin panels, static files and
-        other formats of a route are never taken by the way. `exclude` lists names and paths to leave out.
-        `auth_required` and `rate_limit` hold for each action. `left_out` says afterwards what was not taken and why.
+        A route is published if it has one of `tags`, its path matches one of `paths` (`/books/*`), or its name or
+        operation id is one of `operations`; if none of the three is given, every listed route is. Routes that may not
+        only read (anything but GET) are published only if `operations` names them. Routes that return HTML become
+        pages. Routes of mounted applications are considered if `mounts` has the application's path. Sign-in and
+        sign-out, known admin panels, static files and other formats of a route have to be named to be published.
+        `exclude` lists names and paths to leave out. `auth_required` and `rate_limit` hold for each action. Afterwards
+        `left_out` lists the routes that were not published, with reasons.
         """
         self._refuse_when_frozen(INCLUDE)
         options = {"auth_required": auth_required, "rate_limit": rate_limit}
@@ -854,7 +864,7 @@ class Site:
     def _read(
         self, subject: str, action_id: str, given: Given, kind: Literal["route", "either", "path"]
     ) -> Declaration:
-        """Check a declaration where it is written, before it has a function."""
+        """Check a declaration's options as soon as it is written, before it has a function."""
         self._refuse_when_frozen(subject)
         _check_id("action", subject, action_id)
         return Declaration(subject, action_id, kind, None, check(subject, ACTION, given, known=_ACTION_OPTIONS))
@@ -878,7 +888,7 @@ class Site:
             )
 
     def _check_whole(self, actions: Sequence[Action], doors: Iterable[Door]) -> None:
-        """Refuse what stands for nothing or could not be enforced. Raises DeclarationError that names the action."""
+        """Check declarations against each other and the installation. Raises DeclarationError that names the action."""
         known = {action.id for action in actions}
         for workflow in self.facts.workflows:
             for step in workflow.steps:
@@ -904,7 +914,8 @@ class Site:
                 listing(narrowed),
             )
         is_shared, has_a2a = self.store.is_shared, "a2a" in self.settings.doors
-        # A store in memory where several processes serve the site: one key would run a payment in each of them.
+        # Each process would have a memory store of its own: one idempotency key would run a payment once in each of
+        # them.
         kept = [action.id for action in actions if action.remembers or action.rate_limit or action.requires]
         has_events = bool(self.events.all())
         keeps = kept or self.facts.rate_limit or has_a2a or has_events
@@ -942,7 +953,7 @@ class Site:
                 raise DeclarationError(
                     subject, "allow_agents: nothing here knows agents.", "Give Site(authenticate=WebBotAuth(...))."
                 )
-            # Every process that shares the store has to sign with the same keys; without sharing, any key will do.
+            # Processes that share a store have to sign with the same keys; a store in memory works with any key.
             if (action.requires or action.needs_confirmation) and is_shared and not self.settings.secret_keys:
                 raise DeclarationError(
                     subject,
@@ -974,11 +985,11 @@ class Site:
         """Resolve every declaration against the routes of `app` and make the catalog, once. Raises DeclarationError.
 
         `doors` are the live endpoints and `documents` the paths that the publisher serves; `left_out` are the protocols
-        that it does not. Called by `AgentPublisher` at start-up.
+        that it does not serve. `AgentPublisher` calls it at start-up.
         """
         if not self._catalogs:
             if "bridge" in self.settings.doors:
-                # `actions.site` is an action of ours, so that it has the gates and the doors of any other.
+                # `actions.site` is declared as an action so that the same gates and doors apply to it.
                 words = "List, call and read what the map of this site (actions.json) has for the page at hand."
                 tool = self.agent(actions_json.SITE_ACTION, name="Pages of this site", description=words)
 
@@ -1018,7 +1029,7 @@ class Site:
                         listing(waiting),
                     )
             self._check_whole(actions, doors)
-            # Where background jobs have known callers, these are told when theirs have ended.
+            # Known callers are notified when their background jobs end.
             has_jobs = self.authenticators and any(action.is_background for action in actions)
             if has_jobs and JOB_ENDED not in (one.id for one in self.events.all()):
                 words = "A background job of yours has ended. Its result is at poll_endpoint."
@@ -1058,17 +1069,17 @@ class Site:
         return self._catalogs[0]
 
     def approvals(self) -> tuple[Approval, ...]:
-        """Return each action's state of approval, by the file as it is now: approved, new, changed or gone.
+        """Compare each action with the approvals in the file: approved, new, changed or gone.
 
-        Raises DeclarationError for a site without `approval`, before it is frozen, and for a file that is damaged.
+        Raises DeclarationError for a site without `approval`, before the site is frozen, and for a damaged file.
         """
         own = [action for action in self.catalog.actions if action.id not in _OURS]
         return compare(own, read_approved(self._approval_file()))
 
     def approve(self, *actions: str) -> Path:
-        """Approve actions as they are now, and forget what is gone; returns the file. Holds when the site starts again.
+        """Approve actions as they are now and drop approvals of actions that are gone. Returns the file's path.
 
-        Raises DeclarationError as `approvals` does, and for an action that there is not.
+        Takes effect when the site starts again. Raises DeclarationError as `approvals` does, and for an unknown action.
         """
         path, own = self._approval_file(), {one.id: one for one in self.catalog.actions if one.id not in _OURS}
         for name in actions:
@@ -1086,7 +1097,7 @@ class Site:
 
     @property
     def is_frozen(self) -> bool:
-        """Return True if the site has been published: nothing is declared any more."""
+        """Return True if the site has been published, so that nothing more can be declared."""
         return bool(self._catalogs)
 
     @property
@@ -1104,17 +1115,16 @@ class Site:
     # --- Status ---
 
     def set_status(self, *, operational: bool | None = None, degraded_actions: Sequence[str] | None = None) -> None:
-        """Say what works (agent.json section 13); what is not given stays as it is. `refresh()` publishes it."""
+        """Set the site's status (agent.json section 13); what is not given stays as it is. `refresh()` publishes it."""
         self.liveness.say(operational, degraded_actions)
         for tell in self.change_listeners:
             tell()
 
     def status(self, *actions: str, every: str = "30s") -> Callable[[F], F]:
-        """Declare a probe: a function that finds out whether `actions` work; without any, whether the site does.
+        """Declare a probe: a function that checks whether `actions` work, or the whole site if none is given.
 
-        It answers False or raises where something does not work. Probes are asked together, as often as one of them
-        wants to be; what they find is published, and calls of an action that does not work are refused. Returns the
-        function unchanged.
+        It returns False or raises if they do not. All probes run together, at the shortest of their intervals; their
+        results are published, and calls of an action that does not work are refused. Returns the function unchanged.
         """
         if actions and not isinstance(actions[0], str):
             raise DeclarationError("site.status", 'is called: write @site.status("action_id") or @site.status().')
@@ -1128,14 +1138,15 @@ class Site:
         return mark
 
     async def probe(self) -> None:
-        """Ask the probes now, and publish what they find if it is news."""
+        """Run all probes now, and publish the results if they have changed."""
         if await self.liveness.ask():
             self.refresh()
 
     def refresh(self) -> None:
-        """Publish the documents again with the present status. Every request sees the old whole or the new whole.
+        """Publish the documents again with the present status. Each request sees either all old documents or all new
+        ones.
 
-        Holds for this process: each worker publishes its own. Raises DeclarationError for unknown degraded actions.
+        Affects this process only: each worker publishes its own. Raises DeclarationError for unknown degraded actions.
         """
         self._catalogs = self._with_status(self.catalog)
         for listener in self._listeners:
@@ -1144,11 +1155,11 @@ class Site:
             tell()
 
     def on_refresh(self, listener: Listener) -> None:
-        """Call `listener(site)` after each refresh; publishers prepare their documents there."""
+        """Call `listener(site)` after each refresh. Publishers use it to prepare their documents again."""
         self._listeners.append(listener)
 
     def on_call(self, listener: CallListener) -> None:
-        """Call `listener(facts)` after each call, with what the record of calls says of it. It must not block."""
+        """Call `listener(facts)` after each call, with the facts that are also recorded about it. It must not block."""
         self.call_listeners.append(listener)
 
     def _with_status(self, catalog: Catalog) -> tuple[Catalog, ...]:

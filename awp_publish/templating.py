@@ -1,7 +1,7 @@
-"""HTML from the declarations: the attributes that agents look for, and the links that point at the documents.
+"""HTML made from the declarations: attributes that agents look for, and links to the documents.
 
-Everything is written from the catalog, so that page and manifest cannot disagree; a name that is not declared is an
-error. The functions return plain text that is already escaped; `install` registers them with Jinja as markup.
+Everything is read from the catalog, so that page and manifest cannot disagree, and an undeclared name is an error. The
+functions return plain text that is already escaped; `install` registers them with Jinja as markup.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 Style: TypeAlias = Literal["data-awas", "data-ai", "tool"]
-"""AWAS 1.0 spells its attributes data-awas-*, AWAS 1.1 data-ai-*; WebMCP's make a form a tool. A page may carry all."""
+"""AWAS 1.0's attributes are data-awas-*, AWAS 1.1's data-ai-*; WebMCP's make a form a tool. A page may have all."""
 
 P = ParamSpec("P")
 
@@ -37,7 +37,7 @@ AWAS: Final[tuple[Style, ...]] = ("data-awas",)
 
 
 class HasCatalog(Protocol):
-    """A site, as far as templates are concerned."""
+    """The part of a site that templates need."""
 
     @property
     def catalog(self) -> Catalog: ...
@@ -47,7 +47,7 @@ class HasCatalog(Protocol):
 
 
 def head_links(catalog: Catalog, protocols: Sequence[Published] = ALL) -> str:
-    """The links of `link_header` as `<link>` elements for a page's head."""
+    """Return the links of `link_header` as `<link>` elements for a page's head."""
     elements: list[str] = []
     for link in links_of(catalog, protocols):
         title = f' title="{escape(link.title)}"' if link.title else ""
@@ -57,15 +57,15 @@ def head_links(catalog: Catalog, protocols: Sequence[Published] = ALL) -> str:
 
 
 def robots_lines(catalog: Catalog) -> str:
-    """Return the lines of robots.txt about the site's pages for agents, each ended; none where there are none.
+    """Return the lines of robots.txt about the formats for agents, each with a line break; "" if there are none.
 
-    They belong to no group of user agents, so they may stand anywhere in the file.
+    They belong to no group of user agents, so they may be anywhere in the file.
     """
     return som.robots_lines(catalog)
 
 
 def agents_script(catalog: Catalog, nonce: str | None = None) -> str:
-    """The `<script>` element of the runtime for visitors' tabs. Raises DeclarationError without the bridge."""
+    """Return the `<script>` element of the runtime for visitors' tabs. Raises DeclarationError without the bridge."""
     if catalog.door("bridge") is None:
         remedy = 'Write Site(doors=["bridge"]).'
         raise DeclarationError("template", "agents_script: the site does not open the bridge.", remedy)
@@ -73,10 +73,10 @@ def agents_script(catalog: Catalog, nonce: str | None = None) -> str:
 
 
 def webmcp_script(catalog: Catalog, nonce: str | None = None, integrity: bool = False) -> str:
-    """The `<script>` element that makes the site's actions tools of the page; none where there is no such script.
+    """Return the `<script>` element that makes the site's actions tools of the page; "" if the site has no such script.
 
-    `nonce` is that of the answer's Content-Security-Policy. With `integrity` the browser runs the script only with the
-    bytes that it has now, by which a policy may name it, too: `script-src` with `webmcp_hash`.
+    `nonce` is that of the response's Content-Security-Policy. With `integrity` the browser runs the script only if it
+    has its present bytes; a policy can then allow it by `webmcp_hash` in `script-src`.
     """
     if not list(published([webmcp.PROTOCOL], catalog)):
         return ""
@@ -86,7 +86,7 @@ def webmcp_script(catalog: Catalog, nonce: str | None = None, integrity: bool = 
 
 
 def webmcp_hash(catalog: Catalog) -> str:
-    """The hash of the script of the page's tools as policies and `integrity` write it, without quotes: `sha384-...`."""
+    """Return the hash of the script of the page's tools, in the form of policies and `integrity`: `sha384-...`."""
     (document,) = webmcp.PROTOCOL.documents
     digest = hashlib.sha384(document.render(views_of(catalog)(document))).digest()
     return f"sha384-{b64encode(digest).decode()}"
@@ -96,7 +96,7 @@ def _nonce(nonce: str | None) -> str:
     return f' nonce="{escape(nonce)}"' if nonce is not None else ""
 
 
-# --- Structured data, and what is shown where a page is linked ---
+# --- Structured data, and metadata for previews of links ---
 
 SCHEMA_ORG: Final = "https://schema.org"
 
@@ -104,11 +104,11 @@ SCHEMA_ORG: Final = "https://schema.org"
 def page_meta(
     catalog: Catalog, path: str, image: str | None = None, title: str | None = None, description: str | None = None
 ) -> str:
-    """Canonical link, other formats, Open Graph and Twitter tags of a declared page.
+    """Return the canonical link, links to other formats, and Open Graph and Twitter tags of a declared page.
 
-    `image` is the address of a picture for them. A page of several addresses ("/books/{slug}") is named by one of them,
-    "/books/emma", with its own `title` and `description`; named as it is declared it has no canonical address. What a
-    query shows may be named with it: "/search?q=sea".
+    `image` is the address of a picture for them. For a page with several addresses ("/books/{slug}"), pass one of them,
+    "/books/emma", with its own `title` and `description`; the template itself has no canonical address. A path may
+    include a query, if the page depends on it: "/search?q=sea".
     """
     page = _page(catalog, path, title, description)
     described = page.description or catalog.site.description
@@ -143,7 +143,7 @@ def page_meta(
 
 
 def structured_data(catalog: Catalog, path: str, title: str | None = None) -> str:
-    """JSON-LD of a declared page (schema.org): the site and its search, who runs it, the page and where it stands."""
+    """Return JSON-LD of a declared page (schema.org): the site, its search and owner, the page and its breadcrumbs."""
     site, page, root = catalog.site, _page(catalog, path, title), catalog.url + "/"
     website: dict[str, object] = {"@type": "WebSite", "@id": f"{root}#site", "url": root, "name": site.name}
     website["description"] = one_line(site.description)
@@ -160,7 +160,7 @@ def structured_data(catalog: Catalog, path: str, title: str | None = None) -> st
         if site.updated is not None:
             shown["dateModified"] = site.updated.isoformat()
         graph.append(shown)
-        # The declared pages above it, the site's first page at the top, and itself.
+        # The declared pages above this one, beginning with the site's first page, and the page itself.
         parts = [one for one in catalog.pages if one.path != page.path and not one.is_template]
         above = [one for one in parts if page.path.startswith(one.path.rstrip("/") + "/")]
         trail = [*sorted(above, key=lambda one: len(one.path)), page]
@@ -173,11 +173,11 @@ def structured_data(catalog: Catalog, path: str, title: str | None = None) -> st
 
 
 def structured_result(catalog: Catalog, action_id: str, result: object) -> str:
-    """JSON-LD of what an action has answered, for the page that shows it; none where agents are not told of the action.
+    """Return JSON-LD of an action's result, for the page that shows it; "" if agents may not see the action.
 
-    A form that is a tool (the style "tool") hands agents the JSON-LD of the page that it leads to. `result` is what the
-    handler gives programs: a model, a dataclass or plain JSON values. Members that the action's outputs do not name are
-    left out.
+    A form that is a tool (the style "tool") gives agents the JSON-LD of the page to which it leads. `result` is what
+    the handler returns to programs: a model, a dataclass or plain JSON values. Members that the action's outputs do not
+    declare are left out.
     """
     action = _action(catalog, action_id)
     if not _is_told(action):
@@ -188,7 +188,7 @@ def structured_result(catalog: Catalog, action_id: str, result: object) -> str:
         raise DeclarationError("template", f'the result of action "{action_id}" is no JSON: {error}.') from error
     return _json_ld(
         {
-            # The result is JSON as it stands (JSON-LD 1.1 section 4.2.2), not terms of the vocabulary.
+            # The result is a JSON literal (JSON-LD 1.1 section 4.2.2), not terms of the vocabulary.
             "@context": [SCHEMA_ORG, {"result": {"@id": f"{SCHEMA_ORG}/result", "@type": "@json"}}],
             "@type": "SearchAction" if action.type == "search" else "Action",
             "identifier": action.id,
@@ -215,9 +215,9 @@ def _json_ld(value: object) -> str:
 
 
 def _page(catalog: Catalog, path: str, title: str | None = None, description: str | None = None) -> Page:
-    """The declared page of a path, or of one of its addresses: with what is told of this one, where it is told."""
+    """Return the declared page of a path, or of one of its addresses, with its own title and description if given."""
     address, mark, query = path.partition("?")
-    for one in sorted(catalog.pages, key=lambda one: len(one.placeholders)):  # the most literal first
+    for one in sorted(catalog.pages, key=lambda one: len(one.placeholders)):  # those with the fewest placeholders first
         pattern = r"[^/?#]+".join(re.escape(part) for part in re.split(r"\{\w+\}", one.path))
         if address == one.path or (one.is_template and re.fullmatch(pattern, address) and "{" not in address):
             exact = address if address == one.path else quote(address, safe=SAFE_IN_PATH)
@@ -230,9 +230,9 @@ def _page(catalog: Catalog, path: str, title: str | None = None, description: st
 
 
 def _search_of(catalog: Catalog) -> dict[str, object] | None:
-    """The first action that searches by a text in the query, as consumers of SearchAction want it: where it leads.
+    """Return the first action that searches by a text in the query, as a SearchAction, or None.
 
-    That is the action's own route, where a declared page stands there or any client may go there.
+    Its target is the action's route, if a declared page is there or any client may call it.
     """
     pages = {page.path for page in catalog.pages}
     for action in catalog.public.exposed_at("plain").actions:
@@ -257,7 +257,9 @@ def _search_of(catalog: Catalog) -> dict[str, object] | None:
 def action_attributes(
     catalog: Catalog, action_id: str, styles: Sequence[Style] = AWAS, context: str | None = None
 ) -> str:
-    """Attributes of the element that performs an action: a form, a button, a link; none where agents are not told."""
+    """Return the attributes of an element that performs an action, such as a form; "" for actions hidden from
+    agents.
+    """
     action = _action(catalog, action_id)
     if not _is_told(action):
         return ""
@@ -282,7 +284,7 @@ def action_attributes(
 
 
 def param_attributes(catalog: Catalog, action_id: str, name: str, styles: Sequence[Style] = AWAS) -> str:
-    """Attributes of the control that holds an action's input `name`."""
+    """Return the attributes of the control for an action's input `name`."""
     action = _action(catalog, action_id)
     properties = action.inputs.get("properties")
     if not isinstance(properties, Mapping) or name not in properties:
@@ -306,12 +308,12 @@ def param_attributes(catalog: Catalog, action_id: str, name: str, styles: Sequen
 
 
 def context_attributes(context: str, styles: Sequence[Style] = AWAS) -> str:
-    """Attributes that say what a part of the page is about."""
+    """Return attributes that say what a part of the page is about."""
     return _attributes({"data-awas": {"context": context}, "data-ai": {"content": context}, "tool": {}}, styles)
 
 
 def result_attributes(catalog: Catalog, action_id: str, styles: Sequence[Style] = AWAS) -> str:
-    """Attributes of the element in which an action's result appears."""
+    """Return the attributes of the element in which an action's result appears."""
     action = _action(catalog, action_id)
     if not _is_told(action):
         return ""
@@ -320,7 +322,7 @@ def result_attributes(catalog: Catalog, action_id: str, styles: Sequence[Style] 
 
 
 def _is_told(action: Action) -> bool:
-    """Return True for an action of which a page may tell: everybody may call it, and without any envelope."""
+    """Return True if pages may mention an action: everybody may call it, without an envelope."""
     return action.is_public and action.is_exposed_at("plain")
 
 
@@ -353,11 +355,11 @@ def install(
     styles: Sequence[Style] = AWAS,
     protocols: Sequence[Published] = ALL,
 ) -> None:
-    """Add `awas_action`, `awas_param`, `awas_context` and `awas_result`, `head_links`, and the other functions here by
-    their names to Jinja: `page_meta`, `structured_data`, `structured_result`, `webmcp_script`, `webmcp_hash`,
+    """Add functions to a Jinja environment: `awas_action`, `awas_param`, `awas_context`, `awas_result`, `head_links`,
+    and under their own names `page_meta`, `structured_data`, `structured_result`, `webmcp_script`, `webmcp_hash`,
     `robots_lines` and `agents_script`.
 
-    Needs the extra `awp-publish[jinja]`. The site is read when a template is rendered, after it was frozen.
+    Needs the extra `awp-publish[jinja]`. The site's catalog is read when a template is rendered, after it was frozen.
     """
     from markupsafe import Markup
 

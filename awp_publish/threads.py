@@ -1,10 +1,12 @@
-"""Threads for the synchronous functions of a site, so that the event loop goes on: of a pool, or elsewhere.
+"""Threads for a site's synchronous functions, so that they do not block the event loop.
 
-A framework may have a better place: Django keeps a database connection, and a test's transaction, for each thread.
+They run in a thread pool unless a framework provides a better place: Django keeps a database connection, and a test's
+transaction, for each thread.
 
-gevent makes threads, locks and queues into its own, of which all live in one thread of the operating system. An event
-loop there would stand under every greenlet, which Django refuses to let ask its database; and a store's thread would
-stop all of them. So what has to be a thread of its own, and what lies between it and others, is taken as it was before.
+gevent replaces threads, locks and queues with its own, all of which live in one operating system thread. An event loop
+in that thread would run beneath every greenlet, where Django refuses database access, and a blocking store would stop
+all greenlets. Code that needs a real thread, and whatever connects such threads with others, therefore uses the
+unpatched originals.
 """
 
 import sys
@@ -22,48 +24,48 @@ from starlette.concurrency import run_in_threadpool
 T = TypeVar("T")
 
 Runner: TypeAlias = Callable[[Callable[[], Any]], Awaitable[Any]]
-"""Calls a function where it may block, and gives its answer. Raises what it raises."""
+"""Calls a function somewhere it may block, and returns its result or raises its exception."""
 
 RUNNER: Final[ContextVar[Runner | None]] = ContextVar("awp_publish_runner", default=None)
-"""The runner of functions in the present context; None is a pool of threads."""
+"""The runner of functions in the present context; None means the thread pool."""
 
 
 async def run_in_thread(function: Callable[[], T], otherwise: Runner = run_in_threadpool) -> T:
-    """Call a function that may block. `otherwise` is the pool where nobody has set another place."""
+    """Call a function that may block. `otherwise` runs it if the context has no runner."""
     runner = RUNNER.get() or otherwise
     answer: T = await runner(function)
     return answer
 
 
-# --- Threads of the operating system, whatever has been made of those of Python ---
+# --- Threads of the operating system, even if gevent has patched those of Python ---
 
 
 def is_gevent() -> bool:
-    """Return True if gevent has made threads into greenlets."""
+    """Return True if gevent has replaced threads with greenlets."""
     monkey = sys.modules.get("gevent.monkey")
     return monkey is not None and bool(monkey.is_module_patched("threading"))
 
 
 def is_eventlet() -> bool:
-    """Return True if eventlet has: nothing wakes its loop from another thread, so there is no way for us."""
+    """Return True if eventlet has replaced threads. It is not supported: no other thread can wake its loop."""
     patcher = sys.modules.get("eventlet.patcher")
     return patcher is not None and bool(patcher.is_monkey_patched("thread"))
 
 
 def make_lock() -> threading.Lock:
-    """A lock between threads of the operating system, to be held for a moment only."""
+    """Make a lock between threads of the operating system, to be held only briefly."""
     lock: threading.Lock = _original("_thread", "allocate_lock")()
     return lock
 
 
 def make_queue() -> "SimpleQueue[Any]":
-    """A queue for whose items a thread of the operating system waits."""
+    """Make a queue on which threads of the operating system wait."""
     queue: SimpleQueue[Any] = _original("queue", "SimpleQueue")()
     return queue
 
 
 def pause(seconds: float) -> None:
-    """Let a real thread wait, whatever gevent has made of `time.sleep`."""
+    """Block the real thread, even if gevent has patched `time.sleep`."""
     _original("time", "sleep")(seconds)
 
 
@@ -74,7 +76,7 @@ def _original(module: str, name: str) -> Any:
 
 
 class Thread:
-    """A thread of the operating system that runs at once, and is not waited for at the end of the process."""
+    """A thread of the operating system that starts at once and, as a daemon, does not keep the process alive."""
 
     def __init__(self, target: Callable[[], object], name: str) -> None:
         self._thread: threading.Thread | None = None
@@ -94,7 +96,7 @@ class Thread:
             self._thread.start()
 
     def join(self, timeout: float = -1) -> None:
-        """Wait for its end, or for some seconds."""
+        """Wait until the thread ends, at most `timeout` seconds if it is not negative."""
         if self._thread is not None:
             self._thread.join(None if timeout < 0 else timeout)
         elif self._is_running.acquire(timeout=timeout):
@@ -108,7 +110,7 @@ EVENTLET: Final = (
 
 
 class Mailbox(Generic[T]):
-    """A queue into which other threads put, for whoever has made it: with gevent only that greenlet waits."""
+    """A queue filled by other threads and read by the thread that made it; with gevent, only that greenlet waits."""
 
     def __init__(self) -> None:
         self._queue: SimpleQueue[T] | None = None
@@ -120,7 +122,7 @@ class Mailbox(Generic[T]):
             self._queue = SimpleQueue()
 
     def put(self, item: T) -> None:
-        """From any thread."""
+        """Append an item. May be called from any thread."""
         if self._queue is not None:
             self._queue.put(item)
         else:
@@ -128,7 +130,7 @@ class Mailbox(Generic[T]):
             self._loop.run_callback_threadsafe(self._arrived.set)
 
     def get(self) -> T:
-        """The next item, when there is one."""
+        """Return the next item, waiting for one if necessary."""
         if self._queue is not None:
             return self._queue.get()
         while True:
@@ -139,7 +141,7 @@ class Mailbox(Generic[T]):
                 self._arrived.clear()
 
     def get_nowait(self) -> T:
-        """The next item. Raises Empty."""
+        """Return the next item. Raises Empty if there is none."""
         if self._queue is not None:
             return self._queue.get_nowait()
         try:
@@ -149,13 +151,13 @@ class Mailbox(Generic[T]):
 
 
 class ThreadsOfTheirOwn(ThreadPoolExecutor):
-    """Runs each function in a thread of the operating system; one after the other in the same, if told so.
+    """Runs each function in an operating system thread of its own, or all in the same one, in order, if `is_single`.
 
-    What an event loop runs with gevent beside itself would otherwise be a greenlet of its own thread.
+    With gevent, what an event loop runs in threads would otherwise be a greenlet of the loop's own thread.
     """
 
     def __init__(self, *, is_single: bool = False) -> None:
-        super().__init__(1)  # whose own thread never starts
+        super().__init__(1)  # the executor's own thread never starts
         self._orders: SimpleQueue[Callable[[], None]] | None = make_queue() if is_single else None
         self._is_started = False
         self._starting = make_lock()

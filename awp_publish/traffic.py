@@ -1,9 +1,9 @@
-"""Traffic: who calls what, through which door, how it ends and how long it takes; and how pages are read by agents.
+"""Traffic: which callers make which calls, through which door, with which outcome and latency; and agents' page reads.
 
-A call is one entry in a list of this process. Every FLUSH_SECONDS the entries become sums in the site's store: one
-value for each day and shard, replaced only where it is as it was read, so that many workers add up. No inputs, no
-tokens. Sums are bounded: what is more than MAX_CALLERS in one place is counted as OTHERS. A day is forgotten after
-`days`; totals without callers, for counters that never go back, stay.
+Each call is an entry in a list of this process. Every FLUSH_SECONDS the entries are added to sums in the site's store,
+in one value for each day and shard. A value is replaced only if it is unchanged since it was read, so that concurrent
+workers add up. Inputs and tokens are never recorded. Sums are bounded: further names beyond MAX_CALLERS and MAX_CELLS
+are counted as OTHERS. The sums of a day expire after `days`; totals without callers, for monotonic counters, do not.
 """
 
 import asyncio
@@ -34,37 +34,37 @@ MAX_PENDING: Final = 1_000
 """Calls of one kind, and kinds of calls, that are summed up at a time, so that no pause is long."""
 
 SHARDS: Final = 4
-"""Values of the store among which a day is divided: workers that write at once seldom meet."""
+"""Values in the store among which a day is divided, so that concurrent workers seldom write the same one."""
 
 MAX_CELLS: Final = 250
 MAX_CALLERS: Final = 100
-"""Doors and actions in one shard of a day; callers and outcomes of one of them. All further ones are OTHERS."""
+"""Doors and actions in one shard of a day; callers and outcomes of one action. Any beyond these count as OTHERS."""
 
 MAX_NAME: Final = 200
 """Characters of a name."""
 
 ATTEMPTS: Final = 20
 MAX_LISTED: Final = 20
-"""Lines of each table on a terminal."""
+"""Rows of each table on a terminal."""
 
 MAX_ROWS: Final = 100
-"""Rows of each table on a page."""
+"""Rows of each table on an HTML page."""
 
 OTHERS: Final = "(others)"
 UNANSWERED: Final = "UNANSWERED"
-"""The outcome of a call that ended without an answer, because its caller hung up or the server stops."""
+"""The outcome of a call that ended without an answer, because the caller disconnected or the server stopped."""
 
 PAGES: Final = frozenset({"markdown", "som"})
-"""The doors of readings of pages."""
+"""The names under which page reads are counted in place of a door."""
 
 JOB: Final = "job"
-"""The door of background jobs that run."""
+"""The name under which runs of background jobs are counted in place of a door."""
 
 TOTALS: Final = "totals"
 TOTALS_SECONDS: Final = 10 * 365 * 86_400.0
 
 BOUNDS: Final = (1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000)
-"""Upper bounds of the buckets of latencies, in milliseconds; one more bucket has what took longer."""
+"""Upper bounds of the latency buckets in milliseconds; one further bucket counts slower calls."""
 
 LABELS: Final = ("verified", "unknown", "unsigned impostor", "forged")
 
@@ -73,7 +73,7 @@ _Who: TypeAlias = tuple[str, str, str]
 
 
 class TrafficRow(NamedTuple):
-    """So many calls (or readings of pages) of one day, door, action, caller, label and outcome."""
+    """The number of calls (or page reads) of one day, door, action, caller, label and outcome."""
 
     day: str
     door: str
@@ -116,7 +116,7 @@ _Cells: TypeAlias = dict[tuple[str, str], _Cell]
 
 @dataclass(frozen=True, slots=True)
 class TrafficReport:
-    """The store's record of some days, the oldest first. `latencies` are buckets by day, door and action."""
+    """The record of some days, the oldest first. `latencies` has the buckets by day, door and action."""
 
     days: tuple[str, ...]
     rows: tuple[TrafficRow, ...]
@@ -124,7 +124,7 @@ class TrafficReport:
     milliseconds: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
 
     def sum_by(self, *names: str, only: Callable[[TrafficRow], bool] = lambda row: True) -> dict[tuple[str, ...], int]:
-        """Calls by some members of their rows, the most first."""
+        """Return the sums of calls grouped by these members of a row, the largest first."""
         sums: dict[tuple[str, ...], int] = {}
         for row in filter(only, self.rows):
             key = tuple(str(getattr(row, name)) for name in names)
@@ -132,7 +132,7 @@ class TrafficReport:
         return dict(sorted(sums.items(), key=lambda pair: (-pair[1], pair[0])))
 
     def quantiles(self, door: str | None = None, action: str | None = None) -> dict[str, float] | None:
-        """Milliseconds in which half, nine tenths and 99 of 100 calls end, None where nothing was measured."""
+        """Return the median, 90th and 99th percentile of latencies in milliseconds, or None without measurements."""
         buckets = [0] * (len(BOUNDS) + 1)
         for (_, of_door, of_action), counted in self.latencies.items():
             if door in (None, of_door) and action in (None, of_action):
@@ -142,7 +142,7 @@ class TrafficReport:
         return {name: quantile(buckets, share) for name, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99))}
 
     def lines(self) -> Iterable[dict[str, object]]:
-        """Everything as objects for JSON lines: sums of calls, then latencies."""
+        """Yield the report as objects for JSON lines: sums of calls, then latencies."""
         for row in self.rows:
             yield {"type": "pages" if row.door in PAGES else "jobs" if row.door == JOB else "calls", **row._asdict()}
         for (day, door, action), buckets in self.latencies.items():
@@ -153,7 +153,7 @@ class TrafficReport:
 
 
 def quantile(buckets: Sequence[int], share: float) -> float:
-    """Return the milliseconds within which a share of the calls ended, as exactly as the buckets tell."""
+    """Return the milliseconds within which a share of the calls ended, interpolated within its bucket."""
     wanted, seen = share * sum(buckets), 0
     for index, count in enumerate(buckets):
         if count and seen + count >= wanted:
@@ -168,7 +168,7 @@ def quantile(buckets: Sequence[int], share: float) -> float:
 class TrafficRecord:
     """Counts the calls of one site in this process, and keeps their sums in its store for `days`.
 
-    `store` gives the site's store; `clock` tells seconds since 1970.
+    `store` returns the site's store, `clock` the seconds since 1970.
     """
 
     def __init__(self, store: Callable[[], Store], days: int = 90, clock: Callable[[], float] = time.time) -> None:
@@ -176,30 +176,30 @@ class TrafficRecord:
         self._clock = clock
         self.days = days
         self.pending: dict[Kind, list[float | None]] = {}
-        """Seconds of what was counted last, by kind. Whoever adds to a list has it summed up from MAX_PENDING on."""
+        """Seconds of recent calls, by kind. Code that appends directly calls `sum_up` when a list has MAX_PENDING."""
         self.midnight = math.inf
-        """When the day of what is pending ends (perf_counter)."""
+        """The time (perf_counter) at which the day of the pending calls ends."""
         self._today = ""
         self._sums: dict[str, _Cells] = {}
         self._lock = make_lock()
         self._is_kept = False
         self._is_well = True
         self.due = time.perf_counter() + FLUSH_SECONDS
-        """Time (perf_counter) at which a call has to write what has gathered: no server keeps the record running."""
+        """The time (perf_counter) at which a call has to write the sums itself, if no lifespan runs `keeping`."""
 
     # --- Counting: on the path of every call ---
 
     def add(
         self, door: str, action: str, caller: str, label: str, outcome: str, milliseconds: float | None = None
     ) -> None:
-        """Count one call, or one reading of a page, which has no time."""
+        """Count one call, or one page read, which has no latency."""
         times = self.times_of((door, action, caller, label, outcome), time.perf_counter())
         times.append(None if milliseconds is None else milliseconds / 1000)
         if len(times) >= MAX_PENDING:
             self.sum_up()
 
     def times_of(self, kind: Kind, now: float) -> list[float | None]:
-        """Return where the seconds of calls of a kind are gathered that end now (perf_counter)."""
+        """Return the list of seconds for calls of a kind that end at `now` (perf_counter)."""
         if now >= self.midnight or len(self.pending) >= MAX_PENDING:
             self.sum_up()
         if not self.pending:
@@ -209,7 +209,7 @@ class TrafficRecord:
         return self.pending.setdefault(kind, [])
 
     def sum_up(self) -> None:
-        """Make sums of what is pending."""
+        """Add the pending calls to the sums."""
         with self._lock:
             pending, self.pending = self.pending, {}
             cells = self._sums.setdefault(self._today, {}) if pending else {}
@@ -230,7 +230,7 @@ class TrafficRecord:
 
     @asynccontextmanager
     async def keeping(self) -> AsyncIterator[None]:
-        """Write every FLUSH_SECONDS as long as the application runs, and what is left when it ends."""
+        """Write the sums every FLUSH_SECONDS while the application runs, and once more when it ends."""
         stopped = asyncio.Event()
 
         async def keep() -> None:
@@ -251,7 +251,7 @@ class TrafficRecord:
             await asyncio.wait({task})
 
     async def flush(self) -> None:
-        """Write what was counted. What the store does not take is kept for the next time."""
+        """Write the sums. If the store fails, they are kept until the next time."""
         if not self._is_kept:
             self.due = time.perf_counter() + FLUSH_SECONDS
         self.sum_up()
@@ -284,7 +284,7 @@ class TrafficRecord:
                     kept.setdefault(key, _Cell()).merge(cell)
 
     async def _write(self, values: Mapping[str, tuple[_Cells, float, bool]]) -> bool:
-        """Add to each value what is new, all in one step. False where others were quicker, again and again."""
+        """Add the new sums to each value, in one step. Returns False after ATTEMPTS conflicts with other workers."""
         store, keys = self._store(), list(values)
         for attempt in range(ATTEMPTS):
             if attempt:
@@ -309,7 +309,7 @@ class TrafficRecord:
         return False
 
     def _note(self, trouble: str | None) -> None:
-        """Log the beginning and the end of trouble."""
+        """Log when writing begins to fail and when it works again."""
         if trouble is not None and self._is_well:
             logger.warning("traffic is not written at the moment: %s", trouble)
         self._is_well = trouble is None
@@ -317,13 +317,13 @@ class TrafficRecord:
     # --- Reading ---
 
     async def read(self, days: int | None = None) -> TrafficReport:
-        """Return what all workers have written of the last days, today among them. Raises StoreUnavailable."""
+        """Return what all workers have recorded in the last `days`, today included. Raises StoreUnavailable."""
         today = datetime.fromtimestamp(self._clock(), UTC).date()
         wanted = max(1, min(days or self.days, self.days))
         return await self._read([(today - timedelta(ago)).isoformat() for ago in reversed(range(wanted))])
 
     async def read_totals(self) -> TrafficReport:
-        """Return the sums of all days, without callers: they only ever grow. Raises StoreUnavailable."""
+        """Return the sums of all days, without callers; they never decrease. Raises StoreUnavailable."""
         return await self._read([TOTALS])
 
     async def _read(self, names: Sequence[str]) -> TrafficReport:
@@ -347,7 +347,7 @@ def _key(name: str, shard: int) -> str:
 
 
 def _unpacked(value: bytes | None) -> _Cells:
-    """Return the cells of a value; a damaged one, or one of another version, begins anew."""
+    """Return the cells of a value, or none if it is damaged or of another version."""
     cells: _Cells = {}
     try:
         for door, action, counts, buckets, milliseconds in orjson.loads(value) if value is not None else ():
@@ -363,7 +363,7 @@ def _unpacked(value: bytes | None) -> _Cells:
 
 
 def describe_traffic(report: TrafficReport) -> str:
-    """Return a report as text for a terminal: each table with the most calls first."""
+    """Format a report as text for a terminal: tables with the largest number of calls first."""
     total = sum(row.calls for row in report.rows)
     lines = [f"{total} calls and readings of pages, {report.days[0]} to {report.days[-1]}"]
     tables: tuple[tuple[str, tuple[str, ...], Callable[[TrafficRow], bool]], ...] = (
@@ -391,14 +391,14 @@ def describe_traffic(report: TrafficReport) -> str:
     return "\n".join(lines)
 
 
-# --- Pictures and tables ---
+# --- Charts and tables ---
 
 KINDS: Final = (("ok", "#2f855a"), ("refused", "#b7791f"), ("failed", "#c53030"))
 _FAILED: Final = frozenset({"HANDLER_FAILED", "HANDLER_TIMEOUT", "HANDLER_UNAVAILABLE", "INVALID_OUTPUT", UNANSWERED})
 
 
 def kind_of(outcome: str) -> str:
-    """Tell whether a call went well, was refused, or failed because of the site."""
+    """Classify an outcome: the call succeeded ("ok"), was refused ("refused"), or the site failed ("failed")."""
     if outcome == "ok":
         return "ok"
     is_ours = outcome in _FAILED or outcome.endswith("UNAVAILABLE") or (outcome.isdecimal() and outcome >= "500")
@@ -406,7 +406,7 @@ def kind_of(outcome: str) -> str:
 
 
 def figures(report: TrafficReport) -> list[tuple[str, dict[str, int]]]:
-    """By day, how many calls and readings went well, were refused, and failed: what picture and table show."""
+    """Return for each day how many calls and page reads succeeded, were refused and failed."""
     by_day = {day: {kind: 0 for kind, _ in KINDS} for day in report.days}
     for row in report.rows:
         by_day[row.day][kind_of(row.outcome)] += row.calls
@@ -414,7 +414,7 @@ def figures(report: TrafficReport) -> list[tuple[str, dict[str, int]]]:
 
 
 def traffic_svg(report: TrafficReport, width: int = 720, height: int = 220) -> str:
-    """Return a picture of the days as bars, in SVG without styles or scripts: any content security policy takes it."""
+    """Return a bar chart of the days as SVG, without styles or scripts, which any content security policy allows."""
     days = figures(report)
     most = max((sum(counts.values()) for _, counts in days), default=0) or 1
     left, bottom, top = 48, 24, 12
@@ -449,7 +449,7 @@ def traffic_svg(report: TrafficReport, width: int = 720, height: int = 220) -> s
 
 
 def traffic_table(report: TrafficReport) -> str:
-    """Return the figures of the picture as an HTML table, the newest day first; days without any are left out."""
+    """Return the chart's figures as an HTML table, the newest day first; days without calls are left out."""
     head = "".join(f'<th scope="col">{kind}</th>' for kind, _ in KINDS)
     body = "".join(
         f'<tr><th scope="row">{escape(day)}</th>' + "".join(f"<td>{counts[kind]}</td>" for kind, _ in KINDS) + "</tr>"
@@ -461,7 +461,7 @@ def traffic_table(report: TrafficReport) -> str:
 
 
 class Breakdown(NamedTuple):
-    """One table about calls: what each row has them by, and its cells as text."""
+    """One table about calls: its caption, column heads and cells as text."""
 
     caption: str
     heads: tuple[str, ...]
@@ -469,9 +469,9 @@ class Breakdown(NamedTuple):
 
 
 def traffic_breakdowns(report: TrafficReport, *, with_callers: bool) -> list[Breakdown]:
-    """Return calls by door, action, page, job, outcome and code, the most first, with the times that they took.
+    """Return calls by door, action, page, job, outcome and code, with latencies, the most frequent first.
 
-    A table without rows is left out. Names of callers are for readers who may know them.
+    Tables without rows are left out. `with_callers` adds one with the callers' names, for readers who may see them.
     """
 
     def measure(caption: str, name: str, only: Callable[[TrafficRow], bool]) -> Breakdown:

@@ -13,6 +13,8 @@ from subprocess import CompletedProcess
 from types import FunctionType
 from typing import cast
 
+import httpx
+import httpx2
 import pytest
 from hypothesis import HealthCheck, settings
 from starlette.testclient import TestClient
@@ -34,8 +36,11 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # processes that tests start re
 settings.register_profile("steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
 
-for _kind in (SqliteStore, RedisStore, PostgresStore):  # the two seconds of a site are too few for a busy machine
+# The two seconds of a site's store are too few for a busy machine, and so are the five of a client.
+for _kind in (SqliteStore, RedisStore, PostgresStore):
     (cast(FunctionType, _kind.__init__).__kwdefaults__ or {})["timeout"] = 20.0
+for _default in (httpx._config.DEFAULT_TIMEOUT_CONFIG, httpx2._config.DEFAULT_TIMEOUT_CONFIG):
+    _default.connect = _default.read = _default.write = _default.pool = 30.0
 
 
 @lru_cache(128)

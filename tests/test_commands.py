@@ -90,9 +90,9 @@ def test_what_was_included_and_what_was_left_out_is_shown_with_the_reason(tmp_pa
 
 def test_what_is_no_application_gets_a_sentence(tmp_path):
     for target, words in {
-        "bookshop:site": "bookshop:site: is a Site, and not an application. Name the application: bookshop:app.",
-        "bookshop:word": "bookshop:word: is no ASGI application: str. Name the application itself.",
-        "bookshop": "bookshop: names no application. Write module:app, bookshop:app for instance.",
+        "bookshop:site": "bookshop:site: is a Site, not an application. Name the application: bookshop:app.",
+        "bookshop:word": "bookshop:word: is not an ASGI application: str. Name the application itself.",
+        "bookshop": "bookshop: names no application. Write module:app, such as bookshop:app.",
     }.items():
         done = run_in(tmp_path, "show", target)
         assert (done.returncode, done.stderr) == (2, f"awp-publish: {words}\n")
@@ -333,7 +333,7 @@ def test_the_file_to_begin_with_runs_and_has_nothing_to_correct(tmp_path, framew
     assert judged.returncode == 0, judged.stdout
     assert "Emma" in at("call", "main:app", "search_books", "q=emma").stdout
     again = at("init", framework)
-    assert (again.returncode, "is there already" in again.stderr) == (2, True)
+    assert (again.returncode, "exists already" in again.stderr) == (2, True)
 
 
 def test_the_file_to_begin_with_runs_in_a_project_of_django(tmp_path):

@@ -119,6 +119,15 @@ def test_nothing_is_followed_that_leads_away_is_forbidden_or_does_something(shop
     assert "/private/x" not in shop.asked
 
 
+def test_a_page_of_countless_forms_labels_and_choices_is_read(shop):
+    forms = "".join(f"<form action=/{number} id=f{number}><input name=q></form>" for number in range(6_000))
+    labels = "".join(f"<label for=i{number}>Words</label><input form=f{number} name=p>" for number in range(6_000))
+    radios = "<input type=radio name=size value=1>" * 20_000
+    shop.pages["/"] = ("text/html", f"<title>Forms</title>{forms}{labels}<form action=/sizes>{radios}</form>")
+    told = json.loads(run("--allow-private", shop.address, "--max-pages", "1").stdout)
+    assert len(told["documents"]["/agent.json"]["actions"]) == 100
+
+
 def test_this_machine_is_not_read_unless_it_is_asked_for(shop):
     done = run(shop.address)
     assert done.returncode == 2

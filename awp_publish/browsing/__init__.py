@@ -1,5 +1,5 @@
 """A browsing session over the site's own pages, as the Agent Web Protocol describes it, without any I/O.
 
-What needs the network is a generator: it yields a `Fetch` and is sent a `Fetched`. Who drives it owns the clock, the
-time limits and the way to the site.
+Methods that need the network are generators: they yield a `Fetch` and are sent a `Fetched`. The caller that drives them
+owns the clock, the time limits and the connection to the site.
 """

@@ -1,8 +1,8 @@
-"""`page.act`: the element that an intent means (paper 6.3), and the actions upon it: `Act` in, `Effect` out.
+"""`page.act`: finding the element that an intent means (paper 6.3), and acting on it: `Act` in, `Effect` out.
 
-Targets are looked for in the page's full SOM, so what a smaller one leaves out can be reached all the same: by id, by
-role and text, by a CSS selector, else by the fallbacks. The draft's spellings are understood too: `element_ref` for
-`ref`, and `query` around text, role and css. Actions change nothing by themselves.
+Targets are searched in the page's full SOM, so that elements left out of a smaller one can be reached: by id, by role
+and text, by a CSS selector, and then by the fallbacks. The draft's spellings are accepted too: `element_ref` for `ref`,
+and `query` around text, role and css. Actions have no side effects of their own; they return an `Effect`.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ _SELECTOR: Final = 0.9
 _PART_OF_TEXT: Final = 0.8
 _ROLE_ONLY: Final = 0.6
 _MAX_SHOWN: Final = 200
-"""Characters of a text that are said of a target (MVP 5.4)."""
+"""Characters of a target's text that are reported (MVP 5.4)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedTarget:
-    """A resolved target: the SOM element, its place in the page, and how sure that is (0 to 1, paper 6.5)."""
+    """A resolved target: the SOM element, its place in the page, and the confidence (0 to 1, paper 6.5)."""
 
     element: JsonObject
     place: Place
@@ -78,13 +78,13 @@ class ResolvedTarget:
 def resolve_target(
     target: JsonObject, compiled: Compiled, max_fallbacks: int, *, action: str = "", forms: bool = False
 ) -> ResolvedTarget:
-    """Return the element that a target means; at most so many fallbacks are tried.
+    """Return the element that a target means, trying at most so many fallbacks.
 
-    Of several that have the same text, one is meant that knows the `action`. With `forms` a form's region can be meant
-    as well: the target is then the first element in it.
+    Of several elements with the same text, one that supports the `action` is preferred. With `forms` a form's region
+    may be the target too: then the result is the first element in it.
 
     Raises:
-        AwpError: NOT_FOUND with every strategy tried in its details; INVALID_REQUEST for a target that says nothing.
+        AwpError: NOT_FOUND with every strategy tried in its details; INVALID_REQUEST for an empty target.
     """
     attempts: list[dict[str, object]] = []
     # The targets still to be tried, the next one last, each with its name for messages. A fallback's own fallbacks come
@@ -136,10 +136,11 @@ def resolve_target(
 def _by_meaning(
     text: str | None, role: str | None, action: str, compiled: Compiled, forms: bool
 ) -> ResolvedTarget | None:
-    """The best with the role whose text or label has the text in it, in any case.
+    """Return the best element with the role whose text or label contains the text, ignoring case.
 
-    The first is best that knows the action and of which it is all, then one that knows the action, then one of which it
-    is all: of a paragraph and the link in it the link. Of those as good, one whose text it is comes before labels.
+    The best is the first that supports the action and has exactly this text or label, then one that supports the
+    action, then one with exactly this text. Of a paragraph and a link in it, this selects the link. Texts come before
+    labels.
     """
     som = compiled.som(Budget.FULL)
     wanted = None if text is None else " ".join(text.lower().split())
@@ -166,7 +167,7 @@ def _by_meaning(
 def _in_form(
     compiled: Compiled, confidence: float, *, ref: str | None = None, label: str = ""
 ) -> ResolvedTarget | None:
-    """The first element of a form that is meant as a whole: by the id of its region, or by a part of its label."""
+    """Return the first element of a form given by its region's id or a part of its label."""
     som = compiled.som(Budget.FULL)
     for region in regions_of(som.document):
         is_meant = region["id"] == ref if ref is not None else label in str(region.get("label") or "").lower()
@@ -178,9 +179,9 @@ def _in_form(
 
 
 def _nearest(place: Place, compiled: Compiled) -> ResolvedTarget | None:
-    """The element made of what is at a place, or around it, or else the last one in it.
+    """Return the element made from a place or its nearest ancestor, or else the last one inside of the place.
 
-    What is inside of an element stays what is meant: a click there goes up from there.
+    The original place is kept, because a click there bubbles up from it.
     """
     mapped = place
     while mapped and mapped not in compiled.elements:
@@ -193,9 +194,9 @@ def _nearest(place: Place, compiled: Compiled) -> ResolvedTarget | None:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """The outcome of an action: the state of the controls after it (None: as before), and where it leads.
+    """The result of an action: the new state of the controls (None: unchanged), and the visit that it causes.
 
-    `is_link`: a link that leads nowhere is no failure of the click (reference server); a form that fails is one.
+    With `is_link`, a visit that fails does not fail the click (reference server); for a form it does.
     """
 
     overlay: Overlay | None = None
@@ -208,7 +209,7 @@ NOTHING = Effect()
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """One action upon one element of a loaded page."""
+    """One action on one element of a loaded page."""
 
     action: str
     target: ResolvedTarget
@@ -224,18 +225,18 @@ class Act:
         return self.compiled.markup
 
     def resolve(self, text: str) -> WebAddress:
-        """Return the own address that the page means by a text (the base: HTML 2.4.3)."""
+        """Resolve an address in the page to one of this site (base: HTML 2.4.3)."""
         base = self.page.address
         with suppress(BadAddress):
             base = parse_address(self.markup.base or "", base)
         return self.browser.resolve(text, base)
 
     def element_id(self, control: Control) -> str | None:
-        """Return the id under which the SOM shows a control, None where it does not."""
+        """Return the id of a control's SOM element, or None if the SOM does not have it."""
         return self.compiled.elements.get(control.place)
 
     def own_control(self) -> Control | None:
-        """Return the form control that the target is or is in, or that the label is for which it is or is in."""
+        """Return the form control that the target is, is inside of, or labels."""
         for place, _ in self.markup.ancestors(self.target.place):
             if place in self.markup.controls:
                 return self.markup.controls[place]
@@ -244,7 +245,7 @@ class Act:
         return None
 
     def form(self) -> Place | None:
-        """Return the form that the target belongs to: as a control, or by being in it."""
+        """Return the form to which the target belongs, as a control or by being inside of it."""
         control = self.own_control()
         if control is not None:
             return control.form
@@ -252,32 +253,32 @@ class Act:
         return next((place for place in places if place in self.markup.forms), None)
 
     def refusal(self) -> AwpError:
-        """Return the refusal of an action that the element does not know, saying which it does."""
+        """Return the refusal of an action that the element does not support, with those that it does."""
         element = self.target.element
         details = {"action": self.action, **self.target.describe(), "actions": element.get("actions") or []}
         return AwpError("INVALID_REQUEST", f"A {element['role']} cannot be used with {self.action}", details)
 
     def require_enabled(self, control: Control) -> None:
-        """Refuse a disabled control, of which browsers say nothing. CONFLICT: the page may change it."""
+        """Refuse a disabled control, which browsers silently ignore. CONFLICT, because the page may change it."""
         if control.disabled:
             raise AwpError("CONFLICT", "The element is disabled", self.target.describe())
 
     def with_changes(self, *changes: tuple[Place, Changed]) -> Overlay:
-        """Return the overlay with more changes; one page remembers only so many changed controls."""
+        """Return the overlay with more changes. The number of changed controls in a page is limited."""
         limit = self.browser.limits.changed_controls
         if len(self.overlay) + len(changes) > limit:
             refuse(f"More than {limit} controls of the page are changed")
         return {**self.overlay, **dict(changes)}
 
     def value(self) -> str:
-        """Return the value of the intent as text; it must be there."""
+        """Return the value of the intent as text. Raises AwpError if it is missing."""
         value = self.intent.get("value")
         if value is None:
             raise missing("intent.value")
         return self.text(value)
 
     def text(self, value: object) -> str:
-        """Return a value, text or a number, as the text that a control would have, within bounds."""
+        """Return a text or a number as the text of a control. Raises AwpError if it is too long."""
         is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _MAX_NUMBER
         if not isinstance(value, str) and not is_number:
             refuse("Invalid param: intent.value must be a string", param="intent.value")
@@ -287,7 +288,7 @@ class Act:
         return text
 
     def presses_enter(self) -> bool:
-        """True where `options.submit` wants the form to be sent after the values are in."""
+        """Return True if `options.submit` demands that the form is sent after the values are entered."""
         return read_flag(read_object(self.intent, "options", "intent.") or {}, "submit", "intent.options.")
 
 
@@ -295,11 +296,11 @@ class Act:
 
 
 def _send_form(form: Place, submitter: Control | None, act: Act, overlay: Overlay) -> Effect:
-    """Submit a form, by one of its buttons or by none, in the state that `overlay` says.
+    """Submit a form, by one of its buttons or by none, in the state of `overlay`.
 
     Raises:
-        AwpError: INVALID_REQUEST naming every field for which a browser would show a message and send nothing;
-            PERMISSION_DENIED where the form goes to another site.
+        AwpError: INVALID_REQUEST with every field for which a browser would show a message instead of sending;
+            PERMISSION_DENIED if the form goes to another site.
     """
     markup, limit = act.markup, act.browser.limits.form_bytes
     lenient = submitter is not None and "formnovalidate" in submitter.node.attributes
@@ -329,7 +330,7 @@ def _send_form(form: Place, submitter: Control | None, act: Act, overlay: Overla
 
 
 def _press_enter(form: Place | None, act: Act, overlay: Overlay) -> Effect:
-    """Do what Enter in a field does (HTML 4.10.21.2): press the form's first button, or send it without one."""
+    """Do what Enter in a field does (HTML 4.10.21.2): press the form's first button, or submit it without one."""
     if form is None:
         refuse("The element is in no form, so there is nothing to submit", **act.target.describe())
     button = next((control for control in act.markup.controls_of(form) if is_submit_button(control)), None)
@@ -339,7 +340,7 @@ def _press_enter(form: Place | None, act: Act, overlay: Overlay) -> Effect:
 
 
 def submit(act: Act) -> Effect:
-    """The action `submit`: by the button that is meant, else the form around or of the element."""
+    """The action `submit`: by the target if it is a submit button, otherwise the form around or of the element."""
     control = act.own_control()
     if control is not None and is_submit_button(control):
         return _activate(control, act)
@@ -347,7 +348,7 @@ def submit(act: Act) -> Effect:
 
 
 def click(act: Act) -> Effect:
-    """Follow a link, press a button, flip a box, open details; what reacts to nothing is clicked without effect."""
+    """Follow a link, press a button, toggle a box, open details. A click on anything else has no effect."""
     markup = act.markup
     for place, node in markup.ancestors(act.target.place):
         if place in markup.controls and node.tag != "fieldset":
@@ -356,7 +357,7 @@ def click(act: Act) -> Effect:
             return Effect(visit=Visit(act.resolve(node.attributes["href"]), referrer=act.page.address), is_link=True)
         if node.tag == "summary" and node.parent is not None and node.parent.tag == "details":
             own = next(child for child in node.parent.children if child.tag == "summary")
-            if own is node:  # the summary of a details is the first of its children of that name
+            if own is node:  # only the first summary child of details is its summary
                 return _toggle_details(parent_of(place), act)
         if node.tag == "label":
             labelled = markup.labelled_by(place)
@@ -367,7 +368,7 @@ def click(act: Act) -> Effect:
 
 
 def _activate(control: Control, act: Act) -> Effect:
-    """Do what a control does when it is clicked; fields of text are only given the focus."""
+    """Do what a click on a control does. Text fields would only be focused."""
     act.require_enabled(control)
     kind = kind_of(control.node)
     if kind == "checkbox":
@@ -378,19 +379,19 @@ def _activate(control: Control, act: Act) -> Effect:
         return NOTHING
     if is_submit_button(control):
         return _send_form(control.form, control, act, act.overlay)
-    if kind == "reset":  # everything in the form is as the page said it (HTML 4.10.22)
+    if kind == "reset":  # all controls of the form return to their initial state (HTML 4.10.22)
         own = {member.place for member in act.markup.controls_of(control.form)}
         return Effect({place: state for place, state in act.overlay.items() if place not in own})
     return NOTHING
 
 
 def _set_checkbox(control: Control, act: Act, *, checked: bool) -> Effect:
-    """Put a checkbox on or off."""
+    """Check or uncheck a checkbox."""
     return Effect(act.with_changes((control.place, Changed(checked=checked))))
 
 
 def _choose_radio(control: Control, act: Act) -> Effect:
-    """Put a radio button on, and the others of its group off."""
+    """Check a radio button, and uncheck the others of its group."""
     group = act.markup.radio_group(control)
     return Effect(act.with_changes(*((one.place, Changed(checked=one.place == control.place)) for one in group)))
 
@@ -409,14 +410,14 @@ _MAX_CHOICES: Final = 100
 
 
 def type_text(act: Act) -> Effect:
-    """The action `type`: the value replaces what is in the field; `options.submit` presses Enter after it."""
+    """The action `type`: the value replaces the field's; with `options.submit`, Enter is pressed afterwards."""
     control = _writable_control(act)
     overlay = _write_value(control, act.value(), act)
     return _press_enter(control.form, act, overlay) if act.presses_enter() else Effect(overlay)
 
 
 def clear(act: Act) -> Effect:
-    """The action `clear`: an empty field; in a list of several choices none is left."""
+    """The action `clear`: empty a field, or deselect all options of a multiple select."""
     control = act.own_control()
     if control is not None and kind_of(control.node) == "select" and "multiple" in control.node.attributes:
         act.require_enabled(control)
@@ -425,7 +426,7 @@ def clear(act: Act) -> Effect:
 
 
 def select(act: Act) -> Effect:
-    """The action `select`: options of a list by value or text, or one of a group of radio buttons."""
+    """The action `select`: options of a select by value or text, or one of a group of radio buttons."""
     control, value = act.own_control(), act.intent.get("value")
     kind = "" if control is None else kind_of(control.node)
     if control is not None and kind == "select":
@@ -442,7 +443,7 @@ def select(act: Act) -> Effect:
 
 
 def toggle(act: Act) -> Effect:
-    """The action `toggle`: a checkbox or details the other way round; a radio button on."""
+    """The action `toggle`: invert a checkbox or details; check a radio button."""
     control = act.own_control()
     if act.target.element["role"] == "details":
         around = act.markup.ancestors(act.target.place)
@@ -464,7 +465,7 @@ def _writable_control(act: Act) -> Control:
 def _write_value(control: Control, value: str, act: Act) -> Overlay:
     """Return the overlay with a text in a field.
 
-    A browser would keep a letter out of a field of numbers, and a character too many out of any: that is refused.
+    A text that a browser would not let in, such as letters in a number field or too many characters, is refused.
     """
     act.require_enabled(control)
     kind, attributes = kind_of(control.node), control.node.attributes
@@ -482,9 +483,9 @@ def _write_value(control: Control, value: str, act: Act) -> Overlay:
 
 
 def _choose_options(control: Control, wanted: object, act: Act) -> Overlay:
-    """Return the overlay with options of a select chosen: one, or as many as an array says where several may be.
+    """Return the overlay with options of a select chosen: one, or for a multiple select all in an array.
 
-    An option is found by its value, else by its text or label, else by these in any case.
+    An option is found by its value, then by its text or label, then by these ignoring case.
     """
     act.require_enabled(control)
     if wanted is None:
@@ -539,9 +540,9 @@ _NOT_FILLED: Final = BUTTONS | NEVER_SENT | {"hidden"}
 
 
 def fill_form(act: Act) -> Effect:
-    """Write `intent.fields` (or `intent.value`): an object from a field's id, name or label to its value.
+    """Fill in `intent.fields` (or `intent.value`): an object from a field's id, name or label to its value.
 
-    True and false are for checkboxes, an array for a list of several choices. `options.submit` sends the form.
+    True and false are for checkboxes, an array for a multiple select. `options.submit` submits the form.
     """
     fields = read_object(act.intent, "fields", "intent.") or read_object(act.intent, "value", "intent.")
     if fields is None:
@@ -550,7 +551,7 @@ def fill_form(act: Act) -> Effect:
         refuse(f"At most {act.browser.limits.fields} fields can be filled in at once", fields=len(fields))
     form = act.form()
     controls = [c for c in act.markup.controls.values() if c.form == form and kind_of(c.node) not in _NOT_FILLED]
-    controls.reverse()  # the first one of a name is meant
+    controls.reverse()  # so that the first control with a name wins
     ids = {act.element_id(control): control for control in controls}
     labels = {_fold(act.compiled.label_of(element_id) or ""): control for element_id, control in ids.items()}
     names = {control.name: control for control in controls}
@@ -591,18 +592,18 @@ VERBS: Final[Mapping[str, Callable[[Act], Effect]]] = {
     "submit_form": submit,
     "fill_form": fill_form,
 }
-"""The actions of `page.act`. Beside these there is `scroll`, which acts upon no element."""
+"""The actions of `page.act`, besides `scroll`, which acts on no element."""
 SCROLL: Final = "scroll"
 ACTIONS: Final = [*VERBS, SCROLL]
 RESERVED: Final = ("intent.", "skill.")
-"""Namespaces of the draft for what is more than one action upon one page; the site's actions are in skills.invoke."""
+"""Namespaces of the draft for more than one action on one page. The site's own actions are called by skills.invoke."""
 _NAMESPACES: Final = ("primitive.", "semantic.")
 FORM_WIDE: Final = frozenset({"submit", "submit_form", "fill_form"})
-"""The actions that a whole form can be the target of."""
+"""Actions whose target can be a whole form."""
 
 
 def plain_name(action: str) -> str:
-    """Return the action without its namespace (paper 6.4): `primitive.click` is `click`."""
+    """Return an action without its namespace (paper 6.4): `click` for `primitive.click`."""
     for namespace in _NAMESPACES:
         action = action.removeprefix(namespace)
     return action

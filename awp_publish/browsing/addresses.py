@@ -1,7 +1,7 @@
-"""Addresses of web pages, read as browsers do (WHATWG URL, sections 4.4 and 4.5) as far as a site needs.
+"""Addresses of web pages, parsed as browsers do (WHATWG URL, sections 4.4 and 4.5) as far as a site needs.
 
-Mistakes are repaired in the same way: backslashes are slashes, line breaks are dropped, dot segments are resolved,
-characters that may not stand in an address are percent-encoded as UTF-8.
+Mistakes are repaired in the same way: backslashes become slashes, line breaks are dropped, dot segments are resolved,
+invalid characters are percent-encoded as UTF-8.
 """
 
 import re
@@ -20,19 +20,19 @@ _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
 _FORBIDDEN_IN_HOST: Final = re.compile(r"[\x00-\x20#/:<>?@\[\\\]^|%\x7f]")
 _ONE_DOT: Final = frozenset({".", "%2e"})
 _TWO_DOTS: Final = frozenset({"..", ".%2e", "%2e.", "%2e%2e"})
-# The percent-encode sets of section 1.3: the characters that stay as they are, beside letters and digits.
+# The percent-encode sets of section 1.3: the characters that are not encoded, besides letters and digits.
 _IN_PATH: Final = "!$%&'()*+,-./:;=@[\\]_|~"
 _IN_QUERY: Final = "!$%&()*+,-./:;=?@[\\]^_`{|}~"
 _IN_FRAGMENT: Final = "!#$%&'()*+,-./:;=?@[\\]^_{|}~"
 
 
 class BadAddress(ValueError):
-    """A text that is no http(s) address; the message says why."""
+    """A text is not an http(s) address; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class WebAddress:
-    """An absolute http(s) address. `query` and `fragment` are None where there is none, without `?` and `#`."""
+    """An absolute http(s) address. `query` and `fragment` are without `?` and `#`, or None if absent."""
 
     scheme: str
     host: str
@@ -46,7 +46,7 @@ class WebAddress:
 
     @property
     def origin(self) -> str:
-        """`https://shop.example`, with the port where it is not the usual one."""
+        """`https://shop.example`, with the port unless it is the default."""
         return f"{self.scheme}://{self.authority}"
 
     @property
@@ -66,23 +66,23 @@ class WebAddress:
 
     @property
     def is_trustworthy(self) -> bool:
-        """True where Secure cookies travel: https, or the machine itself, as browsers have it."""
+        """True if Secure cookies may be sent: https or a loopback address, as in browsers."""
         return self.scheme == "https" or self.host in ("localhost", "[::1]") or self.host.startswith("127.")
 
     def with_query(self, query: str) -> "WebAddress":
-        """Return the same address with another query."""
+        """Return the address with another query."""
         return replace(self, query=query)
 
     def with_fragment(self, fragment: str | None) -> "WebAddress":
-        """Return the same address with another fragment."""
+        """Return the address with another fragment."""
         return replace(self, fragment=fragment)
 
 
 def parse_address(text: str, base: WebAddress | None = None) -> WebAddress:
-    """Return the address that a text means, relative to a base where it is relative.
+    """Parse an address, relative to a base if it is relative.
 
     Raises:
-        BadAddress: it has another scheme, no host, a name or password, or is relative to nothing.
+        BadAddress: it has another scheme, no host, a name or password, or is relative without a base.
     """
     text = text.encode("utf-8", "replace").decode().strip(_EDGES).translate(_INSIDE)
     rest, hash_sign, after_hash = text.partition("#")
@@ -155,9 +155,9 @@ def _clean_path(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """The site's own addresses: the origin of each, and the path under which all of it lives. No other is fetched.
+    """The site's own addresses: their origins, and the path prefix that they share. No others are ever fetched.
 
-    `origins` are as browsers write them (`https://shop.example`); `prefix` is "" or `/shop`.
+    `origins` are in the form of browsers (`https://shop.example`); `prefix` is "" or `/shop`.
     """
 
     origins: tuple[str, ...]
@@ -167,7 +167,8 @@ class Origins:
     def of(cls, *urls: str) -> "Origins":
         """Read the site's configured URLs (`https://shop.example`, `http://127.0.0.1:8000/shop`).
 
-        All of them need the same path, which is the prefix. ValueError for none, and for what is no http(s) address.
+        They have to have the same path, which is the prefix. Raises ValueError without any, and for other addresses
+        than http(s).
         """
         addresses = [parse_address(url) for url in urls]
         prefixes = {address.path.rstrip("/") for address in addresses}
@@ -177,7 +178,7 @@ class Origins:
 
     @property
     def home(self) -> WebAddress:
-        """The base of relative addresses when no page is loaded."""
+        """The base of relative addresses while no page is loaded."""
         return parse_address(self.origins[0] + self.prefix + "/")
 
     @property
@@ -186,16 +187,16 @@ class Origins:
         return {parse_address(origin).host for origin in self.origins}
 
     def owns(self, address: WebAddress) -> bool:
-        """True for an address of this site."""
+        """Return True for an address of this site."""
         inside = address.path == self.prefix or address.path.startswith(self.prefix + "/")
         return inside and address.origin in self.origins
 
     def resolve(self, text: str, base: WebAddress | None, max_length: int) -> WebAddress:
-        """Return the own address that a text means.
+        """Resolve a text to an address of this site.
 
         Raises:
-            AwpError: INVALID_REQUEST where the text is too long, PERMISSION_DENIED where it is no address of this
-                site (another host, port or scheme, `javascript:`, `mailto:`): servers may keep to a list of domains
+            AwpError: INVALID_REQUEST if the text is too long, PERMISSION_DENIED if it is not an address of this site
+                (another host, port or scheme, `javascript:`, `mailto:`): servers may limit themselves to some domains
                 (the draft's Permissions).
         """
         if len(text) > max_length:
@@ -215,7 +216,7 @@ class Origins:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One request that a page wants to make. `referrer` is the page it comes from, None for an address from outside."""
+    """One request that a page makes. `referrer` is the page from which it comes, None if it comes from the agent."""
 
     address: WebAddress
     method: str = "GET"

@@ -1,8 +1,8 @@
 """The cookie jar of a session (RFC 6265, with the prefixes and SameSite of its revision 6265bis).
 
-Only this site is ever asked, so SameSite never withholds a cookie: it is kept, shown and exported. The jar of the
-standard library (`http.cookiejar`) takes no clock and no bounds, keeps Secure cookies of plain http, and reads paths,
-dates and one-word hosts otherwise than the RFC.
+Requests go only to this site, so that SameSite never withholds a cookie: it is only stored, shown and exported. The
+standard library's jar (`http.cookiejar`) has no clock and no limits, keeps Secure cookies of plain http, and parses
+paths, dates and one-word hosts differently from the RFC.
 """
 
 import re
@@ -24,7 +24,7 @@ _MAX_AGE: Final = 400 * 86_400
 
 
 def parse_cookie_date(text: str) -> float | None:
-    """Read the date of Expires (RFC 6265, 5.1.1) into Unix seconds; None for what is not a date.
+    """Parse the date of Expires (RFC 6265, 5.1.1) to Unix seconds, or None if it is not a date.
 
     Each token is the first of time, day, month and year that it can be and that is still missing.
     """
@@ -50,7 +50,7 @@ def parse_cookie_date(text: str) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cookie:
-    """One cookie. `expires` is Unix seconds, None for the end of the session; `same_site` is "" where not said."""
+    """One cookie. `expires` is in Unix seconds, None for the end of the session; `same_site` is "" by default."""
 
     name: str
     value: str
@@ -68,7 +68,7 @@ class Cookie:
         return self.domain, self.path, self.name
 
     def is_for(self, address: WebAddress) -> bool:
-        """True where a request to an address carries it (5.4; paths match by 5.1.4)."""
+        """Return True if a request to an address carries the cookie (5.4; paths match by 5.1.4)."""
         folder = self.path if self.path.endswith("/") else self.path + "/"
         return (
             self.fits_host(address.host)
@@ -77,12 +77,14 @@ class Cookie:
         )
 
     def fits_host(self, host: str) -> bool:
-        """True for the cookie's host, and for all under its domain where it is for a whole domain."""
+        """Return True for the cookie's host, and for the hosts under its domain if it is for a whole domain."""
         return host == self.domain if self.host_only else _domain_matches(host, self.domain)
 
 
 class CookieJar:
-    """The cookies of a session, oldest first: at most `max_cookies`, each of `max_bytes` of name and value."""
+    """The cookies of a session, oldest first: at most `max_cookies`, each with at most `max_bytes` of name and
+    value.
+    """
 
     __slots__ = ("_cookies", "_max_bytes", "_max_cookies")
 
@@ -98,7 +100,9 @@ class CookieJar:
         return len(self._cookies)
 
     def store(self, cookie: Cookie, now: float) -> bool:
-        """Keep a cookie in the place of the one with the same key; an expired one only removes it."""
+        """Store a cookie in place of one with the same key; an expired one only removes that. Returns True if
+        stored.
+        """
         if len(cookie.name) + len(cookie.value) > self._max_bytes:
             return False
         if cookie.expires is not None and cookie.expires <= now:
@@ -111,7 +115,7 @@ class CookieJar:
         return True
 
     def store_from(self, headers: Iterable[tuple[str, str]], address: WebAddress, now: float) -> None:
-        """Take every Set-Cookie of an answer that an address gave; what is not allowed is ignored, as 5.3 says."""
+        """Store every Set-Cookie of a response from an address; cookies that 5.3 does not allow are ignored."""
         for name, value in headers:
             if name.lower() == "set-cookie":
                 cookie = parse_set_cookie(value, address, now)
@@ -119,13 +123,13 @@ class CookieJar:
                     self.store(cookie, now)
 
     def drop_expired(self, now: float) -> None:
-        """Forget what has expired."""
+        """Remove expired cookies."""
         expired = [key for key, cookie in self._cookies.items() if cookie.expires is not None and cookie.expires <= now]
         for key in expired:
             del self._cookies[key]
 
     def remove(self, cookies: Iterable[Cookie]) -> int:
-        """Forget these, and return how many there were."""
+        """Remove these cookies, and return how many existed."""
         return sum(self._cookies.pop(cookie.key, None) is not None for cookie in list(cookies))
 
     def header_for(self, address: WebAddress, now: float) -> str:
@@ -136,7 +140,7 @@ class CookieJar:
 
 
 def parse_set_cookie(text: str, address: WebAddress, now: float) -> Cookie | None:
-    """Return the cookie that an answer of an address sets, or None for one that 5.2 and 5.3 ignore."""
+    """Parse a Set-Cookie of a response from an address; None for a cookie that 5.2 and 5.3 ignore."""
     if _CONTROLS.search(text):
         return None
     pair, _, rest = text.partition(";")
@@ -148,13 +152,13 @@ def parse_set_cookie(text: str, address: WebAddress, now: float) -> Cookie | Non
         attribute, _, said = part.partition("=")
         attributes[attribute.strip().lower()] = said.strip()
 
-    # A host may set cookies for itself and its parents, but not for a whole top-level domain.
+    # A host may set cookies for itself and its parents, but not for a top-level domain.
     domain = attributes.get("domain", "").removeprefix(".").lower()
     is_parent = "." in domain and _domain_matches(address.host, domain)
     if not (name or value) or not (not domain or domain == address.host or is_parent):
         return None
 
-    # Max-Age before Expires (5.3, step 3); what cannot be read is as if it were not there.
+    # Max-Age before Expires (5.3, step 3); unreadable values are ignored.
     age = attributes.get("max-age", "")
     digits = age.removeprefix("-")
     expires = parse_cookie_date(attributes.get("expires", ""))
@@ -163,8 +167,8 @@ def parse_set_cookie(text: str, address: WebAddress, now: float) -> Cookie | Non
     elif expires is not None:
         expires = min(expires, now + _MAX_AGE)
 
-    # Secure cookies only over a safe way, and the promises of the name prefixes (6265bis, 4.1.3 and 5.7), which a path
-    # has to be written for. Without a name, servers may take the value for one.
+    # Secure cookies only over secure connections, and the requirements of the name prefixes (6265bis, 4.1.3 and 5.7),
+    # including an explicit path. Without a name, servers may take the value for the name.
     secure, prefix = "secure" in attributes, (name or value).lower()
     if secure and not address.is_trustworthy:
         return None
@@ -187,7 +191,7 @@ def parse_set_cookie(text: str, address: WebAddress, now: float) -> Cookie | Non
 
 
 def write_set_cookie(cookie: Cookie, now: float) -> str:
-    """Return the Set-Cookie from which `parse_set_cookie` reads a cookie."""
+    """Return a Set-Cookie that `parse_set_cookie` parses to the same cookie."""
     parts = [f"{cookie.name}={cookie.value}", f"Path={cookie.path}"]
     parts += [] if cookie.host_only else [f"Domain={cookie.domain}"]
     parts += [] if cookie.expires is None else [f"Max-Age={int(cookie.expires - now)}"]
@@ -197,6 +201,6 @@ def write_set_cookie(cookie: Cookie, now: float) -> str:
 
 
 def _domain_matches(host: str, domain: str) -> bool:
-    """5.1.3; addresses in numbers have no parents."""
+    """Return True if a host matches a domain (5.1.3); IP addresses have no parents."""
     is_number = host.startswith("[") or host.replace(".", "").isdigit()
     return host == domain or (host.endswith("." + domain) and not is_number)

@@ -1,4 +1,4 @@
-"""`AwpError`: every refusal and failure of a browsing session, under the eleven codes of the AWP paper (Table 1)."""
+"""`AwpError`: every refusal and failure of a browsing session, with the eleven codes of the AWP paper (Table 1)."""
 
 from collections.abc import Mapping
 from typing import Final, Literal, NoReturn, TypeAlias, TypeVar, get_args
@@ -22,9 +22,9 @@ CODES: Final[tuple[str, ...]] = get_args(Code)
 
 
 class AwpError(Exception):
-    """Something was refused or failed: `code` (Table 1), a `message` for people, `details` for programs.
+    """A refusal or a failure: `code` (Table 1), a `message` for people, `details` for programs.
 
-    `details` is JSON and may be empty; the envelope of the protocol leaves empty details out.
+    `details` is JSON and may be empty; the protocol's envelope omits empty details.
     """
 
     def __init__(self, code: Code, message: str, details: Mapping[str, object] | None = None) -> None:
@@ -34,22 +34,22 @@ class AwpError(Exception):
         self.details: JsonObject = dict(details or {})
 
     def describe(self) -> JsonObject:
-        """Return the `error` member of a response: code, message, and details where there are any."""
+        """Return the `error` member of a response: code, message, and details if there are any."""
         error: JsonObject = {"code": self.code, "message": self.message}
         return {**error, "details": self.details} if self.details else error
 
 
 def refuse(message: str, **details: object) -> NoReturn:
-    """Raise INVALID_REQUEST: what was sent cannot be carried out, and sending it again will not help."""
+    """Raise INVALID_REQUEST: the request cannot be carried out, and sending it again will not help."""
     raise AwpError("INVALID_REQUEST", message, details)
 
 
 def missing(name: str) -> AwpError:
-    """Return the refusal of a request without a parameter that it needs."""
+    """Return the refusal of a request that lacks a required parameter."""
     return AwpError("INVALID_REQUEST", f"Missing required param: {name}", {"param": name})
 
 
-# --- Reading the members of what an agent sent ---
+# --- Reading parameters ---
 
 Kind = TypeVar("Kind")
 
@@ -57,27 +57,27 @@ _NAMES: Final = {str: "a string", dict: "an object", list: "an array", bool: "tr
 
 
 def read_text(params: Mapping[str, object], name: str, where: str = "") -> str | None:
-    """Return a string, None where it is left out or null."""
+    """Return a string, or None if it is missing or null."""
     return _read(params, name, where, str)
 
 
 def read_object(params: Mapping[str, object], name: str, where: str = "") -> JsonObject | None:
-    """Return an object, None where it is left out or null."""
+    """Return an object, or None if it is missing or null."""
     return _read(params, name, where, dict)
 
 
 def read_flag(params: Mapping[str, object], name: str, where: str = "") -> bool:
-    """Return true or false; false where it is left out."""
+    """Return a boolean, False if it is missing."""
     return bool(_read(params, name, where, bool))
 
 
 def read_number(params: Mapping[str, object], name: str, where: str = "") -> int | None:
-    """Return an integer (true is none), None where it is left out or null."""
+    """Return an integer (booleans are refused), or None if it is missing or null."""
     return _read(params, name, where, int)
 
 
 def require_text(params: Mapping[str, object], name: str, where: str = "") -> str:
-    """Return a string that must be there."""
+    """Return a required string."""
     value = read_text(params, name, where)
     if value is None:
         raise missing(where + name)

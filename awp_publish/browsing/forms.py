@@ -1,4 +1,4 @@
-"""Forms: what one sends (HTML 4.10.21), the patterns of agents and pages, and why a browser would not send a form."""
+"""Forms: their submission (HTML 4.10.21), patterns of agents and pages, and constraint validation."""
 
 import hashlib
 import re
@@ -42,7 +42,7 @@ _WITH_DIRECTION: Final = frozenset(
 _STRONG: Final = frozenset({"L", "R", "AL"})
 _BREAKS: Final = re.compile(r"\r\n|\r|\n")
 _IN_NAMES: Final = str.maketrans({"\n": "%0A", "\r": "%0D", '"': "%22"})
-# Labels of encodings that HTML (Encoding, section 4.2) reads otherwise than Python does.
+# Labels of encodings that HTML (Encoding, section 4.2) interprets differently from Python.
 _LABELS: Final = dict.fromkeys(("iso-8859-1", "latin1", "us-ascii", "ascii"), "windows-1252")
 _LEGACY: Final = re.compile(
     r"windows-125[0-8]|iso-8859-(?:[2-9]|1[013-6])|koi8-[ru]|gbk|gb18030|big5|euc-jp|euc-kr|shift_jis"
@@ -52,7 +52,7 @@ _LEGACY: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class FormEntry:
-    """One name and its value. `is_file`: a file input; nothing can be chosen, so it is empty and nameless."""
+    """A name and its value. `is_file`: a file input; since no file can be chosen, it is empty and nameless."""
 
     name: str
     value: str
@@ -61,7 +61,7 @@ class FormEntry:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A form ready to be sent: `action` as it is written ("" is the page itself), its method, type and entries."""
+    """A form ready to be sent: `action` as it is written ("" is the page itself), method, encoding type and entries."""
 
     action: str
     method: str
@@ -70,7 +70,7 @@ class Submission:
     entries: list[FormEntry] = field(repr=False)
 
     def address(self, action: WebAddress) -> WebAddress:
-        """Return the address of the request: a GET form replaces the query of its action, the fragment stays."""
+        """Return the address of the request: a GET form replaces the query of its action and keeps the fragment."""
         return action if self.method != "get" else action.with_query(self._encode_pairs())
 
     def body(self) -> tuple[str, bytes]:
@@ -87,7 +87,7 @@ class Submission:
                 parts.append(head + b'; filename=""\r\nContent-Type: application/octet-stream\r\n\r\n')
             else:
                 parts.append(head + b"\r\n\r\n" + self._encode(_crlf(entry.value)))
-        # The boundary is a line that no part has in it, made of the parts, so that the same form has the same bytes.
+        # The boundary does not occur in any part, and is derived from the parts so that equal forms have equal bytes.
         joined = b"".join(parts)
         digest = hashlib.sha256(joined).hexdigest()
         while (boundary := f"----form{digest[:32]}".encode()) in joined:
@@ -96,7 +96,7 @@ class Submission:
         return f"{_MULTIPART}; boundary={boundary.decode()}", body + b"--%b--\r\n" % boundary
 
     def _encode_pairs(self) -> str:
-        """Return `name=value&...`, of a query or of a body (URL 5.2)."""
+        """Return `name=value&...`, for a query or a body (URL 5.2)."""
         pairs = ((entry.name, entry.value) for entry in self.entries)
         return "&".join(
             "=".join(quote_plus(self._encode(_crlf(text)), safe="*").replace("~", "%7E") for text in pair)
@@ -104,7 +104,7 @@ class Submission:
         )
 
     def _encode(self, text: str) -> bytes:
-        """Characters that the encoding lacks become `&#8364;` (Encoding, the error mode "html")."""
+        """Encode a text; characters that the encoding lacks become `&#8364;` (Encoding, the error mode "html")."""
         return text.encode(self.charset, "xmlcharrefreplace")
 
 
@@ -115,14 +115,14 @@ def _crlf(text: str) -> str:
 def prepare_submission(
     form: Place, submitter: Control | None, overlay: Overlay, markup: Markup, page_charset: str | None
 ) -> Submission:
-    """Return what submitting a form sends (4.10.21.3), pressed by one of its buttons (None: by none).
+    """Return what submitting a form by one of its buttons (None: without one) sends (4.10.21.3).
 
-    The button may say another address, method and type than its form (`formaction` and so on). `page_charset` is the
-    page's encoding where its answer said one.
+    The button may override the form's address, method and type (`formaction` and so on). `page_charset` is the page's
+    encoding if its response declared one.
     """
     attributes = markup.forms[form].attributes
     over = submitter.node.attributes if submitter is not None else {}
-    # The first label that is a known encoding; UTF-8 for none, and instead of UTF-16, which forms never send.
+    # The first label of a known encoding; UTF-8 by default, and instead of UTF-16, which forms never send.
     labels = attributes.get("accept-charset", "").replace(",", " ").split()
     charset = "UTF-8"
     for label in labels or [page_charset or markup.charset or ""]:
@@ -146,7 +146,7 @@ def prepare_submission(
 def _construct_entries(
     form: Place, submitter: Control | None, overlay: Overlay, markup: Markup, charset: str
 ) -> Iterator[FormEntry]:
-    """The entry list of a form, in tree order (4.10.21.4, "constructing the entry list")."""
+    """Yield the entries of a form in tree order (4.10.21.4, "constructing the entry list")."""
     for control in markup.controls_of(form):
         node, kind, name = control.node, kind_of(control.node), control.name
         if kind in NEVER_SENT or control.disabled or control.in_datalist:
@@ -178,7 +178,7 @@ def _construct_entries(
 
 
 def _direction_of(control: Control, kind: str, overlay: Overlay) -> str:
-    """The direction of a control's text, `ltr` or `rtl` (HTML 3.2.6.4): by the nearest `dir` that says one."""
+    """Return the direction of a control's text, `ltr` or `rtl` (HTML 3.2.6.4), from the nearest `dir`."""
     node = control.node
     while node is not None:
         said = node.attributes.get("dir", "").lower()
@@ -194,13 +194,13 @@ def _direction_of(control: Control, kind: str, overlay: Overlay) -> str:
 
 
 def is_submit_button(control: Control) -> bool:
-    """True for a control that submits its form when it is activated (4.10.18.5)."""
+    """Return True for a control that submits its form when it is activated (4.10.18.5)."""
     return kind_of(control.node) in ("submit", "image")
 
 
 # --- Regular expressions of agents and pages ---
-# jsonschema-rs brings an engine that runs in linear time (Rust's `regex`, as in the reference implementation). It has
-# no lookaround and no back references: a pattern with those is not compiled. Python's `re` could hang for hours.
+# jsonschema-rs includes an engine that runs in linear time (Rust's `regex`, as in the reference implementation). It has
+# no lookaround and no back references; patterns with those are not compiled. Python's `re` could hang for hours.
 
 Matches: TypeAlias = Callable[[str], bool]
 
@@ -211,13 +211,13 @@ _WORD: Final = r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}"
 _IN_CLASS: Final = {r"\d": r"\p{Nd}", r"\D": r"\P{Nd}", r"\w": _WORD}
 _OUTSIDE: Final = {**_IN_CLASS, r"\w": f"[{_WORD}]", r"\W": f"[^{_WORD}]"}
 
-# The syntax of ECMAScript with the flag `v`: escapes are first replaced by one character each.
+# The syntax of ECMAScript with the flag `v`: each escape is first replaced by one character.
 _ESCAPE: Final = re.compile(r"\\(?:([dDwWsS]|[pP]\{[^}]*\})|u\{[^}]*\}|u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|.)", re.DOTALL)
 _SET, _ANYWHERE, _IN_CLASS_ONLY, _NEVER = "\x01", "\x02", "\x03", "\x04"
-"""An escape of many characters (`\\d`); of one that may be escaped anywhere; in a class only; nowhere."""
+"""An escape for several characters (`\\d`); for one that may be escaped anywhere; only in a class; nowhere."""
 _KNOWN: Final = frozenset("^$\\.*+?()[]{}|/bBnrtvf0123456789ckxu")
 _RESERVED: Final = frozenset("-&!#%,:;<=>@`~")
-"""Characters that may be escaped (SyntaxCharacter), and those in a class only (ClassSetReservedPunctuator)."""
+"""Characters that may be escaped (SyntaxCharacter), and those only in a class (ClassSetReservedPunctuator)."""
 _FLAGS: Final = re.compile(r"\(\?[a-zA-Z-]+\)")
 _DOUBLE: Final = r"(?!&&|!!|##|\$\$|%%|\*\*|\+\+|,,|\.\.|::|;;|<<|==|>>|\?\?|@@|\^\^|``|~~)"
 _CHARACTER: Final = _DOUBLE + r"[^\[\](){}/|\-\x01\x04]"
@@ -226,7 +226,7 @@ _CLASS: Final = re.compile(rf"\[\^?(?:{_CHARACTER}-{_CHARACTER}|{_CHARACTER}|{_S
 
 @lru_cache(maxsize=256)
 def compile_pattern(pattern: str) -> Matches | None:
-    """Return a test for a match anywhere in a text; None for what is not such a pattern.
+    """Return a function that searches a text for a pattern, or None if the pattern is invalid or unsupported.
 
     As in Rust and Python, `\\d` and `\\w` are digits and letters of any script.
     """
@@ -241,20 +241,20 @@ def compile_pattern(pattern: str) -> Matches | None:
 
 
 def find_match(pattern: str, text: str) -> str | None:
-    """Return what a pattern (see `compile_pattern`) matches first in a text; None where it matches nothing.
+    """Return the first match of a pattern (see `compile_pattern`) in a text, or None.
 
-    The engine only tells whether there is a match: its end is found by halving, and the match grows from there as far
-    as it goes, to the left step by step, to the right by `_MOST_GROWTH` characters at most.
+    The engine only reports whether there is a match. The end of the match is found by bisection; the match is then
+    extended to the left step by step, and to the right by at most `_MOST_GROWTH` characters.
     """
     somewhere, begins, is_whole = (compile_pattern(one) for one in (pattern, f"^(?:{pattern})", f"^(?:{pattern})$"))
     if somewhere is None or begins is None or is_whole is None or not somewhere(text):
         return None
     low, high = 0, len(text)
-    while low < high:  # the shortest beginning of the text that has a match
+    while low < high:  # the shortest prefix of the text that has a match
         middle = (low + high) // 2
         low, high = (low, middle) if somewhere(text[:middle]) else (middle + 1, high)
     end, start, high = low, 0, low
-    while start < high:  # and in that the last place from which it matches
+    while start < high:  # and the last position in it from which the pattern matches
         middle = (start + high + 1) // 2
         start, high = (middle, high) if somewhere(text[middle:end]) else (start, middle - 1)
     while start > 0 and begins(text[start - 1 :]):
@@ -269,11 +269,10 @@ _MOST_GROWTH: Final = 200
 
 @lru_cache(maxsize=256)
 def _compile_constraint(pattern: str) -> Matches | None:
-    """Return a test that the `pattern` of an input matches a whole text (HTML 4.10.5.3.6); None where there is none.
+    """Return a function that matches the `pattern` of an input to a whole text (HTML 4.10.5.3.6), or None if invalid.
 
-    Browsers read it with the flag `v`, under which many a pattern that was good before is none: `[\\w-]` and `[(]`
-    need a backslash, `\\_` must have none, and `(?i)` is nothing. Classes inside of classes, which that flag brought,
-    are not judged.
+    Browsers use the flag `v`, with which many older patterns are invalid: `[\\w-]` and `[(]` need a backslash, `\\_`
+    must not have one, and `(?i)` is not allowed. Nested classes, which the flag introduced, are not checked.
     """
 
     def stand_in(escape: re.Match[str]) -> str:
@@ -291,14 +290,14 @@ def _compile_constraint(pattern: str) -> Matches | None:
 def _compile(pattern: str) -> Matches | None:
     try:
         return jsonschema_rs.validator_for({"pattern": pattern}, pattern_options=_OPTIONS).is_valid
-    except ValueError:  # not a pattern, too large, or not even text
+    except ValueError:  # not a pattern, too large, or not valid Unicode
         return None
 
 
 # --- Constraint validation (HTML 4.10.20) ---
-# Checked are required, lengths, range and pattern, so that an agent learns of them at once; the site judges the rest.
-# Patterns are judged by an engine without backtracking, so neither a page nor an agent can make them slow; one that
-# needs backtracking counts as satisfied, as a broken one does in a browser.
+# Required values, lengths, ranges and patterns are checked, so that an agent learns of mistakes at once; the site
+# checks the rest. The engine does not backtrack, so neither a page nor an agent can make it slow. A pattern that needs
+# backtracking counts as satisfied, as an invalid one does in a browser.
 
 _ONE_LINE: Final = frozenset({"text", "search", "tel", "url", "email", "password"})
 _WITH_LENGTH: Final = _ONE_LINE | {"textarea"}
@@ -308,7 +307,7 @@ _NEVER_READONLY: Final = _CHOICES | {"color", "range"}
 
 
 def find_faults(form: Place, overlay: Overlay, markup: Markup) -> Iterator[tuple[Control, str]]:
-    """Find the controls of a form that a browser would complain of, each with the first reason; a radio group once."""
+    """Find the controls of a form about which a browser would complain, with the first reason; a radio group once."""
     groups: set[str] = set()
     for control in markup.controls_of(form):
         kind, attributes = kind_of(control.node), control.node.attributes
@@ -316,7 +315,7 @@ def find_faults(form: Place, overlay: Overlay, markup: Markup) -> Iterator[tuple
         barred = kind in BUTTONS or kind in NEVER_SENT or kind == "hidden"  # 4.10.20.1
         if barred or control.disabled or control.in_datalist or readonly:
             continue
-        if kind == "radio" and control.name:  # a nameless one is a group of its own
+        if kind == "radio" and control.name:  # without a name it is a group of its own
             if control.name in groups:
                 continue
             groups.add(control.name)
@@ -343,7 +342,7 @@ def _missing_choice(control: Control, kind: str, overlay: Overlay, markup: Marku
         return "a file is required, and files cannot be chosen here"
     if kind == "checkbox":
         return None if is_checked(control, overlay, markup) else "it must be checked"
-    # The first option of a one-line menu, when it is empty, says "please choose" and is no choice (4.10.7).
+    # An empty first option of a one-line menu is a placeholder ("please choose") and not a choice (4.10.7).
     options, placeholder = options_of(control.node), None
     if options and "multiple" not in control.node.attributes and display_size(control.node) == 1:
         is_child = any(child is options[0].node for child in control.node.children)
@@ -353,8 +352,8 @@ def _missing_choice(control: Control, kind: str, overlay: Overlay, markup: Marku
 
 
 def _fault_of(kind: str, value: str, attributes: Mapping[str, str], *, written: bool) -> str | None:
-    """The first of length, pattern and range that a value breaks."""
-    # Lengths bind what a user wrote, not what the page came with (4.10.18.3).
+    """Return the first of length, pattern and range that a value violates."""
+    # Length limits apply to what a user has written, not to the initial value (4.10.18.3).
     if written and kind in _WITH_LENGTH:
         length = utf16_length(value)
         shortest, longest = (length_of(attributes.get(name)) for name in ("minlength", "maxlength"))
@@ -371,7 +370,7 @@ def _fault_of(kind: str, value: str, attributes: Mapping[str, str], *, written: 
     if number is None or kind == "range":  # a slider is always within its bounds
         return None
     smallest, largest = (number_of(kind, attributes.get(name, "")) for name in ("min", "max"))
-    if kind == "time" and smallest is not None and largest is not None and largest < smallest:  # over midnight
+    if kind == "time" and smallest is not None and largest is not None and largest < smallest:  # across midnight
         outside = largest < number < smallest
         return f"it is not between {attributes['min']} and {attributes['max']}" if outside else None
     if smallest is not None and number < smallest:
@@ -380,11 +379,11 @@ def _fault_of(kind: str, value: str, attributes: Mapping[str, str], *, written: 
 
 
 def utf16_length(value: str) -> int:
-    """Return the length of a text as browsers count it, in UTF-16 units."""
+    """Return the length of a text in UTF-16 units, as browsers count it."""
     return len(value.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def length_of(attribute: str | None) -> int | None:
-    """Return a minlength or maxlength, None where there is none."""
+    """Return a minlength or maxlength, or None if there is none."""
     digits = (attribute or "").strip()
     return int(digits[:12]) if digits.isascii() and digits.isdigit() else None

@@ -1,8 +1,7 @@
-"""The parts of a page that a browser acts with: controls, their forms and labels, and the state that they are in.
+"""The parts of a page that a browser acts on: controls, their forms and labels, and their state.
 
-Markup is read in one walk over the tree, when a page is acted upon for the first time. The state of the controls is an
-overlay upon it, by their places, so that a page at rest is its bytes and this: what is not in the overlay is as the
-HTML says.
+The markup is read in one walk over the tree when a page is first acted on. The state of the controls is an overlay, by
+place, so that an unchanged page needs no more memory than its bytes: whatever is not in the overlay is as in the HTML.
 """
 
 import re
@@ -16,7 +15,7 @@ from awp_publish.model import JsonObject
 from awp_publish.pages.tree import SHADOW, Node, Template, Tree
 
 Place: TypeAlias = str
-"""The path of an element in the tree, as `Tree.select` gives it and `Tree.node_at` takes it."""
+"""The path of an element in the tree, as `Tree.select` returns it and `Tree.node_at` takes it."""
 
 CONTROL_TAGS: Final = frozenset({"button", "input", "select", "textarea", "object", "output", "fieldset"})
 """The listed elements (HTML 4.10.2), which have a form owner."""
@@ -24,13 +23,13 @@ _TABLE_PARTS: Final = frozenset({"table", "thead", "tbody", "tfoot", "tr"})
 
 
 def parent_of(place: Place) -> Place:
-    """Return the place around a place, "" around the body."""
+    """Return the parent of a place, or "" for the body."""
     return place.removesuffix(SHADOW) if place.endswith(SHADOW) else place.rpartition("/")[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """A listed element: its place, the form that owns it, and marks that something around it disables or bars it."""
+    """A listed element: its place, the form that owns it, and whether an ancestor disables or bars it."""
 
     node: Node = field(repr=False)
     place: Place
@@ -40,13 +39,13 @@ class Control:
 
     @property
     def name(self) -> str:
-        """The name attribute, "" for none."""
+        """The name attribute, or ""."""
         return self.node.attributes.get("name", "")
 
 
 @dataclass(slots=True)
 class Markup:
-    """The walked page, in document order.
+    """The controls, forms and labels of a page, in document order.
 
     `groups` are radio buttons by form and name, `checked` the last one of each group that the HTML checks.
     """
@@ -67,7 +66,7 @@ class Markup:
         return (control for control in self.controls.values() if control.form == form)
 
     def ancestors(self, place: Place) -> Iterator[tuple[Place, Node]]:
-        """Iterate over an element and then all that it is in, up to the body."""
+        """Iterate over an element and its ancestors, up to the body."""
         while place:
             node = self.tree.node_at(place)
             if node is not None:
@@ -75,15 +74,15 @@ class Markup:
             place = parent_of(place)
 
     def within(self, place: Place) -> Iterator[Control]:
-        """Iterate over the controls inside an element."""
+        """Iterate over the controls inside of an element."""
         return (control for control in self.controls.values() if control.place.startswith(place + "/"))
 
     def radio_group(self, control: Control) -> list[Control]:
-        """Return the radio buttons of one group (HTML 4.10.5.1.16): one form, one name; a nameless one is alone."""
+        """Return the radio buttons of a group (HTML 4.10.5.1.16): same form and name; one without a name is alone."""
         return self.groups[control.form, control.name] if control.name else [control]
 
     def labelled_by(self, label: Place) -> Control | None:
-        """Return the control that a label belongs to (HTML 4.10.4): by `for`, else the first labelable one inside."""
+        """Return the control of a label (HTML 4.10.4): by `for`, otherwise the first labelable one inside."""
         target = self.labels[label].attributes.get("for")
         if target is not None:
             return self.controls.get(self.ids.get(target, ""))
@@ -102,7 +101,7 @@ _NEVER_LABELLED: Final = frozenset({"hidden", "object", "fieldset"})
 
 
 def kind_of(node: Node) -> str:
-    """Return the type of an input or a button, other tags by their name; an unknown type is as good as none."""
+    """Return the type of an input or a button, or the tag of another control; unknown types are the default type."""
     said = node.attributes.get("type", "").lower()
     if node.tag == "input":
         return said if said in INPUT_KINDS else "text"
@@ -112,7 +111,7 @@ def kind_of(node: Node) -> str:
 
 
 def read_markup(tree: Tree) -> Markup:
-    """Walk a page once."""
+    """Read the markup in one walk over the page."""
     # The first base with an address counts (HTML 4.2.3), the first charset and the first refresh (4.2.5.3).
     metas = [meta.attributes for meta in tree.tagged("meta")]
     refreshes = (meta for meta in metas if meta.get("http-equiv", "").lower() == "refresh")
@@ -122,11 +121,11 @@ def read_markup(tree: Tree) -> Markup:
         charset=next((meta["charset"] for meta in metas if "charset" in meta), None),
         refresh=next((meta["content"] for meta in refreshes if "content" in meta), None),
     )
-    # A form written between the parts of a table ends up empty, and yet owns the controls after it in that table
-    # (HTML 13.2.6.4.9: the form element pointer outlives the element). These are such parts with their forms.
+    # A form between the parts of a table ends up empty, and yet owns the controls after it in that table (HTML
+    # 13.2.6.4.9: the form element pointer outlives the element). These are such parts with their forms.
     tables: dict[Place, Place] = {}
-    # The elements that are still to be visited, the next one last: where it is, the node, and what is around it: the
-    # form, a fieldset that disables it, a datalist. A shadow root is a tree of its own, around which there is nothing.
+    # Elements still to be visited, the next one last: place, node, and the enclosing form, disabling fieldset and
+    # datalist. A shadow root is a tree of its own, without any of them.
     waiting: list[tuple[Place, Node, Place | None, bool, bool]] = [("0", tree.body, None, False, False)]
     while waiting:
         place, node, form, disabled, in_datalist = waiting.pop()
@@ -156,7 +155,7 @@ def read_markup(tree: Tree) -> Markup:
             if isinstance(child, Template) and child.shadow_mode:
                 roots = enumerate(child.content)
                 inside.extend((f"{place}{SHADOW}/{n}", root, None, False, False) for n, root in roots)
-            elif child.tag == "legend" and legend_is_next:  # the first one of a disabled fieldset stays as it was
+            elif child.tag == "legend" and legend_is_next:  # the first legend of a disabled fieldset is not disabled
                 legend_is_next = False
                 inside.append((f"{place}/{number}", child, form, disabled, in_datalist))
             elif child.tag:
@@ -164,7 +163,7 @@ def read_markup(tree: Tree) -> Markup:
         inside.reverse()
         waiting += inside
     for place, control in markup.controls.items():
-        # The `form` attribute names the owner, also outside of it; a name of nothing leaves no owner (4.10.18.3).
+        # The `form` attribute names the owner, even outside of the form; an unknown id leaves no owner (4.10.18.3).
         named = control.node.attributes.get("form")
         if named is not None:
             owner = markup.ids.get(named)
@@ -178,7 +177,7 @@ def read_markup(tree: Tree) -> Markup:
 
 
 BLANKS: Final = "\t\n\f\r "
-"""ASCII whitespace, as HTML trims it."""
+"""ASCII whitespace, which HTML strips."""
 
 _NUMBER: Final = r"-?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d{1,4})?"
 _DATE: Final = r"(?P<year>\d{4,})-(?P<month>\d\d)-(?P<day>\d\d)"
@@ -193,7 +192,7 @@ _SCALED: Final[Mapping[str, re.Pattern[str]]] = {
     "datetime-local": re.compile(f"{_DATE}[T ]{_TIME}", re.ASCII),
 }
 SCALED: Final = frozenset(_SCALED)
-"""The types whose values have an order, and so a smallest and a largest one."""
+"""The types whose values are ordered, and so have a smallest and a largest value."""
 FORMATS: Final[Mapping[str, str]] = {
     "number": "a number such as 3 or -1.5",
     "range": "a number such as 3 or -1.5",
@@ -204,7 +203,7 @@ FORMATS: Final[Mapping[str, str]] = {
     "datetime-local": "a date and time such as 2026-05-31T18:30",
     "color": "a colour such as #ff8800",
 }
-"""The form of a type's values, for messages."""
+"""The syntax of a type's values, for messages."""
 COLOUR: Final = re.compile(r"#[0-9a-fA-F]{6}")
 
 _LARGEST_DOUBLE: Final = Decimal("1.8e308")
@@ -213,7 +212,7 @@ _FIRST_DAY: Final = date(1970, 1, 1).toordinal()
 
 
 def sanitise(kind: str, value: str, attributes: Mapping[str, str]) -> str:
-    """Return the value that an input of a type has when it is given this text (HTML 4.10.5.1)."""
+    """Return the value that an input of a type has after it is set to a text (HTML 4.10.5.1)."""
     if kind in ("text", "search", "tel", "password", "url", "email"):
         value = value.replace("\r", "").replace("\n", "")
         if kind == "email" and "multiple" in attributes:
@@ -228,7 +227,7 @@ def sanitise(kind: str, value: str, attributes: Mapping[str, str]) -> str:
     if kind in SCALED and number_of(kind, value) is None:
         return ""
     if kind == "datetime-local" and (found := _SCALED[kind].fullmatch(value)):
-        # With a T between, and the shortest possible time (HTML 2.3.5.5).
+        # With a T as the separator, and the shortest possible time (HTML 2.3.5.5).
         fraction = (found["fraction"] or "").rstrip("0")
         seconds = f":{found['second']}" if fraction or found["second"] not in (None, "00") else ""
         day = value[: found.start("hour") - 1]
@@ -237,7 +236,7 @@ def sanitise(kind: str, value: str, attributes: Mapping[str, str]) -> str:
 
 
 def _sanitise_slider(value: str, attributes: Mapping[str, str]) -> str:
-    """A slider always has a value: the middle where none is said, on a step and within its bounds (4.10.5.1.13)."""
+    """Return a slider's value: the middle by default, on a step and within its limits (4.10.5.1.13)."""
     said = {name: number_of("range", attributes.get(name, "")) for name in ("min", "max", "value")}
     smallest = Decimal(0) if said["min"] is None else said["min"]
     largest = Decimal(100) if said["max"] is None else said["max"]
@@ -246,8 +245,8 @@ def _sanitise_slider(value: str, attributes: Mapping[str, str]) -> str:
     number = max(smallest, min(number, largest)) if largest >= smallest else smallest
     step_text = attributes.get("step", "").strip()
     if step_text.lower() != "any":
-        # Steps are counted from min, else from the value that the page came with (4.10.5.3.8). The nearest one that is
-        # not too large is taken, of two equally near ones the larger.
+        # Steps are counted from min or else from the initial value (4.10.5.3.8). The value is rounded to the nearest
+        # step that is not too large, of two equally near ones the larger.
         step = number_of("number", step_text)
         step = Decimal(1) if step is None or step <= 0 else step
         base = next((one for one in (said["min"], said["value"]) if one is not None), Decimal(0))
@@ -259,7 +258,7 @@ def _sanitise_slider(value: str, attributes: Mapping[str, str]) -> str:
 
 
 def number_of(kind: str, value: str) -> Decimal | None:
-    """Return a value's place on the scale of its type, None where it has none.
+    """Return a value as a number on the scale of its type, or None if it is invalid.
 
     Numbers are themselves; months are counted since 1970, dates, weeks and times in milliseconds.
     """
@@ -289,9 +288,9 @@ def number_of(kind: str, value: str) -> Decimal | None:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """The state of one control that was changed; None is "as the HTML says".
+    """The changed state of one control; None means as in the HTML.
 
-    `selected` has the numbers of the chosen options of a select, `open` is for details.
+    `selected` has the numbers of a select's chosen options, `open` is for details.
     """
 
     value: str | None = None
@@ -305,7 +304,7 @@ PRISTINE: Final[Overlay] = {}
 
 
 def value_of(control: Control, overlay: Overlay) -> str:
-    """Return the value of an input or a textarea (HTML 4.10.5.4), sanitised as its type wants."""
+    """Return the value of an input or a textarea (HTML 4.10.5.4), sanitised according to its type."""
     state = overlay.get(control.place)
     if state is not None and state.value is not None:
         return state.value
@@ -316,9 +315,9 @@ def value_of(control: Control, overlay: Overlay) -> str:
 
 
 def is_checked(control: Control, overlay: Overlay, markup: Markup) -> bool:
-    """True for a checkbox or radio button that is on; of several in a group that the HTML checks, the last one is.
+    """Return True if a checkbox or radio button is checked; of a group in which the HTML checks several, the last one.
 
-    A choice in a group is noted for all of its members, so an untouched one is in an untouched group.
+    A choice in a group is recorded for all of its members, so the group of an unchanged one is unchanged.
     """
     state = overlay.get(control.place)
     if state is not None and state.checked is not None:
@@ -330,14 +329,14 @@ def is_checked(control: Control, overlay: Overlay, markup: Markup) -> bool:
 
 
 def is_open(place: Place, details: Node, overlay: Overlay) -> bool:
-    """True for details that are open."""
+    """Return True if details are open."""
     state = overlay.get(place)
     return "open" in details.attributes if state is None or state.open is None else state.open
 
 
 @dataclass(frozen=True, slots=True)
 class SelectOption:
-    """One option of a select; `number` is its place among them."""
+    """One option of a select; `number` is its index."""
 
     number: int
     node: Node
@@ -366,7 +365,7 @@ def options_of(select: Node) -> list[SelectOption]:
 
 
 def selected_options(control: Control, overlay: Overlay) -> list[SelectOption]:
-    """Return the chosen options; a menu of one line shows its first enabled one when nothing is chosen (4.10.7)."""
+    """Return the chosen options. A one-line menu without a choice shows its first enabled option (4.10.7)."""
     options = options_of(control.node)
     state = overlay.get(control.place)
     if state is not None and state.selected is not None:
@@ -388,7 +387,7 @@ def display_size(select: Node) -> int:
 
 
 def read_text(node: Node) -> str:
-    """Return the text of an element and all in it, scripts left out, as an option's text is read."""
+    """Return the text of an element and its descendants without scripts, as the text of an option is defined."""
     parts: list[str] = []
     waiting = [node]
     while waiting:
@@ -400,7 +399,7 @@ def read_text(node: Node) -> str:
     return "".join(parts)
 
 
-# --- The elements of a SOM document, which is made of the same tree ---
+# --- The elements of a SOM document, which is made from the same tree ---
 
 
 def regions_of(document: JsonObject) -> list[JsonObject]:

@@ -1,4 +1,4 @@
-"""Looking at a page: its SOM, or a patch of what changed in it (paper 5.5, 7.4), or values out of it (5.7)."""
+"""Observing a page: its SOM, or a patch of what has changed (paper 5.5, 7.4), or extracted values (5.7)."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _CURSOR: Final = re.compile(r"(?:c:)?([0-9]{1,15})", re.ASCII)
 
 
 def observe(history: History, cache: PageCache, params: Mapping[str, object]) -> JsonObject:
-    """Return the SOM of the page that is shown, or a JSON Patch since a cursor.
+    """Return the SOM of the present page, or a JSON Patch since a cursor.
 
-    `budget` says how much of it: full, default or tight, and `max_bytes` how long a snapshot may be: one that is longer
-    is made tight, and refused where that is not enough. With the same budget, the patch makes today's SOM of the one at
-    the cursor. A cursor that is not known any more gives a snapshot and the reason.
+    `budget` is the amount of detail: full, default or tight. `max_bytes` limits a snapshot: a longer one is made tight,
+    and refused if it is still too long. The patch turns the SOM at the cursor, in the same budget, into the present
+    one. An unknown or expired cursor gives a snapshot and the reason.
     """
     mode = read_text(params, "mode") or MODES[0]
     if mode not in MODES:
@@ -42,7 +42,7 @@ def observe(history: History, cache: PageCache, params: Mapping[str, object]) ->
         cursor = int(found[1])
     if cursor is not None and (not isinstance(cursor, int) or isinstance(cursor, bool)):
         refuse("Invalid param: cursor must be one that page.observe gave", param="cursor")
-    encoding = read_text(params, "format")  # which of them it is, the frame tells
+    encoding = read_text(params, "format")  # the frame selects between them
     if encoding is not None and encoding not in FORMATS:
         raise AwpError("UNSUPPORTED", "The SOM is not written in this format", {"formats": list(FORMATS)})
     max_bytes = read_number(params, "max_bytes")
@@ -73,13 +73,13 @@ def observe(history: History, cache: PageCache, params: Mapping[str, object]) ->
     return {"mode": mode, "cursor": history.cursor, "changed": bool(patch), "patch": patch}
 
 
-# --- The SOM of a page as it is now: its HTML, and what was done to its controls since ---
-# Element ids are made of the HTML alone, so they stay as they are whatever is typed. What is untouched is shared with
-# every session that looks at the same page: documents are not to be changed.
+# --- The SOM of a page in its present state: its HTML, and the changes of its controls ---
+# Element ids depend on the HTML alone, so typing does not change them. Unchanged parts are shared by all sessions that
+# observe the same page, so documents must not be modified.
 
 
 def render_som(compiled: Compiled, budget: Budget, overlay: Overlay) -> dict[str, Any]:
-    """Return the SOM document with the changed values, states and choices in its attributes."""
+    """Return the SOM document with changed values, states and choices in its attributes."""
     som = compiled.som(budget)
     if not overlay:
         return som.document
@@ -90,7 +90,7 @@ def render_som(compiled: Compiled, budget: Budget, overlay: Overlay) -> dict[str
     meta = {**som.document["meta"], "som_bytes": 0}
     document = {**som.document, "regions": regions, "meta": meta}
     length = with_zero = len(orjson.dumps(document))
-    while length != with_zero - 1 + len(str(length)):  # the document says its own length
+    while length != with_zero - 1 + len(str(length)):  # the document contains its own length
         length = with_zero - 1 + len(str(length))
     meta["som_bytes"] = length
     return document
@@ -109,7 +109,7 @@ def _render_elements(
             given = {"value": state.value, "checked": state.checked, "open": state.open}
             attributes.update((name, value) for name, value in given.items() if value is not None)
             if state.selected is not None:
-                # Of a long list a small budget shows a part: what it showed stays, and what is chosen is shown.
+                # A small budget has only some options of a long list: these stay, and the chosen ones are added.
                 whole: Mapping[str, Any] = compiled.by_id.get(element["id"], {})
                 shown = {_identity(option) for option in attributes.get("options", ())}
                 attributes["options"] = [
@@ -134,20 +134,20 @@ def _render_elements(
 
 
 def _identity(option: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
-    """All of an option but whether it is selected."""
+    """Return everything about an option except whether it is selected."""
     return tuple((name, value) for name, value in option.items() if name != "selected")
 
 
-# --- JSON Patch (RFC 6902) between two SOM documents: what is alike is found by id, in about linear time ---
+# --- JSON Patch (RFC 6902) between two SOM documents: elements are matched by id, in about linear time ---
 
 Members: TypeAlias = Sequence[Mapping[str, object]]
 
 _MAX_DEPTH: Final = 24
-"""Below this depth (only a page's own JSON-LD goes there) what differs is replaced as a whole."""
+"""Levels that are compared; deeper values, which only a page's own JSON-LD has, are replaced as a whole."""
 
 
 def make_patch(before: object, after: object) -> list[JsonObject]:
-    """Return the operations that, applied in order to `before`, give `after`. Empty where nothing changed."""
+    """Return the operations that turn `before` into `after`, in order; empty if they are equal."""
     return list(_compare(before, after, "", _MAX_DEPTH))
 
 
@@ -163,7 +163,7 @@ def _compare(before: object, after: object, path: str, depth: int) -> Iterator[J
             else:
                 yield {"op": "add", "path": places[name], "value": value}
     elif depth and isinstance(before, list) and isinstance(after, list) and _has_ids(before) and _has_ids(after):
-        # First what goes, from the end; then what comes, from the start, at its final place; then what stays changes.
+        # First removals, from the end; then additions, from the start, at their final places; then changes of the rest.
         old = {member["id"]: member for member in before}
         staying = _longest_common_order(before, after)
         for number in range(len(before) - 1, -1, -1):
@@ -183,17 +183,17 @@ def _compare(before: object, after: object, path: str, depth: int) -> Iterator[J
 
 
 def _has_ids(items: list[object]) -> TypeGuard[list[Mapping[str, object]]]:
-    """True where all are objects with ids, each its own."""
+    """Return True if all items are objects with unique ids."""
     known = {item["id"] for item in items if isinstance(item, Mapping) and isinstance(item.get("id"), str)}
     return len(known) == len(items)
 
 
 def _longest_common_order(before: Members, after: Members) -> set[object]:
-    """The ids that both have in the same order: a longest increasing run of their old positions."""
+    """Return the ids that both have in the same order: a longest increasing run of their old positions."""
     positions = {member["id"]: number for number, member in enumerate(before)}
     common = [(positions[member["id"]], member["id"]) for member in after if member["id"] in positions]
-    # Of the runs of each length: the smallest position that one ends at, and where in `common` that is. `previous` has
-    # for each of `common` the one before it in its run.
+    # For runs of each length: the smallest position at which one ends, and the index of that in `common`. `previous`
+    # has, for each of `common`, the one before it in its run.
     smallest: list[int] = []
     ends: list[int] = []
     previous: list[int] = []
@@ -210,7 +210,7 @@ def _longest_common_order(before: Members, after: Members) -> set[object]:
     return kept
 
 
-# --- Values out of a SOM document, each with the id of the element it is from (paper 5.7) ---
+# --- Values extracted from a SOM document, each with the id of its element (paper 5.7) ---
 
 INTERACTIVE: Final = frozenset({"link", "button", "text_input", "textarea", "select", "checkbox", "radio", "details"})
 _SHOWN: Final = ("id", "role", "text", "label", "actions", "attrs", "hints")
@@ -218,9 +218,9 @@ _NO_FIELDS: Final = "Missing required param: fields (object), or use structured_
 
 
 def extract(document: JsonObject, params: Mapping[str, object], limits: SessionLimits) -> JsonObject:
-    """Return fields by queries, or the structured data, or all that can be acted upon.
+    """Return fields by queries, or the structured data, or all interactive elements.
 
-    A query's answer is an array for `all`, else of the first match; null for none.
+    A query returns an array with `all`, otherwise the first match, or null.
     """
     if read_flag(params, "structured_data"):
         return {"structured_data": document.get("structured_data"), "url": document["url"]}
@@ -228,7 +228,7 @@ def extract(document: JsonObject, params: Mapping[str, object], limits: SessionL
     if read_flag(params, "interactive_elements"):
         found = [{name: e.get(name) for name in _SHOWN} for e in elements if e["role"] in INTERACTIVE]
         return {"interactive_elements": found, "count": len(found)}
-    fields = params.get("fields", params.get("queries"))  # the second as the draft has it
+    fields = params.get("fields", params.get("queries"))  # `queries` is the draft's name
     if not isinstance(fields, Mapping):
         refuse(_NO_FIELDS, param="fields")
     if len(fields) > limits.fields:
@@ -258,7 +258,7 @@ def extract(document: JsonObject, params: Mapping[str, object], limits: SessionL
 
 
 def _read_test(query: JsonObject, where: str, limits: SessionLimits) -> Callable[[JsonObject], bool]:
-    """The first of ref, role and text_match that a query has says what matches; with none of them nothing does."""
+    """Return a predicate for the first of ref, role and text_match that a query has; without any, nothing matches."""
     ref, role = read_text(query, "ref", where), read_text(query, "role", where)
     if ref is not None:
         return lambda element: element["id"] == ref
@@ -273,7 +273,7 @@ def _read_test(query: JsonObject, where: str, limits: SessionLimits) -> Callable
 
 
 def _value(element: JsonObject, props: list[str], query: JsonObject) -> object:
-    """The text, of a query by text what it matches (paper 5.7), or an object of those properties that there are."""
+    """Return the text (for a query by text, its match; paper 5.7), or an object of the requested properties."""
     if not props:
         text, pattern = element.get("text"), query.get("text_match") or query.get("text_regex")
         if (

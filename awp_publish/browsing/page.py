@@ -1,4 +1,4 @@
-"""Requests as a browser writes them, the site's answers to them, the pages that are made of answers, and histories."""
+"""Requests as a browser makes them, responses of the site, the pages made from these, and histories."""
 
 import html
 import re
@@ -26,10 +26,10 @@ from awp_publish.pages.tree import Tree
 class Fetch:
     """One request to this site.
 
-    `path` is the request target in origin form: path and query, percent-encoded, as the address has it (a mounted
-    site's prefix included). `headers` have lower-case names, `host` first, then those of a browser, `cookie` and
-    `content-type`; no `content-length`. `origin` (`https://shop.example`) is the one of the site's that is meant.
-    Redirects are not to be followed: the session does it.
+    `path` is the request target in origin form: path and query, percent-encoded, including a mounted site's prefix.
+    `headers` have lower-case names: `host` first, then a browser's, `cookie` and `content-type`, but no
+    `content-length`. `origin` (`https://shop.example`) is the site's origin to which it goes. Redirects must not be
+    followed: the session does that.
     """
 
     method: str
@@ -41,7 +41,7 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """The site's answer: the status, all headers in order (`set-cookie` as often as it came), the whole body."""
+    """The site's response: the status, all headers in order (including every `set-cookie`), the whole body."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
@@ -49,7 +49,7 @@ class Fetched:
 
 
 Steps: TypeAlias = Generator[Fetch, Fetched, JsonObject]
-"""A method under way. Closing it (because time is up, or nobody waits) leaves the page as it was before."""
+"""A running method. Closing it (at a time limit, or because nobody waits) leaves the page as it was before."""
 
 
 NO_CONTENT: Final = frozenset({204, 205})
@@ -61,9 +61,9 @@ _MAX_EXCERPT: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class LoadedPage:
-    """A loaded page. `html` is what is parsed, `html_bytes` the length of what the site sent.
+    """A loaded page. `html` is the parsed source, `html_bytes` the length of the site's body.
 
-    `charset` is the one of the answer's header, None where it says none. `digest` identifies the content.
+    `charset` is that of the Content-Type header, or None. `digest` identifies the content.
     """
 
     address: WebAddress
@@ -77,20 +77,20 @@ class LoadedPage:
 
     @property
     def url(self) -> str:
-        """The address of the document, without a fragment: two places of one page are one page."""
+        """The address of the document, without a fragment."""
         return self.address.document
 
 
 def read_page(fetched: Fetched, address: WebAddress, method: str, max_bytes: int) -> LoadedPage:
-    """Make a page of an answer. Text and JSON become one preformatted text, as browsers show them.
+    """Make a page from a response. Text and JSON become one preformatted text, as browsers show them.
 
     Raises:
-        AwpError: NAVIGATION_FAILED for what is not a page: an error without an HTML body (MVP 4.4), a download, a
-            picture, a body that is larger than allowed, or compressed.
+        AwpError: NAVIGATION_FAILED if it is not a page: an error without an HTML body (MVP 4.4), a download,
+            an image, a body that is too large, or compressed.
     """
     body, status = fetched.body, fetched.status
     content_type = header_of(fetched.headers, "content-type")
-    if not content_type:  # what begins like HTML is HTML (MIME Sniffing 7.1, in short)
+    if not content_type:  # HTML if it begins like HTML (a simplified MIME Sniffing 7.1)
         start = body.lstrip(b"\xef\xbb\xbf\t\n\f\r ")
         content_type = "text/html" if start[:1] == b"<" or not start else "text/plain"
     media_type = content_type.partition(";")[0].strip().lower()
@@ -122,7 +122,7 @@ def read_page(fetched: Fetched, address: WebAddress, method: str, max_bytes: int
 
 
 def decode(body: bytes, content_type: str) -> str:
-    """Return a body as text, in the charset of its media type where there is one of that name, else as UTF-8."""
+    """Decode a body with the charset of its media type, or as UTF-8 if that is missing or unknown."""
     charset = _CHARSET.search(content_type)
     try:
         return body.decode(charset[1] if charset else "utf-8", "replace")
@@ -131,17 +131,17 @@ def decode(body: bytes, content_type: str) -> str:
 
 
 def header_of(headers: Sequence[tuple[str, str]], name: str) -> str:
-    """Return the first header of a name, "" for none."""
+    """Return the first header with a name, or ""."""
     return next((value for said, value in headers if said.lower() == name), "")
 
 
-# --- Parsed and compiled pages, made anew whenever they are needed and not at hand ---
-# Sessions share them: many look at the same few pages. The cache is bounded, so idle sessions cost their bytes only.
+# --- Parsed and compiled pages, made on demand and cached ---
+# Sessions share them, because many observe the same few pages. The cache is limited, so idle sessions cost only bytes.
 
 
 @dataclass
 class Compiled:
-    """A parsed page: its tree, and on demand its SOM in each budget and the parts that a browser acts with."""
+    """A parsed page: its tree, and on demand its SOM in each budget and its markup."""
 
     url: str
     html: bytes = field(repr=False)
@@ -149,7 +149,7 @@ class Compiled:
     soms: dict[Budget, Som] = field(default_factory=dict)
 
     def som(self, budget: Budget) -> Som:
-        """Return the page as its HTML says it. Shared: not to be changed."""
+        """Return the SOM of the page's HTML. It is shared and must not be modified."""
         if budget not in self.soms:
             self.soms[budget] = compile_som(self.tree, self.url, budget)
         return self.soms[budget]
@@ -161,13 +161,13 @@ class Compiled:
 
     @cached_property
     def elements(self) -> dict[Place, str]:
-        """The id of the SOM element that was made of what is at a place, in the full budget; the last place first."""
+        """The id of the element (in the full budget) made from the node at each place, the last place first."""
         places = self.som(Budget.FULL).places
         return {places[element_id]: element_id for element_id in reversed(list(places))}
 
     @cached_property
     def last_inside(self) -> dict[Place, Place]:
-        """The place of the last element inside of a place, for every place that has one."""
+        """The place of the last element inside of each place."""
         found: dict[Place, Place] = {}
         for place in self.elements:
             outer = parent_of(place)
@@ -182,16 +182,16 @@ class Compiled:
         return {str(element["id"]): element for element in elements_of(self.som(Budget.FULL).document)}
 
     def label_of(self, element_id: str | None) -> str | None:
-        """Return the label that people see of an element, else its text."""
+        """Return the visible label of an element, or its text."""
         found = self.by_id.get(element_id or "", {})
         label = found.get("label") or found.get("text")
         return None if label is None else str(label)
 
 
 class PageCache:
-    """The pages last used: at most `max_pages` of them and about `max_bytes` of HTML, but always the last one.
+    """The most recently used pages: at most `max_pages` and about `max_bytes` of HTML, but always the last one.
 
-    It may be used from several threads, so that large pages can be made in one of their own.
+    It is thread-safe, so that large pages can be compiled in another thread.
     """
 
     __slots__ = ("_bytes", "_lock", "_max_bytes", "_max_pages", "_pages")
@@ -204,7 +204,7 @@ class PageCache:
         self._lock = Lock()
 
     def compiled(self, page: LoadedPage) -> Compiled:
-        """Return what is made of a page, from the cache or new."""
+        """Return the compiled page, from the cache or new."""
         key = (page.digest, page.url, page.charset)
         with self._lock:
             if key in self._pages:
@@ -221,7 +221,7 @@ class PageCache:
             return self._pages[key][0]
 
     def share(self, page: LoadedPage) -> LoadedPage:
-        """Return the same page upon the bytes in the cache: sessions that look at one page have its HTML once."""
+        """Return the page with the HTML object in the cache, so that sessions with the same page share it."""
         return replace(page, html=self.compiled(page).html)
 
 
@@ -231,15 +231,15 @@ PAGES_PER_SESSION: Final = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionLimits:
-    """Bounds of one session, so that five hundred fit into one process. Sizes are in bytes.
+    """Limits of one session, such that five hundred fit into one process. Sizes are in bytes.
 
-    `pages` are open at once in a session (the paper's max_pages_per_session). `page_bytes` is the largest body that is
-    read as a page, `form_bytes` the largest body of a form. `history` is the number of addresses that a page can go
-    back and forward to. `kept_bytes` is what a page keeps of earlier bodies, to go back without a fetch and to tell
-    changes since an earlier cursor; `moments` is how many earlier cursors it knows at most. `value_length` bounds a
-    typed text and `url_length` an address, in characters. `cookies` and `cookie_bytes` bound the cookie jar and one
-    cookie. `changed_controls` bounds the number of form controls of one page that differ from its HTML. `fields` and
-    `pattern_length` bound an extraction, `fallbacks` the alternatives of one target.
+    `pages` may be open at once in a session (the paper's max_pages_per_session). `page_bytes` limits a body that is
+    read as a page, `form_bytes` the body of a form. `history` is the number of addresses in a page's history.
+    `kept_bytes` limits the earlier bodies that a page keeps, to go back without a request and to compute changes since
+    an earlier cursor; `moments` is the maximal number of earlier cursors. `value_length` limits a typed text and
+    `url_length` an address, in characters. `cookies` and `cookie_bytes` limit the cookie jar and one cookie.
+    `changed_controls` limits the number of a page's controls that differ from its HTML. `fields` and `pattern_length`
+    limit an extraction, `fallbacks` the alternatives of one target.
     """
 
     pages: int = PAGES_PER_SESSION
@@ -266,7 +266,7 @@ _ACCEPT: Final = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.
 
 @dataclass(slots=True)
 class Browser:
-    """The site it may see, its cookies, its name, its bounds, its clock (Unix seconds), the shared pages."""
+    """The browser of a session: the site's origins, cookies, user agent, limits, clock (Unix seconds), shared pages."""
 
     origins: Origins
     limits: SessionLimits
@@ -277,15 +277,15 @@ class Browser:
     cache: PageCache = field(default_factory=PageCache)
 
     def resolve(self, text: str, base: WebAddress | None) -> WebAddress:
-        """Return the own address that a text means (`Origins.resolve`)."""
+        """Resolve a text to an address of this site (`Origins.resolve`)."""
         return self.origins.resolve(text, base, self.limits.url_length)
 
     def request(self, visit: Visit) -> Fetch:
         """Return the request of a visit, with the headers of a browser that navigates (Fetch, sections 3 and 4.6)."""
         to, referrer = visit.address, visit.referrer
         is_same_origin = referrer is not None and referrer.origin == to.origin
-        # Where a form comes from is said for defences against forged requests (Fetch 3.2). The referrer follows
-        # `strict-origin-when-cross-origin`, the policy of browsers when a page says nothing (Referrer Policy 3.7).
+        # Forms send their origin, for defences against forged requests (Fetch 3.2). The referrer follows
+        # `strict-origin-when-cross-origin`, the default policy of browsers (Referrer Policy 3.7).
         origin = referer = ""
         if visit.method != "GET":
             origin = "null" if referrer is None else referrer.origin
@@ -309,7 +309,7 @@ class Browser:
         return Fetch(visit.method, to.target, tuple(pair for pair in headers if pair[1]), visit.body, to.origin)
 
 
-# --- Loading a page: the request, redirects, cookies, an immediate refresh, and the page at the end of it ---
+# --- Loading a page: the request, redirects, cookies, an immediate refresh, and the final page ---
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _REFRESH: Final = re.compile(r"\s*(\d{1,9})(?:[\d.]*)(?:\s*[;,]\s*|\s+)(?:url\s*=\s*)?(.+)", re.IGNORECASE | re.DOTALL)
@@ -317,9 +317,9 @@ _REFRESH: Final = re.compile(r"\s*(\d{1,9})(?:[\d.]*)(?:\s*[;,]\s*|\s+)(?:url\s*
 
 @dataclass(slots=True)
 class Loading:
-    """The course of a visit: the answer's status, the seconds spent waiting, and the redirects followed so far.
+    """The progress of a visit: the response's status, the seconds spent waiting, and the redirects followed.
 
-    `page` stays None where the answer has no content and the page before it stays.
+    `page` stays None if the response has no content, so that the previous page stays.
     """
 
     page: LoadedPage | None = None
@@ -331,7 +331,7 @@ class Loading:
 
 
 def load(visit: Visit, browser: Browser) -> Generator[Fetch, Fetched, Loading]:
-    """Visit an address and follow where it leads.
+    """Visit an address and follow its redirects.
 
     Raises:
         AwpError: NAVIGATION_FAILED, with what happened in its details.
@@ -346,12 +346,12 @@ def load(visit: Visit, browser: Browser) -> Generator[Fetch, Fetched, Loading]:
         browser.jar.store_from(fetched.headers, visit.address, browser.clock())
         location, onwards = header_of(fetched.headers, "location"), None
         if fetched.status in _REDIRECTS and location:
-            with suppress(UnicodeError):  # browsers take the bytes of a Location for UTF-8 where they are
+            with suppress(UnicodeError):  # browsers decode a Location as UTF-8 if it is valid
                 location = location.encode("latin-1").decode("utf-8")
             address = _own_address(location, visit, browser, fetched.status)
             if address.fragment is None:
                 address = address.with_fragment(visit.address.fragment)
-            # A form's method and body go along with 307 and 308 only (Fetch 4.4).
+            # Only 307 and 308 keep a form's method and body (Fetch 4.4).
             becomes_get = visit.method == "POST" and fetched.status in (301, 302, 303)
             onwards = Visit(address, referrer=visit.referrer) if becomes_get else replace(visit, address=address)
         elif fetched.status not in NO_CONTENT:
@@ -377,10 +377,10 @@ def load(visit: Visit, browser: Browser) -> Generator[Fetch, Fetched, Loading]:
 
 
 def request_only(visit: Visit, browser: Browser) -> Generator[Fetch, Fetched, tuple[Fetched, WebAddress]]:
-    """Request an address as a page's script does, and follow redirects within the site. Nothing is shown.
+    """Request an address as a page's script would, following redirects within the site. The page does not change.
 
     Raises:
-        AwpError: NAVIGATION_FAILED where it leads to another site, or round in a circle.
+        AwpError: NAVIGATION_FAILED for redirects to another site, or too many.
     """
     first = visit
     for _ in range(browser.limits.redirects + 1):
@@ -397,7 +397,7 @@ def request_only(visit: Visit, browser: Browser) -> Generator[Fetch, Fetched, tu
 
 
 def _own_address(location: str, visit: Visit, browser: Browser, status: int) -> WebAddress:
-    """The address of this site that a redirect or a refresh leads to."""
+    """Return the address of this site to which a redirect or a refresh leads."""
     try:
         address = parse_address(location, visit.address)
     except BadAddress as error:
@@ -409,12 +409,12 @@ def _own_address(location: str, visit: Visit, browser: Browser, status: int) -> 
     raise AwpError("NAVIGATION_FAILED", message, {"url": str(visit.address), "location": shown, "status": status})
 
 
-# --- The history of one page: its addresses, back and forward, and the bodies that it keeps of them ---
+# --- The history of one page: its addresses, back and forward, and the bodies that are kept ---
 
 
 @dataclass(slots=True)
 class HistoryEntry:
-    """One visited address. `page` is None when its body is not kept any more; it can then be fetched again."""
+    """One visited address. `page` is None if its body is no longer kept; it can be fetched again."""
 
     address: WebAddress
     method: str = "GET"
@@ -426,7 +426,7 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The page at one cursor; the SOM of then can be made of it again."""
+    """The page at one cursor, from which its SOM at that time can be made again."""
 
     cursor: int
     page: LoadedPage
@@ -434,7 +434,7 @@ class Moment:
 
 
 class History:
-    """The entries, which one is shown, and the last moments. Cursors count navigations and changes of state."""
+    """The entries, the index of the present one, and recent moments. Cursors count navigations and changes of state."""
 
     __slots__ = ("_limits", "_moments", "cursor", "entries", "position")
 
@@ -447,16 +447,16 @@ class History:
 
     @property
     def current(self) -> HistoryEntry | None:
-        """The entry that is shown, or would be when it is loaded again."""
+        """The present entry, whether its page is loaded or not."""
         return self.entries[self.position] if self.entries else None
 
     def at(self, delta: int) -> HistoryEntry | None:
-        """Return the entry so many steps forward (below zero: back)."""
+        """Return the entry so many steps forward (negative: back)."""
         index = self.position + delta
         return self.entries[index] if 0 <= index < len(self.entries) else None
 
     def push(self, entry: HistoryEntry) -> None:
-        """Show a new entry: what was forward is gone. The same document again takes the place of itself."""
+        """Add a new entry and show it; entries after the present one are dropped. The same document replaces itself."""
         self._remember()
         current = self.current
         replaces = current is not None and str(current.address) == str(entry.address) and entry.method == "GET"
@@ -467,7 +467,7 @@ class History:
         self._forget()
 
     def show(self, entry: HistoryEntry) -> None:
-        """Show an entry that is there already, as it is now."""
+        """Show an existing entry."""
         self._remember()
         self.position = next(number for number, known in enumerate(self.entries) if known is entry)
         self._forget()
@@ -479,7 +479,7 @@ class History:
         self._forget()
 
     def change(self, overlay: Overlay) -> None:
-        """Put the controls of the shown page into another state."""
+        """Set the state of the present page's controls."""
         current = self.current
         if current is not None:
             self._remember()
@@ -487,7 +487,7 @@ class History:
             self._forget()
 
     def since(self, cursor: int) -> Moment | None:
-        """Return the page at an earlier cursor, None where that is not known any more."""
+        """Return the page at an earlier cursor, or None if that is no longer known."""
         return next((moment for moment in self._moments if moment.cursor == cursor), None)
 
     def _remember(self) -> None:
@@ -497,7 +497,7 @@ class History:
         self.cursor += 1
 
     def _forget(self) -> None:
-        """Keep the bodies nearest to the shown one, and the last moments, within the allowed bytes together."""
+        """Keep the bodies nearest to the present entry, and the latest moments, as far as the allowed bytes suffice."""
         shown = self.current
         room = self._limits.kept_bytes
         known = set() if shown is None or shown.page is None else {shown.page.digest}
@@ -512,7 +512,7 @@ class History:
             known.add(page.digest)
             if room >= 0:
                 continue
-            if isinstance(holder, Moment):  # and all moments before it
+            if isinstance(holder, Moment):  # drop all earlier moments too
                 while self._moments and self._moments[0].cursor <= holder.cursor:
                     self._moments.popleft()
                 return
@@ -520,5 +520,5 @@ class History:
 
 
 def write_cursor(cursor: int) -> str:
-    """Return a cursor as the paper and the draft write it, `c:12346`."""
+    """Format a cursor as in the paper and the draft, `c:12346`."""
     return f"c:{cursor}"

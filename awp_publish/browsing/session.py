@@ -1,4 +1,4 @@
-"""`Session`: cookies, pages and a name of its own; its export; the methods of the protocol upon it and its pages."""
+"""`Session`: cookies, open pages and a user agent; its export; and the protocol's methods on sessions and pages."""
 
 import re
 import secrets
@@ -64,7 +64,7 @@ _ENDS: Final = {"top": 0, "bottom": _BOTTOM}
 
 @dataclass(frozen=True, slots=True)
 class Performed:
-    """The outcome of an action: whether controls changed, the visit that it led to, and why a link led nowhere."""
+    """The result of an action: whether controls changed, the visit that it caused, and why a link's visit failed."""
 
     changed: bool
     visited: Loading | None = None
@@ -72,7 +72,7 @@ class Performed:
 
 
 class Tab:
-    """One page: its history, what it shows, and what was done to it. Methods that fetch are generators."""
+    """One page: its history, the present page and its state. Methods that fetch are generators."""
 
     __slots__ = ("_browser", "_busy", "history", "id")
 
@@ -84,18 +84,18 @@ class Tab:
 
     @property
     def url(self) -> str | None:
-        """The address that is shown, or would be."""
+        """The present address, whether its page is loaded or not."""
         current = self.history.current
         return None if current is None else str(current.address)
 
     @property
     def title(self) -> str:
-        """The title of what is shown."""
+        """The title of the present page."""
         current = self.history.current
         return "" if current is None else current.title
 
     def navigate(self, url: str) -> Steps:
-        """Open an address, relative to the page that is shown."""
+        """Open an address, relative to the present page."""
         current = self.history.current
         address = self._browser.resolve(url, None if current is None else current.address)
         with self._alone():
@@ -103,7 +103,7 @@ class Tab:
             return self._describe(loading)
 
     def fetch(self, url: str, max_characters: int) -> Steps:
-        """Request an own address as a script of the shown page would, without showing it: `status`, `body`."""
+        """Request an address of the site as a script of the present page would, without showing it: status, body."""
         shown = self._shown()[1].address
         with self._alone():
             visit = Visit(self._browser.resolve(url, shown), referrer=shown)
@@ -114,9 +114,9 @@ class Tab:
         return {**answer, "body": text[:max_characters], "truncated": len(text) > max_characters}
 
     def go(self, delta: int) -> Steps:
-        """Go so many steps back (below zero) or forward, or fetch the shown address again (0).
+        """Go so many steps back (negative) or forward, or fetch the present address again (0).
 
-        Kept pages come back as they were left, without a fetch. In one that is fetched again, what was typed is gone.
+        Kept pages come back as they were left, without a request. A page that is fetched again loses what was typed.
         """
         entry = self.history.at(delta)
         if entry is None:
@@ -138,7 +138,7 @@ class Tab:
             return self._describe(loading)
 
     def act(self, params: Mapping[str, object]) -> Steps:
-        """Do what `intent` says. The checks are in the order of the reference server's."""
+        """Carry out `intent`. The checks are in the order of the reference server's."""
         intent = read_object(params, "intent")
         if intent is None:
             raise missing("intent")
@@ -189,9 +189,9 @@ class Tab:
     def perform(
         self, action: str, target: ResolvedTarget, intent: JsonObject, *, refuse_idle: bool = False
     ) -> Generator[Fetch, Fetched, Performed]:
-        """Do one of `VERBS` to an element of the shown page. Raises AwpError.
+        """Run one of `VERBS` on an element of the present page. Raises AwpError.
 
-        `refuse_idle` refuses what has no effect upon an element that is no control and does not know the action.
+        `refuse_idle` refuses an action without effect on an element that is not a control and does not support it.
         """
         entry, page = self._shown()
         with self._alone():
@@ -219,18 +219,18 @@ class Tab:
             return Performed(changed, visited)
 
     def observe(self, params: Mapping[str, object]) -> JsonObject:
-        """Return the page's SOM, or what changed in it since a cursor."""
+        """Return the page's SOM, or its changes since a cursor."""
         self._shown()
         return observe(self.history, self._browser.cache, params)
 
     def extract(self, params: Mapping[str, object]) -> JsonObject:
-        """Return values out of the page's full SOM."""
+        """Return values from the page's full SOM."""
         entry, page = self._shown()
         document = render_som(self._browser.cache.compiled(page), Budget.FULL, entry.overlay)
         return extract(document, params, self._browser.limits)
 
     def list_history(self) -> JsonObject:
-        """Return the addresses back and forward, and which of them is shown."""
+        """Return the addresses in the history, and the index of the present one."""
         entries = [{"url": str(entry.address), "title": entry.title} for entry in self.history.entries]
         return {"entries": entries, "index": self.history.position}
 
@@ -242,7 +242,7 @@ class Tab:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """One thing at a time: what comes while an answer is awaited is refused, not queued."""
+        """Run one method at a time: a request that comes while another waits is refused, not queued."""
         if self._busy:
             raise AwpError("CONFLICT", "The page is busy with another request", {"page_id": self.id})
         self._busy = True
@@ -252,7 +252,7 @@ class Tab:
             self._busy = False
 
     def _visit(self, visit: Visit) -> Generator[Fetch, Fetched, Loading]:
-        """Load and show an address; another place in the shown document needs no fetch (HTML 7.4.2.3.3)."""
+        """Load and show an address. Another fragment of the present document needs no request (HTML 7.4.2.3.3)."""
         current, address = self.history.current, visit.address
         is_place = visit.method == "GET" and address.fragment is not None
         if is_place and current is not None and current.page is not None and address.document == current.page.url:
@@ -265,7 +265,7 @@ class Tab:
         return loading
 
     def _take(self, loading: Loading) -> tuple[LoadedPage, str]:
-        """The page that was loaded, upon the bytes in the cache, and its title."""
+        """Return the loaded page, with the HTML object in the cache, and its title."""
         assert loading.page is not None
         started_at = self._browser.clock()
         page = loading.page = self._browser.cache.share(loading.page)
@@ -274,7 +274,7 @@ class Tab:
         return page, title
 
     def _describe(self, loading: Loading) -> JsonObject:
-        """The answer to a navigation: the members of the MVP text, and those that the reference server adds."""
+        """Return the answer to a navigation: the members of the MVP text, and those that the reference server adds."""
         page = loading.page
         waited, compiled = round(loading.seconds * 1000), round(loading.compiling * 1000)
         answer = {
@@ -297,7 +297,7 @@ class Tab:
 
 
 def _scroll(entry: HistoryEntry, intent: JsonObject, target: ResolvedTarget | None, cursor: int) -> JsonObject:
-    """Move by `amount` screens in a direction (`value` or `direction`: up, down), or to the top or bottom."""
+    """Scroll by `amount` screens in a direction (`value` or `direction`: up, down), or to the top or bottom."""
     direction = read_text(intent, "direction", "intent.") or read_text(intent, "value", "intent.") or "down"
     amount = read_number(intent, "amount", "intent.")
     if direction in _ENDS:
@@ -337,13 +337,13 @@ _MAX_TIME: Final = 1e15
 
 
 class Session:
-    """One browsing session over this site.
+    """One browsing session on this site.
 
-    `clock` tells Unix time in seconds (cookies expire by it, loading is measured with it). A page does one thing at a
-    time: a method that begins while another one of the same page waits for its answer raises CONFLICT.
+    `clock` returns Unix time in seconds (for the expiry of cookies and the time of loading). A page runs one method at
+    a time: a method that begins while another one of the same page waits for its response raises CONFLICT.
 
     Raises:
-        AwpError: INVALID_REQUEST for a user agent or a locale that no header could carry.
+        AwpError: INVALID_REQUEST for a user agent or a locale that is not a valid header.
     """
 
     def __init__(
@@ -388,14 +388,14 @@ class Session:
         return self._tabs
 
     def tab(self, page_id: str | None = None) -> Tab:
-        """Return a page by its id; without one the oldest that is open. NOT_FOUND where there is none."""
+        """Return a page by its id, by default the oldest open one. Raises NOT_FOUND if there is none."""
         wanted = next(iter(self._tabs), None) if page_id is None else page_id
         if wanted is None or wanted not in self._tabs:
             raise AwpError("NOT_FOUND", f"Page not found: {page_id or 'all are closed'}", {"page_id": page_id})
         return self._tabs[wanted]
 
     def open_tab(self) -> Tab:
-        """Open one page more, empty. RATE_LIMITED where there are as many as there may be."""
+        """Open a new, empty page. Raises RATE_LIMITED if the maximum is reached."""
         if len(self._tabs) >= self.browser.limits.pages:
             most = self.browser.limits.pages
             raise AwpError("RATE_LIMITED", f"Maximum pages ({most}) reached", {"max_pages_per_session": most})
@@ -414,7 +414,7 @@ class Session:
         return {"pages": pages, "count": len(pages)}
 
     def find_cookies(self, params: JsonObject) -> list[Cookie]:
-        """Return the cookies of a name, a domain, or for an address; all where nothing is said."""
+        """Return the cookies with a name, with a domain, or for an address; by default all."""
         self.browser.jar.drop_expired(self.browser.clock())
         name, domain, url = (read_text(params, member) for member in ("name", "domain", "url"))
         address = None if url is None else self.browser.resolve(url, None)
@@ -427,12 +427,12 @@ class Session:
         ]
 
     def get_cookies(self, params: JsonObject) -> JsonObject:
-        """Return cookies (`find_cookies`) as agents see them."""
+        """Return cookies (`find_cookies`) in the form for agents."""
         found = [_describe_cookie(cookie) for cookie in self.find_cookies(params)]
         return {"cookies": found, "count": len(found)}
 
     def set_cookies(self, params: JsonObject) -> JsonObject:
-        """Keep every cookie of `cookies`, or none where one of them is not sound."""
+        """Store every cookie of `cookies`, or none if one of them is invalid."""
         given = params.get("cookies")
         if not isinstance(given, list) or not all(isinstance(cookie, Mapping) for cookie in given):
             refuse("Missing or invalid 'cookies' array", param="cookies")
@@ -440,9 +440,9 @@ class Session:
         return {"set": sum(self.browser.jar.store(cookie, self.browser.clock()) for cookie in cookies)}
 
     def export(self) -> JsonObject:
-        """Return all that is worth carrying: cookies, names, the pages' addresses and histories. JSON, unsigned.
+        """Return what can be transferred: cookies, names, the pages' addresses and histories. JSON, unsigned.
 
-        Bodies and what was typed stay behind: pages are fetched again with `page.reload` after an import.
+        Bodies and typed values are left out: after an import, `page.reload` fetches the pages again.
         """
         self.browser.jar.drop_expired(self.browser.clock())
         pages = []
@@ -467,9 +467,9 @@ class Session:
         cache: PageCache | None = None,
         clock: Callable[[], float] = time.time,
     ) -> "Session":
-        """Return the session that `export` described, under a new id. INVALID_REQUEST for anything else.
+        """Return the session that `export` described, with a new id. Raises INVALID_REQUEST for anything else.
 
-        What comes back is believed in nothing.
+        The export is not trusted: every value is validated.
         """
         exported = _object(exported, "it")
         user_agent, locale = exported.get("user_agent"), exported.get("locale")
@@ -525,11 +525,11 @@ def _complain(problem: str) -> NoReturn:
     refuse(f"Invalid session: {problem}", param="session")
 
 
-# --- Cookies as agents see and give them: `session.cookies.get`, `.set` and `.clear` ---
+# --- Cookies in the form for agents: `session.cookies.get`, `.set` and `.clear` ---
 
 
 def _describe_cookie(cookie: Cookie) -> JsonObject:
-    """Return one cookie with all that is known of it; `expires` is Unix seconds, null for the end of the session."""
+    """Return all properties of a cookie; `expires` is in Unix seconds, null for the end of the session."""
     return {
         "name": cookie.name,
         "value": cookie.value,
@@ -545,16 +545,16 @@ def _describe_cookie(cookie: Cookie) -> JsonObject:
 
 
 def _read_cookie(given: JsonObject, browser: Browser) -> Cookie:
-    """Return a cookie that an agent gives: a name, a value, and for the rest the members of `_describe_cookie`.
+    """Read a cookie that an agent sets: a name, a value, and optionally the other members of `_describe_cookie`.
 
     Raises:
-        AwpError: INVALID_REQUEST for what no header could carry, and for a domain that is not this site's.
+        AwpError: INVALID_REQUEST for what no header can carry, and for a domain that is not this site's.
     """
     given = {**given, "http_only": given.get("http_only", given.get("httpOnly"))}
     given = {**given, "same_site": given.get("same_site", given.get("sameSite"))}
     url, expires = read_text(given, "url", "cookie."), given.get("expires")
     home = browser.origins.home if url is None else browser.resolve(url, None)
-    if expires == -1:  # as browsers' own tools write the end of the session
+    if expires == -1:  # browsers' own tools write the end of the session like this
         expires = None
     is_time = isinstance(expires, int | float) and not isinstance(expires, bool) and abs(expires) < _MAX_TIME
     if expires is not None and not is_time:
@@ -584,20 +584,20 @@ def _read_cookie(given: JsonObject, browser: Browser) -> Cookie:
     return cookie
 
 
-# --- The methods of the protocol that are about pages and cookies, by name ---
+# --- The protocol's methods on pages and cookies, by name ---
 #     method = METHODS["page.navigate"]
 #     method.check(params)                        # INVALID_REQUEST: before the session is looked up
 #     steps = method.run(session, params)         # a generator for every method, whether it fetches or not
 #     fetch = next(steps)                         # StopIteration.value is the result
 #     fetch = steps.send(fetched)
 #
-# What each takes and answers is in docs/browsing.md. `page_id` left out means the session's oldest open page; every
-# session is born with one, `p_1`. `params` are as orjson and msgpack give them: valid Unicode, integers of 64 bits.
+# docs/browsing.md has the parameters and results of each. The default of `page_id` is the session's oldest open page;
+# every session begins with one, `p_1`. `params` are as orjson and msgpack decode them: valid Unicode, 64-bit integers.
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One method of the protocol: the scope that a caller needs (paper, Table 3), and the parameters it must have."""
+    """One method of the protocol: the scope that a caller needs (paper, Table 3), and its required parameters."""
 
     name: str
     scope: str
@@ -605,13 +605,13 @@ class Method:
     required: tuple[str, ...] = ()
 
     def check(self, params: JsonObject) -> None:
-        """Refuse parameters that are missing. Raises AwpError."""
+        """Raise AwpError for missing parameters."""
         for name in self.required:
             require_text(params, name)
         read_text(params, "page_id")
 
     def run(self, session: Session, params: JsonObject) -> Steps:
-        """Carry the method out. Raises AwpError, when it is driven."""
+        """Run the method. Raises AwpError while it is driven."""
         answer = self.answer(session, params)
         return (yield from answer) if isinstance(answer, Generator) else answer
 

@@ -1,11 +1,11 @@
-"""Checks of AWAS, agent.json, WoA and actions.json documents: ours or anybody's.
+"""Checks for AWAS, agent.json, WoA and actions.json documents, whoever publishes them.
 
     from awp_publish.checks import check_document
 
     for finding in check_document(data, path="/.well-known/woa.json"):
         print(finding)
 
-Whatever a document contains, checking it raises nothing: what is wrong becomes a `Finding`.
+Checking never raises because of a document's content: whatever is wrong becomes a `Finding`.
 """
 
 from __future__ import annotations
@@ -44,33 +44,33 @@ __all__ = ["ALL_CHECKS", "SPECIFICATIONS", "Finding", "check_document", "check_d
 # --- The kind of a document ---
 
 SPECIFICATIONS: Final = (AWAS, AGENT_JSON, WOA, MCP, A2A, ACTIONS_JSON)
-_MOST_TELLING_FIRST: Final = (ACTIONS_JSON, AGENT_JSON, WOA, A2A, MCP, AWAS)
+_MOST_DISTINCTIVE_FIRST: Final = (ACTIONS_JSON, AGENT_JSON, WOA, A2A, MCP, AWAS)
 _OTHERS: Final = frozenset({agent_card.PATH, agent_card.OLDER_PATH, ARD_PATH, AI_CATALOG_PATH})
-"""Paths of documents that may resemble a kind and are of none."""
+"""Paths of documents of other kinds, which may resemble one of ours."""
 
 
 def _recognised(document: JsonObject | None, path: str = "") -> Specification | None:
-    """Tell the kind of a document: by unmistakable members, else by the path, else by what it resembles.
+    """Return the kind of a document: by distinctive members, else by its path, else by resemblance.
 
-    A document that could not be read is None; only the path tells its kind.
+    `document` is None if it could not be parsed; then only the path tells its kind.
     """
     at_path = _kind_at(path)
     if document is None:
         return at_path
-    marked = next((kind for kind in _MOST_TELLING_FIRST if kind.marks(document)), None)
+    marked = next((kind for kind in _MOST_DISTINCTIVE_FIRST if kind.marks(document)), None)
     if marked or path.endswith(tuple(_OTHERS)):
         return marked
-    return at_path or next((kind for kind in _MOST_TELLING_FIRST if kind.resembles(document)), None)
+    return at_path or next((kind for kind in _MOST_DISTINCTIVE_FIRST if kind.resembles(document)), None)
 
 
-@lru_cache(maxsize=512)  # the checks of a site ask again and again
+@lru_cache(maxsize=512)  # checking a site asks for the same paths repeatedly
 def _kind_at(path: str) -> Specification | None:
     exact = next((kind for kind in SPECIFICATIONS if path in kind.paths), None)
-    below = (kind for kind in SPECIFICATIONS if path.endswith(tuple(kind.paths)))  # of a site below a path
+    below = (kind for kind in SPECIFICATIONS if path.endswith(tuple(kind.paths)))  # a site may be below a path
     return exact or next(below, None)
 
 
-# --- Checks that the documents of one site, given path by path, agree with each other ---
+# --- Checks that the documents of one site (path to document) agree with each other ---
 
 SITE: Final = Specification("site", "awp_publish")
 check = SITE.check
@@ -94,7 +94,7 @@ def missing_catalogue(site: JsonObject) -> Iterator[Finding]:
         for path, manifest in _of_kind(site, kind):
             if (found := catalogue(manifest)) is None:
                 continue
-            at = _path_of(found[1])  # or below a path, where the whole site is reached
+            at = _path_of(found[1])  # or there below a path, if the whole site is below it
             if at not in site and not any(known in site and at.endswith(known) for known in AWAS.paths):
                 yield finding(found[0], f"Nothing is published at {shown(found[1])}.", document=path)
 
@@ -109,7 +109,7 @@ def misplaced(site: JsonObject) -> Iterator[Finding]:
     """Every document is served where its specification wants it."""
     for kind in SPECIFICATIONS:
         places = [path for path, _ in _of_kind(site, kind)]
-        # A site below a path serves all of them below it; another place of the kind is none of that.
+        # A site below a path serves all of them below it; the alternative paths do not count.
         below = [path for path in places if path.endswith(kind.paths[0]) and path not in kind.paths[1:]]
         if places and not below:
             yield finding("", f"The document is at {places[0]} and not at {kind.paths[0]}.", document=places[0])
@@ -164,7 +164,7 @@ def shadowed_invoke_path(site: JsonObject) -> Iterator[Finding]:
 ALL_CHECKS: tuple[Check, ...] = tuple(
     check for kind in (text.ANY_DOCUMENT, *SPECIFICATIONS, SITE) for check in kind.checks
 )
-"""Every check there is, in the order of the page that documents them."""
+"""All checks, in the order of the page that documents them."""
 
 
 def check_document(
@@ -172,22 +172,22 @@ def check_document(
 ) -> list[Finding]:
     """Check one document against its specification: errors first, then in document order.
 
-    `kind` is one of "awas", "agent-json", "woa", "awas-mcp", "awas-a2a" and "actions-json"; without it the kind is told
-    from the members, or from the path. Another kind raises `ValueError`. `path` is where the document is served.
-    `lenient` turns into warnings what only strict readers refuse in maps that are older than actions.json V1.
+    `kind` is one of "awas", "agent-json", "woa", "awas-mcp", "awas-a2a" and "actions-json"; by default it is recognised
+    by the members or the path. Another kind raises `ValueError`. `path` is where the document is served. With
+    `lenient`, faults that only strict readers of actions.json reject, in maps older than V1, are warnings.
     """
     wanted = next((one for one in SPECIFICATIONS if one.name == kind), None)
     if kind is not None and wanted is None:
         known = ", ".join(one.name for one in SPECIFICATIONS)
-        raise ValueError(f"There is no kind of document {kind!r}; there are {known}.")
+        raise ValueError(f"Unknown kind of document {kind!r}. The kinds are {known}.")
     reading = text.read(document)
     return _judge(reading, wanted or _recognised(reading.document, path), path, lenient=lenient)
 
 
 def check_documents(documents: Mapping[str, bytes]) -> list[Finding]:
-    """Check the documents of one site, given path by path, each by itself and against each other.
+    """Check the documents of one site (path to bytes), each on its own and against each other.
 
-    Documents of other kinds are passed over, and so are further copies of the same bytes.
+    Documents of other kinds, and further copies of the same bytes, are skipped.
     """
     readings: dict[bytes, ParsedDocument] = {}
     parsed: dict[str, object] = {}
@@ -216,7 +216,7 @@ def _judge(reading: ParsedDocument, kind: Specification | None, path: str, *, le
         findings += text.ANY_DOCUMENT.judge(document)
         found = list(kind.judge(document))
         findings += found
-        # White space counts too. The check itself sees only what was read from the text.
+        # White space counts, too, but the check itself only sees the parsed document.
         if kind is AWAS and not any(one.check == awas.too_large.id for one in found):
             findings += map(awas.too_large.complete, awas.oversize(reading.size))
     return in_order(findings, document, path)

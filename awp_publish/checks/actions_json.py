@@ -1,9 +1,8 @@
-"""actions.json V1: the checks of a map, anybody's or ours.
+"""actions.json V1: the checks for a map.
 
-Only workflows and steps are closed (V1, workflow): further members of everything else are kept and not reported. The
-text of the specification rejects some mistakes and is silent on others; what is silent and harms a reader is a warning.
-With `lenient`, maps are read that were published before there was a version 1: what strict readers refuse in them is
-then reported as a warning.
+Only workflows and steps are closed (V1, workflow): additional members anywhere else are not reported. The specification
+rejects some mistakes and is silent on others; of the latter, those that harm a reader are warnings. `lenient` is for
+maps that were published before there was a version 1: what strict readers reject in them is then a warning.
 """
 
 from __future__ import annotations
@@ -102,10 +101,10 @@ _NAMES: Final = (
     ("/imports/[]", "id"),
     ("/state_projections/[]/snapshot/extract/[]", "id"),
 )
-"""Names and ids that have to be there and be safe identifiers."""
+"""Names and ids, which are required and must be safe identifiers."""
 
 
-# --- What a JSON Schema can say ---
+# --- Rules that a JSON Schema can express ---
 
 
 def _object(required: Sequence[str] = (), **properties: object) -> dict[str, object]:
@@ -237,7 +236,7 @@ _schemas: Final = InnerSchemas(*_SCHEMAS, read=translate)
 
 
 def violations(document: JsonObject) -> Iterator[SchemaViolation]:
-    """Find what breaks the rules that a JSON Schema can say, and what is wrong with the schemas inside of a map."""
+    """Find violations of the rules that a JSON Schema can express, and mistakes in the schemas inside a map."""
     yield from _document_schema.violations(document)
     yield from _schemas.violations(document)
 
@@ -259,7 +258,7 @@ row = ACTIONS_JSON.row
 def check(
     code: str, level: Level, section: str, *, hint: str, decisive: bool = False
 ) -> Callable[[CheckFunction], Check]:
-    """Make the decorated function a check of maps; `section` is a heading of V1, which has no numbers."""
+    """Register the decorated function as a check of maps; `section` is a heading of V1, which has no numbers."""
     return ACTIONS_JSON.check(code, level, f"actions.json V1, {section}", hint=hint, decisive=decisive)
 
 
@@ -374,7 +373,7 @@ def unwritable_texts(document: JsonObject) -> Iterator[Finding]:
 
 
 def _unknown(document: JsonObject, known: Container[str], what: str, *places: str) -> Iterator[Finding]:
-    """Find texts that are none of the words that are known there."""
+    """Find texts that are not among the known words."""
     for pointer, word in strings(document, *places):
         if word not in known:
             yield finding(pointer, f"{what} {shown(word)} is not known.")
@@ -459,10 +458,10 @@ _left_out: Final = row(
 
 
 def import_finding(problem: tuple[str, str]) -> Finding:
-    """Return the finding about an import that was left out (`workflows.composition`): where it stands, and why."""
-    place, why = problem
+    """Return the finding about an import that was left out (see `workflows.composition`)."""
+    place, reason = problem
     document, _, pointer = place.rpartition("#")
-    return _left_out.complete(finding(pointer, why, document=document))
+    return _left_out.complete(finding(pointer, reason, document=document))
 
 
 # --- Tools ---
@@ -545,7 +544,7 @@ _EXTRACT: Final = "/state_projections/[]/snapshot/extract/[]"
 
 
 def _fields(document: JsonObject) -> Iterator[tuple[str, str, JsonObject]]:
-    """Yield the fields of projections with their places and names, those inside of others too."""
+    """Yield place, name and field of each field of projections, including nested ones."""
     waiting = list(select(document, f"{_EXTRACT}/fields"))
     for pointer, fields in waiting:  # which grows while it is read
         for name, field in members(fields).items():
@@ -666,7 +665,7 @@ def unknown_attachments(document: JsonObject) -> Iterator[Finding]:
 
 
 # --- Workflows ---
-# Most maps have hundreds of steps with nothing wrong in them: those are looked at once without their places.
+# Most maps have hundreds of correct steps: a first pass looks at them without tracking their places.
 
 Step: TypeAlias = Mapping[str, object]
 
@@ -729,7 +728,7 @@ def bad_steps(document: JsonObject) -> Iterator[Finding]:
 
 
 _PLAIN_STEP: Final = frozenset(("id", "primitive", "args", "on_error"))
-"""Keys of a step that need no look at each other."""
+"""Keys of a step that do not restrict each other."""
 
 _row(
     "actions-step-value",
@@ -741,7 +740,7 @@ _row(
 
 
 def _is_slot(value: object) -> bool:
-    """Say whether a value is a slot, or a text that is reported as a broken one."""
+    """Return True for a slot, or a broken one, which is reported elsewhere."""
     return isinstance(value, str) and has_slots(value)
 
 
@@ -801,7 +800,7 @@ def bad_arguments(document: JsonObject) -> Iterator[Finding]:
 
 
 def _has_arguments(step: Step) -> bool:
-    """Say at once of most steps that nothing is wrong with their arguments."""
+    """Return True if a step's arguments are known to be correct, as those of most steps are."""
     primitive, given = step.get("primitive"), step.get("args", {})
     if not isinstance(given, dict) or not isinstance(primitive, str) or primitive not in PRIMITIVES:
         return False
@@ -823,7 +822,7 @@ _argument_schemas: Final[dict[tuple[str, frozenset[str]], DocumentSchema]] = {}
 
 
 def _arguments(primitive: str, filled: frozenset[str] = frozenset()) -> DocumentSchema:
-    """Return the schema of a primitive's arguments, without those that an expression fills."""
+    """Return the schema of a primitive's arguments, not requiring those that an expression fills."""
     key = (primitive, filled)
     if key not in _argument_schemas:
 
@@ -856,7 +855,7 @@ def bad_expressions(document: JsonObject) -> Iterator[Finding]:
 
 
 def _slots(document: JsonObject) -> set[str]:
-    """Return the texts of workflows in which a slot stands, or what is meant as one, each once."""
+    """Return the distinct texts of workflows that contain a slot, or a broken one."""
     found: set[str] = set()
     for _, workflow in objects(document, _WORKFLOWS):
         steps = workflow.get("steps")
@@ -891,7 +890,7 @@ def _is_sound(text: str) -> bool:
 
 
 def _expressions(document: JsonObject) -> Iterator[tuple[str, str, bool]]:
-    """Yield the texts that may be slots with their pointers, and whether they are expressions without braces too."""
+    """Yield pointer and text of possible slots, and whether the text may be a bare expression without braces."""
     for pattern in (f"{_STEPS}/args|when|for_each|retry_until|after_each", f"{_WORKFLOWS}/output"):
         for pointer, value in select(document, pattern):
             for inner, text in everything(value):
@@ -968,12 +967,12 @@ def unknown_properties(document: JsonObject) -> Iterator[Finding]:
 
 
 def check_map(reading: ParsedDocument, path: str = "", *, lenient: bool = False) -> list[Finding]:
-    """Check a map that was read, as `check_document` does. What it means must not depend on its reader."""
+    """Check a parsed map. Parse warnings become errors, because a map must mean the same to all readers."""
     findings, document = [replace(one, level=ERROR) for one in reading.findings], reading.document
     if document is not None:
         findings += ANY_DOCUMENT.judge(document)
         findings += ACTIONS_JSON.judge(document)
-        if reading.size > rules.MAX_MAP_BYTES:  # white space counts too, which is not in what was read
+        if reading.size > rules.MAX_MAP_BYTES:  # white space counts, too
             findings.append(too_large.complete(finding("", f"The map has {reading.size} bytes.")))
     findings = in_order(findings, document, path)
     if not lenient or document is None:
@@ -984,12 +983,12 @@ def check_map(reading: ParsedDocument, path: str = "", *, lenient: bool = False)
 
 
 def forgiven(document: JsonObject, findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Select the errors in spite of which a map can be read as its authors meant it.
+    """Select the errors despite which a map can be read as its authors meant it.
 
-    These are a version in words or none; tools without an input_schema, which take nothing; tools that are named like a
-    primitive, which runtimes execute themselves, or that have their output in `static_output`; whole sections in
-    another form than their own, which are passed over; and what fails at run time where it is used: primitives that are
-    not known, arguments that a primitive has not, texts that are no CSS selectors, and expressions that are too long.
+    These are a textual or missing version; tools without an input_schema, which take no input; tools named like a
+    primitive, which runtimes execute themselves, or with `static_output`; whole sections of a wrong type, which are
+    skipped; and what only fails at run time where it is used: unknown primitives and arguments, invalid CSS selectors,
+    and expressions that are too long.
     """
     version = document.get("version")
     is_named = version is None or isinstance(version, str)

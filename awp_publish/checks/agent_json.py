@@ -44,7 +44,7 @@ _VERSION: Final = re.compile(r"(\d{1,9})\.(\d{1,9})", re.ASCII)
 _REACHED_PROTOCOLS: Final = ("a2a", "mcp", "acp")
 _ENDPOINTS: Final = ("/actions/[]/endpoint|poll_endpoint", "/auth/refresh_endpoint", "/agent_status/status_endpoint")
 _RATE_LIMIT: Final = re.compile(
-    r"0*[1-9]\d*\s*(?:/|per)\s*(?:\d*\s*)(?:s|sec|second|m|min|minute|h|hr|hour|d|day|week|month)s?", re.IGNORECASE
+    r"0*[1-9]\d*\s*(?:/|per)\s*(?:\d+\s*)?(?:s|sec|second|m|min|minute|h|hr|hour|d|day|week|month)s?", re.IGNORECASE
 )
 
 # Other standards use the same file name. Each is known by members that it requires and AWP does not have.
@@ -321,7 +321,7 @@ _NAME: Final = re.compile(r"[^\W\d][\w.:-]*")
 
 @dataclass(slots=True)
 class FieldType:
-    """A type text that was read: options of an enum, entity of an object, and the own name that an array contains."""
+    """A parsed type: its fault, or the options of an enum, the entity of an object, the item type of an array."""
 
     fault: str | None = None
     options: list[str] = field(default_factory=list)
@@ -331,7 +331,7 @@ class FieldType:
 
 @lru_cache(maxsize=1024)
 def read_type(text: str) -> FieldType:
-    """Read a type; the answer is shared, so it is not to be changed."""
+    """Parse a type. The result is cached and must not be changed."""
     text = text.strip()
     for _ in range(_MAX_NESTING):
         match = _CONTAINER.fullmatch(text)
@@ -354,7 +354,7 @@ def read_type(text: str) -> FieldType:
 
 
 def each_type(document: JsonObject) -> Iterator[tuple[str, str, FieldType]]:
-    """Yield every type text with its pointer and its reading."""
+    """Yield pointer and text of every type, and the parsed type."""
     outputs = ("/actions/[]/outputs/{}", "/actions/[]/outputs/{}/type")
     for pointer, text in strings(document, "/actions/[]/inputs/{}/type", *outputs, "/entities/{}/fields/{}"):
         yield pointer, text, read_type(text)
@@ -523,8 +523,9 @@ def cycles(document: JsonObject) -> Iterator[Finding]:
     for start in graph:
         if start in done:
             continue
-        # `path` leads from `start` to where the search is, `places` says where each name stands in it, and `waiting`
-        # has what is left to follow at each step. A dependency on a name of the path closes a circle.
+        # Depth-first search: `path` leads from `start` to the current name, `places` has the position of each name in
+        # it, and `waiting` the dependencies still to follow at each step. A dependency on a name in the path is a
+        # cycle.
         path, places, waiting = [start], {start: 0}, [iter(graph[start])]
         while waiting:
             pointer, needed = next(waiting[-1], ("", ""))

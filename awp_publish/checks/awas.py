@@ -1,8 +1,8 @@
-"""AWAS 1.0 and 1.1: the checks of an `ai-actions.json`, and of the bridge files beside it.
+"""AWAS 1.0 and 1.1: the checks for an `ai-actions.json`, and for the bridge files beside it.
 
-A manifest claims 1.1 by having `specVersion`. It is then held to the published schema of 1.1. A manifest of 1.0, of
-which no schema is published, is held to the one that our sites serve, and so are the members of 1.0 in a manifest of
-1.1, but for what only 1.0 requires.
+A manifest with `specVersion` claims 1.1 and is checked against the published schema of 1.1. There is none for 1.0, so a
+manifest of 1.0 is checked against the schema that our sites serve, and so are the members of 1.0 in a manifest of 1.1,
+except that none of them is required there.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _members_of_1_0() -> Schema:
 
 
 def _as_the_samples(schema: dict[str, Any]) -> Schema:
-    """Leave out what the text calls required and its own samples do not have: it is recommended, and no more."""
+    """Make optional what the text calls required but its own samples omit."""
     schema["$defs"]["parameter"]["required"].remove("description")
     return schema
 
@@ -98,12 +98,12 @@ _schemas: Final = InnerSchemas("/actions/[]/inputSchema", "/actions/[]/outputSch
 
 
 def claims_1_1(document: JsonObject) -> bool:
-    """Say whether a manifest is to be read as AWAS 1.1."""
+    """Return True if a manifest claims to be AWAS 1.1."""
     return "specVersion" in document
 
 
 def violations(document: JsonObject) -> Iterator[SchemaViolation]:
-    """Find what breaks the schemas of the version claimed, and what is wrong with the schemas of actions."""
+    """Find violations of the schemas of the claimed version, and mistakes in the schemas of actions."""
     for schema in (_schema_1_1, _members_of_1_0) if claims_1_1(document) else (_schema_1_0,):
         yield from schema.violations(document)
     yield from _schemas.violations(document)
@@ -113,7 +113,7 @@ AWAS: Final = Specification(
     "awas",
     "AWAS 1.0",
     paths=("/.well-known/ai-actions.json", "/.well-known/awas.json"),
-    marks=lambda document: "specVersion" in document and "entries" not in document,  # which an AI catalogue has
+    marks=lambda document: "specVersion" in document and "entries" not in document,  # an AI catalogue has both
     resembles=has("actions"),
     violations=violations,
 )
@@ -200,13 +200,13 @@ def too_large(document: JsonObject) -> Iterator[Finding]:
     """The manifest is under 100 KB."""
     try:
         size = len(orjson.dumps(document))
-    except TypeError:  # What only a lenient parser reads, such as a lone surrogate, is not measured.
+    except TypeError:  # The document has, for instance, a lone surrogate: it is not measured.
         return
     yield from oversize(size)
 
 
 def oversize(size: int) -> Iterator[Finding]:
-    """Report a number of bytes that is above the limit."""
+    """Report a size in bytes that is above the limit."""
     if size > MAX_BYTES:
         yield finding("", f"The manifest has {size} bytes; {MAX_BYTES} are recommended at most.")
 
@@ -367,7 +367,7 @@ def unmet_levels(document: JsonObject) -> Iterator[Finding]:
     for pointer, action in objects(document, "/actions/[]"):
         writes = writes or not _only_reads(action)
         levels = {level for level in (claimed, action.get("conformanceLevel")) if isinstance(level, str)}
-        # The highest level that is not met is reported; it contains what the lower ones say.
+        # Only the highest level that is not met is reported; it includes the lower ones.
         for level in sorted(levels & {"L1", "L2", "L3"}, reverse=True):
             if lacking := list(_lacking(action, level)):
                 yield finding(pointer, f"{level} is claimed, for which this action lacks {', '.join(lacking)}.")
@@ -387,7 +387,7 @@ def _only_reads(action: JsonObject) -> bool:
 
 
 def _lacking(action: JsonObject, level: str) -> Iterator[str]:
-    """Name what an action lacks: L1 only reads, L2 previews what it writes, L3 says everything else too."""
+    """Name what an action lacks: L1 only reads, L2 previews what it writes, L3 declares everything else, too."""
     reads = _only_reads(action)
     if level == "L1" or reads:
         for name, wanted in (("method", "GET"), ("sideEffect", "safe"), ("intent", "read")):
@@ -479,7 +479,7 @@ def broken_examples(document: JsonObject) -> Iterator[Finding]:
 
 
 def _fault(value: object, parameter: JsonObject) -> str | None:
-    """Return how a value breaks the rules of its parameter."""
+    """Return how a value violates the rules of its parameter."""
     wanted, rules = parameter.get("type"), members(parameter.get("validation"))
     if isinstance(wanted, str) and not is_type(value, wanted):
         return f"is not of type {wanted}"
@@ -501,7 +501,7 @@ def _fault(value: object, parameter: JsonObject) -> str | None:
 
 # --- AWAS's two bridge files, `mcp-manifest.json` and `a2a-manifest.json` ---
 #
-# They are AWAS's own: neither an MCP server card nor an A2A agent card. What they must have is little: a reference to
+# These are AWAS's own formats: neither an MCP server card nor an A2A agent card. They require little: a reference to
 # the catalogue of actions, and a few sections.
 
 BRIDGES: Final = "AWAS 1.0, Manifest Requirements"
@@ -534,7 +534,7 @@ def catalogue(document: JsonObject) -> tuple[str, str] | None:
 
 
 def foreign(document: JsonObject) -> Iterator[Finding]:
-    """Find documents that are the card of the protocol itself and not AWAS's manifest about it."""
+    """Find documents that are the protocol's own card instead of AWAS's manifest about it."""
     for card, names in _FOREIGN_MEMBERS.items():
         found = next((name for name in names if name in document), None)
         if found and "endpoints" not in document:
@@ -542,7 +542,7 @@ def foreign(document: JsonObject) -> Iterator[Finding]:
 
 
 def without_catalogue(document: JsonObject) -> Iterator[Finding]:
-    """Find endpoints none of which refers to the catalogue of actions."""
+    """Find manifests in which no endpoint refers to the catalogue of actions."""
     if isinstance(document.get("endpoints"), dict) and catalogue(document) is None:
         yield finding("/endpoints/actions", "No endpoint refers to the catalogue of actions.")
 
@@ -558,7 +558,7 @@ def bad_endpoints(document: JsonObject) -> Iterator[Finding]:
 
 
 def without_schema(document: JsonObject) -> Iterator[Finding]:
-    """Find endpoints none of which refers to a schema."""
+    """Find manifests in which no endpoint refers to a schema."""
     endpoints = document.get("endpoints")
     texts = [text for _, text in strings(document, "/endpoints/{}")]
     named = any(name in members(endpoints) for name in _SCHEMA_MEMBERS) or any("schema" in text for text in texts)
@@ -567,7 +567,7 @@ def without_schema(document: JsonObject) -> Iterator[Finding]:
 
 
 def _bridge(name: str, required: list[str], resembles: Callable[[JsonObject], bool]) -> Specification:
-    """Make one of the two kinds; they differ in name and in the sections they must have."""
+    """Make one of the two kinds, which differ in their name and required sections."""
 
     def marks(document: JsonObject) -> bool:
         protocols = (document.get("protocol"), members(document.get("integration")).get("protocol"))

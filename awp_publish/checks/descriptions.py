@@ -1,7 +1,7 @@
-"""Descriptions and names as a model reads them before it chooses an action: judged by fixed rules, no model asked.
+"""Descriptions and names as a model reads them before it chooses an action, judged by fixed rules without a model.
 
-Each rule that an action keeps counts the same; its score is the share that it keeps, in percent. Every finding says
-what to write instead.
+All rules count the same; an action's score is the percentage of rules that it follows. Every finding says what to write
+instead.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from statistics import fmean
 from typing import Final
 
@@ -18,16 +19,17 @@ from awp_publish.protocols.members import SITE_ACTION
 from awp_publish.schema_reading import part_at
 
 SOURCE: Final = "as a model reads"
-SHORTEST: Final = 20
-"""Characters of a description that can say what an action does."""
-LONGEST: Final = 1024
-"""Characters after which clients cut: the shortest such limit of the large ones."""
-SHORTEST_NAME: Final = 2
-"""Characters of a name that needs words, at the least."""
-MOST_NESTED: Final = 4
-"""Levels of inputs within inputs that are judged."""
-MOST_TOOLS: Final = 40
-"""Actions among which models still choose well; some clients take no more."""
+MIN_DESCRIPTION: Final = 20
+"""Characters that a description needs to say what an action does."""
+MAX_DESCRIPTION: Final = 1024
+"""Characters after which clients cut: the shortest limit of the widely used ones."""
+MAX_TERSE_NAME: Final = 2
+"""Characters of a name that is too short to explain itself."""
+MAX_NESTING: Final = 4
+MAX_INPUTS: Final = 1_000
+"""Levels of inputs within inputs, and inputs of one action, that are judged."""
+MAX_TOOLS: Final = 40
+"""Actions among which models still choose well; some clients accept no more."""
 
 RULES: Final = {
     "model-description": "Write what it does, for whom and with what result, in 20 to 1,024 characters.",
@@ -39,7 +41,7 @@ RULES: Final = {
     "model-twins": "Say in each description when to use it and not the other one, or merge them.",
     "model-too-many": "Give fewer, deeper actions, or show each caller only their own: audience= and scopes=.",
 }
-"""Each rule and what to do where it is broken."""
+"""Each rule, and what to do where it is broken."""
 
 
 def _set(words: str) -> frozenset[str]:
@@ -87,7 +89,7 @@ _SAME_VERBS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class JudgedAction:
-    """An action as a model gets it."""
+    """An action as a model sees it."""
 
     id: str
     description: str
@@ -98,7 +100,7 @@ class JudgedAction:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The findings, the score of each action, and that of the site: 100 is the best."""
+    """The findings, the score of each action, and that of the site; 100 is best."""
 
     findings: tuple[Finding, ...]
     scores: Mapping[str, int]
@@ -110,7 +112,7 @@ class Judgement:
 
 
 def judge_descriptions(tools: Sequence[JudgedAction]) -> Judgement:
-    """Judge the actions of a site: each by itself, and beside the others."""
+    """Judge the actions of a site, each on its own and among the others."""
     findings: list[Finding] = []
     broken: dict[str, set[str]] = {tool.id: set() for tool in tools}
 
@@ -119,8 +121,8 @@ def judge_descriptions(tools: Sequence[JudgedAction]) -> Judgement:
         subject = f"action {shown(tool.id)}"
         findings.append(Finding(WARNING, rule, tool.pointer + pointer, message, RULES[rule], SOURCE, "", subject))
 
-    if len(tools) > MOST_TOOLS:
-        message = f"There are {len(tools)} actions; with more than {MOST_TOOLS} models choose worse."
+    if len(tools) > MAX_TOOLS:
+        message = f"There are {len(tools)} actions; with more than {MAX_TOOLS} models choose worse."
         findings.append(Finding(WARNING, "model-too-many", "", message, RULES["model-too-many"], SOURCE))
     for tool in tools:
         for rule, message, pointer in _faults(tool):
@@ -144,31 +146,30 @@ def judge_descriptions(tools: Sequence[JudgedAction]) -> Judgement:
 
 
 def _faults(tool: JudgedAction) -> Iterator[tuple[str, str, str]]:
-    """Rule, message and pointer of what is wrong with one action."""
+    """Yield rule, message and pointer of each fault of one action."""
     text = tool.description.strip()
-    if len(text) < SHORTEST:
+    if len(text) < MIN_DESCRIPTION:
         yield "model-description", f"Its description has {len(text)} characters.", "/description"
-    elif len(text) > LONGEST:
+    elif len(text) > MAX_DESCRIPTION:
         yield "model-description", f"Its description has {len(text)} characters; clients cut it.", "/description"
     first = re.match(r"[^\W\d_]+", text)
     if text and not _may_be_verb(first[0] if first is not None else ""):
         begun = text.split()[0]
         yield "model-verb-first", f"Its description begins with {shown(begun)}, which is no verb.", "/description"
-    if len(tool.id) <= SHORTEST_NAME or set(_words(tool.id)) <= _VAGUE_ACTIONS | _VAGUE_INPUTS:
+    if len(tool.id) <= MAX_TERSE_NAME or set(_words(tool.id)) <= _VAGUE_ACTIONS | _VAGUE_INPUTS:
         yield "model-ambiguous-name", f"{shown(tool.id)} does not say of what.", ""
-    inputs = [
-        (name, given, _resolved(given, tool.inputs), place) for name, given, place in _inputs(tool.inputs, tool.inputs)
-    ]
+    found = islice(_inputs(tool.inputs, tool.inputs), MAX_INPUTS)
+    inputs = [(name, given, _resolved(given, tool.inputs), place) for name, given, place in found]
     has_secret = any(schema.get("format") == "password" or schema.get("writeOnly") for _, _, schema, _ in inputs)
     if inputs and not tool.has_examples and not has_secret:
         yield "model-examples", "No example shows how its inputs go together.", ""
     for name, given, schema, pointer in inputs:
         words = " ".join(str(one.get("description") or "") for one in (given, schema) if isinstance(one, Mapping))
-        if name.lower() in _VAGUE_INPUTS or (len(name) <= SHORTEST_NAME and not words.strip()):
+        if name.lower() in _VAGUE_INPUTS or (len(name) <= MAX_TERSE_NAME and not words.strip()):
             yield "model-ambiguous-name", f"The input {shown(name)} could be anything.", pointer
         if not words.strip():
             yield "model-input-words", f"The input {shown(name)} has no description.", pointer
-        missing = [shown(one) for one in _values(schema, tool.inputs) if not _mentions(f"{words} {text}", one)]
+        missing = [shown(one) for one in _values(schema, tool.inputs, set()) if not _mentions(f"{words} {text}", one)]
         if missing:
             told = f"{', '.join(missing[:5])}{', ...' if len(missing) > 5 else ''}"
             yield "model-enum-words", f"The input {shown(name)} has values without a word: {told}.", pointer
@@ -177,25 +178,27 @@ def _faults(tool: JudgedAction) -> Iterator[tuple[str, str, str]]:
 def _inputs(
     schema: JsonObject, root: JsonObject, place: str = "/inputs", depth: int = 0
 ) -> Iterator[tuple[str, object, str]]:
-    """Yield name, schema and pointer of each input, and of what is inside of it."""
+    """Yield name, schema and pointer of each input, including nested ones."""
     for name, given in _properties(schema, root).items():
         pointer = f"{place}/{str(name).replace('~', '~0').replace('/', '~1')}"
         yield str(name), given, pointer
-        if depth < MOST_NESTED:
+        if depth < MAX_NESTING:
             yield from _inputs(_resolved(given, root), root, pointer, depth + 1)
 
 
 def _properties(schema: JsonObject, root: JsonObject) -> JsonObject:
-    """The members of an object, of the objects in a list, or of the one object among the branches of a union."""
-    properties = schema.get("properties")
-    if isinstance(properties, Mapping):
-        return properties
-    union = schema.get("anyOf") or schema.get("oneOf")
-    within = [schema.get("items"), *(union if isinstance(union, list) else ())]
-    objects = [
-        found for found in (_resolved(one, root) for one in within) if found.get("properties") or "items" in found
-    ]
-    return _properties(objects[0], root) if len(objects) == 1 and objects[0] is not schema else {}
+    """Return the members of an object, of the objects in a list, or of the only object in a union."""
+    for _ in range(MAX_NESTING):  # a schema may lead back to itself
+        properties = schema.get("properties")
+        if isinstance(properties, Mapping):
+            return properties
+        union = schema.get("anyOf") or schema.get("oneOf")
+        within = [_resolved(one, root) for one in (schema.get("items"), *(union if isinstance(union, list) else ()))]
+        objects = [one for one in within if one.get("properties") or "items" in one]
+        if len(objects) != 1:
+            break
+        schema = objects[0]
+    return {}
 
 
 def _words(name: str) -> list[str]:
@@ -203,7 +206,7 @@ def _words(name: str) -> list[str]:
 
 
 def _may_be_verb(word: str) -> bool:
-    """Return False for a first word that is no verb. Words that are not English are not judged."""
+    """Return False for a first word that is not a verb. Words that are not English are not judged."""
     low = word.lower()
     if not low or not low.isascii():
         return bool(low)
@@ -218,7 +221,7 @@ def _mentions(words: str, value: str) -> bool:
 
 
 def _resolved(schema: object, root: JsonObject) -> JsonObject:
-    """Return a member's schema, from where it stands or where it points to."""
+    """Return a schema, following its references."""
     for _ in range(8):
         if not isinstance(schema, Mapping):
             return {}
@@ -229,8 +232,11 @@ def _resolved(schema: object, root: JsonObject) -> JsonObject:
     return schema if isinstance(schema, Mapping) else {}
 
 
-def _values(schema: JsonObject, root: JsonObject, depth: int = 0) -> Iterator[str]:
-    """Yield the texts and numbers among which a caller chooses and of which the schema itself does not speak."""
+def _values(schema: JsonObject, root: JsonObject, seen: set[int], depth: int = 0) -> Iterator[str]:
+    """Yield the texts and numbers among which a caller chooses and which the schema itself does not explain."""
+    if id(schema) in seen:
+        return
+    seen.add(id(schema))
     listed = schema.get("enum")
     if isinstance(listed, list) and len(listed) > 1:
         yield from (
@@ -246,20 +252,20 @@ def _values(schema: JsonObject, root: JsonObject, depth: int = 0) -> Iterator[st
             yield from (str(value) for value in wordless if isinstance(value, (str, int)))
         inner += branches
     for one in inner:
-        yield from _values(_resolved(one, root), root, depth + 1)
+        yield from _values(_resolved(one, root), root, seen, depth + 1)
 
 
 # --- Where actions come from ---
 
 
 def tools_of(catalog: Catalog) -> list[JudgedAction]:
-    """Return the actions of a site of ours, but for the one that the site has not declared itself."""
+    """Return the actions of a catalog, except the one that we add ourselves."""
     declared = (one for one in catalog.actions if one.id != SITE_ACTION)
     return [JudgedAction(one.id, one.description, one.inputs, bool(one.examples)) for one in declared]
 
 
 def tools_in(document: JsonObject | None) -> list[JudgedAction]:
-    """Return the actions in somebody's manifest: WoA, AWAS, agent.json, or the answer of MCP's `tools/list`."""
+    """Return the actions in any manifest: WoA, AWAS, agent.json, or an answer to MCP's `tools/list`."""
     if document is None:
         return []
     result = document.get("result")

@@ -1,8 +1,8 @@
-"""Findings, the checks that make them, and ways to reach into a JSON document.
+"""Findings, the checks that yield them, and functions that select parts of a JSON document.
 
-A check is a function that looks at a document and yields findings. `Specification.check` decorates it with its row:
-code, level, section and hint; the docstring says what is checked. A row may also claim violations of the JSON Schema
-of its kind of document, which are looked for once.
+A check is a function that takes a document and yields findings. `Specification.check` decorates it with its row: code,
+level, section and hint; the docstring says what is checked. A row may also claim violations of the JSON Schema of its
+kind of document, which is evaluated once.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _SEVERAL_SECTIONS: Final = re.compile(r"[\d.]+(?:, [\d.]+)* (?:to|and) [\d.]+")
 class Finding:
     """One mistake at one place of one document.
 
-    An `error` breaks a requirement of the specification named in `source`, a `warning` a recommendation of it or
-    plain good sense. `pointer` is an RFC 6901 JSON Pointer; where a member is missing it points to the place at which
-    the member should stand. `subject` is what stands there in words: `action "search_books", input q`.
+    An `error` breaks a requirement of the specification named in `source`, a `warning` one of its recommendations, or
+    good practice. `pointer` is an RFC 6901 JSON Pointer; for a missing member it points to where the member should be.
+    `subject` describes the place in words: `action "search_books", input q`.
     """
 
     level: Level
@@ -46,7 +46,7 @@ class Finding:
 
     def __str__(self) -> str:
         place = f"{self.document}#{self.pointer}" if self.document else self.pointer or "(root)"
-        if self.check.startswith("start-"):  # about the site and none of its documents
+        if self.check.startswith("start-"):  # about the site, not a document
             place = "site"
         place = f"{place}: {self.subject}" if self.subject else place
         sentence = f"{self.level}: {place}: {self.message} {self.hint} [{self.check}; {self.source}]"
@@ -54,12 +54,12 @@ class Finding:
 
 
 def finding(pointer: str, message: str, hint: str = "", document: str = "") -> Finding:
-    """Make a finding whose other members the row of its check supplies; an own `hint` goes before that of the row."""
+    """Make a finding, which its check completes; a `hint` given here replaces the one in the check's row."""
     return Finding(ERROR, "", pointer, message, hint, "", document)
 
 
 class SchemaViolation(NamedTuple):
-    """A place where a document breaks its JSON Schema. An empty message leaves the words to the row that claims it."""
+    """A place where a document breaks its JSON Schema. Without a message, the row that claims it supplies one."""
 
     keyword: str
     pointer: str
@@ -75,8 +75,8 @@ ViolationFinder: TypeAlias = Callable[[JsonObject], Iterable[SchemaViolation]]
 class Check:
     """A check with its row; call it with a document to get its findings.
 
-    `violation` matches "keyword pointer" of the violations that are this check's. When a `decisive` check finds
-    something, the document is not what it was taken for and no other check is run.
+    `violation` matches "keyword pointer" of the schema violations that this check reports. If a `decisive` check finds
+    something, the document is not of the assumed kind and no further check is run.
     """
 
     id: str
@@ -92,7 +92,7 @@ class Check:
         return map(self.complete, self.find(document))
 
     def complete(self, found: Finding) -> Finding:
-        """Add what is the same for all findings of this check."""
+        """Fill in what all findings of this check have in common."""
         return replace(found, level=self.level, check=self.id, hint=found.hint or self.hint, source=self.source)
 
     def explain(self, violation: SchemaViolation) -> Finding:
@@ -106,8 +106,8 @@ class Check:
 class Specification:
     """One kind of document: where it is served, how it is recognised, its JSON Schema, and its checks in order.
 
-    `marks` cannot be mistaken; `resembles` is asked when neither marks nor path decide. `source` is cited by checks
-    that give the number of a section only.
+    `marks` recognises distinctive members; `resembles` is tried if neither marks nor path decide. `source` is cited by
+    checks whose section is only a number.
     """
 
     name: str
@@ -129,7 +129,7 @@ class Specification:
         violation: str | None = None,
         decisive: bool = False,
     ) -> Callable[[CheckFunction], Check]:
-        """Make the decorated function a check of this kind of document. Its docstring says what is checked."""
+        """Register the decorated function as a check of this kind of document. Its docstring says what is checked."""
         source = section
         if section[0].isdigit():
             source = f"{self.source} section{'s' if _SEVERAL_SECTIONS.match(section) else ''} {section}"
@@ -145,11 +145,11 @@ class Specification:
     def row(
         self, code: str, level: Level, section: str, about: str, *, hint: str, violation: str | None = None
     ) -> Check:
-        """Add a check whose findings come from the schema or from reading the text."""
+        """Add a check whose findings come from the schema, or from parsing the text."""
         return self.check(code, level, section, hint=hint, about=about, violation=violation)(lambda document: ())
 
     def judge(self, document: JsonObject) -> Iterator[Finding]:
-        """Run all checks. One mistake is reported once, though several parts of a schema may notice it."""
+        """Run all checks. A mistake is reported once, even if it violates several parts of a schema."""
         for check in self.checks:
             found = list(check(document))
             yield from found
@@ -171,12 +171,12 @@ class Specification:
 
 
 def has(*names: str) -> Callable[[JsonObject], bool]:
-    """Recognise documents by members that they all have."""
+    """Return a function that recognises documents having all these members."""
     return lambda document: all(name in document for name in names)
 
 
 def shown(value: object) -> str:
-    """Write a value into a message: as JSON, on one line, shortened."""
+    """Return a value for use in a message: as JSON, on one line, shortened."""
     try:
         text = json.dumps(value, ensure_ascii=False, default=repr)
     except (ValueError, TypeError, RecursionError):
@@ -188,8 +188,8 @@ def shown(value: object) -> str:
 # --- Reaching into a document ----------------------------------------------------------------------------------------
 #
 # A pattern is an RFC 6901 pointer in which `[]` stands for every item of an array, `{}` for every member of an object,
-# and `a|b` for either of two members: `/actions/[]/inputs/{}`, `/actions/[]/path|endpoint`. What does not have the
-# expected form is passed over: the schemas report it. Documents are plain dicts and lists; `text.read` makes them so.
+# and `a|b` for either of two members: `/actions/[]/inputs/{}`, `/actions/[]/path|endpoint`. Parts of an
+# unexpected type are skipped: the schemas report them. Documents are plain dicts and lists, as returned by `text.read`.
 
 
 def child(pointer: str, token: object) -> str:
@@ -261,7 +261,7 @@ def strings(document: object, *patterns: str) -> Iterator[tuple[str, str]]:
 
 
 def exists(document: object, pointer: str) -> bool:
-    """Say whether a pointer leads anywhere."""
+    """Return True if a pointer resolves."""
     value = document
     for token in tokens(pointer):
         if isinstance(value, list) and token.isdecimal() and int(token) < len(value):
@@ -274,7 +274,7 @@ def exists(document: object, pointer: str) -> bool:
 
 
 def subject_of(document: object, pointer: str) -> str:
-    """Name the action or agent, and the input, in which a pointer ends; "" where it is in none."""
+    """Name the action or agent, and the input, that a pointer leads into; "" if none."""
     steps = tokens(pointer)
     if len(steps) < 2 or steps[0] not in ("actions", "agents") or not steps[1].isdecimal():
         return ""
@@ -293,9 +293,9 @@ def subject_of(document: object, pointer: str) -> str:
 
 
 def position(document: object, pointer: str, known: dict[int, dict[str, int]] | None = None) -> tuple[int, ...]:
-    """Return a sort key for document order; a missing member comes after those that are there.
+    """Return a sort key for document order; a missing member comes after the existing ones.
 
-    `known` keeps the order of members between calls with the same document, which many findings want.
+    `known` caches the order of members between calls for the same document.
     """
     orders = {} if known is None else known
     value, key = document, []
@@ -328,7 +328,7 @@ _CONTAINERS: Final = frozenset((dict, list))
 
 
 def depth_exceeds(value: object, limit: int) -> bool:
-    """Say whether arrays and objects are nested more than `limit` deep, without recursion."""
+    """Return True if arrays and objects are nested more than `limit` deep. Does not recurse."""
     level = [value] if isinstance(value, (dict, list)) else []
     for _ in range(limit):
         inside = chain.from_iterable([item.values() if isinstance(item, dict) else item for item in level])
@@ -338,7 +338,7 @@ def depth_exceeds(value: object, limit: int) -> bool:
     return bool(level)
 
 
-# --- Mistakes that every specification knows -------------------------------------------------------------------------
+# --- Mistakes that occur in every specification ---------------------------------------------------------------------
 
 
 def repeated(document: JsonObject, items: str, member: str = "id") -> Iterator[Finding]:
@@ -353,7 +353,7 @@ def repeated(document: JsonObject, items: str, member: str = "id") -> Iterator[F
 
 
 def unknown_names(document: JsonObject, known: Container[str], *places: str) -> Iterator[Finding]:
-    """Find names of actions that are not known."""
+    """Find names of unknown actions."""
     for pointer, name in strings(document, *places):
         if name not in known:
             yield finding(pointer, f"No action has the id {shown(name)}.")

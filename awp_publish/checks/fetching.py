@@ -1,6 +1,7 @@
-"""Documents at addresses, fetched for a command that a person runs; nothing here is used while a site is served.
+"""Fetches documents for commands that a person runs; nothing here is used while a site is served.
 
-An address is connected to as it was resolved and judged, so that no name can lead to another place meanwhile.
+Connections are made to the very IP addresses that were resolved and checked, so that a name cannot be rebound
+meanwhile.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Final
 from urllib.parse import SplitResult, urljoin
 
 from awp_publish.checks.urls import is_private, split
-from awp_publish.networks import is_public_address
+from awp_publish.networks import connect_to_first, is_public_address
 
 SECONDS: Final = 10.0
 MAX_REDIRECTS: Final = 3
@@ -23,12 +24,12 @@ _PIECE: Final = 65_536
 
 
 class FetchRefused(OSError):
-    """A document that is not fetched, or not to be had. The message says why."""
+    """A document that must not, or cannot, be fetched. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class FetchedDocument:
-    """A document, the address that it came from, and its media type and charset as the server told them, or ""."""
+    """A document, the address that it came from, and its media type and charset according to the server, or ""."""
 
     body: bytes
     url: str
@@ -53,9 +54,9 @@ def fetch_document(
 ) -> FetchedDocument:
     """Return the document at an address. Raises FetchRefused.
 
-    With `allow_private` it may be on this machine or in its network, with `stay` no redirect leads to another origin.
-    No credentials are sent, a redirect is judged like an address, and nothing that is longer than `max_bytes` or slower
-    than `seconds` is read.
+    With `allow_private` it may be on this machine or its network; with `stay`, redirects to another origin are refused.
+    No credentials are sent, redirects are checked like addresses, and a document that is longer than `max_bytes` or
+    takes longer than `seconds` is not read.
     """
     deadline = time.monotonic() + seconds
     for _ in range(MAX_REDIRECTS + 1):
@@ -102,7 +103,7 @@ def fetch_document(
 
 
 def origin_of(parts: SplitResult) -> tuple[str, str, int]:
-    """Scheme, host and port of an address, the usual port of its scheme where it names none."""
+    """Return scheme, host and port of an address, with the default port of the scheme."""
     return parts.scheme, (parts.hostname or "").rstrip("."), parts.port or (443 if parts.scheme == "https" else 80)
 
 
@@ -120,7 +121,7 @@ def _connect(parts: SplitResult, allow_private: bool, deadline: float) -> http.c
     if left <= 0:
         raise FetchRefused(f"{host} was not reached in time.")
     try:
-        connected = socket.create_connection((addresses[0], port), timeout=left)
+        connected = connect_to_first(addresses, port, left)
     except OSError as error:
         raise FetchRefused(f"{host} could not be reached: {error}.") from error
     try:

@@ -1,7 +1,7 @@
-"""JSON Schemas: violations of the schema of a kind of document, and mistakes in the schemas inside of documents.
+"""JSON Schemas: violations of a document's own schema, and mistakes in the schemas inside documents.
 
-jsonschema-rs validates in microseconds. jsonschema, which is much slower, names the places and gives the reasons where
-something is wrong, and is imported only then.
+jsonschema-rs validates in microseconds. jsonschema, which is much slower, is imported only if something is wrong, to
+report the places and reasons.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _ARTICLES: Final = {"integer": "an integer", "array": "an array", "object": "an 
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """Tell numbers from booleans, which Python counts among them."""
+    """Return True for a number, but not for a boolean, which is an int in Python."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def is_type(value: object, name: str) -> bool:
-    """Say whether a value has a type of JSON Schema. Every value has a type that is not one."""
+    """Return True if a value has a JSON Schema type. An unknown type fits every value."""
     if name == "integer":
         return is_number(value) and (isinstance(value, int) or value.is_integer())
     if name == "number":
@@ -47,13 +47,13 @@ def is_type(value: object, name: str) -> bool:
 
 
 def read_schema(package: str, path: str) -> dict[str, Any]:
-    """Read a schema that is part of this package."""
+    """Load a schema from this package."""
     loaded: dict[str, Any] = json.loads(files(package).joinpath(path).read_text("utf-8"))
     return loaded
 
 
 class DocumentSchema:
-    """The schema of one kind of document, of any dialect. It is loaded when the first document is checked."""
+    """The schema of one kind of document, in any dialect, loaded when the first document is checked."""
 
     def __init__(self, load: Callable[[], Schema]) -> None:
         self._load = load
@@ -71,21 +71,21 @@ class DocumentSchema:
         from jsonschema import Draft202012Validator, validators
 
         dialect = validators.validator_for(self._schema, Draft202012Validator)
-        # Patterns of JSON Schema are ECMA-262's. Python's `$` would accept a line feed at the end.
+        # Patterns of JSON Schema follow ECMA-262; Python's `$` would accept a trailing line feed.
         extend: Callable[..., type[Validator]] = validators.extend
         return extend(dialect, {"pattern": _break_pattern})(self._schema)
 
     def is_valid(self, document: object) -> bool:
-        """Say whether a document keeps the schema. What it cannot read, such as a lone surrogate, does not."""
+        """Return True if a document is valid. One that the validator cannot read, such as a lone surrogate, is not."""
         try:
             return self._validator.is_valid(document)
         except ValueError:
             return False
 
     def violations(self, document: object, pointer: str = "") -> Iterator[SchemaViolation]:
-        """Find the places that break the schema; `pointer` is where the document stands in a larger one.
+        """Find the places that violate the schema; `pointer` locates the document within a larger one.
 
-        Raises RecursionError for a schema that refers to itself and a document that is nested a hundred deep.
+        Raises RecursionError for a recursive schema and a document that is nested about a hundred deep.
         """
         if self.is_valid(document):
             return
@@ -95,7 +95,7 @@ class DocumentSchema:
             for token in error.absolute_path:
                 place = child(place, token)
             instance, rule = cast("Any", error.instance), cast("Any", error.validator_value)
-            if error.validator == "required":  # There is one error for each missing member; all say the same here.
+            if error.validator == "required":  # One error for each missing member, all with the same rule.
                 for name in rule:
                     if name not in instance:
                         yield SchemaViolation("required", child(place, name), None, f'"{name}" is missing.')
@@ -111,9 +111,9 @@ def _break_pattern(validator: object, pattern: str, instance: object, schema: ob
 
 
 def _reason(error: ValidationError) -> str:
-    """Put a violation into words, or leave them to the row of the check that claims it."""
+    """Describe a violation; "" leaves that to the row of the check that claims it."""
     value, rule = shown(error.instance), cast("Any", error.validator_value)
-    # Of alternatives, those that allow certain values tell most.
+    # Among alternatives, enumerations are the most informative.
     enums = [cast("Any", inner.validator_value) for inner in error.context or () if inner.validator == "enum"]
     if error.validator == "enum" or enums:
         options = rule if error.validator == "enum" else [option for enum in enums for option in enum]
@@ -139,7 +139,7 @@ _ELSEWHERE: Final = frozenset(("$ref", "allOf", "anyOf", "oneOf", "patternProper
 
 
 class InnerSchemas:
-    """The places of a kind of document at which schemas stand, of the 2020-12 dialect or what `read` makes that."""
+    """The schemas inside a kind of document, in the 2020-12 dialect or translated to it by `read`."""
 
     def __init__(self, *places: str, read: Callable[[Schema], Schema] = lambda schema: schema) -> None:
         self._places, self._read_as = places, read
@@ -155,11 +155,11 @@ class InnerSchemas:
         return {"allOf": schemas}
 
     def violations(self, document: JsonObject) -> Iterator[SchemaViolation]:
-        """Find what is wrong with the schemas.
+        """Find mistakes in the schemas.
 
-        The keywords are `schema` for what is no schema, `dialect` for the declaration of another one, `reference` for
-        references that lead nowhere, `external` for those that leave the schema, and `undescribed` for names that are
-        required and not among the properties.
+        The keywords are `schema` for an invalid schema, `dialect` for the declaration of another dialect, `reference`
+        for unresolvable references, `external` for those to other documents, and `undescribed` for required names that
+        are not among the properties.
         """
         all_are_valid = self._all.is_valid(document)
         for pointer, given in objects(document, *self._places):
@@ -233,7 +233,7 @@ def _lost_references(schema: Schema, references: Iterable[tuple[str, str, Schema
 
 
 def subschemas(schema: Schema, pointer: str) -> Iterator[tuple[str, Schema, Schema]]:
-    """Yield every schema in a schema with its pointer and the resource (nearest `$id`) its references start from."""
+    """Yield every subschema with its pointer and the resource (nearest `$id`) to which its references are relative."""
     waiting: list[tuple[str, Schema, Schema]] = [(pointer, schema, schema)]
     while waiting:
         place, inner, resource = waiting.pop()
@@ -265,9 +265,9 @@ def _joined(base: object, reference: str) -> str:
 
 # --- Regular expressions ---
 #
-# JSON documents carry expressions of JavaScript's kind (ECMA-262). The Rust engine behind jsonschema-rs reads most of
-# them and always answers in bounded time, so it judges first and does all matching; some valid spellings it refuses,
-# and for those Python's reading is asked as well. Only what neither can compile is reported.
+# JSON documents use JavaScript's regular expressions (ECMA-262). The Rust engine of jsonschema-rs supports most of them
+# and matches in bounded time, so it does all matching. For valid syntax that it rejects, Python's `re` is tried as
+# well; only what neither can compile is reported.
 
 _MAX_PATTERN: Final = 5000
 _BACKTRACK_LIMIT: Final = 100_000
@@ -277,7 +277,7 @@ _NAMED_BACK_REFERENCE: Final = re.compile(r"\\k<(\w+)>")
 
 @lru_cache(maxsize=2048)
 def is_pattern(pattern: str) -> bool:
-    """Say whether a text can be compiled as a regular expression."""
+    """Return True if a text can be compiled as a regular expression."""
     if len(pattern) > _MAX_PATTERN or _compiled(pattern) is not None:
         return True
     for theirs, ours in _PYTHON_SPELLINGS:
@@ -292,7 +292,7 @@ def is_pattern(pattern: str) -> bool:
 
 
 def matches(pattern: str, text: str) -> bool | None:
-    """Say whether an expression occurs in a text; None where that cannot be told."""
+    """Return True if an expression matches somewhere in a text; None if that cannot be decided."""
     validator = _compiled(pattern) if len(pattern) <= _MAX_PATTERN else None
     try:
         return validator.is_valid(text) if validator else None

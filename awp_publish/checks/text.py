@@ -1,6 +1,6 @@
-"""Texts: reading documents, secrets in them, and times.
+"""Texts: parsing documents, secrets in them, and timestamps.
 
-What is wrong with the text of a document is noticed by `read` on the way; the rows say what each finding means.
+`read` reports faults in the text of a document while parsing it; the rows explain these findings.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ REPEATED_MEMBER: Final = row(
 
 @dataclass(slots=True)
 class ParsedDocument:
-    """A document that was read, None if it could not be, with what was noticed and the size of the text in bytes."""
+    """A parsed document (None if that failed), the findings, and the size of the text in bytes."""
 
     document: dict[str, object] | None = None
     findings: list[Finding] = field(default_factory=list)
@@ -89,7 +89,7 @@ class ParsedDocument:
 
 
 def read(data: bytes | str | Mapping[str, object]) -> ParsedDocument:
-    """Read a document; whatever is wrong becomes a finding."""
+    """Parse a document; whatever is wrong becomes a finding."""
     reading = ParsedDocument()
     try:
         value = _parse(data, reading) if isinstance(data, bytes | str) else _plain(data)
@@ -112,7 +112,7 @@ def _parse(data: bytes | str, reading: ParsedDocument) -> object:
     reading.size = len(encoded)
     try:
         value: object = orjson.loads(encoded)
-        if orjson.dumps(value) == encoded:  # A text that is written back byte for byte hides nothing.
+        if orjson.dumps(value) == encoded:  # A text that round-trips byte for byte has none of these faults.
             return value
     except (orjson.JSONDecodeError, TypeError):
         pass
@@ -158,14 +158,14 @@ def _parse(data: bytes | str, reading: ParsedDocument) -> object:
 
 
 def _plain(value: object) -> object:
-    """Copy mappings of all kinds into dicts."""
+    """Copy mappings and sequences of any kind into dicts and lists."""
     if isinstance(value, Mapping):
         return {str(name): _plain(inner) for name, inner in value.items()}
     return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def everything(value: object) -> Iterator[tuple[str, object]]:
-    """Yield every value in a value with its pointer, in document order and without recursion."""
+    """Yield every value within a value with its pointer, in document order. Does not recurse."""
     waiting: list[tuple[str, object]] = [("", value)]
     while waiting:
         pointer, inner = waiting.pop()
@@ -191,7 +191,7 @@ _MARKS: Final = (
     *("PRIVATE KEY-----", "eyJ", "ghp_", "gho_", "ghs_", "ghu_", "github_pat_", "glpat-", "k_live_", "k_test_", "sk-"),
     *("AKIA", "ASIA", "AIza", "xoxa-", "xoxb-", "xoxp-", "xoxr-", "xoxs-", "Bearer ", "Basic ", "@"),
 )
-"""One of these stands in whatever the expression finds; they are found in a tenth of its time."""
+"""Every match of the expression contains one of these, which are found in a tenth of its time."""
 _SHORTEST: Final = len("http://a:b@")
 _SECRET_NAME: Final = re.compile(
     r"(?:^|[_-])(?:password|passwd|secret|api_?key|access_?token|refresh_?token|private_?key|client_?secret)$",
@@ -208,8 +208,8 @@ _SECRET_VALUE: Final = re.compile(r"(?=\S*\d)(?=\S*[A-Za-z])[\w.~+/=-]{16,}")
 )
 def secrets(document: JsonObject) -> Iterator[Finding]:
     """No key, token or password stands in the document."""
-    # Most documents have no secret. Their names and texts are looked at first, each once and without its place, by a
-    # function that calls itself: that is three times as fast as a list of what is left to visit.
+    # Most documents contain no secret. So first all distinct names and texts are collected, without their places, by a
+    # recursive function, which is three times as fast as a loop with a stack.
     names: set[str] = set()
     texts: set[str] = set()
 
@@ -226,8 +226,8 @@ def secrets(document: JsonObject) -> Iterator[Finding]:
 
     collect([document], MAX_DEPTH)
     together = "\n".join(texts)
-    may_be = any(mark in together for mark in _MARKS)
-    if not (may_be and any(map(_SECRET.search, texts))) and not any(map(_SECRET_NAME.search, names)):
+    is_suspect = any(mark in together for mark in _MARKS)
+    if not (is_suspect and any(map(_SECRET.search, texts))) and not any(map(_SECRET_NAME.search, names)):
         return
     for pointer, text in everything(document):
         if not isinstance(text, str):
@@ -256,5 +256,5 @@ _TIMESTAMP: Final = re.compile(rf"{_DATE}(?:[Tt ]{_TIME}{_ZONE}?)?", re.ASCII)
 
 
 def is_timestamp(text: str) -> bool:
-    """Say whether a text is a date, or a date and a time of day, as ISO 8601 and RFC 3339 write it."""
+    """Return True for a date, or a date and time of day, in the notation of ISO 8601 and RFC 3339."""
     return _TIMESTAMP.fullmatch(text) is not None

@@ -1,6 +1,6 @@
 """URLs in documents: syntax, placeholders, and private addresses.
 
-Nothing here asks the network.
+Nothing here accesses the network.
 """
 
 from __future__ import annotations
@@ -28,33 +28,33 @@ PRIVATE_SUFFIXES = (".localhost", ".local", ".internal", ".home.arpa", ".lan", "
 
 
 def malformed_urls(document: JsonObject, *places: str) -> Iterator[Finding]:
-    """Find texts that are no URL references."""
+    """Find texts that are not URL references."""
     for pointer, text in strings(document, *places):
         if fault := url_fault(text):
             yield finding(pointer, f"{shown(text)} {fault}.")
 
 
 def dependent_paths(document: JsonObject, *places: str) -> Iterator[Finding]:
-    """Find paths that depend on the page they are read from: no "/" at the beginning, and no whole URL."""
+    """Find paths that depend on the page that contains them: neither an initial "/" nor an absolute URL."""
     for pointer, text in strings(document, *places):
         if not text.startswith("/") and not is_absolute(text):
             yield finding(pointer, f'{shown(text)} does not begin with "/".')
 
 
 def unexplained_placeholders(pointer: str, text: str, names: Container[str]) -> Iterator[Finding]:
-    """Find `{name}` in a URL where nothing of that name gives a value for it."""
+    """Find placeholders (`{name}`) in a URL for which there is no value."""
     for name in PLACEHOLDER.findall(text):
         if name not in names:
             yield finding(pointer, f"Nothing gives a value for {{{name}}}.")
 
 
 def is_absolute(text: str) -> bool:
-    """Say whether a text has a scheme, or stands without one before a host ("//host")."""
+    """Return True if a URL has a scheme, or begins with a host ("//host")."""
     return _SCHEME.match(text) is not None or text.startswith("//")
 
 
 def url_fault(text: str) -> str | None:
-    """Return why a text is no well-formed URL reference, or None if it is one. Templates (`{id}`) are allowed."""
+    """Return why a text is not a well-formed URL reference, None if it is one. Templates (`{id}`) are allowed."""
     if _PLAIN_PATH.fullmatch(text):
         return None
     if _FORBIDDEN.search(text):
@@ -67,7 +67,7 @@ def url_fault(text: str) -> str | None:
     if parts.scheme in WEB and not parts.hostname:
         return "has no host"
     if (host := parts.hostname) and ":" not in host and "{" not in host and not is_host_name(host):
-        return "has a host that is no host name"
+        return "has an invalid host name"
     return None
 
 
@@ -82,7 +82,7 @@ def split(text: str) -> SplitResult | None:
 
 
 def is_host_name(text: str) -> bool:
-    """Say whether a text is a host name: labels of letters, digits and hyphens, or their international form."""
+    """Return True for a host name: labels of letters, digits and hyphens, or its international form."""
     name = text.removesuffix(".")
     try:
         ascii_name = name if name.isascii() else name.encode("idna").decode("ascii")
@@ -92,7 +92,7 @@ def is_host_name(text: str) -> bool:
 
 
 def is_private(host: str) -> bool:
-    """Say whether a host is a private, link-local or loopback address, or a name that is private by convention."""
+    """Return True for a private, link-local or loopback address, or a name that is private by convention."""
     if is_loopback(host) or host.lower().rstrip(".").endswith(PRIVATE_SUFFIXES):
         return True
     address = _address(host)
@@ -100,14 +100,14 @@ def is_private(host: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Say whether a host is the machine itself."""
+    """Return True for an address or name of the machine itself."""
     name = host.lower().rstrip(".")
     address = _address(host)
     return name == "localhost" or name.endswith(".localhost") or (address is not None and address.is_loopback)
 
 
 def _address(host: str) -> IPv4Address | IPv6Address | None:
-    """Read an address, also in the old forms that browsers accept (`2130706433`, `0x7f.1`) and hide it behind."""
+    """Parse an IP address, also in the legacy forms that browsers accept (`2130706433`, `0x7f.1`)."""
     try:
         address = ip_address(host.partition("%")[0])
         return getattr(address, "ipv4_mapped", None) or address

@@ -41,7 +41,7 @@ _URL: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 @DocumentSchema
 def _document_schema() -> Schema:
     schema = read_schema("awp_publish.protocols", "schemas/woa.json")
-    # What stands in the document as a schema is checked schema by schema, which is faster and says more.
+    # Schemas inside the document are checked one by one, which is faster and more informative.
     schema["$defs"]["schema"] = {"type": "object"}
     return schema
 
@@ -50,11 +50,11 @@ _schemas: Final = InnerSchemas(*_INPUTS, "/agents/[]/outputs", "/agents/[]/opera
 
 
 def violations(document: JsonObject) -> Iterator[SchemaViolation]:
-    """Find what breaks the schema of the document, and what is wrong with the schemas inside of it."""
+    """Find violations of the document's schema, and mistakes in the schemas inside it."""
     yield from _document_schema.violations(document)
     base = next((rest.get("base") for _, rest in objects(document, "/transports/rest")), None)
     for violation in _schemas.violations(document):
-        # Section 4.2: clients may validate answers, so what the site itself has beside the document may describe them.
+        # Section 4.2: clients may validate answers, so another document of the same site may describe these.
         is_own = isinstance(base, str) and str(violation.value).startswith(f"{base}/")
         if violation.keyword != "external" or "/outputs" not in violation.pointer or not is_own:
             yield violation

@@ -1,4 +1,4 @@
-"""The application of a command, asked without a server: begun, shown, exported, approved, checked, called."""
+"""Commands about an application, which is called without a server: init, show, export, approve, check, call."""
 
 import asyncio
 import json
@@ -40,8 +40,8 @@ from awp_publish.workflows.composition import Imported, ImportRefused
 if TYPE_CHECKING:
     from awp_publish.serve.drift import Drift
 
-OF_THE_ANSWER: Final = frozenset(("content-length", "content-encoding", "date", "etag", "last-modified", "vary"))
-"""Headers that a CDN makes itself, of the bytes that it sends."""
+CDN_HEADERS: Final = frozenset(("content-length", "content-encoding", "date", "etag", "last-modified", "vary"))
+"""Headers that a CDN generates itself."""
 
 CAPABILITY_KEY: Final = "key65400"
 WELL_KNOWN_KEY: Final = "key65409"
@@ -53,7 +53,7 @@ MAX_AID_BYTES: Final = 255
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """One document as it is served, with its headers (names in lower case)."""
+    """One document as served, with its headers (names in lower case)."""
 
     path: str
     body: bytes
@@ -65,18 +65,18 @@ class Published:
 
     @property
     def tokens(self) -> int:
-        """About how many tokens a model reads: four bytes each."""
+        """An estimate of its tokens, of four bytes each."""
         return -(-len(self.body) // 4)
 
 
 def is_application(target: str) -> bool:
-    """Return True if a target of the command line is meant as `module:app`."""
+    """Return True if a command line target has the form `module:app`."""
     module, colon, attribute = target.partition(":")
     return bool(colon) and attribute.isidentifier() and not Path(target).exists() and "/" not in module
 
 
 class Application:
-    """The application `module:app`. Raises DeclarationError for what is none."""
+    """The application `module:app`. Raises DeclarationError if there is none."""
 
     def __init__(self, target: str) -> None:
         self.target = target
@@ -88,7 +88,7 @@ class Application:
         found = site_of(self.app)
         if found is None:
             remedy = "Name the application that it was added to."
-            raise DeclarationError(self.target, "AgentPublisher is not in it.", remedy)
+            raise DeclarationError(self.target, "has no AgentPublisher.", remedy)
         return found
 
     @cached_property
@@ -100,7 +100,7 @@ class Application:
 
     @cached_property
     def documents(self) -> Mapping[str, Published]:
-        """Return the documents that it serves, by path: what every site may have, and what only this one has."""
+        """The documents that it serves, by path, including those of its own paths."""
         paths = [document.path for protocol in ALL for document in protocol.documents]
         if site_of(self.app) is not None:
             paths += [document.path_in(self.site.catalog) for document in published(ALL, self.site.catalog)]
@@ -113,25 +113,25 @@ class Application:
 
 
 def load(target: str) -> AsgiApp:
-    """The application that is meant. Raises DeclarationError for what is none."""
+    """Import the application `module:app`. Raises DeclarationError if there is none."""
     sys.path.insert(0, "")
     module_name, _, attribute = target.partition(":")
     if not attribute:
-        raise DeclarationError(target, "names no application.", f"Write module:app, {module_name}:app for instance.")
+        raise DeclarationError(target, "names no application.", f"Write module:app, such as {module_name}:app.")
     module = import_module(module_name)
     found: object = getattr(module, attribute)
     if isinstance(found, Site):
         named = [f"{module_name}:{name}" for name, one in vars(module).items() if site_of(one) is found]
         where = f": {named[0]}" if named else " that AgentPublisher was added to"
-        raise DeclarationError(target, "is a Site, and not an application.", f"Name the application{where}.")
+        raise DeclarationError(target, "is a Site, not an application.", f"Name the application{where}.")
     if not callable(found) or isinstance(found, type):
         kind = type(found).__name__
-        raise DeclarationError(target, f"is no ASGI application: {kind}.", "Name the application itself.")
+        raise DeclarationError(target, f"is not an ASGI application: {kind}.", "Name the application itself.")
     return cast(AsgiApp, found)
 
 
 def site_of(app: object) -> Site | None:
-    """The site that an application publishes: of the middleware around its routes, or added to them."""
+    """Return the site that an application publishes, None if it has no AgentPublisher."""
     seen: set[int] = set()
     while app is not None and id(app) not in seen:
         seen.add(id(app))
@@ -147,7 +147,7 @@ def site_of(app: object) -> Site | None:
 
 
 def get(app: AsgiApp, path: str) -> tuple[int, tuple[tuple[str, str], ...], bytes]:
-    """Return status, headers (names in lower case) and body of one request without a server."""
+    """Send a GET request without a server. Returns status, headers (names in lower case) and body."""
 
     async def request() -> PageAnswer:
         exchange = PageExchange(b"", sys.maxsize)
@@ -303,7 +303,7 @@ FILES: Final = {"fastapi": ("main.py", FASTAPI), "starlette": ("main.py", STARLE
 
 
 def init(console: Console, framework: str, path: Path | None, *, force: bool = False) -> int:
-    """Write the file that a framework's project begins with. Raises DeclarationError where there is one."""
+    """Write the file with which a project begins. Raises DeclarationError if it exists."""
     name, text = FILES[framework]
     target = path if path is not None else Path(name)
     if str(target) == "-":
@@ -312,9 +312,9 @@ def init(console: Console, framework: str, path: Path | None, *, force: bool = F
     if target.is_dir():
         target = target / name
     if target.exists() and not force:
-        raise DeclarationError(str(target), "is there already.", "Name another file, or write --force to replace it.")
+        raise DeclarationError(str(target), "exists already.", "Name another file, or use --force to replace it.")
     target.write_text(text, encoding="utf-8")
-    console.say(f"{target} is written: read its comments, then run awp-publish check.")
+    console.say(f"{target} was written: read its comments, then run awp-publish check.")
     console.json({"file": str(target)})
     return 0
 
@@ -323,7 +323,7 @@ def init(console: Console, framework: str, path: Path | None, *, force: bool = F
 
 
 def show(console: Console, target: str, path: str | None, *, included: bool, tokens: bool) -> int:
-    """Print what is published, or one document of it. Returns 1 for a document that is not there."""
+    """Print what is published, or one of the documents. Returns 1 if there is no such document."""
     application = Application(target)
     if path is not None:
         status, headers, body = get(application.app, path)
@@ -333,13 +333,13 @@ def show(console: Console, target: str, path: str | None, *, included: bool, tok
         else:
             sys.stdout.write(f"{text}\n")
         return int(status != 200)
-    if tokens:  # of four bytes; the same bytes are counted once
+    if tokens:  # documents with the same bytes are counted once
         by_body: dict[bytes, list[Published]] = {}
         for one in application.documents.values():
             by_body.setdefault(one.body, []).append(one)
         rows = sorted(by_body.values(), key=lambda group: len(group[0].body), reverse=True)
-        prices = ((group[0].tokens, len(group[0].body), " = ".join(one.path for one in group)) for group in rows)
-        console.table(("#tokens", "#bytes", "document"), prices)
+        counts = ((group[0].tokens, len(group[0].body), " = ".join(one.path for one in group)) for group in rows)
+        console.table(("#tokens", "#bytes", "document"), counts)
         facts = [_facts(group[0]) | {"also_at": [one.path for one in group[1:]]} for group in rows]
         console.json({"documents": facts, "bytes_per_token": 4})
         return 0
@@ -395,10 +395,10 @@ def _facts(one: Published) -> dict[str, object]:
 
 
 def show_robots(console: Console, target: str) -> int:
-    """Print the lines that robots.txt may have about the pages. Returns 1 where they are not given as SOM."""
+    """Print the lines about pages for robots.txt. Returns 1 if pages are not available as SOM."""
     status, _, body = get(Application(target).app, som.PATH)
     if status != 200:
-        print(f"awp-publish: {target} does not give its pages as SOM", file=sys.stderr)
+        print(f"awp-publish: {target} does not serve its pages as SOM", file=sys.stderr)
         return 1
     lines = som.robots_lines_of(orjson.loads(body))
     if console.as_json:
@@ -409,14 +409,14 @@ def show_robots(console: Console, target: str) -> int:
 
 
 def export(console: Console, target: str, folder: Path) -> int:
-    """Write all documents below a folder, and their headers into its file `_headers` for a CDN of static files.
+    """Write all documents below a folder, and their headers to its file `_headers`, for a CDN of static files.
 
-    Raises DeclarationError where a file would stand in a folder's place.
+    Raises DeclarationError if a path would be both a file and a folder.
     """
     files = {PurePosixPath(one.path.lstrip("/")): one for one in Application(target).documents.values()}
     for file in files:
         if above := next((one for one in file.parents if one in files), None):
-            raise DeclarationError(f"/{above}", f"would be a file and the folder of /{file}.", "Move one of them.")
+            raise DeclarationError(f"/{above}", f"would be both a file and the folder of /{file}.", "Move one of them.")
     written: list[str] = []
     lines: list[str] = []
     for file, one in console.progress(files.items(), "Writing", len(files)):
@@ -424,7 +424,7 @@ def export(console: Console, target: str, folder: Path) -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(one.body)
         written.append(str(path))
-        kept = [f"  {name.title()}: {value}" for name, value in one.headers if name not in OF_THE_ANSWER]
+        kept = [f"  {name.title()}: {value}" for name, value in one.headers if name not in CDN_HEADERS]
         lines += [one.path, *kept, ""]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "_headers").write_text("\n".join(lines), encoding="utf-8")
@@ -435,18 +435,18 @@ def export(console: Console, target: str, folder: Path) -> int:
 
 
 def show_dns(console: Console, target: str) -> int:
-    """Print the DNS records by which agents find the doors, to paste into the zone.
+    """Print the DNS records by which agents find the doors, for pasting into the zone.
 
     DNS-AID (draft-mozleywilliams-dnsop-dnsaid-02): SVCB records in ServiceMode below `_agents`, one for each agent
-    protocol, with the document that describes it, and one for the index of the domain. AID (draft-nemethi-dawn-aid-00):
-    one TXT record at `_agent`, since clients take two of a version for an ambiguity.
+    protocol, with the document that describes it, and one for the domain's index. AID (draft-nemethi-dawn-aid-00): a
+    single TXT record at `_agent`, because two of the same version would be ambiguous.
     """
     application = Application(target)
     catalog = application.site.catalog
     parts = urlsplit(catalog.url)
     if parts.scheme != "https":
-        remedy = "Set Site(url=...) to its public address: both drafts ask for https."
-        raise DeclarationError(f"site.url {catalog.url}", "is no https address.", remedy)
+        remedy = "Set Site(url=...) to its public address: both drafts require https."
+        raise DeclarationError(f"site.url {catalog.url}", "is not an https address.", remedy)
     domain = catalog.domain.encode("idna").decode() if not catalog.domain.isascii() else catalog.domain
     port = parts.port or 443
     doors = [door for door in catalog.doors if door.protocol in ("mcp", "a2a")]
@@ -470,8 +470,8 @@ def show_dns(console: Console, target: str) -> int:
     else:
         address = protocol = ""
     comments = [
-        "; DNS-AID: where agents of this domain are. Sign the zone (DNSSEC): without it the answers prove nothing.",
-        "; AID: the one address with which to begin.",
+        "; DNS-AID: where the agents of this domain are. Sign the zone (DNSSEC): otherwise the answers prove nothing.",
+        "; AID: the address at which to begin.",
     ]
     if address:
         known = catalog.site.authentication
@@ -491,7 +491,7 @@ def show_dns(console: Console, target: str) -> int:
 
 
 def show_traffic(console: Console, target: str, days: int) -> int:
-    """Print who called what in so many days, and how it ended."""
+    """Print who called what in the last days, and how the calls ended."""
     site = Application(target).declared
     record = site.traffic
     if record is None:
@@ -523,7 +523,7 @@ def show_traffic(console: Console, target: str, days: int) -> int:
 
 
 def approve(console: Console, target: str, names: Sequence[str], *, approves_all: bool) -> int:
-    """Approve actions as they are now, then list what is new or has changed. Returns 1 while something waits."""
+    """Approve actions as they are now, then list what is new or has changed. Returns 1 if actions are still hidden."""
     site = Application(target).site
     standing = site.approvals()
     if approves_all:
@@ -539,7 +539,7 @@ def approve(console: Console, target: str, names: Sequence[str], *, approves_all
     return int(hidden > 0)
 
 
-# --- check: documents, pages and descriptions held to what they should be ---
+# --- check: documents, pages and descriptions ---
 
 
 def check(
@@ -551,9 +551,9 @@ def check(
     pages: bool = False,
     browser: bool = False,
 ) -> int:
-    """Hold documents to their specifications. Returns 1 where there is an error."""
+    """Check documents against their specifications. Returns 1 if there is an error."""
     if kind is not None and kind not in (kinds := [one.name for one in SPECIFICATIONS]):
-        raise DeclarationError(f"--kind {kind}", "is no kind of document.", f"There are: {', '.join(kinds)}.")
+        raise DeclarationError(f"--kind {kind}", "is not a kind of document.", f"The kinds are: {', '.join(kinds)}.")
     findings: list[Finding] = []
     drifts: list[Drift] = []
     for target in console.progress(targets, "Checking"):
@@ -563,7 +563,7 @@ def check(
             if pages:
                 drifts += drift_of(target, browser=browser)[1]
         elif pages:
-            raise DeclarationError(target, "is no application.", "Write check --pages module:app.")
+            raise DeclarationError(target, "is not an application.", "Write check --pages module:app.")
         elif target == "-":
             findings += check_document(sys.stdin.buffer.read(), kind, lenient=lenient)
         elif kind is None and _is_site(target):
@@ -571,22 +571,22 @@ def check(
         else:
             data, address = _read(target)
             findings += _check_with_imports(data, kind, address, lenient)
-    told: list[Finding | Drift] = [*findings, *drifts]
-    errors = sum(finding.level == "error" for finding in told)
-    console.say(*map(str, told), f"{len(told)} findings, {errors} of them errors")
-    console.json({"findings": [asdict(one) for one in told], "errors": errors})
+    found: list[Finding | Drift] = [*findings, *drifts]
+    errors = sum(finding.level == "error" for finding in found)
+    console.say(*map(str, found), f"{len(found)} findings, {errors} of them errors")
+    console.json({"findings": [asdict(one) for one in found], "errors": errors})
     return int(errors > 0)
 
 
 def check_as_model(console: Console, targets: Sequence[str]) -> int:
-    """Judge what a model reads of the actions. Returns 1 where something is found."""
+    """Judge how actions read to a model. Returns 1 if something is found."""
     findings: list[Finding] = []
     scores: dict[str, Judgement] = {}
     for target in targets:
         if is_application(target):
             tools = tools_of(Application(target).site.catalog)
         else:
-            # Of a site's documents, the first of the table is that which tells most of its actions.
+            # Of a site's documents, the first one says most about its actions.
             data = sys.stdin.buffer.read() if target == "-" else next(iter(_documents_of(target).values()), b"")
             tools = tools_in(read_document(data).document)
         if not tools:
@@ -604,14 +604,14 @@ def check_as_model(console: Console, targets: Sequence[str]) -> int:
 
 
 def _read(target: str) -> tuple[bytes, str]:
-    """The document at an address or in a file, and where it came from."""
+    """Read the document at an address or in a file. Returns it with its address."""
     if not target.startswith(("http://", "https://")):
         if not Path(target).exists():
             raise DeclarationError(
-                target, "is no file.", "Name a file, an https address, or an application, module:app."
+                target, "does not exist.", "Name a file, an https address, or an application, module:app."
             )
         return Path(target).read_bytes(), target
-    # Whoever names an address may mean one of this machine; what is imported from it may not.
+    # An address that a person names may be on this machine; what it imports may not.
     return fetch(target, max_bytes=rules.MAX_MAP_BYTES + 1, allow_private=True)
 
 
@@ -620,26 +620,26 @@ def _is_site(target: str) -> bool:
 
 
 def _documents_of(target: str) -> dict[str, bytes]:
-    """The document at an address or in a file; of a site, every one at the addresses that the specifications name.
+    """Read the document at an address or in a file; for a site, all documents at their specified addresses.
 
-    Raises FetchRefused for a site that has none.
+    Raises FetchRefused if a site has none.
     """
     if not _is_site(target):
         return {target: _read(target)[0]}
     found = dict[str, bytes]()
-    why: FetchRefused | None = None
+    failure: FetchRefused | None = None
     for path in (path for specification in SPECIFICATIONS for path in specification.paths):
         try:
             found[path] = _read(urljoin(target, path.lstrip("/")))[0]
         except FetchRefused as refused:
-            why = refused
-    if why is not None and not found:
-        raise why
+            failure = refused
+    if failure is not None and not found:
+        raise failure
     return found
 
 
 def drift_of(target: str, *, browser: bool = False) -> tuple[Sequence[str], "Sequence[Drift]"]:
-    """Return the paths of the pages that `module:app` declares, and what they and its map do not agree about."""
+    """Return the paths of the declared pages of `module:app`, and their differences from its map."""
     from awp_publish.serve.drift import check_pages
 
     application = Application(target)
@@ -649,7 +649,7 @@ def drift_of(target: str, *, browser: bool = False) -> tuple[Sequence[str], "Seq
 
 
 def _check_with_imports(data: bytes, kind: str | None, address: str, lenient: bool) -> list[Finding]:
-    """Check a document; of a map of actions.json what it imports too, fetched within bounds."""
+    """Check a document, and, for a map of actions.json, its imports, which are fetched within limits."""
     findings = check_document(data, kind, address, lenient=lenient)
     document = read_document(data).document or {}
     if document.get("protocol") != rules.PROTOCOL or not document.get("imports"):
@@ -660,7 +660,7 @@ def _check_with_imports(data: bytes, kind: str | None, address: str, lenient: bo
         is_web = base.startswith(("http://", "https://"))
         try:
             if is_web or uri.startswith(("http://", "https://")):
-                # What is in this network may be imported by what is there itself, and by nothing else.
+                # Only a map that is in this network itself may import from it.
                 allow = is_web and is_private(urlsplit(base).hostname or "")
                 left = max(0.1, deadline - time.monotonic())
                 limit = rules.MAX_IMPORT_BYTES
@@ -671,12 +671,12 @@ def _check_with_imports(data: bytes, kind: str | None, address: str, lenient: bo
                 if rules.path_fault(uri) is not None or not path.is_relative_to(folder):
                     raise ImportRefused(f"{uri[:200]} is not below the folder of the map.")
                 if not path.is_file():
-                    raise ImportRefused(f"{uri[:200]} is no file.")
+                    raise ImportRefused(f"{uri[:200]} is not a file.")
                 if path.stat().st_size > rules.MAX_IMPORT_BYTES:
                     raise ImportRefused(f"{uri[:200]} has more than {rules.MAX_IMPORT_BYTES} bytes.")
                 body, place = path.read_bytes(), str(path)
-        except (OSError, ValueError) as error:  # the second for what is neither a path nor an address
-            raise ImportRefused(f"The map cannot be had: {str(error).rstrip('.')}.") from error
+        except (OSError, ValueError) as error:  # ValueError: neither a path nor an address
+            raise ImportRefused(f"The map cannot be loaded: {str(error).rstrip('.')}.") from error
         imported = ActionMap.read(body, path=place, lenient=lenient)
         if not imported.is_valid:
             raise ImportRefused(f"The map is not valid: {imported.findings[0]}")
@@ -704,30 +704,28 @@ def call(
     key: str | None = None,
     yes: bool = False,
 ) -> int:
-    """Call an action and print its output. Returns 1 where the site refuses it, and says why on standard error.
+    """Call an action and print its output. If the site refuses, prints the reason on standard error and returns 1.
 
-    At a terminal, required inputs that are missing are asked for one by one, and a person is shown what they confirm.
-    Elsewhere nothing is asked: a confirmation is refused without `yes`.
+    At a terminal, missing required inputs and confirmations are asked for. Elsewhere nothing is asked, and a call that
+    needs confirmation is refused without `yes`.
     """
     fields: dict[str, str] = {}
     for line in headers:
         name, colon, value = line.partition(":")
         if not colon or not name.strip():
-            raise DeclarationError(f"--header {line}", "is no header.", 'Write --header "Name: value".')
+            raise DeclarationError(f"--header {line}", "is not a header.", 'Write --header "Name: value".')
         fields[name.strip()] = value.strip()
 
     def confirm(summary: str) -> bool:
         print(summary, file=sys.stderr)
-        return ask("Is this to be done? [y/N]").lower() in ("y", "yes")
+        return ask("Do this? [y/N]").lower() in ("y", "yes")
 
     consent = True if yes else confirm if is_asking() and not console.as_json else None
     app = load(target) if is_application(target) else None
     if app is None and not target.startswith(("http://", "https://")):
-        raise DeclarationError(target, "is no application and no address.", "Write module:app, or https://...")
+        raise DeclarationError(target, "is neither an application nor an address.", "Write module:app, or https://...")
     if app is not None and door in ("mcp", "a2a", "awp") and Application(target).site.catalog.door(door) is None:
-        raise DeclarationError(
-            f"--door {door}", "is not open there.", f'Write Site(doors=["{door}"]), or another door.'
-        )
+        raise DeclarationError(f"--door {door}", "is not open.", f'Write Site(doors=["{door}"]), or use another door.')
     try:
         client = AgentClient(target if app is None else app, door=door, token=token, headers=fields, confirm=consent)
         with client:
@@ -751,7 +749,7 @@ def call(
             lines += [f"  {one.get('pointer', '')}: {one.get('detail', '')}" for one in problem.get("errors") or ()]
             lines += [f"  {problem['recovery']}"] if problem.get("recovery") else []
             if isinstance(question, Mapping):
-                lines += [f"  {question.get('summary', '')}", "  With --yes it is done."]
+                lines += [f"  {question.get('summary', '')}", "  Use --yes to confirm."]
             print("\n".join(lines), file=sys.stderr)
         return 1
     if console.as_json:
@@ -767,7 +765,7 @@ def call(
 
 
 def _schema_at(client: AgentClient, action: str) -> Mapping[str, Any] | None:
-    """The inputs of an action as a site publishes them; None where it does not, and the site is left to say so."""
+    """Return the published inputs of an action, None if there are none; the site then decides about the call."""
     try:
         document = client.document(woa.PATH)
     except (CallFailed, ValueError):
@@ -786,18 +784,21 @@ def _schema_at(client: AgentClient, action: str) -> Mapping[str, Any] | None:
 
 
 def read_inputs(schema: Mapping[str, Any] | None, pairs: Sequence[str], given: str) -> dict[str, Any]:
-    """Inputs from one JSON object and `name=value` pairs. Text stays text where text is wanted, else it may be JSON."""
+    """Return inputs from a JSON object and `name=value` pairs.
+
+    Values are JSON if possible, unless the input is a text.
+    """
     try:
         inputs = orjson.loads(sys.stdin.buffer.read() if given == "-" else given)
     except ValueError as error:
-        raise DeclarationError("--input", f"is no JSON: {error}.", """Write --input '{"name": "value"}'.""") from None
+        raise DeclarationError("--input", f"is not JSON: {error}.", """Write --input '{"name": "value"}'.""") from None
     if not isinstance(inputs, dict):
-        raise DeclarationError("--input", "is no JSON object.", """Write --input '{"name": "value"}'.""")
+        raise DeclarationError("--input", "is not a JSON object.", """Write --input '{"name": "value"}'.""")
     members = (schema or {}).get("properties") or {}
     for pair in pairs:
         name, is_pair, text = pair.partition("=")
         if not is_pair or not name:
-            raise DeclarationError(pair, "is no input.", "Write inputs as name=value.")
+            raise DeclarationError(pair, "is not an input.", "Write inputs as name=value.")
         inputs[name] = _value_of(text, _resolved(members.get(name), schema or {}))
     return inputs
 
@@ -812,7 +813,7 @@ def _value_of(text: str, schema: Mapping[str, Any]) -> Any:
 
 
 def _resolved(schema: object, root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A member's schema, followed through one reference into `$defs`."""
+    """Return a member's schema, following one reference into `$defs`."""
     reference = schema.get("$ref") if isinstance(schema, Mapping) else None
     if isinstance(reference, str) and reference.startswith("#/$defs/"):
         schema = (root.get("$defs") or {}).get(reference.removeprefix("#/$defs/"))
@@ -820,7 +821,7 @@ def _resolved(schema: object, root: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _ask_for(schema: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Ask for each required input that is missing, until what is written fits its schema."""
+    """Ask for each missing required input until the answer fits its schema."""
     found: dict[str, Any] = {}
     members = schema.get("properties") or {}
     for name in schema.get("required") or ():

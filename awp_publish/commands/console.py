@@ -1,6 +1,6 @@
-"""The output of a command: JSON for programs, tables and progress for a person at a terminal, plain lines for a pipe.
+"""The output of a command: JSON for programs, tables and progress bars at a terminal, plain lines for a pipe.
 
-A terminal is pretty with the package rich (extra `cli`), and plain without it.
+Output at a terminal is formatted with the package rich (extra `cli`) if it is installed.
 """
 
 import getpass
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Console:
-    """Standard output of one command. With `as_json` only `json` prints."""
+    """The standard output of one command. With `as_json` only `json` prints."""
 
     def __init__(self, *, as_json: bool = False) -> None:
         self.as_json = as_json
@@ -28,18 +28,18 @@ class Console:
             self._rich = RichConsole(highlight=False)
 
     def say(self, *lines: str) -> None:
-        """Print lines as they are."""
+        """Print lines."""
         if not self.as_json:
             for line in lines:
                 print(_printable(line))
 
     def heading(self, text: str) -> None:
-        """Name what follows, for a person; programs that read plain lines are spared it."""
+        """Print a heading, at a terminal only."""
         if self._rich is not None:
             self._rich.rule(f"[bold]{_escape(text)}", align="left")
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        """Print rows: below their columns at a terminal, else one line each, aligned. Columns with "#" hold numbers."""
+        """Print rows: as a table at a terminal, otherwise aligned, one a line. Columns named "#..." are numbers."""
         cells = [[_printable(str(cell)) for cell in row] for row in rows]
         if self.as_json or not cells:
             return
@@ -64,12 +64,12 @@ class Console:
             print("  ".join(aligned).rstrip())
 
     def json(self, value: object) -> None:
-        """Print a value as JSON, where that is wanted."""
+        """Print a value as JSON if JSON was requested."""
         if self.as_json:
             print(orjson.dumps(value, option=orjson.OPT_INDENT_2, default=str).decode())
 
     def progress(self, items: Iterable[T], what: str, total: int | None = None) -> Iterator[T]:
-        """Yield items, with a bar for a person who waits."""
+        """Yield items, with a progress bar at a terminal."""
         if self._rich is None:
             yield from items
             return
@@ -79,14 +79,14 @@ class Console:
 
 
 def is_asking() -> bool:
-    """Return True if a person is there to be asked: input and output are a terminal."""
+    """Return True if a person can be asked: input and standard error are terminals."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def ask(question: str, *, secret: bool = False) -> str:
-    """Ask a person at the terminal; their answer without the white space around it. Questions go to standard error.
+    """Ask a person at the terminal, on standard error. Returns the answer without surrounding white space.
 
-    A `secret` is not shown while it is typed.
+    A `secret` is not echoed.
     """
     if secret:
         return getpass.getpass(_printable(question) + " ")
@@ -99,7 +99,7 @@ def ask(question: str, *, secret: bool = False) -> str:
 
 
 def _printable(text: str) -> str:
-    """A text without what a terminal would obey."""
+    """Replace characters that a terminal would interpret."""
     clean = "".join(sign if sign.isprintable() or sign in "\t\n" else "\N{REPLACEMENT CHARACTER}" for sign in text)
     return clean.encode("utf-8", "backslashreplace").decode("utf-8")
 

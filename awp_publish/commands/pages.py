@@ -37,25 +37,26 @@ from awp_publish.protocols import agent_json, awas
 from awp_publish.resolve import EFFECTS
 
 if TYPE_CHECKING:
-    from awp_publish.pages import Tree
     from awp_publish.pages.tree import Node
 
 MAX_PAGE_BYTES: Final = 10_000_000
 HTML: Final = "text/html, application/xhtml+xml;q=0.9"
 
 MAX_BYTES: Final = 2_000_000
-"""Bytes of a page or a document of a site that is read for `synthesize`."""
+"""Bytes of a page or document that `synthesize` reads."""
 MAX_PAGES: Final = 200
 MAX_ACTIONS: Final = 100
 SECONDS: Final = 60.0
-"""For all requests together."""
+"""Seconds that all requests may take together."""
 MAX_TEXT: Final = 200
+MAX_NODES: Final = 300
+"""Characters of a text that is kept, and nodes that are visited for it."""
 
 OF_OPENAPI: Final = 0.9
 OF_FORM: Final = 0.7
 OF_LINK: Final = 0.6
 OF_BOUND_FORM: Final = 0.4
-"""The confidence in an action: it was described, seen on a page, followed, or needs a token that only its page has."""
+"""Confidence in an action from an OpenAPI document, a form, a link that was followed, or a form with a token."""
 
 OPENAPI_PATHS: Final = ("/openapi.json", "/api/openapi.json", "/swagger.json")
 AGENT: Final = "awp-publish"
@@ -71,6 +72,7 @@ _TYPES: Final[Mapping[str, JsonObject]] = {
     "password": {"type": "string", "format": "password", "writeOnly": True},
     "file": {"type": "string", "contentEncoding": "base64"},
 }
+_CONTROLS: Final = ("input", "select", "textarea", "button")
 _SEARCHING: Final = frozenset(("q", "s", "query", "search", "keyword", "keywords", "term"))
 _NEVER_SENT: Final = frozenset(("submit", "button", "reset", "image"))
 _FILES: Final = re.compile(r"\.(?:css|js|mjs|png|jpe?g|gif|svg|webp|ico|pdf|zip|gz|xml|txt|json|woff2?|mp[34])$", re.I)
@@ -106,15 +108,15 @@ def _need_parser() -> None:
 
 
 def _read(target: str, url: str | None) -> FetchedDocument:
-    """The page. Whoever names an address may mean one of this machine."""
+    """Read a page. An address that a person names may be on this machine."""
     _need_parser()
     if target == "-":
         return FetchedDocument(sys.stdin.buffer.read(), url or "https://page.invalid/")
     if target.startswith(("http://", "https://")):
         fetched = fetch_document(target, max_bytes=MAX_PAGE_BYTES, allow_private=True, accept=HTML)
         if "html" not in fetched.media_type:
-            told = f"is {fetched.media_type or 'of no kind'}, and no HTML."
-            raise DeclarationError(target, told, "Name the address of a page.")
+            wrong = f"is {fetched.media_type or 'of unknown type'}, not HTML."
+            raise DeclarationError(target, wrong, "Name the address of a page.")
         return fetched
     path = Path(target)
     return FetchedDocument(path.read_bytes(), url or path.resolve().as_uri())
@@ -122,14 +124,14 @@ def _read(target: str, url: str | None) -> FetchedDocument:
 
 # --- synthesize: agent.json and ai-actions.json for a site that has neither (agent.json, section 14) ---
 #
-# What is written was seen: forms on its pages, operations of its OpenAPI document, links from page to page. It is
-# marked as synthetic, with a confidence: an operation that is described counts more than a form that nobody has sent,
-# a form that carries a token of the page less. Nothing is sent but GET requests of pages, as robots.txt allows them.
+# Only what was seen is written: forms on pages, operations of an OpenAPI document, links between pages. It is marked as
+# synthetic, with a confidence: higher for a described operation than for a form that was never sent, and lower for a
+# form with a token of its page. Only pages are requested, with GET, and only as robots.txt allows.
 
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """An action, where it was seen, and how sure it is. `bound` are hidden fields that only the page can fill in."""
+    """An action, where it was seen, and its confidence. `bound` are hidden fields that only the page can fill in."""
 
     action: Action
     at: str
@@ -140,19 +142,19 @@ class _Seen:
 
 @dataclass
 class _Site:
-    """A site as far as it was seen."""
+    """What was seen of a site."""
 
     url: str
     title: str = ""
     description: str = ""
     pages: dict[str, str] = field(default_factory=dict)
-    """Address to title."""
+    """The titles of pages, by address."""
     seen: list[_Seen] = field(default_factory=list)
     left_out: list[tuple[str, str]] = field(default_factory=list)
     openapi_addresses: list[str] = field(default_factory=list)
 
     def add(self, found: _Seen) -> None:
-        """Keep an action under an id of its own; the same request is kept once, as it was seen first and best."""
+        """Add an action under a unique id. The same request is only added once."""
         target = found.action.target
         for one in self.seen:
             other = one.action.target
@@ -173,12 +175,12 @@ class _Site:
 def synthesize(
     console: Console, url: str, out: Path | None, *, max_pages: int, allow_private: bool, anyway: bool
 ) -> int:
-    """Read a site and write its documents below `out`, or print both. Returns 1 where there is nothing to write.
+    """Read a site and write its documents below `out`, or print both. Returns 1 if there is nothing to write.
 
-    Raises FetchRefused where the site cannot be read, DeclarationError where it is not to be.
+    Raises FetchRefused if the site cannot be read, DeclarationError for wrong options.
     """
     if not 1 <= max_pages <= MAX_PAGES:
-        raise DeclarationError("--max-pages", f"is not between 1 and {MAX_PAGES}.", "Choose fewer.")
+        raise DeclarationError("--max-pages", f"must be between 1 and {MAX_PAGES}.")
     _need_parser()
     if "://" not in url:
         url = f"https://{url}"
@@ -187,7 +189,7 @@ def synthesize(
     def get(address: str, accept: str) -> FetchedDocument:
         left = deadline - time.monotonic()
         if left <= 0:
-            raise FetchRefused(f"The site was not read within {SECONDS:g} seconds.")
+            raise FetchRefused(f"The site could not be read within {SECONDS:g} seconds.")
         return fetch_document(
             address,
             max_bytes=MAX_BYTES,
@@ -203,23 +205,23 @@ def synthesize(
             document = orjson.loads(get(address, "application/json").body)
         except (FetchRefused, ValueError):
             continue
-        # A file of another intermediary's making is no word of the site.
+        # A synthetic file is by another intermediary, not by the site.
         if isinstance(document, dict) and "actions" in document and document.get("source") != "synthetic":
             own.append(address)
     if own:
-        console.say(f"{own[0]} is the site's own: agents prefer it. With --anyway it is passed over.")
+        console.say(f"{own[0]} is the site's own document, which agents prefer. Use --anyway to ignore it.")
         console.json({"own": own})
         return 1
     site = _read_site(console, get, url, max_pages)
     left_out = [{"at": at, "why": why} for at, why in site.left_out]
     if not site.seen:
-        console.say(f"{url}: there is no form, no link and no OpenAPI document of which an action could be made.")
+        console.say(f"{url}: no form, link or OpenAPI document could be made into an action.")
         console.json({"pages": list(site.pages), "left_out": left_out})
         return 1
     documents = _render(site)
     for one in check_documents({path: orjson.dumps(document) for path, document in documents.items()}):
         if one.level == "error":
-            raise DeclarationError(url, "gives documents that are not valid.", str(one))
+            raise DeclarationError(url, "would have documents that are not valid.", str(one))
     if out is not None:
         for path, document in documents.items():
             file = out / path.lstrip("/")
@@ -248,7 +250,7 @@ def synthesize(
 
 
 def _read_site(console: Console, get: Callable[[str, str], FetchedDocument], url: str, max_pages: int) -> _Site:
-    """Read pages from the first one on, breadth first, then the OpenAPI document."""
+    """Read pages, breadth first from the given one, then the OpenAPI document."""
     from awp_publish.pages.elements import base_of
     from awp_publish.pages.selectolax import parse
     from awp_publish.pages.tree import read_title
@@ -260,7 +262,9 @@ def _read_site(console: Console, get: Callable[[str, str], FetchedDocument], url
         robots.parse([])
     first = get(url, "text/html")
     if "html" not in first.media_type:
-        raise DeclarationError(url, f"is {first.media_type or 'of no kind'}, and no HTML.", "Name a page of the site.")
+        raise DeclarationError(
+            url, f"is {first.media_type or 'of unknown type'}, not HTML.", "Name a page of the site."
+        )
     site = _Site(url=first.url)
     waiting, known = [first.url], {urldefrag(first.url)[0]}
     fetched: FetchedDocument | None = first
@@ -297,13 +301,19 @@ def _read_site(console: Console, get: Callable[[str, str], FetchedDocument], url
             rel, href = link.attributes.get("rel", "").lower().split(), link.attributes.get("href", "")
             if "service-desc" in rel and href:
                 site.openapi_addresses.append(urljoin(base, href))
+        labels = {one.attributes.get("for"): _words(one) for one in tree.tagged("label") if one.attributes.get("for")}
+        associated: dict[str, list[Node]] = {}  # controls that name their form, which need not contain them
+        for tag in _CONTROLS:
+            for control in tree.tagged(tag):
+                if name := control.attributes.get("form"):
+                    associated.setdefault(name, []).append(control)
         for form in tree.tagged("form"):
-            found = _of_form(tree, form, page.url, base, title)
+            found = _of_form(form, labels, associated, page.url, base, title)
             if isinstance(found, str):
                 site.left_out.append((page.url, found))
             else:
                 site.add(found)
-        if address in linked:  # the page at the end of a link, which answered
+        if address in linked:  # the target of a link, which answered
             path = urlsplit(page.url).path or "/"
             name = title or linked[address] or path
             action = Action(
@@ -359,10 +369,12 @@ def _short(text: str) -> str:
 
 
 def _words(node: "Node") -> str:
-    """The text below a node."""
+    """Return the text below a node, as far as it is among the first of its nodes."""
     pieces: list[str] = []
     waiting = [node]
-    while waiting and len(pieces) < 200:
+    for _ in range(MAX_NODES):
+        if not waiting:
+            break
         one = waiting.pop()
         if one.tag in ("script", "style", "template"):
             continue
@@ -380,8 +392,15 @@ def _below(node: "Node") -> Iterator["Node"]:
         waiting.extend(reversed(one.children))
 
 
-def _of_form(tree: "Tree", form: "Node", url: str, base: str, title: str) -> "_Seen | str":
-    """The action that a form is, or why it is none."""
+def _of_form(
+    form: "Node",
+    labels: Mapping[str | None, str],
+    associated: dict[str, list["Node"]],
+    url: str,
+    base: str,
+    title: str,
+) -> "_Seen | str":
+    """Return the action of a form, or why there is none. Takes its controls out of the `associated` ones."""
     given = form.attributes
     try:
         there = urljoin(base, given["action"].strip()) if given.get("action", "").strip() else url
@@ -394,15 +413,9 @@ def _of_form(tree: "Tree", form: "Node", url: str, base: str, title: str) -> "_S
     method = method or "GET"
     if not _is_here(there, url):
         return f"a form sends to another site: {parts.netloc[:80]}"
-    controls = [one for one in _below(form) if one.tag in ("input", "select", "textarea", "button")]
-    if given.get("id"):
-        controls += [
-            one
-            for tag in ("input", "select", "textarea", "button")
-            for one in tree.tagged(tag)
-            if one.attributes.get("form") == given["id"] and one not in controls
-        ]
-    labels = {one.attributes.get("for"): _words(one) for one in tree.tagged("label") if one.attributes.get("for")}
+    controls = [one for one in _below(form) if one.tag in _CONTROLS]
+    inside = set(map(id, controls))
+    controls += [one for one in associated.pop(given.get("id", ""), ()) if id(one) not in inside]
     properties: dict[str, dict[str, object]] = {}
     required: list[str] = []
     bound: list[str] = []
@@ -428,8 +441,9 @@ def _of_form(tree: "Tree", form: "Node", url: str, base: str, title: str) -> "_S
         has_file = has_file or kind == "file"
         before = properties.get(name)
         if before is not None and kind == "radio":
-            listed = [one.get("enum") for one in (before, schema)]
-            before["enum"] = [value for values in listed if isinstance(values, list) for value in values]
+            values = before.setdefault("enum", [])
+            if isinstance(values, list):
+                values.append(attributes.get("value", "on"))
         elif before is None:
             properties[name] = schema
     if "search" in given.get("role", "").lower() or given.get("action", "").rstrip("/").endswith("search"):
@@ -467,7 +481,7 @@ def _of_form(tree: "Tree", form: "Node", url: str, base: str, title: str) -> "_S
 
 
 def _schema_of(control: "Node", kind: str, labels: Mapping[str | None, str]) -> dict[str, object]:
-    """The schema of one control: what its markup says, and no more."""
+    """Return the schema of one control, with only what its markup says."""
     attributes = control.attributes
     above, wrapping = control.parent, ""
     while above is not None and above.tag not in ("form", "body", "label"):
@@ -503,7 +517,7 @@ def _schema_of(control: "Node", kind: str, labels: Mapping[str | None, str]) -> 
 
 
 def _read_openapi(site: _Site, get: Callable[[str, str], FetchedDocument], address: str) -> bool:
-    """Keep the operations of an OpenAPI document. Returns whether there is one."""
+    """Add the operations of an OpenAPI document. Returns whether there is one."""
     try:
         document = orjson.loads(get(address, "application/json").body)
     except (FetchRefused, ValueError):
@@ -513,7 +527,7 @@ def _read_openapi(site: _Site, get: Callable[[str, str], FetchedDocument], addre
     servers = as_objects(document.get("servers"))
     base = urljoin(address, str(servers[0].get("url", "/"))) if servers else urljoin(address, "/")
     if not _is_here(base, site.url):
-        site.left_out.append((address, f"its server is another one: {base[:120]}"))
+        site.left_out.append((address, f"its server is another site: {base[:120]}"))
         return True
     prefix = urlsplit(base).path.rstrip("/")
     components = Components(document)

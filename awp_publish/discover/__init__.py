@@ -1,7 +1,7 @@
-"""Find the route of a declared handler, and read what it takes.
+"""Find the route of a declared handler, and read its inputs and outputs.
 
-`find_routes(app)` walks any application that has routes; everything else in this room reads one kind of handler. An
-application object of another framework may tell its routes itself, in a method `awp_routes()`.
+`find_routes(app)` walks any application that has routes; the other modules each read one kind of handler. An
+application object of another framework may list its routes itself, in a method `awp_routes()`.
 """
 
 import sys
@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from starlette.routing import BaseRoute, Host, Match, Mount, Route as StarletteRoute
 
-from awp_publish.discover.routes import HiddenRoute, Operation, Route, opaque, path_parameters, walk_routes
+from awp_publish.discover.routes import (
+    ROUTES_METHOD,
+    HiddenRoute,
+    Operation,
+    Route,
+    opaque,
+    path_parameters,
+    unwrap,
+    walk_routes,
+)
 from awp_publish.model import Arrival, OpenApi
 
 if TYPE_CHECKING:
@@ -30,28 +39,29 @@ __all__ = [
     "find_openapi",
     "find_routes",
     "fixed_arrivals",
-    "routed",
+    "unwrap",
 ]
 
 Scope: TypeAlias = MutableMapping[str, Any]
 
-TELLS_ROUTES: Final = "awp_routes"
-"""A method without arguments that gives the `Route`s of an application, in order."""
-
 COMPARES_ROUTES: Final = "awp_compares_routes"
-"""True where such an application compares the route that it has chosen with the action's own, before it runs a view."""
+"""An attribute that is True if such an application checks, before it runs a view, that a call reached its own route."""
 
 
 def find_routes(app: object) -> list[Route]:
-    """Every route of an application, in order; an application that keeps its routes to itself is one opaque route."""
+    """Return every route of an application, in order; an application that hides its routes is one opaque route."""
     return list(_walk(app, "", is_outermost=True))
 
 
+def _is_fastapi(app: object) -> bool:
+    fastapi = sys.modules.get("fastapi")  # an application can only be FastAPI's if that was imported
+    return fastapi is not None and isinstance(app, fastapi.FastAPI)
+
+
 def find_openapi(app: object) -> OpenApi | None:
-    """The OpenAPI document that the application serves itself."""
-    fastapi_module = sys.modules.get("fastapi")
-    target = routed(app)
-    if fastapi_module is None or not isinstance(target, fastapi_module.FastAPI):
+    """Return where the application itself serves its OpenAPI document, None if it serves none."""
+    target: Any = unwrap(app)
+    if not _is_fastapi(target):
         return None
     from awp_publish.discover.fastapi import openapi_of
 
@@ -59,10 +69,9 @@ def find_openapi(app: object) -> OpenApi | None:
 
 
 def find_injector(app: object) -> "Injector | None":
-    """Return what fills in the dependencies of functions without a route; None where the framework cannot."""
-    fastapi_module = sys.modules.get("fastapi")
-    target = routed(app)
-    if fastapi_module is None or not isinstance(target, fastapi_module.FastAPI):
+    """Return what injects the dependencies of functions without a route; None if the framework cannot."""
+    target: Any = unwrap(app)
+    if not _is_fastapi(target):
         return None
     from awp_publish.discover.fastapi import FastApiInjector
 
@@ -70,21 +79,21 @@ def find_injector(app: object) -> "Injector | None":
 
 
 ITSELF: Final = object()
-"""The endpoint of an arrival at an application that compares routes itself."""
+"""The endpoint of an arrival at an application that checks routes itself."""
 
 
 class Routed(NamedTuple):
-    """The arrival of a request, and every endpoint that the application's routing names on the way there."""
+    """Where a request arrives, and every endpoint that the application's routing passes on the way there."""
 
     arrival: Arrival
     endpoints: tuple[object, ...]
 
 
 def find_arrival(app: object, scope: Scope, prefix: str = "") -> Routed | None:
-    """Return where the application's own routing leads a request, asked of its routes in their order; None for nowhere.
+    """Return where the application's own routing leads a request, trying its routes in order; None if nowhere.
 
-    What takes the request with another method only is nowhere. An application that keeps its routes to itself, or
-    compares them itself, is one place.
+    A route that matches only the path, with another method, does not count. An application that hides its routes, or
+    checks them itself, is one place.
     """
     listed = _in_order(app)
     if listed is None:
@@ -93,10 +102,9 @@ def find_arrival(app: object, scope: Scope, prefix: str = "") -> Routed | None:
 
 
 def fixed_arrivals(app: object) -> Callable[[Scope], Routed | None]:
-    """Return `find_arrival` for paths without parameters, which lists the routes of each application once.
+    """Return a `find_arrival` for many requests to the same applications, which indexes the routes of each once.
 
-    Only routes of the shape of a path are asked, those without placeholders and those whose placeholders are whole
-    segments: thousands of them take no square of the time.
+    Routes are indexed by their fixed segments, so that checking thousands of paths does not take quadratic time.
     """
     known: dict[int, tuple[object, _Shapes | None]] = {}
 
@@ -106,12 +114,12 @@ def fixed_arrivals(app: object) -> Callable[[Scope], Routed | None]:
             made = _Shapes({}, {}, [])
             known[id(app)] = app, None if listed is None else made
             for order, (candidate, route) in enumerate(listed or ()):
-                if isinstance(route, HiddenRoute):  # of calls alone
+                if isinstance(route, HiddenRoute):  # matches calls only
                     continue
                 is_ordinary = getattr(type(route).matches, "__module__", "") in ("starlette.routing", "fastapi.routing")
                 if is_ordinary and isinstance(route, StarletteRoute):
                     segments, convertors = candidate.path.split("/"), path_parameters(candidate.path).values()
-                    if {"str", "int", "float", "uuid"}.issuperset(convertors):  # which take no slash
+                    if {"str", "int", "float", "uuid"}.issuperset(convertors):  # they match no slash
                         key = tuple(None if "{" in one else one for one in segments)
                         made.routes.setdefault(key, []).append((order, candidate, route))
                         made.by_length.setdefault(len(key), set()).add(tuple(one is None for one in key))
@@ -132,7 +140,7 @@ def fixed_arrivals(app: object) -> Callable[[Scope], Routed | None]:
 
 
 class _Shapes(NamedTuple):
-    """Routes with their order: by segments, None for a placeholder, and those of another kind. Shapes by length."""
+    """Routes with their positions: by segments (None for a placeholder), and all others; shapes by length."""
 
     routes: dict[tuple[str | None, ...], list[tuple[int, Any, BaseRoute]]]
     by_length: dict[int, set[tuple[bool, ...]]]
@@ -167,13 +175,12 @@ def asks_for_host(app: object) -> bool:
 
 
 def _in_order(app: object) -> Iterable[tuple[Any, BaseRoute]] | None:
-    """Pairs of what decides whether a route matches, and the route, in the order of trying them; None if not shown."""
-    target = routed(app)
+    """Return pairs of a route's matcher and the route, in the order of trying them; None if they are hidden."""
+    target: Any = unwrap(app)
     routes = getattr(target, "routes", None)
-    if callable(getattr(target, TELLS_ROUTES, None)) or not isinstance(routes, list):
+    if callable(getattr(target, ROUTES_METHOD, None)) or not isinstance(routes, list):
         return None
-    fastapi_module = sys.modules.get("fastapi")
-    if fastapi_module is None or not isinstance(target, fastapi_module.FastAPI):
+    if not _is_fastapi(target):
         return ((route, route) for route in routes)
     from awp_publish.discover.fastapi import contexts_of, plain
 
@@ -181,18 +188,17 @@ def _in_order(app: object) -> Iterable[tuple[Any, BaseRoute]] | None:
 
 
 def compares_routes(app: object) -> bool:
-    """Return True if an application of another framework sees to it itself that a call arrives at its own route."""
-    return bool(getattr(routed(app), COMPARES_ROUTES, False))
+    """Return True if an application of another framework itself checks that a call reached its own route."""
+    return bool(getattr(unwrap(app), COMPARES_ROUTES, False))
 
 
 def _walk(app: object, prefix: str, is_outermost: bool = False) -> Iterator[Route]:
-    target = routed(app)
-    tell = getattr(target, TELLS_ROUTES, None)
-    if callable(tell):
-        yield from (replace(route, path=prefix + route.path) for route in tell())
+    target: Any = unwrap(app)
+    list_routes = getattr(target, ROUTES_METHOD, None)
+    if callable(list_routes):
+        yield from (replace(route, path=prefix + route.path) for route in list_routes())
         return
-    fastapi_module = sys.modules.get("fastapi")
-    if fastapi_module is not None and isinstance(target, fastapi_module.FastAPI):
+    if _is_fastapi(target):
         from awp_publish.discover.fastapi import walk_fastapi
 
         yield from walk_fastapi(target, prefix, _walk, is_outermost)
@@ -202,12 +208,3 @@ def _walk(app: object, prefix: str, is_outermost: bool = False) -> Iterator[Rout
         yield from walk_routes(routes, prefix, _walk)
     elif app is not None:
         yield opaque(prefix)
-
-
-def routed(app: object) -> object:
-    """The first thing with routes inside the middleware around an application: by convention each keeps it as `app`."""
-    seen: set[int] = set()
-    while not (app is None or hasattr(app, "routes") or hasattr(app, TELLS_ROUTES) or id(app) in seen):
-        seen.add(id(app))
-        app = getattr(app, "app", None)
-    return app

@@ -1,9 +1,8 @@
-"""Routes of a FastAPI application, with the operations its own OpenAPI document describes.
+"""Routes of a FastAPI application, with the operations that its own OpenAPI document describes.
 
-FastAPI 0.137 stopped flattening `app.routes`; `iter_route_contexts` is its public way to see included routers, and
-before it every route stood in `app.routes`. Schemas come from `app.openapi()`, which FastAPI builds once and keeps. A
-route that is not in there (hidden, dropped by the site's own `openapi`, or another route breaks the whole document) is
-described alone.
+Since FastAPI 0.137 `app.routes` is no longer flat, and `iter_route_contexts` is the public way to see included routers.
+Schemas come from `app.openapi()`, which FastAPI builds once and keeps. A route that is missing there (hidden, dropped
+by the site's own `openapi`, or because another route breaks the whole document) is described alone.
 """
 
 import copy
@@ -48,13 +47,13 @@ from awp_publish.model import Arrival, JsonObject, OpenApi, with_addresses
 from awp_publish.schema import UnusableSchema, close_like, drops_unknown, reason_of, write_readable, write_schema
 
 DescribedRoute: TypeAlias = "fastapi.routing.RouteContext | APIRoute"
-"""An API route as it stands in the application: within its routers, or by itself."""
+"""An API route within the routers that include it, or by itself."""
 
-_TRIMS: Final = ("include", "exclude", "exclude_unset", "exclude_defaults", "exclude_none")
+_RESPONSE_MODEL_FILTERS: Final = ("include", "exclude", "exclude_unset", "exclude_defaults", "exclude_none")
 
 
 def walk_fastapi(app: FastAPI, prefix: str, walk: Walk, is_outermost: bool) -> Iterator[Route]:
-    """Every route of a FastAPI application, its included routers and what it mounts."""
+    """Yield every route of a FastAPI application, including those of its routers and mounted applications."""
     document = _Document(app, prefix, is_outermost)
     for context in contexts_of(app.routes):
         if isinstance(getattr(context, "original_route", context), APIRoute):
@@ -78,7 +77,7 @@ def walk_fastapi(app: FastAPI, prefix: str, walk: Walk, is_outermost: bool) -> I
 
 
 def _rehearse(app: FastAPI, context: DescribedRoute, method: str) -> object:
-    """Give a route's security a hidden route of its own, which does nothing; its endpoint, None without security."""
+    """Create a hidden route that only has a route's security. Returns its endpoint, None without security."""
     endpoint = cast(Callable[..., object], context.endpoint)
     *_, written = layers_of(endpoint)
     try:
@@ -112,7 +111,7 @@ def _add_rehearsal(
         return None
 
     async def rehearsed(**resolved: Any) -> None:
-        """Do nothing: the dependencies have been asked."""
+        """Do nothing: the dependencies have already run."""
 
     rehearsed.__signature__ = inspect.Signature(known)  # type: ignore[attr-defined]
     try:
@@ -124,17 +123,17 @@ def _add_rehearsal(
             dependencies=around,
             dependency_overrides_provider=app,
         )
-    except Exception:  # the route itself is what is asked then
+    except Exception:  # the route itself is asked instead
         return None
     app.router.routes.insert(0, HiddenRoute(route))
     return rehearsed
 
 
 def _is_security(dependency: Callable[..., object], path: str) -> bool:
-    """Return True if a dependency, or one of its own, looks for credentials."""
+    """Return True if a dependency, or one of its own dependencies, reads credentials."""
     try:
         flat = list(_flat(get_dependant(path=path, call=dependency)))
-    except Exception:  # whatever FastAPI says of it, it says of the route too
+    except Exception:  # FastAPI raises the same for the route itself
         return False
     named = (field.alias.lower() for one in flat for field in one.header_params)
     return any(isinstance(one, SecurityBase) for one in (dependency, *(one.call for one in flat))) or any(
@@ -148,19 +147,19 @@ def openapi_of(app: FastAPI) -> OpenApi | None:
 
 
 def contexts_of(routes: list[BaseRoute]) -> Iterable[object]:
-    """The routes in the order in which they are tried, those of included routers among them."""
+    """Return the routes in the order in which they are tried, including those of included routers."""
     find = getattr(fastapi.routing, "iter_route_contexts", None)
     return routes if find is None else find(routes)
 
 
 def plain(context: object) -> BaseRoute:
-    """A route that is not FastAPI's own: as it stands below its router's prefix."""
+    """Return a route that is not FastAPI's own, with the prefix of its router."""
     route = getattr(context, "_effective_route", context)
     return cast(BaseRoute, route if isinstance(route, BaseRoute) else getattr(context, "original_route", context))
 
 
 class _Document:
-    """One application's OpenAPI document, made when the first declared route asks for it."""
+    """One application's OpenAPI document, built when it is first needed."""
 
     def __init__(self, app: FastAPI, prefix: str, is_outermost: bool) -> None:
         self._app = app
@@ -170,32 +169,32 @@ class _Document:
         self._models: dict[int, tuple[object, tuple[JsonObject, ...]]] = {}  # by identity: annotations may have no hash
 
     def describe(self, context: DescribedRoute, method: str) -> Operation:
-        """The operation behind one method of a route. Raises UnusableSchema when FastAPI cannot describe it."""
+        """Return the operation of one method of a route. Raises UnusableSchema if FastAPI cannot describe it."""
         if self._whole is None:
             try:
                 whole = as_object(self._app.openapi())
-            except Exception:  # one broken route, perhaps not even a declared one, spoils it
+            except Exception:  # one broken route is enough, even if it is not declared
                 whole = {}
             self._whole = whole, Components(whole)
         document, components = self._whole
         found = _operation(document, context, method)
         operation_id = found.get("operationId") if self._is_outermost else None
         if not found:
-            # One that is hidden from /docs may still be an action: it is described alone, as if it were listed.
+            # A route that is hidden from /docs may still be an action: it is described alone, as if it were listed.
             listed = copy.copy(context) if isinstance(context, APIRoute) else dataclasses.replace(context)
             object.__setattr__(listed, "include_in_schema", True)
             try:
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # about operation ids, which the whole document warns of already
+                    warnings.simplefilter("ignore")  # building the whole document has warned already
                     document = get_openapi(title="", version="", routes=[listed])
             except Exception as error:
                 raise UnusableSchema(f"FastAPI cannot describe {context.path}: {reason_of(error)}") from error
             components, found = Components(document), _operation(document, context, method)
-        route = getattr(context, "_effective_route", context)  # behind it each attribute takes long to find
+        route = getattr(context, "_effective_route", context)  # attribute access on the context is slow
         body, written = route.body_field, tuple[JsonObject, ...]()
         if body is not None:
             kind, beside = body.field_info.annotation, body.field_info
-            # A model as it stands has been read by pydantic already; validators and bounds beside it have not.
+            # Pydantic has already read a plain model, but not the validators and bounds beside it.
             if beside.metadata or beside.json_schema_extra:
                 written = write_readable(Annotated[kind, beside])
             elif (known := self._models.get(id(kind))) is not None:
@@ -209,20 +208,20 @@ class _Document:
             self._prefix + (route.path or ""),
             document.get("security"),
             drops_unknown=drops_unknown(*written),
-            drops_empty=True,  # fastapi.dependencies.utils, `_get_value`: it refuses the field, or takes the default
+            drops_empty=True,  # as does `_get_value` of fastapi.dependencies.utils
         )
-        outputs = read.outputs  # what the route writes may differ from what FastAPI documents of it
+        outputs = read.outputs  # the route may write something else than FastAPI documents
         if route.response_model is not None and not route.response_model_by_alias:
             outputs = write_schema(route.response_model, "serialization", by_alias=False)
-        if any(getattr(route, f"response_model_{name}") for name in _TRIMS):
+        if any(getattr(route, f"response_model_{name}") for name in _RESPONSE_MODEL_FILTERS):
             outputs = _without_required(outputs)
         if route.response_model_exclude or route.response_model_include is not None:
             definitions = as_object(outputs.get("$defs"))
             outputs = _trimmed(outputs, definitions, route.response_model_include, route.response_model_exclude)
-        # OpenAPI has no word for security schemes that only look (`auto_error=False`).
+        # OpenAPI cannot express security schemes that never refuse (`auto_error=False`).
         schemes = [scheme for scheme in _dependencies(route.dependant) if isinstance(scheme, SecurityBase)]
         refuses = not schemes or any(getattr(scheme, "auto_error", True) for scheme in schemes)
-        # Single parameters that are called so: a model of headers is what somebody has declared as a whole.
+        # Single header parameters that are named like credentials; a model of headers is declared as a whole.
         headers = (field for one in _flat(route.dependant) for field in one.header_params)
         secret = {field.alias.lower() for field in headers if is_secret_header(field.alias.lower())}
         described = dataclasses.replace(
@@ -233,11 +232,11 @@ class _Document:
             operation_id=operation_id if isinstance(operation_id, str) else None,
             schemes={name: with_addresses(scheme, self._located) for name, scheme in read.schemes.items()},
         )
-        told = without_credentials(described, of_route=secret)
-        return told if refuses or not told.auth_required else dataclasses.replace(told, auth_required=False)
+        operation = without_credentials(described, of_route=secret)
+        return operation if refuses else dataclasses.replace(operation, auth_required=False)
 
     def _located(self, address: str) -> str:
-        """An address as the outermost application has it: `token` is read below its own."""
+        """Return an address as seen from the outermost application: `token` is relative to this one."""
         is_whole = not address or "://" in address or address.startswith("/")
         return address if is_whole else f"{self._prefix}/{address.removeprefix('./')}"
 
@@ -248,7 +247,7 @@ def _operation(document: JsonObject, context: DescribedRoute, method: str) -> Js
 
 
 def _trimmed(schema: JsonObject, definitions: JsonObject, include: object, exclude: object) -> JsonObject:
-    """A schema without what `response_model_include` and `response_model_exclude` take out (pydantic's own terms)."""
+    """Return a schema without what `response_model_include` and `response_model_exclude` leave out, as in pydantic."""
     if isinstance(reference := schema.get("$ref"), str):
         beside = {key: value for key, value in schema.items() if key != "$ref"}
         schema = {**as_object(definitions.get(reference.rpartition("/")[2])), **beside}
@@ -263,7 +262,7 @@ def _trimmed(schema: JsonObject, definitions: JsonObject, include: object, exclu
         return schema
     kept: dict[str, object] = {}
     for name, member in members.items():
-        left_out, wanted = _told(exclude, name), True if include is None else _told(include, name)
+        left_out, wanted = _selected(exclude, name), True if include is None else _selected(include, name)
         if left_out is True or wanted is None:
             continue
         inner = None if wanted is True else wanted
@@ -274,8 +273,8 @@ def _trimmed(schema: JsonObject, definitions: JsonObject, include: object, exclu
     return {**rest, "properties": kept} | ({"required": required} if required else {})
 
 
-def _told(names: object, name: str) -> object:
-    """Return what pydantic's include or exclude says of a member: True, a table of its members, or None for nothing."""
+def _selected(names: object, name: str) -> object:
+    """Return what pydantic's include or exclude says about a member: True, a table for its members, or None."""
     if isinstance(names, Mapping):
         found = names.get(name)
         return True if found is ... or found is True else found or None
@@ -283,7 +282,7 @@ def _told(names: object, name: str) -> object:
 
 
 def _without_required(schema: JsonObject) -> JsonObject:
-    """`response_model_exclude_none` and its like leave members out at every depth."""
+    """Return a schema in which no member is required, because options such as `exclude_none` leave members out."""
     trimmed = {key: value for key, value in schema.items() if key != "required"}
     for key in ("$defs", "properties"):
         if isinstance(members := trimmed.get(key), dict):
@@ -309,11 +308,11 @@ def _dependencies(dependant: Dependant) -> Iterator[object]:
         yield from _dependencies(dependency)
 
 
-# --- What functions without a route have from FastAPI ---
+# --- Dependency injection for functions without a route ---
 
 
 class FastApiInjector:
-    """Gives functions hidden routes, so that FastAPI resolves their dependencies as it does for any route."""
+    """Gives functions hidden routes, so that FastAPI resolves their dependencies as for any route."""
 
     def __init__(self, app: FastAPI) -> None:
         self._app = app
@@ -325,7 +324,7 @@ class FastApiInjector:
         return bool(self._app.router.dependencies)
 
     def register(self, function: Callable[..., object], described: Described, path: str) -> tuple[Operation, Arrival]:
-        """Give a function a hidden route; its own inputs travel as a JSON body. Raises UnusableFunction."""
+        """Create a hidden route for a function; its own inputs are sent as a JSON body. Raises UnusableFunction."""
         signature = read_signature(function)
         parameters = {
             name: one.replace(kind=one.KEYWORD_ONLY, annotation=signature.types.get(name, one.annotation))
@@ -345,10 +344,10 @@ class FastApiInjector:
         async def endpoint(**resolved: Any) -> Response:
             given, injected = await resolved[own[Request]].json(), {name: resolved[name] for name in described.injected}
             body = await described.call({name: one for name, one in given.items() if name not in borrowed}, injected)
-            told: Response = resolved[own[Response]]
-            answer = Response(body, told.status_code or 200, media_type="application/json")
-            unsaid = (pair for pair in told.raw_headers if pair[0] not in (b"content-length", b"content-type"))
-            answer.raw_headers.extend(unsaid)
+            shown: Response = resolved[own[Response]]
+            answer = Response(body, shown.status_code or 200, media_type="application/json")
+            kept = (pair for pair in shown.raw_headers if pair[0] not in (b"content-length", b"content-type"))
+            answer.raw_headers.extend(kept)
             return answer
 
         endpoint.__signature__ = inspect.Signature(list(parameters.values()))  # type: ignore[attr-defined]
@@ -363,9 +362,9 @@ class FastApiInjector:
                 dependency_overrides_provider=self._app,
             )
             taken = self._document.describe(route, "POST")
-        except Exception as error:  # whatever FastAPI says of somebody's dependency
+        except Exception as error:  # FastAPI may raise anything about a dependency
             raise UnusableFunction(f"FastAPI cannot resolve its dependencies: {reason_of(error)}") from error
-        # The function's own inputs, and beside them what its dependencies take.
+        # The function's own inputs, and those of its dependencies.
         if taken.content_type not in (None, JSON) or any(one.location == "body" for one in taken.parameters):
             raise UnusableFunction("one of its dependencies reads a form or the whole body, which an input is not")
         inputs, theirs = dict(described.inputs), taken.inputs
@@ -398,7 +397,7 @@ class FastApiInjector:
         return operation, Arrival(path, endpoint)
 
     def rehearse(self, function: Callable[..., object], described: Described, path: str) -> object:
-        """Give what is asked of the function's caller a hidden route; its endpoint, None where nothing is asked."""
+        """Create a hidden route that only has the function's security. Returns its endpoint, None without security."""
         signature = read_signature(function)
         parameters = [
             one.replace(kind=one.KEYWORD_ONLY, annotation=signature.types.get(name, one.annotation))

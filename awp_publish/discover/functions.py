@@ -1,4 +1,4 @@
-"""The signature of a plain function, and how an input, decoded JSON, becomes its arguments."""
+"""The signature of a plain function, and how an input (decoded JSON) becomes its arguments."""
 
 import base64
 import dataclasses
@@ -25,18 +25,18 @@ from awp_publish.threads import run_in_thread
 
 Given: TypeAlias = Mapping[str, object]
 Bind: TypeAlias = Callable[[Given], dict[str, object]]
-"""From an input to arguments by name. Raises pydantic's ValidationError."""
+"""Turns an input into arguments by name. Raises pydantic's ValidationError."""
 
 _NAMED: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
 class UnusableFunction(UnusableSchema):
-    """A function that cannot be called with named inputs, whatever is declared beside it."""
+    """A function that cannot be called with named inputs, whatever its declaration says."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Signature:
-    """A function's parameters, which can all be given by name, and the types of them and of what it returns."""
+    """A function's parameters, all of which can be given by name, their types, and its return type."""
 
     parameters: Mapping[str, inspect.Parameter]
     types: Mapping[str, object]
@@ -44,7 +44,10 @@ class Signature:
 
 
 def read_signature(function: Callable[..., object]) -> Signature:
-    """Read a function. Raises UnusableSchema when it cannot be called with named inputs for one JSON answer."""
+    """Read a function's signature.
+
+    Raises UnusableSchema if it cannot be called with named inputs for one JSON answer.
+    """
     if inspect.isclass(function):
         raise UnusableFunction("it is a class; declare a function")
     for layer in layers_of(function):
@@ -65,46 +68,46 @@ def read_signature(function: Callable[..., object]) -> Signature:
     return Signature(parameters, hints, hints.get("return", Any))
 
 
-# --- What a framework fills in, and never a caller ---
+# --- Parameters that the framework injects, never a caller ---
 
 
 def injected_parameters(signature: Signature) -> Mapping[str, str]:
-    """The parameters of a function that its framework fills in, each with what it is.
+    """Return the parameters of a function that its framework injects, each with its kind ("Depends").
 
-    They are what FastAPI and Starlette know by annotation or default (`Depends`, `Security`, `Request`, `Response`,
-    `BackgroundTasks`, `SecurityScopes`, `Header`, `Cookie`), and Django's request. Raises UnusableSchema.
+    FastAPI and Starlette know them by annotation or default (`Depends`, `Security`, `Request`, `Response`,
+    `BackgroundTasks`, `SecurityScopes`, `Header`, `Cookie`); Django's request is one as well. Raises UnusableSchema.
     """
     found: dict[str, str] = {}
     for name, parameter in signature.parameters.items():
         kind = signature.types.get(name)
-        told = _marked(parameter.default) or _injected_kind(kind)
-        if not told and kind is None and name == "request":
-            told = "the request"
-        if not told and (inner := next(filter(None, map(_injected_kind, get_args(kind))), "")):
+        injected = _marker_kind(parameter.default) or _injected_kind(kind)
+        if not injected and kind is None and name == "request":
+            injected = "the request"
+        if not injected and (inner := next(filter(None, map(_injected_kind, get_args(kind))), "")):
             remedy = f"write Annotated[... | None, {inner}(...)], or leave None out"
-            raise UnusableFunction(f"its parameter {name} has {inner} inside of its annotation; {remedy}")
-        if told:
-            found[name] = told
+            raise UnusableFunction(f"its parameter {name} has {inner} inside its annotation; {remedy}")
+        if injected:
+            found[name] = injected
     return found
 
 
 _INJECTED: Final = (HTTPConnection, Response, BackgroundTasks)
-_MARKS: Final = ("Depends", "Header", "Cookie")
-"""Classes of `fastapi.params` that say where a value comes from; Security is a kind of Depends."""
+_MARKERS: Final = ("Depends", "Header", "Cookie")
+"""Classes of `fastapi.params` that say where a value comes from; Security is a subclass of Depends."""
 
 
-def _marked(value: object) -> str:
-    """Return what a default, or what stands beside a type, tells of where a value comes from; "" for nothing."""
+def _marker_kind(value: object) -> str:
+    """Return the kind of marker that a default or an annotation's metadata is; "" if it is none."""
     params = sys.modules.get("fastapi.params")
-    marks = [mark for mark in _MARKS if params is not None and isinstance(value, getattr(params, mark))]
-    return type(value).__name__ if marks else ""
+    is_marker = params is not None and any(isinstance(value, getattr(params, marker)) for marker in _MARKERS)
+    return type(value).__name__ if is_marker else ""
 
 
 def _injected_kind(kind: object) -> str:
     while isinstance(kind, TypeAliasType):
         kind = kind.__value__
     if get_origin(kind) is Annotated:
-        return next(filter(None, map(_marked, get_args(kind)[1:])), "") or _injected_kind(get_args(kind)[0])
+        return next(filter(None, map(_marker_kind, get_args(kind)[1:])), "") or _injected_kind(get_args(kind)[0])
     if not isinstance(kind, type):
         return ""
     security = sys.modules.get("fastapi.security")
@@ -113,18 +116,18 @@ def _injected_kind(kind: object) -> str:
     return kind.__name__ if is_scopes or is_django or issubclass(kind, _INJECTED) else ""
 
 
-# --- Inputs as the signature says ---
+# --- Inputs from the signature ---
 
 
 def bind_signature(signature: Signature) -> tuple[Bind, JsonObject]:
-    """One parameter that is a model is the whole input, as in FastAPI; otherwise each parameter is a member of it."""
+    """Bind inputs to a signature: a single model is the whole input, as in FastAPI; else each parameter is a member."""
     names = list(signature.parameters)
     whole = signature.types.get(names[0]) if len(names) == 1 else None
     is_required = len(names) == 1 and signature.parameters[names[0]].default is inspect.Parameter.empty
     if is_required and isinstance(whole, type) and (_fields_of(whole) or is_typeddict(whole)):
         return partial(_bind_whole, names[0], adapt(whole)), object_schema_of(whole)
-    # The fields have names of our own, because pydantic has rules for names (`_x`, `copy`, `model_config`) and
-    # functions have not; the parameter's name becomes the alias, unless its annotation has one.
+    # The fields get names of our own, because pydantic restricts names (`_x`, `copy`, `model_config`) and functions do
+    # not; the parameter's name becomes the alias, unless its annotation has one.
     fields: dict[str, Any] = {}
     renamed = {f"input_{number}": name for number, name in enumerate(signature.parameters)}
     for renaming, name in renamed.items():
@@ -135,7 +138,7 @@ def bind_signature(signature: Signature) -> tuple[Bind, JsonObject]:
     try:
         config = ConfigDict(extra="forbid", alias_generator=renamed.__getitem__)
         model = create_model("Input", __config__=config, **fields)
-    except Exception as error:  # whatever pydantic or somebody's type raises, it is about this signature
+    except Exception as error:  # pydantic, or a type of the site, may raise anything
         raise UnusableSchema(reason_of(error)) from error
     adapter = adapt(model)
 
@@ -147,7 +150,7 @@ def bind_signature(signature: Signature) -> tuple[Bind, JsonObject]:
 
 
 def _fields_of(kind: object) -> frozenset[str]:
-    """The fields of a model or dataclass, which a value of it always has; none for a model of a single root."""
+    """Return the fields of a model or dataclass, which its values always have; none for a RootModel."""
     if isinstance(kind, type) and issubclass(kind, BaseModel) and not issubclass(kind, RootModel):
         return frozenset(kind.model_fields)
     is_dataclass = isinstance(kind, type) and dataclasses.is_dataclass(kind)
@@ -159,20 +162,20 @@ def _bind_whole(name: str, adapter: TypeAdapter[object], given: Given) -> dict[s
 
 
 def _validated(adapter: TypeAdapter[object], given: Given) -> object:
-    """Strict types take from JSON what they do not take from Python, a date written as text for instance."""
+    """Validate as Python, then as JSON: from JSON, strict types accept more, such as a date written as text."""
     try:
         return adapter.validate_python(given)
     except ValidationError:
         return adapter.validate_json(to_json(given))
 
 
-# --- Inputs as declared beside the signature ---
+# --- Inputs declared separately from the signature ---
 
 
 def bind_declared(inputs: object, signature: Signature) -> tuple[Bind, JsonObject]:
-    """Declared inputs: as a whole for a single parameter, or their members by name."""
+    """Bind declared inputs: as a whole to a single parameter, or their members by name."""
     schema = object_schema_of(inputs)
-    # The names of members, and of those that are always there: in a model by its fields, else by the schema.
+    # All members, and those that are always present: from the model's fields, else from the schema.
     members = certain = _fields_of(inputs)
     if not members:
         properties, listed = schema.get("properties"), schema.get("required")
@@ -202,9 +205,9 @@ def bind_declared(inputs: object, signature: Signature) -> tuple[Bind, JsonObjec
 
 
 class FunctionCall(Protocol):
-    """A function, made callable with a validated input and with what its framework fills in; answers JSON text.
+    """Calls a function with a validated input and injected parameters, and returns JSON text.
 
-    Raises InvalidInput, InvalidOutput, or what the function raises. One that is synchronous runs in a thread.
+    Raises InvalidInput, InvalidOutput, or what the function raises. A synchronous function runs in a thread.
     """
 
     def __call__(self, given: JsonObject, injected: Given | None = None, /) -> Awaitable[bytes]: ...
@@ -212,10 +215,9 @@ class FunctionCall(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A function's schemas and the way to call it.
+    """A function's schemas, and a callable for it.
 
-    `injected` are the parameters that are not among its inputs, which `call` is given beside them, each with what it is
-    ("Depends").
+    `injected` are the parameters that are not inputs and that `call` takes separately, each with its kind ("Depends").
     """
 
     inputs: JsonObject
@@ -225,20 +227,20 @@ class Described:
 
 
 class Injector(Protocol):
-    """A framework's way to fill in parameters of functions that have no route."""
+    """Injects parameters of functions that have no route, as a framework does."""
 
     @property
     def is_general(self) -> bool:
-        """Return True if the application has dependencies that hold for whatever it does."""
+        """Return True if the application has dependencies that apply to everything in it."""
 
     def register(self, function: Callable[..., object], described: Described, path: str) -> tuple[Operation, Arrival]:
-        """Give a function a hidden route, which takes the function's own inputs and those of its dependencies.
+        """Create a hidden route for a function, which takes its own inputs and those of its dependencies.
 
         Raises UnusableFunction.
         """
 
     def rehearse(self, function: Callable[..., object], described: Described, path: str) -> object:
-        """Give what is asked of a function's caller a hidden route; its endpoint, None where nothing is asked."""
+        """Create a hidden route that only has the function's security. Returns its endpoint, None without security."""
 
 
 def describe_function(
@@ -258,7 +260,7 @@ def describe_function(
     outputs = {} if returned is Any else schema_of(returned, "serialization")
     is_free = returned is Any or isinstance(returned, Mapping)
     is_binary = outputs.get("format") == "binary" and not is_free
-    if is_binary:  # bytes, which JSON says in base64
+    if is_binary:  # bytes are base64 in JSON
         facts = {name: value for name, value in outputs.items() if name != "format"}
         outputs = {"contentMediaType": BINARY, **facts, "contentEncoding": "base64"}
     adapter = None if is_free or is_binary else adapt(returned)
@@ -286,10 +288,10 @@ def describe_function(
             if not is_binary:  # JSON has no NaN and no infinity; they become null, as they do in a field of type float
                 return to_json(answer, inf_nan_mode="null")
         except (ValidationError, PydanticSerializationError) as error:
-            wrong = "that is not JSON" if adapter is None else "else than it declares"
-            raise InvalidOutput(f"The function returned something {wrong}.") from error
+            wrong = "cannot be written as JSON" if adapter is None else "does not match its declared output"
+            raise InvalidOutput(f"What the function returned {wrong}.") from error
         if not isinstance(answer, (bytes, bytearray, memoryview)):
-            raise InvalidOutput("The function returned something else than it declares.")
+            raise InvalidOutput("What the function returned does not match its declared output.")
         return to_json(base64.b64encode(answer).decode("ascii"))
 
     return Described(inputs, outputs, call, injected)

@@ -1,8 +1,8 @@
-"""From an OpenAPI 3.1 operation to flat inputs, outputs and the places where the inputs travel.
+"""An OpenAPI 3.1 operation as flat inputs, outputs, and the locations where the inputs are sent.
 
-One flat object of inputs is what agents fill in best. A JSON body that is a plain object joins the parameters at the
-top level; a list, a union, an optional body or one whose members clash with parameters stays whole under the name
-`body`. Where only a schema or a path is known, they tell the places.
+Agents fill in one flat object of inputs best. A JSON body that is a plain object joins the parameters at the top level;
+a list, a union, an optional body, or one whose members clash with parameters stays whole under the name `body`. If only
+a schema or a path is known, the locations follow from these.
 """
 
 import re
@@ -18,23 +18,23 @@ from awp_publish.discover.routes import (
     Operation,
     path_parameters,
 )
-from awp_publish.media import is_text, media_type_of
+from awp_publish.media import is_json, is_text, media_type_of
 from awp_publish.model import JsonObject, Location, Parameter, RouteCredential
 from awp_publish.schema import UnusableSchema, compile_schema, member_names
 
-# --- The schemas of one OpenAPI 3.1 document, made to stand alone ---
-# Every schema is copied once, however many actions use it. Recursive models stay recursive.
+# --- The schemas of one OpenAPI 3.1 document, made self-contained ---
+# Each schema is copied once, however many actions use it. Recursive models stay recursive.
 
 _COMPONENTS: Final = "#/components/"
 _SCHEMAS: Final = "#/components/schemas/"
 _DEFINITIONS: Final = "#/$defs/"
 _VERBATIM: Final = frozenset({"default", "const", "enum", "example", "examples"})
-"""Keywords that hold data, in which a member called `title` or `$ref` is nothing special."""
+"""Keywords that hold data, in which `title` or `$ref` has no special meaning."""
 
 _BOUNDS: Final = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
 
 _NAMED: Final = frozenset({"properties", "$defs", "patternProperties", "dependentSchemas"})
-"""Keywords that hold schemas under names that are not keywords."""
+"""Keywords that hold schemas under arbitrary names."""
 
 
 class Components:
@@ -46,7 +46,7 @@ class Components:
         self._local: dict[str, tuple[JsonObject, frozenset[str]]] = {}
 
     def follow(self, value: object) -> JsonObject:
-        """A parameter, request body or response, or what a reference to one means."""
+        """Return a parameter, request body or response, resolving a reference to one."""
         reference = as_object(value).get("$ref")
         if isinstance(reference, str) and reference.startswith(_COMPONENTS):
             kind, _, name = reference.removeprefix(_COMPONENTS).partition("/")
@@ -54,16 +54,16 @@ class Components:
         return as_object(value)
 
     def security_scheme(self, name: str) -> JsonObject:
-        """The security scheme of that name, {} if there is none."""
+        """Return the security scheme of that name, {} if there is none."""
         return self.follow(as_object(self._components.get("securitySchemes")).get(name))
 
     def local(self, schema: object, names: set[str]) -> dict[str, object]:
-        """A copy whose references point into `$defs`. Adds the names of what it refers to."""
+        """Return a copy whose references point into `$defs`, and add the names it refers to."""
         copied = _rewrite(schema, names)
         return copied if isinstance(copied, dict) else {}
 
     def root(self, schema: object, names: set[str]) -> dict[str, object]:
-        """The same; a schema that is only a reference is replaced by what it refers to, which readers look into."""
+        """Return the same, but resolve a schema that is itself a reference."""
         reference = as_object(schema).get("$ref")
         if not isinstance(reference, str) or not reference.startswith((_SCHEMAS, _DEFINITIONS)):
             return self.local(schema, names)
@@ -72,7 +72,7 @@ class Components:
         return {**target, **{key: value for key, value in as_object(schema).items() if key not in ("$ref", "title")}}
 
     def definitions(self, names: Iterable[str]) -> dict[str, object]:
-        """The schemas of these names and all that they refer to."""
+        """Return the schemas of these names and all that they refer to."""
         found: dict[str, object] = {}
         waiting = sorted(names)
         while waiting:
@@ -94,7 +94,7 @@ def with_definitions(schema: dict[str, object], definitions: JsonObject) -> dict
 
 
 def _rewrite(schema: object, names: set[str]) -> object:
-    """Copy a schema with references made local, and without the titles that were made up from names."""
+    """Copy a schema with local references, and without titles, which are generated from names."""
     if isinstance(schema, list):
         return [_rewrite(item, names) if isinstance(item, (dict, list)) else item for item in schema]
     if not isinstance(schema, dict):
@@ -106,7 +106,7 @@ def _rewrite(schema: object, names: set[str]) -> object:
                 copied[key] = {name: _rewrite(member, names) for name, member in value.items()}
             elif key in _VERBATIM:
                 copied[key] = value
-            elif key != "discriminator":  # an OpenAPI keyword whose mapping points into the document we leave
+            elif key != "discriminator":  # an OpenAPI keyword, whose mapping refers to the original document
                 copied[key] = _rewrite(value, names)
         elif key == "$ref" and isinstance(value, str) and value.startswith(_SCHEMAS):
             names.add(value.removeprefix(_SCHEMAS))
@@ -130,8 +130,8 @@ BODY: Final = "body"
 JSON: Final = "application/json"
 MULTIPART: Final = "multipart/form-data"
 
-CARRIED_HEADERS: Final = frozenset({"authorization", "cookie", "proxy-authorization", "host", "content-type", "accept"})
-"""Headers that come with the call itself and never from its input: credentials are no arguments of an agent."""
+CALLER_HEADERS: Final = frozenset({"authorization", "cookie", "proxy-authorization", "host", "content-type", "accept"})
+"""Headers that come with the call itself, never from its input: credentials are not arguments."""
 
 _PLACES: Final = frozenset({"path", "query", "header", "cookie"})
 _MERGEABLE: Final = frozenset({"type", "properties", "required", "additionalProperties", "description", "examples"})
@@ -150,34 +150,34 @@ def read_operation(
 ) -> Operation:
     """Read one OpenAPI operation.
 
-    `path` is the route's template with convertors, from the application's root: it says what spans segments, and may
-    hold placeholders of mounts that the document knows nothing of. `security` is what the document asks everywhere.
-    `drops_unknown` says of the body's reader that it drops members of which the schema says nothing, `drops_empty` of
-    a form's that it takes an empty text for a field that is not there.
+    `path` is the route's template with convertors, from the application's root: it tells which parameters span
+    segments, and may hold placeholders of mounts that the document does not know. `security` is the document's default.
+    `drops_unknown` means that the framework drops body members that the schema does not mention, `drops_empty` that it
+    treats an empty form field as a missing one.
     """
-    taken = _Taken(unsaid=not drops_unknown, drops_empty=drops_empty)
-    _read_parameters(taken, operation, components, path)
-    content_type = _read_body(taken, components.follow(operation.get("requestBody")), components)
+    builder = _InputBuilder(default_extra=not drops_unknown, drops_empty=drops_empty)
+    _read_parameters(builder, operation, components, path)
+    content_type = _read_body(builder, components.follow(operation.get("requestBody")), components)
     status, outputs = _read_responses(as_object(operation.get("responses")), components)
-    # The alternatives in which a caller may authenticate, each one scheme or several. `{}` among them is "nobody".
+    # The alternative ways to authenticate, each of one or more schemes. `{}` among them means "not at all".
     asked = as_objects(operation.get("security", security))
-    # Pages and redirects are for people: every answer that is no refusal has to be JSON or empty.
+    # Pages and redirects are for people: every success has to be JSON or empty.
     answers_json = True
     for kind, response in as_object(operation.get("responses")).items():
         if str(kind)[:1] in ("2", "3"):
             content = as_object(components.follow(response).get("content"))
-            is_json = all("json" in name and "jsonl" not in name for name in content)
-            answers_json = answers_json and is_json and str(kind)[:1] == "2"
+            only_json = all(is_json(media_type_of(name.encode())) for name in content)
+            answers_json = answers_json and only_json and str(kind)[:1] == "2"
     read = Operation(
-        taken.schema(components),
+        builder.schema(components),
         outputs,
-        tuple(taken.parameters),
+        tuple(builder.parameters),
         content_type,
         status,
         _text(operation.get("description")),
         _text(operation.get("summary")),
         _text(operation.get("operationId")),
-        taken.needs_authorization,
+        builder.needs_authorization,
         answers_json=answers_json,
     )
     if not asked:
@@ -194,7 +194,7 @@ def read_operation(
     )
     return replace(
         read,
-        auth_required=all(asked) or taken.needs_authorization,
+        auth_required=all(asked) or builder.needs_authorization,
         scopes=tuple(dict.fromkeys(str(scope) for scopes in listed for scope in scopes)) if all(asked) else (),
         credentials=tuple(dict.fromkeys(credentials)),
         security=requirements,
@@ -203,7 +203,7 @@ def read_operation(
 
 
 def credential_of(scheme: JsonObject) -> RouteCredential | None:
-    """The header, cookie or member of the query in which a security scheme looks; all but `apiKey` in Authorization."""
+    """Return the header, cookie or query parameter that a security scheme reads; all but `apiKey`: Authorization."""
     kind, place, name = scheme.get("type"), scheme.get("in"), str(scheme.get("name"))
     if kind in ("http", "oauth2", "openIdConnect"):
         return RouteCredential("header", "authorization")
@@ -223,37 +223,37 @@ _SECRET_HEADER: Final = re.compile(
 
 
 def is_secret_header(name: str) -> bool:
-    """Return True if a header, in lower case, is called as those with credentials are: `x-token`, `api-key`."""
+    """Return True if a header, in lower case, is named like those that hold credentials: `x-token`, `api-key`."""
     return _SECRET_HEADER.fullmatch(name) is not None
 
 
 def without_credentials(operation: Operation, named: Collection[str] = (), of_route: Collection[str] = ()) -> Operation:
-    """The same without inputs that are headers with credentials: the caller's own header is used.
+    """Return an operation without inputs that are headers with credentials: the caller's own headers are used.
 
-    They are `named` by the site (in lower case), by a scheme, or known to be so `of_route`.
+    These are `named` by the site (in lower case), by a security scheme, or recognised by the route (`of_route`).
     """
     by_scheme = {one.name for one in operation.credentials if one.place == "header"}
-    gone: dict[str, str] = {}
+    removed: dict[str, str] = {}
     for one in operation.parameters:
         name = one.wire_name.lower()
         if one.location == "header" and (name in named or name in by_scheme or name in of_route):
-            gone[one.name] = name
-    if not gone:
+            removed[one.name] = name
+    if not removed:
         return operation
     inputs, required = dict(operation.inputs), _required(operation.inputs)
     inputs["properties"] = {
-        name: schema for name, schema in as_object(inputs.get("properties")).items() if name not in gone
+        name: schema for name, schema in as_object(inputs.get("properties")).items() if name not in removed
     }
     inputs.pop("required", None)
-    if left := [name for name in required if name not in gone]:
+    if left := [name for name in required if name not in removed]:
         inputs["required"] = left
-    found = [RouteCredential("header", name) for name in gone.values()]
-    # What the site itself checks is no affair of the route's.
-    demanded = any(gone[name] not in named for name in required if name in gone)
+    found = [RouteCredential("header", name) for name in removed.values()]
+    # A header that the site itself checks does not make the route require authentication.
+    demanded = any(removed[name] not in named for name in required if name in removed)
     return replace(
         operation,
         inputs=inputs,
-        parameters=tuple(one for one in operation.parameters if one.name not in gone),
+        parameters=tuple(one for one in operation.parameters if one.name not in removed),
         credentials=tuple(dict.fromkeys((*operation.credentials, *found))),
         auth_required=operation.auth_required or demanded,
     )
@@ -263,10 +263,10 @@ def without_credentials(operation: Operation, named: Collection[str] = (), of_ro
 
 
 @dataclass(slots=True)
-class _Taken:
-    """The flat inputs as they are put together. `extra` is what an open body says about members not declared.
+class _InputBuilder:
+    """Collects the flat inputs. `extra` is the body's `additionalProperties`.
 
-    `unsaid` stands for a body that says nothing of them: where its reader drops them, agents are told so beforehand.
+    `default_extra` applies to a body that has none: where unknown members would be dropped, it forbids them.
     """
 
     parameters: list[Parameter] = field(default_factory=list)
@@ -274,10 +274,9 @@ class _Taken:
     required: list[str] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
     extra: object = False
-    unsaid: bool = True
+    default_extra: bool = True
     drops_empty: bool = False
     needs_authorization: bool = False
-    reads_authorization: bool = False
 
     def add(self, name: str, location: Location, schema: object, required: bool, spans_segments: bool = False) -> None:
         label = name
@@ -288,7 +287,7 @@ class _Taken:
         self.parameters.append(Parameter(label, location, name, spans_segments))
 
     def schema(self, components: Components) -> dict[str, object]:
-        """One object. It is closed unless an open body takes what is not declared: nothing accepted is lost."""
+        """Return one object schema. It is closed unless the body is open, so that no accepted input is lost."""
         inputs: dict[str, object] = {"type": "object", "properties": self.properties}
         if self.required:
             inputs["required"] = self.required
@@ -297,25 +296,24 @@ class _Taken:
         return with_definitions(inputs, components.definitions(self.names))
 
 
-def _read_parameters(taken: _Taken, operation: JsonObject, components: Components, path: str) -> None:
+def _read_parameters(builder: _InputBuilder, operation: JsonObject, components: Components, path: str) -> None:
     convertors = path_parameters(path)
     listed = operation.get("parameters")
     parameters = [components.follow(one) for one in listed] if isinstance(listed, list) else []
     known = {one.get("name") for one in parameters if one.get("in") == "path"}
     for name, convertor in convertors.items():
         if name not in known:
-            taken.add(name, "path", path_parameter_schema(convertor), True, convertor == "path")
+            builder.add(name, "path", path_parameter_schema(convertor), True, convertor == "path")
     for declared in parameters:
         place = declared.get("in")
         if place not in _PLACES or (place == "path" and declared.get("name") not in convertors):
             continue
         name, location = str(declared.get("name")), cast(Location, place)
         required = bool(declared.get("required"))
-        if location == "header" and name.lower() in CARRIED_HEADERS:
-            taken.needs_authorization |= required and name.lower() == "authorization"
-            taken.reads_authorization |= name.lower() == "authorization"
+        if location == "header" and name.lower() in CALLER_HEADERS:
+            builder.needs_authorization |= required and name.lower() == "authorization"
             continue
-        schema = components.local(declared.get("schema"), taken.names)
+        schema = components.local(declared.get("schema"), builder.names)
         for key in ("description", "deprecated"):
             if key in declared:
                 schema.setdefault(key, declared[key])
@@ -324,14 +322,14 @@ def _read_parameters(taken: _Taken, operation: JsonObject, components: Component
         if location == "path":
             convertor = convertors[name]
             told = narrow_to_path(schema, convertor) if schema else path_parameter_schema(convertor)
-            taken.add(name, location, told, True, convertor == "path")
+            builder.add(name, location, told, True, convertor == "path")
         else:
-            # A cookie may just as well come with the call itself, from the caller's own jar.
-            taken.add(name, location, _as_sent(schema, required), required and location != "cookie")
+            # A cookie may also come with the call itself, from the caller's own jar.
+            builder.add(name, location, _as_sent(schema, required), required and location != "cookie")
 
 
 def _as_sent(schema: dict[str, object], required: bool) -> dict[str, object]:
-    """A schema as a query, a form or a header carries it: null or an empty list leaves nothing, the default counts."""
+    """Narrow a schema to what a query, form or header can send: null or an empty list would mean the default."""
     if not required and schema.get("default") in (None, [], {}):
         return schema
     if schema.get("type") == "array":
@@ -344,34 +342,34 @@ def _as_sent(schema: dict[str, object], required: bool) -> dict[str, object]:
     return _as_sent({**rest, **left[0]}, required) if len(left) == 1 else {**rest, "anyOf": left}
 
 
-def _read_body(taken: _Taken, body: JsonObject, components: Components) -> str | None:
-    """Add the body's inputs; its media type."""
+def _read_body(builder: _InputBuilder, body: JsonObject, components: Components) -> str | None:
+    """Add the body's inputs. Returns its media type."""
     content = as_object(body.get("content"))
     if not content:
         return None
     content_type = JSON if JSON in content else str(next(iter(content)))
-    schema = components.root(as_object(content[content_type]).get("schema"), taken.names)
+    schema = components.root(as_object(content[content_type]).get("schema"), builder.names)
     if content_type in FORM_TYPES:
-        return _read_form(taken, schema, components, content_type)
+        return _read_form(builder, schema, components, content_type)
     required, members, wanted = bool(body.get("required")), as_object(schema.get("properties")), _required(schema)
-    # Members stand beside the parameters where that changes the meaning of neither.
+    # Members join the parameters if that changes the meaning of neither.
     is_plain = schema.get("type") == "object" and bool(members) and schema.keys() <= _MERGEABLE
-    is_free = members.keys().isdisjoint(taken.properties) and (required or not schema.get("required"))
+    is_free = members.keys().isdisjoint(builder.properties) and (required or not schema.get("required"))
     if content_type != JSON or not (is_plain and is_free):
-        taken.add(BODY, "body", schema, required)
+        builder.add(BODY, "body", schema, required)
         return content_type
     for name, member in members.items():
-        taken.add(name, "json", member, name in wanted)
-    taken.extra = schema.get("additionalProperties", taken.unsaid)
+        builder.add(name, "json", member, name in wanted)
+    builder.extra = schema.get("additionalProperties", builder.default_extra)
     return content_type
 
 
-def _read_form(taken: _Taken, form: dict[str, object], components: Components, content_type: str) -> str:
-    """Form fields always stand beside the parameters: a form has no whole. Files make it multipart."""
-    # FastAPI writes a form model beside single form fields as `allOf`, though its fields are the form's as well.
+def _read_form(builder: _InputBuilder, form: dict[str, object], components: Components, content_type: str) -> str:
+    """Add form fields beside the parameters. Files make the form multipart. Returns its media type."""
+    # FastAPI writes a form model beside single form fields as `allOf`, although its fields belong to the form, too.
     schema = {key: value for key, value in form.items() if key != "allOf"}
     for part in as_objects(form.get("allOf")):
-        model = components.root(part, taken.names)
+        model = components.root(part, builder.names)
         schema["properties"] = {**as_object(model.get("properties")), **as_object(schema.get("properties"))}
         schema["required"] = [*_required(model), *_required(schema)]
     wanted = _required(schema)
@@ -382,10 +380,10 @@ def _read_form(taken: _Taken, form: dict[str, object], components: Components, c
         fields = _as_base64(member) if location == "file" else dict(as_object(member))
         sent = _as_sent(fields, name in wanted)
         is_text = location == "form" and sent.get("type") == "string" and {"enum", "const"}.isdisjoint(sent)
-        if taken.drops_empty and is_text and (name in wanted or sent.get("default") not in (None, "")):
+        if builder.drops_empty and is_text and (name in wanted or sent.get("default") not in (None, "")):
             sent["minLength"] = max(1, cast(int, sent.get("minLength", 1)))
-        taken.add(name, location, sent, name in wanted)
-    taken.extra = schema.get("additionalProperties", taken.unsaid)
+        builder.add(name, location, sent, name in wanted)
+    builder.extra = schema.get("additionalProperties", builder.default_extra)
     return MULTIPART if "file" in locations else content_type
 
 
@@ -401,7 +399,7 @@ def _is_file(schema: object) -> bool:
 
 
 def _as_base64(schema: object) -> dict[str, object]:
-    """A file travels in JSON as base64 (JSON Schema's contentEncoding)."""
+    """Replace binary content by base64 (JSON Schema's contentEncoding), as which a file is sent in JSON."""
     facts = dict(as_object(schema))
     if _is_bytes(facts):
         facts.pop("format", None)
@@ -422,7 +420,7 @@ def _is_bytes(facts: JsonObject) -> bool:
 
 
 def _read_responses(responses: JsonObject, components: Components) -> tuple[int, dict[str, object]]:
-    """The first status of a success, and a schema for every success there is."""
+    """Return the first success status, and a schema that covers every success."""
     found = [(str(status), components.follow(one)) for status, one in responses.items() if str(status)[:1] == "2"]
     if not found:
         return 200, {}
@@ -430,7 +428,7 @@ def _read_responses(responses: JsonObject, components: Components) -> tuple[int,
     names: set[str] = set()
     for status, response in found:
         content = as_object(response.get("content"))
-        media_type = next((name for name in content if "json" in name and "jsonl" not in name), None)
+        media_type = next((name for name in content if is_json(media_type_of(name.encode()))), None)
         if not content:
             schema: dict[str, object] = {"type": "null"} if status in ("204", "205") else {}
         elif media_type is None:
@@ -455,7 +453,7 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value.strip() else None
 
 
-# --- The path itself: what its placeholders take ---
+# --- The path's placeholders ---
 
 _CONVERTOR_SCHEMAS: Final[Mapping[str, JsonObject]] = {
     "int": {"type": "integer", "minimum": 0},
@@ -467,23 +465,23 @@ _CONVERTOR_SCHEMAS: Final[Mapping[str, JsonObject]] = {
 
 
 def path_parameter_schema(convertor: str) -> dict[str, object]:
-    """The JSON Schema of what a convertor of Starlette's matches. One that a site has registered has its expression."""
+    """Return the JSON Schema of what a Starlette convertor matches, also of one that the site has registered."""
     known = _CONVERTOR_SCHEMAS.get(convertor)
     if known is None and convertor in CONVERTOR_TYPES:
         known = {"type": "string", "minLength": 1, "pattern": f"^(?:{CONVERTOR_TYPES[convertor].regex})$"}
         try:
             compile_schema(known)
-        except UnusableSchema:  # Python's expressions are not all JSON Schema's
+        except UnusableSchema:  # not every Python regular expression is valid in JSON Schema
             known = None
     return dict(known or {"type": "string", "minLength": 1})
 
 
 _SINGLE_SEGMENTS: Final = frozenset({"uuid", "date", "date-time", "time", "duration", "ipv4", "ipv6"})
-"""Formats of texts that are never empty and have no slash."""
+"""Formats whose values are never empty and contain no slash."""
 
 
 def narrow_to_path(schema: object, convertor: str) -> object:
-    """The schema of a path parameter with what its convertor demands besides: else the address leads elsewhere."""
+    """Add what a path parameter's convertor demands: other values would lead to another route."""
     if not isinstance(schema, Mapping) or not {"enum", "const", "$ref"}.isdisjoint(schema):
         return schema
     if convertor == "str" and schema.get("format") in _SINGLE_SEGMENTS:
@@ -499,13 +497,13 @@ def narrow_to_path(schema: object, convertor: str) -> object:
     return {**schema, **bounds}
 
 
-# --- Where inputs travel when only their schema is known ---
+# --- Locations of inputs of which only the schema is known ---
 
 _OUTSIDE_BODY: Final = ("path", "query", "header", "cookie")
 
 
 def describe_by_path(path: str, description: str | None = None) -> Operation:
-    """A route of which nothing is known but its path: it takes the path's parameters and may answer anything."""
+    """Describe a route of which only the path is known: it takes the path's parameters and may answer anything."""
     nothing: dict[str, object] = {"type": "object", "properties": {}, "additionalProperties": False}
     return Operation(
         _with_path_parameters(nothing, path, {}), {}, tuple(_path_parameters(path).values()), description=description
@@ -515,15 +513,15 @@ def describe_by_path(path: str, description: str | None = None) -> Operation:
 def take_inputs(
     operation: Operation, inputs: JsonObject, method: str, path: str, content_type: str | None
 ) -> Operation:
-    """Replace what an operation takes by a declared schema.
+    """Replace an operation's inputs by a declared schema.
 
-    What the framework already placed outside of the body stays in its place, the path's parameters go into the path,
-    everything else into the query for methods without a body and into the body otherwise.
+    Inputs that the framework has outside the body stay where they are, the path's parameters go into the path, and all
+    others into the query for methods without a body, otherwise into the body.
     """
     by_method = None if method in NO_BODY_METHODS else "application/json"
     body_type = content_type or operation.content_type or by_method
     location: Location = "query" if body_type is None else "form" if body_type in FORM_TYPES else "json"
-    # Places in the body are kept as long as the body is what the framework knows it to be.
+    # Locations in the body are kept only if the body has the same media type.
     same_body = body_type == operation.content_type
     kept = (one for one in operation.parameters if same_body or one.location in _OUTSIDE_BODY)
     known = {one.name: one for one in kept} | _path_parameters(path)
@@ -539,14 +537,14 @@ def _path_parameters(path: str) -> dict[str, Parameter]:
 
 
 def _with_path_parameters(inputs: JsonObject, path: str, described: JsonObject) -> JsonObject:
-    """A declared model often leaves the path's parameters out: add them, required, as they are `described`."""
+    """Add the path's parameters, which a declared model often leaves out: required, as they are `described`."""
     properties, required = inputs.get("properties"), inputs.get("required")
     known = dict(properties) if isinstance(properties, Mapping) else {}
     wanted = list(required) if isinstance(required, list) else []
     by_framework = described.get("properties")
     for name, convertor in path_parameters(path).items():
         schema = by_framework.get(name) if isinstance(by_framework, Mapping) else None
-        # One that refers to definitions says nothing here: the declared inputs do not have them.
+        # A schema with a reference cannot be used: the declared inputs lack its definitions.
         is_usable = isinstance(schema, Mapping) and bool(schema) and "$ref" not in schema
         known.setdefault(name, schema if is_usable else path_parameter_schema(convertor))
         known[name] = narrow_to_path(known[name], convertor)

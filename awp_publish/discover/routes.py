@@ -1,7 +1,7 @@
-"""The layers of a handler, from the outside in: by them a declaration recognises its route.
+"""Routes of a Starlette application, and the layers of a handler, by which a declaration finds its route.
 
-`@site.action` may stand below the route decorator (it marks something inside of the endpoint), above it (it marks
-something around the endpoint), and decorators with functools.wraps, partials and methods may lie in between.
+`@site.action` may stand below the route decorator (it then marks something inside the endpoint) or above it (something
+around the endpoint), with decorators that use functools.wraps, partials and methods in between.
 """
 
 import functools
@@ -28,14 +28,18 @@ from starlette.routing import (
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
+from awp_publish.media import is_json
 from awp_publish.model import ROUTE_CALL, Arrival, JsonObject, Parameter, RouteCredential
 
 MARK: Final = "__awp_action_"
 """The prefix of the attributes that a declaration leaves on a function."""
 
+ROUTES_METHOD: Final = "awp_routes"
+"""A method without arguments that returns the `Route`s of an application, in order."""
+
 
 def layers_of(handler: object) -> Iterator[object]:
-    """The handler itself, then what it wraps, down to the plain function."""
+    """Yield the handler, then what it wraps, down to the plain function."""
     seen: set[int] = set()
     inner: object = handler
     while inner is not None and id(inner) not in seen:
@@ -51,9 +55,9 @@ def layers_of(handler: object) -> Iterator[object]:
 
 
 def wrappings_of(handler: object) -> Iterator[object]:
-    """The handler itself and what it wraps with functools.wraps: what may stand for it without meaning another thing.
+    """Yield the handler and what it wraps with functools.wraps: layers that mean the same handler.
 
-    A partial, a method and an object add something to the function inside, so they stand for themselves only.
+    A partial, a method or a callable object adds something to the function inside, so it is not the same handler.
     """
     for layer in layers_of(handler):
         yield layer
@@ -62,7 +66,7 @@ def wrappings_of(handler: object) -> Iterator[object]:
 
 
 def _method_called(handler: object) -> object:
-    """The `__call__` of an object whose class somebody wrote."""
+    """Return the `__call__` of a callable object whose class is written in Python."""
     if inspect.isfunction(handler):
         return None
     called = inspect.getattr_static(type(handler), "__call__", None)
@@ -70,9 +74,9 @@ def _method_called(handler: object) -> object:
 
 
 def identity_of(handler: object) -> object:
-    """Return what makes two mentions of a handler the same one; equality and hashing are the handler's own affair.
+    """Return a key that is equal for the same handler, without using its own equality or hash.
 
-    A bound method is made anew each time it is looked up.
+    A bound method is a new object each time it is looked up.
     """
     if inspect.ismethod(handler):
         return id(handler.__self__), id(handler.__func__)
@@ -80,31 +84,31 @@ def identity_of(handler: object) -> object:
 
 
 def mark(function: object, action_id: str) -> None:
-    """Leave a trace on a function, which decorators carry along that do not show what they really decorate.
+    """Mark a function, for decorators that hide what they decorate but copy its attributes.
 
-    Django's `method_decorator` is one: it hands a decorator a function of its own, and copies that one's attributes.
+    Django's `method_decorator` is one: it hands a decorator a function of its own and copies that one's attributes.
     """
     if inspect.isfunction(function):
         setattr(function, MARK + action_id, function)
 
 
 def marked_functions_of(handler: object) -> Iterator[object]:
-    """The functions whose declarations mean this handler by the traces that they have left."""
+    """Yield the functions whose declarations marked this handler."""
     for layer in layers_of(handler):
-        traces = getattr(layer, "__dict__", {})
-        yield from (found for name, found in traces.items() if name.startswith(MARK))
+        attributes = getattr(layer, "__dict__", {})
+        yield from (found for name, found in attributes.items() if name.startswith(MARK))
 
 
 def is_bound_for_a_call(handler: object) -> bool:
-    """Return True for a method that is made into a function for one call only, as `method_decorator` does each time."""
+    """Return True for a bound method in a partial, which `method_decorator` makes anew for each call."""
     return any(isinstance(layer, functools.partial) and inspect.ismethod(layer.func) for layer in layers_of(handler))
 
 
 def docstring_of(handler: object) -> str | None:
-    """A handler's description: its docstring up to a form feed, where FastAPI ends it too.
+    """Return a handler's description: its docstring up to a form feed, as in FastAPI.
 
-    An object has the docstring of its class, which says little about a call, so it comes last. functools.wraps copies
-    it from a partial, where it says nothing.
+    The docstring of a callable object's class says little about a call, so it comes last. That of `partial` itself,
+    which functools.wraps copies, says nothing.
     """
     layers = list(layers_of(handler))
     of_types = {type(layer).__doc__ for layer in layers}
@@ -115,9 +119,9 @@ def docstring_of(handler: object) -> str | None:
 
 
 def answers_json(handler: object) -> bool | None:
-    """Return True if a handler is annotated to answer JSON in every case (`-> JSONResponse`); None if nothing tells.
+    """Return True if a handler is annotated to always answer JSON (`-> JSONResponse`); None if nothing is known.
 
-    Responses are told by their `media_type`, as Starlette's have it, or as Django's by their name.
+    Starlette's responses are recognised by their `media_type`, Django's by their name.
     """
     function = next((layer for layer in layers_of(handler) if inspect.isfunction(layer)), None)
     try:
@@ -137,7 +141,7 @@ def answers_json(handler: object) -> bool | None:
     if not responses:
         return None
     return len(responses) == len(kinds) and all(
-        "json" in str(getattr(own, "media_type", None)) or any(kind.__name__ == "JsonResponse" for kind in (own, *rest))
+        is_json(str(getattr(own, "media_type", None))) or any(kind.__name__ == "JsonResponse" for kind in (own, *rest))
         for own, *rest in responses
     )
 
@@ -149,7 +153,7 @@ _NO_HTML: Final = frozenset(
 
 
 def answers_html(handler: object) -> bool:
-    """Return True if a handler answers with a page: it is annotated so, or makes no other answers in its body."""
+    """Return True if a handler answers with an HTML page, by its annotation or by the responses named in its body."""
     function = next(
         (layer for layer in layers_of(handler) if inspect.isfunction(layer) and not hasattr(layer, "__wrapped__")), None
     )
@@ -173,7 +177,7 @@ _SIGN: Final = re.compile(
 
 
 def signs_in(route: "Route") -> bool:
-    """Return True if a route signs its caller in or out, as its name or the end of its path says."""
+    """Return True if a route's name or the end of its path says that it signs callers in or out."""
     end = next((part for part in reversed(route.path.split("/")) if part and "{" not in part), "")
     words = (re.sub(r"(?<=[a-z0-9])(?=[A-Z])|\W+", "_", one).lower().strip("_") for one in (end, route.name))
     return any(_SIGN.fullmatch(word) is not None for word in words)
@@ -182,7 +186,7 @@ def signs_in(route: "Route") -> bool:
 # --- What discovery finds ---
 
 METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
-"""Methods with which actions are performed; HEAD, OPTIONS and TRACE only ask about a resource."""
+"""Methods that perform actions; HEAD, OPTIONS and TRACE only ask about a resource."""
 
 NO_BODY_METHODS: Final = frozenset({"GET", "DELETE"})
 FORM_TYPES: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
@@ -191,11 +195,11 @@ _PLACEHOLDER: Final = re.compile(r"{([A-Za-z_][A-Za-z0-9_]*)(?::([A-Za-z_]\w*))?
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """The inputs and outputs of one method of a route, as its framework already knows it.
+    """The inputs and outputs of one method of a route, as its framework knows them.
 
-    `parameters` say where each input travels; `content_type` is the body's media type, None without a body.
-    `description` is what somebody wrote about the operation, `summary` perhaps only its name in words. `answers_json`
-    is only said where it is known: of each success, and whatever the request accepts.
+    `parameters` say where each input is sent; `content_type` is the body's media type, None without a body.
+    `description` was written for the operation, `summary` may only be its name in words. `answers_json` is True only if
+    every success is known to be JSON, whatever the request accepts.
     """
 
     inputs: JsonObject
@@ -216,23 +220,23 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One path of the application, with what stands behind it.
+    """One path of the application, and its handlers.
 
     `path` is the template from the application's root, with the framework's convertors (`/files/{name:path}`).
-    `name` is what a person calls it, `aliases` what else the framework does (its operation id).
-    `handlers` are what a declaration may stand on: the endpoint, and for a class endpoint the method and the class.
+    `name` is what a person calls it, `aliases` are the framework's other names for it (its operation id).
+    `handlers` are what a declaration may decorate: the endpoint, and for a class endpoint the method and the class.
     `describe(method)` reads the framework's own schema; it is None for frameworks that have none. `understand(kind,
-    method, mode)` reads declared inputs or outputs of the framework's own kinds, such as a form class; it answers None
-    for all others. `arrival` is where the application's own routing leads that comes to this route.
+    method, mode)` reads declared inputs or outputs of the framework's own kinds, such as a form class; it returns None
+    for all others. `arrival` is where the application's own routing ends for requests to this route.
 
-    `rehearse(method)` makes a hidden route that has the security of this one and does nothing, and gives its endpoint;
-    None where there is nothing to rehearse.
+    `rehearse(method)` creates a hidden route that has the security of this one and does nothing, and returns its
+    endpoint; None if there is no security to rehearse.
 
-    `site.include()` reads the rest: `mount` is the path of the mounted application in which the route stands, "" for
-    the outermost one. `reads` says whether its GET is known to change nothing; None where only its methods tell.
-    `is_page` says whether its GET answers with HTML; None where only the handler tells. `kept_out` is why it is no
-    action unless it is named ("it signs in or out", "is part of the admin"), "" for all others; what `is_deprecated`
-    neither. Its description says so.
+    The rest is for `site.include()`: `mount` is the path of the mounted application that the route belongs to, "" for
+    the outermost one. `reads` says whether its GET changes nothing; None if only its methods tell. `is_page` says
+    whether its GET answers with HTML; None if only the handler tells. `kept_out` is the reason why it becomes an action
+    only if it is named ("it signs in or out", "it is part of the admin panel"), "" for all others. A route that
+    `is_deprecated` is left out in the same way, and its description says so.
     """
 
     path: str
@@ -254,16 +258,16 @@ class Route:
 
     @property
     def is_opaque(self) -> bool:
-        """True if it only says that an application is mounted there, which keeps its routes to itself."""
+        """True if it only stands for a mounted application that hides its routes."""
         return not self.handlers
 
     def takes(self, method: str, path: str) -> bool:
-        """Return True if a request with this method and (template of a) path is for this route."""
+        """Return True if this route takes a request with this method and path, or path template."""
         return method in self.methods and re.fullmatch(pattern_of(self.path), path) is not None
 
     @property
     def template(self) -> str:
-        """The path as OpenAPI and the documents write it: `/files/{name}`."""
+        """The path as OpenAPI and our documents write it: `/files/{name}`."""
         return _PLACEHOLDER.sub(r"{\1}", self.path) if "{" in self.path else self.path
 
 
@@ -272,23 +276,23 @@ Understand: TypeAlias = Callable[[object, str, Mode], Operation | None]
 
 
 def opaque(prefix: str) -> Route:
-    """All that is known of an application that keeps its routes to itself."""
+    """Return the route that stands for an application that hides its routes."""
     return Route(prefix + "{anything:path}", METHODS, (), "", listed=False)
 
 
 def methods_of(given: object) -> tuple[str, ...]:
-    """The methods of a route that perform actions; a route without methods answers to all of them."""
+    """Return the methods of a route that perform actions; a route without methods takes all of them."""
     known = given if isinstance(given, (set, frozenset, list, tuple)) else METHODS
     return tuple(method for method in METHODS if method in known)
 
 
 def path_parameters(path: str) -> dict[str, str]:
-    """Names of a template's placeholders with their convertors, "str" where none is written."""
+    """Return the names of a template's placeholders with their convertors ("str" by default)."""
     return {name: convertor or "str" for name, convertor in _PLACEHOLDER.findall(path)} if "{" in path else {}
 
 
 def pattern_of(path: str) -> str:
-    """A regular expression of the paths that a template matches. Its own or another template's placeholders match."""
+    """Return a regular expression for the paths, and path templates, that a template matches."""
     pieces = _PLACEHOLDER.split(path)  # text, name, convertor, text, name, convertor, ..., text
     convertors = [".*" if convertor == "path" else "[^/]+" for convertor in pieces[2::3]]
     texts = [re.escape(text) for text in pieces[::3]]
@@ -301,7 +305,7 @@ Walk = Callable[[object, str], Iterator[Route]]
 
 
 def walk_routes(routes: Sequence[BaseRoute], prefix: str, walk: Walk) -> Iterator[Route]:
-    """Every route below `routes`. `walk(app, prefix)` looks into a mounted application, of whatever kind."""
+    """Yield every route below `routes`. `walk(app, prefix)` walks a mounted application of any kind."""
     for route in routes:
         if isinstance(route, StarletteRoute):
             path, endpoint = prefix + route.path, route.endpoint
@@ -324,17 +328,17 @@ def walk_routes(routes: Sequence[BaseRoute], prefix: str, walk: Walk) -> Iterato
 
 
 class HiddenRoute(BaseRoute):
-    """A route for the calls of one action, which no request of anybody else reaches, whatever its path is."""
+    """A route for calls of one action, which no other request reaches, whatever its path."""
 
     def __init__(self, inner: StarletteRoute) -> None:
         self.inner = inner
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Match what is a call on its way to this very route."""
+        """Match only calls that are meant for this very route."""
         if getattr(scope.get(ROUTE_CALL), "hidden", None) is not self.inner.endpoint:
             return Match.NONE, {}
         match, child = self.inner.matches(scope)
-        if match is not Match.FULL:  # a function's has no parameters: its path is nobody's affair
+        if match is not Match.FULL:  # that of a function has no parameters, so its path does not matter
             _, child = self.inner.matches({**scope, "path": self.inner.path, "root_path": ""})
         return Match.FULL, child
 
@@ -346,16 +350,16 @@ class HiddenRoute(BaseRoute):
 
 
 ADMINS: Final = frozenset({"sqladmin", "starlette_admin", "fastapi_admin", "fastapi_amis_admin", "piccolo_admin"})
-"""Packages whose applications are admin panels, by the name that is imported."""
+"""Import names of packages whose applications are admin panels."""
 
 
 def mounted(mount: Mount, prefix: str, walk: Walk) -> Iterator[Route]:
-    """The routes below a mount, which say that they stand in it; a group of routes is no application of its own."""
-    path, app = prefix + mount.path, unwrapped(mount.app)
-    why = ""
+    """Yield the routes below a mount, with the mount's path unless it is only a group of routes."""
+    path, app = prefix + mount.path, unwrap(mount.app)
+    reason = ""
     if isinstance(app, StaticFiles):
-        why = "these are static files"
-    else:  # its packages: its own class's, and those whose functions its routes lead to
+        reason = "these are static files"
+    else:  # the packages of its class, and of its routes' endpoints
         modules = [kind.__module__ for kind in type(app).__mro__]
         for one in getattr(app, "routes", None) or ():
             endpoint = getattr(one, "endpoint", None)
@@ -363,17 +367,18 @@ def mounted(mount: Mount, prefix: str, walk: Walk) -> Iterator[Route]:
             modules.append(str(getattr(function, "__module__", "")))
         packages = (module.partition(".")[0] for module in modules)
         if package := next((one for one in packages if one in ADMINS), ""):
-            why = f"it is part of the admin panel ({package})"
-    group = isinstance(app, Router) and not why
+            reason = f"it is part of the admin panel ({package})"
+    group = isinstance(app, Router) and not reason
     for route in walk(mount.app, path):
         within = route.mount if group else route.mount or path or "/"
-        yield replace(route, mount=within, kept_out=route.kept_out or why)
+        yield replace(route, mount=within, kept_out=route.kept_out or reason)
 
 
-def unwrapped(app: object) -> object:
-    """The application inside the middleware around it: by convention each keeps it as `app`."""
+def unwrap(app: object) -> object:
+    """Return the application inside middleware, which by convention keeps it as `app`: the first that has routes."""
     seen: set[int] = set()
-    while not hasattr(app, "routes") and id(app) not in seen and getattr(app, "app", None) is not None:
+    while not (hasattr(app, "routes") or hasattr(app, ROUTES_METHOD) or id(app) in seen):
         seen.add(id(app))
-        app = getattr(app, "app", None)
+        inner = getattr(app, "app", None)
+        app = app if inner is None else inner
     return app

@@ -1,8 +1,8 @@
 """Background jobs: calls that are answered before they are carried out.
 
-jobs.py      what is known of a job, and the life of jobs in a store: accept, show, cancel; reclaim, begin, end
-worker.py    takes what is due out of the store, and runs it in this process; how a handler says how far it is
-taskiq.py    the same jobs carried by taskiq (extra "jobs")
+jobs.py      a job's record, and the life cycle of jobs in a store: accept, show, cancel; reclaim, begin, end
+worker.py    takes due jobs from the store and runs them in this process; `report_progress` for handlers
+taskiq.py    the same jobs, distributed by taskiq (extra "jobs")
 """
 
 from awp_publish.jobs.jobs import (

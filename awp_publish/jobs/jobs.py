@@ -1,13 +1,13 @@
-"""`JobStore`: the life of background jobs in a store: accepted -> running -> done | failed | cancelled.
+"""`JobStore`: the life cycle of background jobs in a store: accepted -> running -> done | failed | cancelled.
 
-A job is a record under its id, and a member of a queue that is due when somebody has to look at it: at once when it is
-accepted, and while it runs whenever its lease ends without having been renewed. Every change replaces exactly the bytes
-that it was decided upon, so that of two who want to change a job only one does.
+A job is a record under its id, and a member of a queue that is due when a worker has to look at it: at once when it is
+accepted, and, while it runs, whenever its lease expires without having been renewed. Each change replaces exactly the
+bytes that it was based on (compare and swap), so that of two concurrent changes only one succeeds.
 
-JobStore of one caller do not keep those of others waiting. A job whose caller has no other is queued in QUEUE, like one
-whose run was cut short; all further ones in MORE, for which workers keep one slot less, and there the second job of one
-caller comes before the third of another, unless that has waited a minute longer. Until a job has ended it also is a
-member of two bounded queues that nobody takes from, ALL_JOBS and its caller's.
+One caller's jobs do not hold up those of others. The only job of its caller is queued in QUEUE, like one whose run was
+cut short; all further ones are queued in MORE, for which workers use one slot less. In MORE, the second job of one
+caller comes before the third of another, unless that has waited a minute longer. Until a job has ended it is also a
+member of two bounded queues, ALL_JOBS and its caller's, which only count.
 """
 
 import asyncio
@@ -38,10 +38,9 @@ from awp_publish.problems import (
 )
 from awp_publish.stores.store import JOB, Add, Counted, Look, Schedule, Step, Store, Swap, Unschedule
 
-# --- `Job`: what is known of one background job, and the same as bytes for a store ---
-# The bytes are one line of JSON and, after it, the action's own JSON text as it was: a poll hands that text on
-# without reading it. Records are compared byte by byte when they are replaced, so whoever replaces one keeps the
-# bytes it read.
+# --- `Job`: one background job, and its record as bytes ---
+# A record is one line of JSON, followed by the action's own JSON text unchanged: a poll passes that text on without
+# parsing it. Records are compared byte by byte when they are replaced, so whoever replaces one keeps the bytes it read.
 
 Status: TypeAlias = Literal["accepted", "running", "done", "failed", "cancelled"]
 
@@ -51,12 +50,12 @@ _CLASSES: Final = {problem.slug: problem for problem in ALL}
 
 
 class UnreadableJob(Exception):
-    """The bytes of a record are not what this version writes."""
+    """A record does not have the form that this version writes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The progress of a job: `fraction` from 0 to 1, and a word for people."""
+    """The progress of a job: `fraction` from 0 to 1, and a message for people."""
 
     fraction: float
     message: str = ""
@@ -64,7 +63,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """The answer of an action: HTTP status, the headers worth carrying to the caller, and JSON text."""
+    """The answer of an action: HTTP status, the headers to pass on to the caller, and JSON text."""
 
     status: int
     headers: tuple[tuple[bytes, bytes], ...]
@@ -75,10 +74,10 @@ class JobResult:
 class Job:
     """One call that runs in the background.
 
-    `principal` is the id of who started it, "" for nobody known. `context` is what the door needs to make the request
-    again and may hold credentials; `share` says whose part of all jobs it takes. Both, and the input, are gone as soon
-    as the job has ended. `worker` is the token of the run that has the job, `attempt` counts the runs. A done job has a
-    `result`, a failed or cancelled one a `problem`.
+    `principal` is the id of the caller who started it, "" for an unknown one. `context` is what the door needs to
+    repeat the request, and may hold credentials; `share` is the quota that the job counts against. Both, and the input,
+    are dropped when the job ends. `worker` is the token of the run that owns the job, `attempt` counts the runs. A done
+    job has a `result`, a failed or cancelled one a `problem`.
     """
 
     id: str
@@ -104,7 +103,7 @@ class Job:
         return self.status in ENDED
 
     def describe(self, endpoint: str) -> dict[str, object]:
-        """Return what is told of it, but for a problem, whose words depend on who tells it."""
+        """Return what callers are told about the job, except its problem, which each door renders in its own way."""
         described: dict[str, object] = {"job_id": self.id, "action": self.action, "status": self.status}
         if self.progress is not None:
             described["progress"] = {"fraction": self.progress.fraction, "message": self.progress.message}
@@ -118,14 +117,14 @@ class Job:
 
 
 class Stored(NamedTuple):
-    """A job and the very bytes under which the store has it."""
+    """A job and the exact bytes of its record in the store."""
 
     job: Job
     raw: bytes
 
 
 def new_id() -> str:
-    """A job id: 128 random bits, so that knowing one means having been told."""
+    """Return a job id of 128 random bits, which cannot be guessed."""
     return secrets.token_urlsafe(16)
 
 
@@ -135,7 +134,7 @@ def is_id(text: str) -> bool:
 
 
 def end_job(job: Job, status: Status, ended: JobResult | Problem, now: datetime) -> Job:
-    """The same job with its final state, and without what only a run needs."""
+    """Return the job in its final state, without what only a run needs."""
     result = ended if isinstance(ended, JobResult) else None
     problem = ended if isinstance(ended, Problem) else None
     return replace(
@@ -156,12 +155,15 @@ def end_job(job: Job, status: Status, ended: JobResult | Problem, now: datetime)
 
 
 def store_job(job: Job) -> Stored:
-    """A job with its bytes."""
+    """Return a job with the bytes of its record."""
     return Stored(job, write_job(job))
 
 
 def write_job(job: Job) -> bytes:
-    """The bytes of a job. Texts of a request or a handler that JSON cannot hold are replaced: never a failure."""
+    """Return the record of a job.
+
+    Values of a request or handler that JSON cannot represent are replaced; never fails.
+    """
     progress, result, problem = job.progress, job.result, job.problem
     members = {
         **{name: getattr(job, name) for name in _KINDS},
@@ -205,7 +207,7 @@ def _printable(value: object, levels: int = 100) -> object:
 
 
 def printable(text: str) -> str:
-    """The same text without lone surrogates, which JSON cannot say."""
+    """Replace lone surrogates, which JSON cannot represent."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -225,11 +227,11 @@ _KINDS: Final[Mapping[str, type]] = {
     "worker": str,
     "attempt": int,
 }
-"""Members that are kept as they are."""
+"""Members that are stored unchanged."""
 
 
 def read_job(raw: bytes, job_id: str | None = None) -> Job:
-    """The job of some bytes, which has to be the one with that id. Raises UnreadableJob."""
+    """Parse the record of a job, which must have `job_id` if that is given. Raises UnreadableJob."""
     head, _, body = raw.partition(b"\n")
     try:
         job = _read_members(orjson.loads(head), body)
@@ -257,7 +259,7 @@ def _read_members(members: dict[str, Any], body: bytes) -> Job:
         encoded = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in headers)
         result = JobResult(status, encoded, body)
     if (found := members["problem"]) is not None:
-        # Of the class it was; the plain one if a later version has done away with that class.
+        # Of its own class, or a plain Problem if this version no longer has that class.
         problem = _CLASSES.get(_text(found["slug"]), Problem)(
             _text(found["detail"]),
             status=int(found["status"]),
@@ -284,33 +286,33 @@ QUEUE: Final = "jobs"
 MORE: Final = "jobs:more"
 ALL_JOBS: Final = "jobs:all"
 MAX_JOBS: Final = 10_000
-"""JobStore of a site that have not ended; further ones are refused."""
+"""Unfinished jobs of a site; further ones are refused."""
 
 MAX_JOBS_OF_CALLER: Final = 1_000
-"""The same of one caller: a known one, or an address from which nobody known calls."""
+"""Unfinished jobs of one caller: a known one, or an address for callers who are not known."""
 
 HEAD_START: Final = 60.0
-"""Seconds by which a caller's job comes before the one that it sent after it, against jobs of others."""
+"""Seconds by which each further job of a caller is ranked later among the jobs of others."""
 
 RETRY_SECONDS: Final = 10
 RESULT_SECONDS: Final = 86_400.0
-"""Time for which the result of a job can be polled."""
+"""Seconds for which the result of a job can be polled."""
 
 UNREADABLE_SECONDS: Final = 3600.0
-"""After so long a record that could not be read is looked at again: a later version of us may have written it."""
+"""Seconds until an unreadable record is looked at again: a newer version may have written it."""
 
 MAX_ATTEMPTS: Final = 3
-"""Runs of a repeatable job whose workers died; after that the job itself is thought to be the cause."""
+"""Runs of a repeatable job whose workers died; after these the job itself is assumed to be the cause."""
 
 MAX_TRIES: Final = 20
-"""Times that a change is tried against others who change the same job."""
+"""Attempts to change a job that others change at the same time."""
 
 IsRepeatable: TypeAlias = Callable[[str], bool | None]
-"""Tells if an action may run again after a run that was cut short; None for an action that the site does not have."""
+"""Returns whether an action may run again after a run was cut short; None if the site has no such action."""
 
 
 class Live(Protocol):
-    """A run in this process, which is told at once what others learn at their next heartbeat."""
+    """A run in this process, which can be cancelled at once instead of at its next heartbeat."""
 
     @property
     def token(self) -> str: ...
@@ -319,16 +321,16 @@ class Live(Protocol):
 
 
 def read_clock() -> datetime:
-    """The time of day."""
+    """Return the current time in UTC."""
     return datetime.now(UTC)
 
 
 class JobStore:
     """The background jobs of one store.
 
-    A result can be polled for `result_seconds`; a job that nobody gets to run is forgotten after `pending_seconds`. A
-    run renews its lease of `lease_seconds` every `beat_seconds`. At most `most` jobs that have not ended are taken on,
-    and `most_of_caller` of one caller.
+    A result can be polled for `result_seconds`; a job that is never run is forgotten after `pending_seconds`. A run
+    renews its lease of `lease_seconds` every `beat_seconds`. At most `most` unfinished jobs are accepted, and
+    `most_of_caller` from one caller.
     """
 
     def __init__(
@@ -352,7 +354,7 @@ class JobStore:
         self._most = most
         self._most_of_caller = most_of_caller
         self.announced: tuple[str, Callable[[], None]] | None = None
-        """The queue of jobs that have ended and are to be told of, and whom to call; None where nobody is told."""
+        """The queue in which ended jobs are announced, and a callback that wakes its reader; None if nobody is told."""
         self._live: dict[str, Live] = {}
         self._listeners: tuple[Callable[[], None], ...] = ()
 
@@ -369,10 +371,10 @@ class JobStore:
         context: JsonObject | None = None,
         share: str = "",
     ) -> Job:
-        """Take a call on as a job. When this returns, the job outlives a loss of power.
+        """Accept a call as a job. When this returns, the job survives a power failure.
 
-        `share` names whose part of all jobs it counts against, for a caller who is not known; of a known one it is the
-        principal. Raises TooManyJobs, JobQueueFull, StoreUnavailable.
+        `share` names the quota of a caller who is not known; that of a known one is its principal. Raises TooManyJobs,
+        JobQueueFull, StoreUnavailable.
         """
         now = self.clock()
         job = Job(
@@ -390,7 +392,7 @@ class JobStore:
         try:
             await self._queue(job)
         except (TooManyJobs, JobQueueFull):
-            # Make room where records have expired without having ended.
+            # Make room by removing members whose records expired before they ended.
             queues, lease = (ALL_JOBS, _queue_of_caller(job)), self.lease_seconds
             leftovers = [(queue, one) for queue in queues for one in await self.store.take(queue, lease, 100)]
             if not leftovers:
@@ -402,7 +404,7 @@ class JobStore:
         return job
 
     async def _queue(self, job: Job) -> None:
-        """Put a job into the store. Of most callers it is the only one, so that is tried first."""
+        """Put a job into the store. Most callers have only one, so that case is tried first."""
         pending = self._pending_seconds
         add, in_all = Add(_key(job.id), store_job(job).raw, pending), Schedule(ALL_JOBS, job.id, pending, self._most)
         of_caller = Schedule(_queue_of_caller(job), job.id, pending, 1)
@@ -423,14 +425,14 @@ class JobStore:
                 raise _busy()
 
     async def show(self, job_id: str, principal: str) -> Job:
-        """The job as it stands, to who started it; a job that nobody known started, to whoever knows its id.
+        """Return a job to the caller who started it, or, if that one was unknown, to anyone who knows its id.
 
         Raises UnknownJob, StoreUnavailable.
         """
         return (await self._find(job_id, principal)).job
 
     async def cancel(self, job_id: str, principal: str) -> Job:
-        """Cancel a job: at once if it does not run yet, else as soon as the run notices.
+        """Cancel a job: at once if it is not running yet, otherwise as soon as the run notices.
 
         Raises UnknownJob, JobEnded, StoreUnavailable.
         """
@@ -465,16 +467,16 @@ class JobStore:
     # --- What workers do ---
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Have `listener` called whenever this process accepts a job. Returns what ends that."""
+        """Call `listener` whenever this process accepts a job. Returns a function that stops this."""
         self._listeners = (*self._listeners, listener)
 
-        def forget() -> None:
+        def unlisten() -> None:
             self._listeners = tuple(one for one in self._listeners if one is not listener)
 
-        return forget
+        return unlisten
 
     async def look(self, job_id: str) -> Stored | None:
-        """A job with its bytes; None if there is none. Raises UnreadableJob, StoreUnavailable."""
+        """Return a job with its bytes; None if there is none. Raises UnreadableJob, StoreUnavailable."""
         raw = (await self.store.run((Look(_key(job_id)),))).seen[0]
         if not isinstance(raw, bytes):
             return None
@@ -485,10 +487,10 @@ class JobStore:
             raise
 
     async def reclaim(self, job_id: str, is_repeatable: IsRepeatable) -> Stored | None:
-        """Judge a job that is due: what is returned waits to be run, None needs nothing more.
+        """Decide about a job that is due. Returns it if it waits to be run, None if nothing needs to be done.
 
-        One that runs is due because the worker that had it is gone: it goes back to the queue if it is repeatable, and
-        else ends as JobInterrupted.
+        A running job is due because its worker is gone: it goes back to the queue if it is repeatable, and otherwise
+        ends as JobInterrupted.
         """
         try:
             stored = await self.look(job_id)
@@ -503,18 +505,20 @@ class JobStore:
             return stored
         live = self._live.get(job_id)
         if live is not None and live.token == stored.job.worker:
-            await self.postpone(job_id, self.lease_seconds)  # it is we who have it: the store was away for a while
+            await self.postpone(
+                job_id, self.lease_seconds
+            )  # it runs here: its lease expired while the store was unavailable
             return None
         if repeatable is None:
-            gone = f'The site no longer has action "{stored.job.action}".'
-            await self.end(stored, "failed", UnknownOperation(gone))
+            detail = f'The site no longer has action "{stored.job.action}".'
+            await self.end(stored, "failed", UnknownOperation(detail))
             return None
         return await self.give_up(stored, repeatable)
 
     async def give_up(self, stored: Stored, repeatable: bool, *, on_purpose: bool = False) -> Stored | None:
-        """End a run that did not come to its end: the job waits for another run, or ends.
+        """Settle a job whose run was cut short: it waits for another run, or ends.
 
-        Returns the job if it waits again. A run that was ended `on_purpose` does not count as an attempt.
+        Returns the job if it waits again. A run that was stopped `on_purpose` does not count as an attempt.
         """
         job = stored.job
         if job.cancel_requested:
@@ -524,17 +528,17 @@ class JobStore:
             await self.end(stored, "failed", JobInterrupted("The worker was stopped while it ran this job."))
             return None
         if job.attempt >= MAX_ATTEMPTS and not on_purpose:
-            told = f"The worker was stopped each of the {job.attempt} times that it ran this job."
-            await self.end(stored, "failed", JobInterrupted(told))
+            detail = f"The worker was stopped each of the {job.attempt} times that it ran this job."
+            await self.end(stored, "failed", JobInterrupted(detail))
             return None
         attempt = job.attempt - 1 if on_purpose else job.attempt
         waiting = replace(job, status="accepted", worker="", attempt=attempt, progress=None, updated=self.clock())
         return await self.change(stored, waiting, (Schedule(QUEUE, job.id, 0.0),), durable=True)
 
     async def begin(self, stored: Stored, repeatable: bool) -> Stored | None:
-        """Make an accepted job ours, under a new token; None if somebody else was quicker.
+        """Claim an accepted job under a new token. Returns None if another worker was quicker.
 
-        A loss of power must not make the store forget that a job was begun which may not be begun twice.
+        The claim on a job that must not run twice is durable, so that a power failure cannot undo it.
         """
         job = stored.job
         running = replace(job, status="running", worker=new_id(), attempt=job.attempt + 1, updated=self.clock())
@@ -542,7 +546,10 @@ class JobStore:
         return await self.change(stored, running, lease, durable=not repeatable)
 
     async def beat(self, stored: Stored) -> Stored | None:
-        """Renew the lease of a job of ours, and write down how far it is; None if the record is not as we knew it."""
+        """Renew the lease of a running job and record its progress.
+
+        Returns None if somebody else changed the record.
+        """
         beating = replace(stored.job, updated=self.clock())
         return await self.change(stored, beating, (Schedule(QUEUE, beating.id, self.lease_seconds),))
 
@@ -551,7 +558,7 @@ class JobStore:
         await self.store.run((Schedule(QUEUE, job_id, delay), Unschedule(MORE, job_id)))
 
     async def end(self, stored: Stored, status: Status, result: JobResult | Problem) -> Stored | None:
-        """Write a job's final state; None if the record is not as we knew it."""
+        """Write a job's final state. Returns None if somebody else changed the record."""
         ending = end_job(stored.job, status, result, self.clock())
         unschedule = [Unschedule(queue, ending.id) for queue in (QUEUE, MORE, ALL_JOBS, _queue_of_caller(stored.job))]
         also: list[Step] = list(unschedule)
@@ -565,18 +572,21 @@ class JobStore:
     async def change(
         self, stored: Stored, job: Job, also: Sequence[Step], *, seconds: float = 0.0, durable: bool = False
     ) -> Stored | None:
-        """Replace a record by another and do what goes with it; None, and nothing done, if it is not as we knew it."""
+        """Replace a record, together with further steps.
+
+        Returns None, with nothing done, if somebody else changed it.
+        """
         changed = store_job(job)
         swap = Swap(_key(job.id), stored.raw, changed.raw, seconds or self._pending_seconds)
         ran = await self.store.run((swap, *also), durable=durable)
         return changed if ran.failed is None else None
 
     def enter(self, job_id: str, live: Live) -> None:
-        """A run of this process begins."""
+        """Register a run of this process."""
         self._live[job_id] = live
 
     def leave(self, job_id: str, live: Live) -> None:
-        """A run of this process has ended."""
+        """Unregister a run of this process."""
         if self._live.get(job_id) is live:
             del self._live[job_id]
 

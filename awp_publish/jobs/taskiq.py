@@ -1,10 +1,10 @@
-"""The same jobs carried by taskiq, for sites that outgrow one machine (extra "jobs", https://taskiq-python.github.io).
+"""Background jobs distributed by taskiq, for sites that outgrow one machine (extra "jobs").
 
-What travels through taskiq is the id of a job and nothing else. Records, polls, cancellations and results stay in our
-store, and a run is ours only after it was begun there: messages that come twice or late do no harm. A message that is
-lost, with its worker or in Redis, is sent again when the job is due again.
+Only a job's id travels through taskiq (https://taskiq-python.github.io). Records, polls, cancellations and results stay
+in our store, where a run has to claim its job first: duplicate or late messages do no harm. A message that is lost,
+with its worker or in Redis, is sent again when the job is due again.
 
-Web processes run a `Worker` with a `TaskiqQueue` for its carrier, so what is due is sent to worker processes; those run
+Web processes run a `Worker` with a `TaskiqQueue` as its carrier, which sends due jobs to worker processes. Those run
 `serve_worker`, or taskiq's own command with `TaskiqQueue.broker`, once a runner is attached to it.
 """
 
@@ -26,20 +26,20 @@ logger: Final = logging.getLogger("awp_publish.jobs")
 
 TASK: Final = "awp_publish:carry"
 SEND_AGAIN_SECONDS: Final = 120.0
-"""After so long a job that was sent and has not been begun is sent again: the `lease` for a worker that sends."""
+"""Seconds after which a job that was sent but not begun is sent again: the `lease` of a worker that sends."""
 
 SENDING_SECONDS: Final = 5.0
 """Seconds that sending one job may take."""
 
 RETRY_SECONDS: Final = 2.0
-"""Between two attempts to send a job while the queue is away, and to listen to it."""
+"""Seconds between attempts to send to, or listen to, a queue that is unavailable."""
 
 
 def open_broker(url: str, queue_name: str) -> AsyncBroker:
-    """A list in Redis: quick, it leaves nothing behind, and what it may lose our store sends again."""
+    """Return a broker on a Redis list: fast, leaving nothing behind; our store sends again what it may lose."""
     from taskiq_redis import ListQueueBroker
 
-    # Whoever waits for a message waits as long as there is none.
+    # No socket_timeout: a receiver waits for as long as there is no message.
     return ListQueueBroker(
         url,
         queue_name=queue_name,
@@ -50,10 +50,10 @@ def open_broker(url: str, queue_name: str) -> AsyncBroker:
 
 
 class TaskiqQueue:
-    """A taskiq queue of job ids. A worker's carrier: it sends what is due. One for each event loop.
+    """A taskiq queue of job ids. As a worker's carrier it sends due jobs. One per event loop.
 
-    `url` is that of Redis, or a taskiq broker of the site's own. Sites that share a Redis need queues of different
-    names, as they need different namespaces in a store.
+    `url` is a Redis URL, or the site's own taskiq broker. Sites that share a Redis need different queue names, as they
+    need different namespaces in a store.
     """
 
     def __init__(self, jobs: JobStore, url: str | AsyncBroker, is_repeatable: IsRepeatable, queue_name: str) -> None:
@@ -63,17 +63,17 @@ class TaskiqQueue:
         self._task = self.broker.register_task(_no_runner, task_name=TASK)
 
     async def open(self) -> None:
-        """Connect. Whoever opens a queue closes it."""
+        """Connect. Whoever opens a queue must close it."""
         await self.broker.startup()
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Disconnect."""
         await self.broker.shutdown()
 
     # --- In web processes ---
 
     async def carry(self, job_id: str) -> None:
-        """Send a job that is due to the worker processes, if it is to be run. Raises StoreUnavailable."""
+        """Send a due job to the worker processes, if it still has to be run. Raises StoreUnavailable."""
         waiting = await self._jobs.reclaim(job_id, self._is_repeatable)
         if waiting is None:
             return
@@ -81,33 +81,35 @@ class TaskiqQueue:
             async with asyncio.timeout(SENDING_SECONDS):
                 await self._task.kiq(job_id)
         except Exception as error:
-            logger.warning("job %s could not be sent to taskiq, and is sent again: %s", job_id, type(error).__name__)
+            logger.warning(
+                "job %s could not be sent to taskiq and will be sent again: %s", job_id, type(error).__name__
+            )
             await self._jobs.postpone(job_id, RETRY_SECONDS)
 
     def stop(self) -> None:
-        """Nothing to do: jobs already taken are still sent, which is quick."""
+        """Do nothing: jobs already taken are still sent, which is quick."""
 
     def interrupt(self) -> None:
-        """Nothing runs here."""
+        """Do nothing: no job runs here."""
 
     # --- In worker processes ---
 
     def attach(self, runner: Runner) -> None:
-        """Have jobs that are received run by a runner, in this process."""
+        """Let a runner of this process run the jobs that are received."""
 
         async def carry(job_id: str) -> None:
             try:
                 if is_id(job_id):
                     await runner.carry_accepted(job_id)
             except StoreUnavailable:
-                logger.warning("job %s was received while the store is away, and is sent again", job_id)
+                logger.warning("job %s was received while the store is unavailable and will be sent again", job_id)
 
         self._task = self.broker.register_task(carry, task_name=TASK)
 
 
 async def _no_runner(job_id: str) -> None:
-    """The task of a process that only sends."""
-    raise RuntimeError("This process was given no runner for the jobs that it receives.")
+    """Stand in for the task in a process that only sends."""
+    raise RuntimeError("This process has no runner for the jobs that it receives: call TaskiqQueue.attach() first.")
 
 
 async def serve_worker(
@@ -118,10 +120,10 @@ async def serve_worker(
     grace: float = 10.0,
     ready: Callable[[], Awaitable[None]] | None = None,
 ) -> None:
-    """Run jobs that come through the queue, at most `concurrency` at a time, until SIGTERM or SIGINT.
+    """Run jobs from the queue, at most `concurrency` at a time, until SIGTERM or SIGINT.
 
-    Then receive no more, wait `grace` seconds for what runs, and cut it short as a worker does that stops. `ready` is
-    called when all is set up. For the main thread.
+    Then receive no more, wait `grace` seconds for those that run, and stop them. `ready` is called when everything is
+    set up. For the main thread.
     """
     queue.attach(runner)
     queue.broker.is_worker_process = True
@@ -145,12 +147,15 @@ async def serve_worker(
 
 
 async def _listen(receiver: Receiver, stopping: asyncio.Event) -> None:
-    """Receive until we stop, through all outages of the queue. Returns when what was received has been dealt with."""
+    """Receive until told to stop, through all outages of the queue.
+
+    Returns when every received job has been handled.
+    """
     while not stopping.is_set():
         try:
             await receiver.listen(stopping)
         except Exception as error:
-            logger.warning("taskiq's queue is away, and is listened to again: %s", type(error).__name__)
+            logger.warning("taskiq's queue is unavailable, listening again soon: %s", type(error).__name__)
             with suppress(TimeoutError):
                 async with asyncio.timeout(RETRY_SECONDS):
                     await stopping.wait()

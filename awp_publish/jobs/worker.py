@@ -1,4 +1,4 @@
-"""`Worker`: takes jobs that are due out of the store and has them carried, a few at a time. One for each event loop."""
+"""`Worker`: takes due jobs from the store and hands them to a carrier, a few at a time. One per event loop."""
 
 import asyncio
 import logging
@@ -23,21 +23,23 @@ from awp_publish.jobs.jobs import (
     printable,
 )
 from awp_publish.problems import HandlerFailed, JobCancelled, Problem, StoreUnavailable
-from awp_publish.stores.store import Look
+from awp_publish.stores.store import JOB, Look
 
-# --- `report_progress`: how a handler says how far it is ---
-# What is reported is kept in memory; the heartbeat of the run takes it to the store. So reporting costs a handler
-# nothing, however often it does it.
+# --- `report_progress`: for handlers ---
+# A report is kept in memory until the run's next heartbeat writes it to the store, so a handler may report as often as
+# it likes.
 
 MAX_MESSAGE: Final = 500
 """Characters of a message that are kept."""
-
 
 Listener: TypeAlias = Callable[[Progress], None]
 
 
 class Report:
-    """The last report of one run's handler. Written in the thread of the handler, where `listener` is called."""
+    """The latest progress that a run's handler reported.
+
+    Updated in the handler's thread, where `listener` is called.
+    """
 
     __slots__ = ("_listener", "latest")
 
@@ -55,33 +57,33 @@ _REPORT: Final[ContextVar[Report | None]] = ContextVar("awp_publish_job_report",
 
 
 def open_report(listener: Listener | None = None) -> Report:
-    """From now on, what is reported in this task and what it starts is kept in the report that is returned."""
+    """Return a report that receives, from now on, what this task and those that it starts report."""
     report = Report(listener)
     _REPORT.set(report)
     return report
 
 
 def report_progress(fraction: float, message: str = "") -> None:
-    """Say how far the job is that is being run: `fraction` from 0 to 1, and a word for people.
+    """Report the progress of the running job: `fraction` from 0 to 1, and a message for people.
 
-    For use in handlers, `async def` and plain ones. Outside of a background job it is told to callers of the MCP door
-    who ask for progress, and else to nobody. Raises ValueError for a fraction that is none.
+    For use in handlers, `async def` or plain. Outside a background job, only MCP callers who asked for progress are
+    told. Raises ValueError for a fraction outside this range.
     """
     if not 0 <= fraction <= 1:
-        raise ValueError(f"A fraction lies between 0 and 1, which {fraction!r} does not.")
+        raise ValueError(f"fraction must be between 0 and 1, not {fraction!r}.")
     report = _REPORT.get()
     if report is not None:
         report.note(Progress(float(fraction), printable(message[:MAX_MESSAGE])))
 
 
-# --- How a worker process is told to end ---
+# --- Signals that stop a worker process ---
 
 STOP: Final = (signal.SIGTERM, signal.SIGINT)
 
 
 @contextmanager
 def set_on_signal(stopping: asyncio.Event) -> Iterator[None]:
-    """SIGTERM and SIGINT set the event. For the main thread."""
+    """Set the event at SIGTERM and SIGINT. For the main thread."""
     loop = asyncio.get_running_loop()
     for number in STOP:
         loop.add_signal_handler(number, stopping.set)
@@ -93,16 +95,16 @@ def set_on_signal(stopping: asyncio.Event) -> Iterator[None]:
 
 
 async def wait_for_signal() -> None:
-    """Return when the process is to end."""
+    """Wait until the process is told to end."""
     stopping = asyncio.Event()
     with set_on_signal(stopping):
         await stopping.wait()
 
 
-# --- One run of one job, and `Runner`, which starts them: heartbeat, cancellation, the end in the store ---
-# A run is a task of its own beside the one that looks after it. Whoever looks after it wakes up for the heartbeat,
-# for a cancellation and for the end; a handler that does not heed its cancellation (a thread cannot be stopped) is
-# waited for, until the process has to end.
+# --- `Runner` and its runs: heartbeat, cancellation, the end in the store ---
+# The handler runs in a task of its own, supervised by another one, which wakes up for the heartbeat, for a cancellation
+# and for the end. A handler that ignores its cancellation (a thread cannot be stopped) is waited for until the process
+# has to end.
 
 logger: Final = logging.getLogger("awp_publish.jobs")
 
@@ -110,15 +112,15 @@ SETTLE_SECONDS: Final = 3.0
 """Seconds that a stopping process waits for handlers that it has cancelled."""
 
 FIRST_BEAT: Final = 0.25
-"""Seconds until the first heartbeat, so that a short job's progress is seen; each pause is twice the one before."""
+"""Seconds until the first heartbeat, early enough to show a short job's progress; the interval then doubles."""
 
 Ended: TypeAlias = JobResult | Problem
 Run: TypeAlias = Callable[[Job], Awaitable[Ended]]
-"""Carries out a job's call and tells what became of it. A problem may also be raised."""
+"""Carries out a job's call and returns its result or problem. A problem may also be raised."""
 
 
 class Runner:
-    """Runs jobs in this process. One for each event loop."""
+    """Runs jobs in this process. One per event loop."""
 
     def __init__(self, jobs: JobStore, run: Run, is_repeatable: IsRepeatable) -> None:
         self.jobs = jobs
@@ -128,14 +130,14 @@ class Runner:
         self._is_stopping = False
 
     async def carry(self, job_id: str) -> None:
-        """Run a job that is due, if it is to be run; returns when it has ended. Raises StoreUnavailable."""
+        """Run a due job if it still has to be run. Returns when it has ended. Raises StoreUnavailable."""
         if self._is_stopping:
             await self.jobs.postpone(job_id, 0.0)
             return
         await self._carry(await self.jobs.reclaim(job_id, self._is_repeatable))
 
     async def carry_accepted(self, job_id: str) -> None:
-        """Run a job that somebody else judged to be due, if it still waits."""
+        """Run a job that another process found to be due, if it still waits."""
         try:
             stored = await self.jobs.look(job_id)
         except UnreadableJob:
@@ -162,18 +164,18 @@ class Runner:
             self._runs.discard(run)
 
     def stop(self) -> None:
-        """Begin no more runs."""
+        """Start no more runs."""
         self._is_stopping = True
 
     def interrupt(self) -> None:
-        """Cut short what runs. Repeatable jobs go back to the queue, others end as JobInterrupted."""
+        """Stop the current runs. Repeatable jobs go back to the queue, others end as JobInterrupted."""
         self._is_stopping = True
         for run in tuple(self._runs):
             run.stop()
 
 
 class JobRun:
-    """A job that this process runs."""
+    """One run of a job in this process."""
 
     def __init__(self, jobs: JobStore, stored: Stored, run: Run, is_repeatable: bool) -> None:
         self.token = stored.job.worker
@@ -191,15 +193,15 @@ class JobRun:
         self._handler = self._loop.create_task(self._handle())
         self._handler.add_done_callback(lambda _: self._wake.set())
 
-    # --- What others may tell it ---
+    # --- Called from outside ---
 
     def cancel(self) -> None:
-        """The caller does not want the job any more. May be called in any thread."""
+        """Cancel the handler, because the caller asked for it. May be called from any thread."""
         with suppress(RuntimeError):  # the loop has ended, and the run with it
             self._loop.call_soon_threadsafe(self._cancel_handler)
 
     def stop(self) -> None:
-        """The process has to end."""
+        """Cancel the handler, because the process has to end."""
         self._is_stopping = True
         self._wake.set()
         self._handler.cancel()
@@ -209,14 +211,14 @@ class JobRun:
             self._is_cancelled = True
             self._handler.cancel()
 
-    # --- Looking after it ---
+    # --- Supervision ---
 
     async def look_after(self) -> None:
-        """Run the job to its end in the store, or until the job is somebody else's."""
+        """Run the job until its end is in the store, or until another worker has it."""
         self._jobs.enter(self._stored.job.id, self)
         try:
             while not self._handler.done() and not self._is_stopping:
-                # Until the next heartbeat, the handler's end, or a word from outside.
+                # Until the next heartbeat, the handler's end, or a call of `stop`.
                 with suppress(TimeoutError):
                     async with asyncio.timeout(self._until_beat):
                         await self._wake.wait()
@@ -231,7 +233,7 @@ class JobRun:
                     elif await self._catch_up() and self._stored.job.cancel_requested:
                         self._cancel_handler()
                 except StoreUnavailable:
-                    logger.debug("job %s: no heartbeat, the store is away", self._stored.job.id)
+                    logger.debug("job %s: no heartbeat, the store is unavailable", self._stored.job.id)
             if not self._handler.done():
                 await asyncio.wait({self._handler}, timeout=SETTLE_SECONDS)
             await self._conclude()
@@ -254,28 +256,28 @@ class JobRun:
             return HandlerFailed(f"Action {job.action} failed. The site's log has the cause under this request_id.")
 
     def _as_reported(self) -> Stored:
-        """The job with the last words of its handler, over the bytes that the store has."""
+        """Return the job with its handler's latest progress, beside the bytes that the store has."""
         progress = self._report.latest or self._stored.job.progress
         return Stored(replace(self._stored.job, progress=progress), self._stored.raw)
 
     async def _catch_up(self) -> bool:
-        """Read the record again, which somebody changed. Returns False if the job is no longer ours."""
+        """Read the record again after somebody changed it. Returns False if another run owns the job now."""
         try:
             stored = await self._jobs.look(self._stored.job.id)
         except UnreadableJob:
             stored = None
         if stored is None or stored.job.worker != self.token:
-            logger.warning("job %s is no longer this worker's, what it did is dropped", self._stored.job.id)
+            logger.warning("job %s now belongs to another worker; its result here is dropped", self._stored.job.id)
             self._is_lost = True
             self._handler.cancel()
             return False
         self._stored = stored
         return True
 
-    # --- Its end ---
+    # --- The end ---
 
     async def _conclude(self) -> None:
-        """Write down how it ended. Waits for a store that is away, for as long as the process runs."""
+        """Record how the run ended. Waits for an unavailable store as long as the process runs."""
         is_logged = False
         while not self._is_lost:
             try:
@@ -284,7 +286,9 @@ class JobRun:
                 return
             except StoreUnavailable:
                 if not is_logged:
-                    logger.warning("job %s has ended, which the store cannot be told yet", self._stored.job.id)
+                    logger.warning(
+                        "job %s has ended, but the store is unavailable; recording is retried", self._stored.job.id
+                    )
                 is_logged = True
             if self._is_stopping:
                 return
@@ -307,27 +311,27 @@ class JobRun:
 
 
 MAX_WAIT: Final = 15.0
-"""Seconds between two questions to a store that is away."""
+"""Maximum seconds between two attempts to reach an unavailable store."""
 
 
 class Carrier(Protocol):
-    """The fate of a job that is due: it is run here (`Runner`), or handed on to where it is (`TaskiqQueue`)."""
+    """Handles a due job: runs it here (`Runner`) or sends it to another process (`TaskiqQueue`)."""
 
     async def carry(self, job_id: str) -> None:
-        """Do with the job what has to be done. Raises StoreUnavailable."""
+        """Handle a due job. Raises StoreUnavailable."""
 
     def stop(self) -> None:
-        """Begin nothing more."""
+        """Accept no more jobs."""
 
     def interrupt(self) -> None:
-        """Cut short what is being done."""
+        """Stop what is running."""
 
 
 class Worker:
-    """Looks every `poll` seconds, and at once when this process accepts a job, for what is due in the store.
+    """Looks for due jobs in the store every `poll` seconds, and at once when this process accepts a job.
 
-    At most `concurrency` jobs are carried at a time, and no more are taken; of three or more one is never of the caller
-    who has all the others. Whoever starts a worker stops it.
+    At most `concurrency` jobs are carried at a time; with three or more slots, one caller never gets them all. Whoever
+    starts a worker must stop it.
     """
 
     def __init__(
@@ -340,7 +344,7 @@ class Worker:
         self._lease = jobs.lease_seconds if lease is None else lease
         self._wake = asyncio.Event()
         self._carried: dict[asyncio.Task[None], str] = {}
-        """The jobs that are carried, and the queue each was taken from."""
+        """The tasks that carry jobs, and the queue from which each job was taken."""
         self._server: asyncio.Task[None] | None = None
         self._is_stopping = False
         self._may_have_more: set[str] = set()
@@ -348,18 +352,18 @@ class Worker:
         self._is_away = False
 
     def start(self) -> None:
-        """Begin to work, in the event loop that runs."""
+        """Start working in the running event loop."""
         self._loop = asyncio.get_running_loop()
         self._unlisten = self._jobs.listen(self._wake_up)
         self._server = self._loop.create_task(self._serve(), name="awp_publish worker")
 
     @property
     def is_working(self) -> bool:
-        """True once started and until stopped, or until its event loop ends without having stopped it."""
+        """True between start and stop, unless the event loop ended without stopping the worker."""
         return self._server is not None and not self._server.done() and not self._loop.is_closed()
 
     async def stop(self, grace: float = 10.0) -> None:
-        """Take no more, wait `grace` seconds for what runs, then cut it short. Returns when all has ended."""
+        """Take no more jobs, wait `grace` seconds for those that run, then stop them. Returns when all have ended."""
         server, self._server = self._server, None
         if server is None:
             return
@@ -380,17 +384,17 @@ class Worker:
     # --- Taking ---
 
     def _wake_up(self) -> None:
-        """A job was accepted, in whichever thread."""
+        """Look for jobs at once. May be called from any thread."""
         try:
             self._loop.call_soon_threadsafe(self._wake.set)
-        except RuntimeError:  # the loop has ended without having stopped its worker
+        except RuntimeError:  # the loop has ended without stopping its worker
             self._unlisten()
 
     async def _serve(self) -> None:
         while not self._is_stopping:
             self._wake.clear()
             try:
-                # Each queue comes first every other time, so that neither waits until the other is empty.
+                # The queues take turns at coming first, so that neither waits until the other is empty.
                 self._turns.reverse()
                 for queue in self._turns:
                     free = self._free(queue)
@@ -410,14 +414,14 @@ class Worker:
             except StoreUnavailable:
                 await self._wait_for_store()
             except Exception:
-                logger.exception("looking for jobs failed, and is tried again")
+                logger.exception("looking for jobs failed and will be retried")
                 await self._pause(self._poll)
             else:
                 if not any(self._free(queue) > 0 for queue in self._may_have_more):
                     await self._pause(self._poll)
 
     def _free(self, queue: str) -> int:
-        """The number of jobs of a queue that may be taken. Those in MORE leave a slot, but for the first of them."""
+        """Return how many jobs of a queue may be taken. Those in MORE leave one slot free, except the first of them."""
         free = self._most - len(self._carried)
         return min(free, max(free - 1, MORE not in self._carried.values())) if queue == MORE else free
 
@@ -432,37 +436,37 @@ class Worker:
         except StoreUnavailable:
             self._note_outage()  # the job is due again when its lease ends
         except Exception:
-            logger.exception("job %s could not be carried, and is tried again", job_id)
+            logger.exception("job %s could not be handled and will be retried", job_id)
 
     async def _pause(self, seconds: float) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._wake.wait()
 
-    # --- A store that is away ---
+    # --- A store that is unavailable ---
 
     def _note_outage(self) -> None:
         if not self._is_away:
-            logger.warning("the store is away: background jobs wait for it")
+            logger.warning("the store is unavailable: background jobs wait for it")
         self._is_away = True
 
     async def _wait_for_store(self) -> None:
-        """Ask now and then, and when it is back leave time for the heartbeats of whoever lived through it."""
+        """Poll until the store is back, then leave time for heartbeats of runs that survived the outage."""
         self._note_outage()
         seconds = min(self._poll, MAX_WAIT)
         while not self._is_stopping:
             try:
-                await self._jobs.store.run((Look("job:"),))
+                await self._jobs.store.run((Look(JOB),))
                 break
             except StoreUnavailable:
                 await self._sleep(seconds)
                 seconds = min(seconds * 2, MAX_WAIT)
         if not self._is_stopping:
-            logger.warning("the store is back: background jobs go on")
+            logger.warning("the store is available again: background jobs resume")
             await self._sleep(2 * self._jobs.beat_seconds)
 
     async def _sleep(self, seconds: float) -> None:
-        """Like a pause, which jobs that are accepted in the meantime do not cut short."""
+        """Pause without being woken up by newly accepted jobs."""
         end = self._loop.time() + seconds
         while not self._is_stopping and (left := end - self._loop.time()) > 0:
             self._wake.clear()

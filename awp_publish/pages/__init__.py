@@ -1,6 +1,6 @@
-"""From HTML to what an agent reads: a tree, the Semantic Object Model of the page, and Markdown. Pure: no I/O.
+"""Converts HTML for agents: to a tree, to the page's Semantic Object Model, and to Markdown. Pure, without I/O.
 
-Needs the extra `pages`. The compiler of the model is imported when it is first used, which a start does not wait for.
+Needs the extra `pages`. The compiler of the model is imported when it is first used, so that a start need not wait.
 """
 
 from typing import TYPE_CHECKING

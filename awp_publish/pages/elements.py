@@ -1,4 +1,4 @@
-"""The second pass: from a candidate of the survey to an element of SOM, without its id (SOM 1.0, section 4)."""
+"""The second pass: makes elements of SOM from the candidates of the survey, without ids (SOM 1.0, section 4)."""
 
 import re
 from bisect import bisect_right
@@ -30,33 +30,33 @@ from awp_publish.pages.tree import INLINE, STRIPPED, Tree, Visibility, text_of, 
 # --- Accessible names (4.5, label resolution) ---
 
 MAX_NODES: Final = 500
-"""Nodes that are read of an element that is another's name."""
+"""Nodes that are read of an element whose content is another element's name."""
 
 MAX_NAME_LENGTH: Final = 1_000
 
 _NAMING: Final = frozenset(("aria-label", "aria-labelledby", "aria-labeledby", "role", "title"))
 _MIXED: Final = frozenset(("a", "button", "h1", "h2", "h3", "h4", "h5", "h6"))
-"""Elements of which the name may be more than the text: an image stands beside it."""
+"""Elements whose name may differ from their text, because they may contain an image."""
 
 _VALUED: Final = frozenset(
     ("input", "select", "meter", "progress", "listbox", "slider", "spinbutton", "progressbar", "scrollbar")
 )
-"""Elements, and roles, that say their value where they are part of a name."""
+"""Elements and roles that contribute their value to a name that contains them."""
 
 _BUTTON_NAMES: Final[Mapping[str, str]] = {"submit": "Submit", "reset": "Reset", "image": "Submit", "button": ""}
-"""Names that browsers give to buttons that say nothing (HTML 4.10.5.1.18)."""
+"""Names that browsers give to buttons without a name (HTML 4.10.5.1.18)."""
 
 _NAMED_WITH_PARTS: Final = frozenset(("button", "heading", "link"))
 _NAMED_BY_CONTENT: Final = frozenset(("a", "area", "fieldset", "svg", "table"))
 _PLAIN: Final = INLINE - STRIPPED - _VALUED - {"area", "br", "iframe", "img", "svg", "textarea"}
-"""Elements that, without attributes, say what they hold and nothing else."""
+"""Elements that, without attributes, contribute only their content."""
 
 _OVERRIDING: Final = ("aria-label", "aria-labelledby", "aria-labeledby")
 _LABELABLE: Final = frozenset(("button", "input", "meter", "output", "progress", "select", "textarea"))
 
 
 class AccessibleNames:
-    """Names within one page. What names refer to is looked up once."""
+    """Computes accessible names within one page. Referenced elements are looked up once."""
 
     __slots__ = ("_is_referred", "_labels", "_texts", "_texts_of_labels", "_tree", "_visibility", "told")
 
@@ -64,13 +64,13 @@ class AccessibleNames:
         tree = visibility.tree
         self._tree, self._visibility = tree, visibility
         self._is_referred = False
-        """True while a name is made to which another refers: in there no reference is followed (accname 1.2, 2B)."""
+        """True while the name of a referenced element is computed: references in it are ignored (accname 1.2, 2B)."""
         self._texts: dict[int, str] = {}
         self._texts_of_labels: dict[int, str] = {}
         self._labels: dict[int | str, list[int]] = {}
-        """For an id, and for an element around which they stand, its labels."""
+        """For an id, and for an element inside of labels, its labels."""
         self.told: set[int] = set()
-        """Labels that are the name of a control that is seen, and so need not be told by themselves."""
+        """Labels that are the name of a visible control, and therefore not elements of their own."""
         for label in tree.find("label"):
             control = next(
                 (
@@ -96,7 +96,7 @@ class AccessibleNames:
                     self.told.add(label)
 
     def label(self, element: int, text: str) -> str:
-        """Return the name of an element, or "" when there is none, or none but its `text`."""
+        """Return the name of an element, or "" if it has none or only its `text`."""
         tag, given = self._tree.tags[element], self._tree.attributes[element]
         if tag not in _LABELABLE and (text or tag not in _NAMED_BY_CONTENT):
             is_mixed = tag in _MIXED and self._holds_elements(element)
@@ -121,7 +121,7 @@ class AccessibleNames:
         return any(self._tree.tags[at] for at in range(element + 1, self._tree.ends[element]))
 
     def referred(self, ids: str) -> str:
-        """Return the names of the elements that a list of ids names, as `aria-labelledby` does."""
+        """Return the names of the elements in a list of ids, as in `aria-labelledby`."""
         nodes = [self._tree.find_id(name) for name in ids.split()[:MAX_REFERENCES]]
         before, self._is_referred = self._is_referred, True
         texts = [self.named(node) for node in nodes if node is not None]
@@ -129,7 +129,7 @@ class AccessibleNames:
         return " ".join(filter(None, texts))[:MAX_NAME_LENGTH]
 
     def _native(self, element: int) -> Iterator[str]:
-        """Yield what may be the name by HTML alone."""
+        """Yield possible names according to HTML alone."""
         tree = self._tree
         tag, attributes = tree.tags[element], tree.attributes[element]
         if tag in _LABELABLE:
@@ -159,7 +159,7 @@ class AccessibleNames:
         elif tag == "area":
             yield collapse(attributes.get("alt"))
         elif tag == "img" and collapse(attributes.get("alt")):
-            return  # which is an attribute of its own
+            return  # `alt` is an attribute of its own
         elif (
             tag in _MIXED or ("role" in attributes and role_of(tag, attributes) in _NAMED_WITH_PARTS)
         ) and self._holds_elements(element):
@@ -172,10 +172,10 @@ class AccessibleNames:
             yield collapse(attributes["aria-placeholder"])
 
     def content(self, element: int, without: int = -1, is_hidden: bool = False) -> str:
-        """Return the name that an element has from what it holds (accname 1.2, steps 2C to 2I), but for one node in it.
+        """Return the name that an element has from its content (accname 1.2, steps 2C to 2I), leaving out one node.
 
-        What `aria-label` says of a part stands for it, an image says its alternative text, a control its value. Of an
-        element that is hidden itself all is said, what is hidden in it too (2B, note).
+        A part contributes its `aria-label` if it has one, an image its alternative text, a control its value. If the
+        element itself is hidden, hidden parts contribute too (2B, note).
         """
         pieces: list[str] = []
         referring = length = 0
@@ -241,7 +241,7 @@ class AccessibleNames:
         return collapse("".join(pieces))
 
     def _owned(self, owner: int, owners: set[int]) -> list[int | None]:
-        """Return what `aria-owns` names, last first and apart from one another; each owner and each one owned once."""
+        """Return the elements named by `aria-owns`, last first, with separators; owners and owned ones count once."""
         found: list[int | None] = []
         given = self._tree.attributes[owner]
         if "aria-owns" in given and len(owners) <= MAX_REFERENCES:
@@ -258,7 +258,7 @@ class AccessibleNames:
         return any(self._visibility.withdraws(tags[one], attributes[one]) for one in (node, *_around(self._tree, node)))
 
     def value(self, control: int) -> str | None:
-        """Return what a control within a name says there (2C): its value. None for one that says what it holds."""
+        """Return what a control contributes to a name: its value (2C). None if it contributes its content."""
         tags, attributes = self._tree.tags, self._tree.attributes
         tag, given = tags[control], attributes[control]
         role = given.get("role", "")
@@ -285,7 +285,7 @@ class AccessibleNames:
         return None
 
     def named(self, node: int) -> str:
-        """Return what another element is called after: the name of this one, hidden or not."""
+        """Return the text that an element contributes as the name of another one, whether it is hidden or not."""
         if node not in self._texts:
             tag, given = self._tree.tags[node], self._tree.attributes[node]
             said = collapse(given.get("aria-label")) or collapse(given.get("alt") if tag == "img" else None)
@@ -299,25 +299,25 @@ class AccessibleNames:
 
 
 def collapse(text: str | None) -> str:
-    """Return a text with its whitespace collapsed (4.6); at most so much as a name may have."""
+    """Return a text with white space collapsed (4.6), limited to the length of a name."""
     return " ".join(text[: MAX_NAME_LENGTH * 4].split())[:MAX_NAME_LENGTH] if text else ""
 
 
 # --- The `attrs` that any element may have ---
-# Each attribute of the page is looked up in one table, so an element costs what it has and not what there could be.
+# Each attribute in the page is looked up in one table, so that the time depends on the attributes that an element has.
 
 Value: TypeAlias = "str | int | bool | list[Value] | dict[str, Value] | None"
 Attrs: TypeAlias = dict[str, Value]
 _Reading: TypeAlias = Callable[[str], Value]
 
 MAX_VALUE_LENGTH: Final = 4_096
-"""Characters of an attribute's value; an address that is longer is an embedded file."""
+"""Characters of an attribute's value; a longer address is an embedded file."""
 
 _INTEGER: Final = re.compile(r"\s*-?\d{1,15}\s*\Z", re.ASCII)
 
 
 def base_of(tree: Tree, url: str) -> str:
-    """Return what the addresses of a page are relative to if it says so itself, else "" (HTML, 4.2.3)."""
+    """Return the base of relative addresses that a page declares, or "" (HTML, 4.2.3)."""
     for one in tree.find("base"):
         if "href" in tree.attributes[one]:
             try:
@@ -328,7 +328,7 @@ def base_of(tree: Tree, url: str) -> str:
 
 
 def shorten_address(address: str) -> str:
-    """Return an address, or the beginning of one that is a file embedded in the page."""
+    """Return an address, truncated if it is a file embedded in the page."""
     return address if len(address) <= MAX_VALUE_LENGTH else f"{address[:100]}..."
 
 
@@ -360,7 +360,7 @@ _READINGS: Final[Mapping[str, tuple[str, _Reading]]] = {
         name: (name, lambda value: int(value) if _INTEGER.match(value) else _text(value))
         for name in ("max", "maxlength", "min", "minlength", "tabindex")
     },
-    **{  # without a value they are true
+    **{  # true without a value
         name: (name, lambda value: {"": True, **_TRUTH}.get(value.strip().lower(), value[:MAX_VALUE_LENGTH]))
         for name in ("capture", "contenteditable", "draggable", "spellcheck")
     },
@@ -395,10 +395,10 @@ _ARIA: Final[Mapping[str, tuple[str, _Reading]]] = {
     **{f"aria-{name}": (name, _stripped) for name in _ARIA_TEXTS},
     "aria-activedescendant": ("active_descendant", _stripped),
 }
-"""States of ARIA: true or false and nothing else, true or false or a word, texts."""
+"""ARIA states: those that are true or false, those that are true, false or a word, and texts."""
 
 _KNOWN: Final = {name: (_READINGS.get(name), _ARIA.get(name)) for name in (*_READINGS, *_ARIA)}
-"""For each attribute, what it is on any element, and as a state of ARIA."""
+"""For each attribute, how it is read on any element, and how as an ARIA state."""
 
 
 # --- Hints from the classes of an element ---
@@ -429,23 +429,23 @@ _HINT_WORDS: Final = {
 }
 _HINTS: Final = tuple(sorted((hint, re.compile(words)) for hint, words in _HINT_WORDS.items()))
 MAX_CLASS_LENGTH: Final = 500
-"""Characters of a `class` attribute that are read."""
+"""Characters of a `class` attribute that are examined."""
 
 
 @lru_cache(maxsize=1_024)
 def _hints_of(classes: str) -> tuple[str, ...]:
-    """Return the hints of a `class` attribute, sorted. The pages of a site have the same classes, so they are kept."""
+    """Return the hints of a `class` attribute, sorted. Cached, because the pages of a site share their classes."""
     text = classes.lower()
     return tuple(hint for hint, pattern in _HINTS if pattern.search(text))
 
 
-# --- Texts cut to size, and a record of what was cut (SOM 1.0, sections 4.6 and 8.2) ---
+# --- Truncating texts, and counting what was left out (SOM 1.0, sections 4.6 and 8.2) ---
 
 _MIN_SENTENCE: Final = 0.4
-"""A text is cut after a sentence when that keeps so much of what it may have (4.6)."""
+"""A text is cut after a sentence if that keeps at least this part of the limit (4.6)."""
 
 Losses: TypeAlias = defaultdict[str, int]
-"""Counts of what was left out, by the words in which a document says so (see `som.describe_losses`)."""
+"""Counts of what was left out, by the words that describe it in a document (see `som.describe_losses`)."""
 
 SHORTENED: Final = "texts shortened"
 CHARACTERS: Final = "chars"
@@ -453,10 +453,10 @@ CHARACTERS: Final = "chars"
 
 @dataclass(frozen=True, slots=True)
 class ElementLimits:
-    """The size that one element may have: characters of a text, an item or a row, and how many items or rows.
+    """Limits for one element: characters of a text, an item or a row, and the number of items or rows.
 
-    None is no limit. `compact` leaves of what is no control only what it says, of a link where it leads, and of a
-    control what operating it needs.
+    None means no limit. `compact` keeps only the text of elements that are not controls, the address of links, and what
+    is needed to operate controls.
     """
 
     characters: int | None = None
@@ -464,7 +464,7 @@ class ElementLimits:
     compact: bool = False
 
     def shorten(self, text: str, losses: Losses) -> str:
-        """Return the text, or the beginning of it."""
+        """Return the text, shortened to the limit."""
         if self.characters is None or len(text) <= self.characters:
             return text
         kept = shorten_text(text, self.characters)
@@ -474,7 +474,7 @@ class ElementLimits:
 
 
 def shorten_text(text: str, most: int) -> str:
-    """Return at most so many characters of a text: whole sentences if they are enough, else whole words and "..."."""
+    """Return at most so many characters of a text: whole sentences if they are long enough, or else words and "..."."""
     if len(text) <= most:
         return text
     window = text[:most]
@@ -486,19 +486,19 @@ def shorten_text(text: str, most: int) -> str:
     return (room[:word] if word > 0 else room) + "..."
 
 
-# --- Items: of which row, card or section a button or a form is ---
+# --- Items: the row, card or section to which a button or a form belongs ---
 
 _MAX_CLIMB: Final = 12
-"""Elements around a button or a form that are looked at for a name."""
+"""Ancestors of a button or a form that are searched for a name."""
 
 MAX_ITEM_NAME: Final = 60
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _BOUNDARIES: Final = frozenset(("aside", "body", "dialog", "footer", "header", "main", "nav"))
-"""Elements beyond which nothing is a name of what is within."""
+"""Elements beyond which no name is searched."""
 
 
 class ItemNames:
-    """Names of the items of one page: what its headings and its rows say."""
+    """Names of the items of one page, from its headings and rows."""
 
     __slots__ = ("_headings", "_heads", "_rows", "_starts", "_survey", "_tree", "_visibility")
 
@@ -511,15 +511,15 @@ class ItemNames:
         self._headings = sorted(headings, key=starts.__getitem__)
         self._starts = [starts[one] for one in self._headings]
         self._heads: dict[int, int] = {}
-        """For what is around a heading the first one in it."""
+        """The first heading in each ancestor of a heading."""
         for heading in self._headings:
             for around in _around(self._tree, survey.nodes[heading]):
                 self._heads.setdefault(around, heading)
         self._rows: dict[int, list[tuple[int, str]]] = {}
-        """For a row the cells that may name it, and what they say: two of a kind, for one may be the item's own."""
+        """For each row, the cells that may name it, with their texts: two of a kind, as one may be the item's own."""
 
     def of_form(self, form: int, start: int) -> str:
-        """Return the heading in a form, or the nearest one before it, or what its row is called after."""
+        """Return the heading in a form, the nearest one before it, or the name of its row."""
         for around in (form, *_around(self._tree, form)):
             name = self._named(around, form, start, or_later=around == form)
             if name or self._tree.tags[around] in _BOUNDARIES:
@@ -527,7 +527,7 @@ class ItemNames:
         return ""
 
     def tell_apart(self, names: Mapping[int, str]) -> dict[int, str]:
-        """Return for buttons that say the same as another one what each of them is of, "" for what nothing tells."""
+        """Return the item of each button whose name another button has too, or "" if it cannot be determined."""
         survey = self._survey
         groups: dict[str, list[int]] = {}
         for candidate, name in names.items():
@@ -557,7 +557,7 @@ class ItemNames:
     def _of_one(self, node: int, start: int, owners: Mapping[int, int | None], after: int, has_headings: bool) -> str:
         survey, said = self._survey, ""
         for around in _around(self._tree, node):
-            if owners[around] is None:  # others are in it too: what is said is between them
+            if owners[around] is None:  # a common ancestor: only a heading between them can help
                 before = self._preceding(start, around)
                 if before is not None and survey.starts[before] >= after and (has_headings or not said):
                     return survey.text(before)
@@ -589,7 +589,7 @@ class ItemNames:
         return shorten_text(survey.text(heading), MAX_ITEM_NAME) if heading is not None else ""
 
     def _preceding(self, start: int, around: int) -> int | None:
-        """Return the last heading that begins before a place, if it is in this element."""
+        """Return the last heading that begins before a position, if it is inside of this element."""
         place = bisect_right(self._starts, start)
         before = self._headings[place - 1] if place else None
         is_in = before is not None and around in _around(self._tree, self._survey.nodes[before])
@@ -608,19 +608,19 @@ def _around(tree: Tree, node: int) -> Iterator[int]:
 # --- Elements ---
 
 SomElement: TypeAlias = dict[str, Any]
-"""An element as its JSON will be."""
+"""An element in the form of its JSON."""
 
 _LINK: Final = ("href", "target", "rel", "hreflang", "type", "referrerpolicy")
 _FRAME: Final = ("name", "sandbox", "allow", "width", "height")
 _MAX_SRCDOC: Final = 200
 _WITHOUT_TEXT: Final = frozenset(("group", "list", "section", "select", "table"))
-"""Roles that never carry text: what they hold follows, or is in their attributes (8.2)."""
+"""Roles that never have text: their content follows as elements, or is in their attributes (8.2)."""
 
 SECRET: Final = "A secret of the session: take it from the page's own form."
 
 
 def form_method(given: Mapping[str, str]) -> str:
-    """Return the method of a form in capitals: GET unless it says another that there is (HTML, 4.10.19.6)."""
+    """Return the method of a form in capitals, GET for missing and unknown ones (HTML, 4.10.19.6)."""
     method = given.get("method", "").strip().upper()
     return method if method in ("POST", "DIALOG") else "GET"
 
@@ -648,20 +648,20 @@ def _hidden_attrs(given: Mapping[str, str], is_compact: bool) -> Attrs:
 
 
 _MAX_SENT: Final = 200
-"""Characters of hidden fields that each button of a form tells."""
+"""Characters of hidden fields that are described for each button of a form."""
 
 _MIN_CELL: Final = 20
 _MIN_COLUMN: Final = 8
-"""A row has so many times fewer cells than it may have characters."""
+"""The characters that each cell and each column of a row need at least."""
 
 _MAX_OPTIONS: Final = 100
-"""Options of a select that is not said whole."""
+"""Options of a select that is not written in full."""
 
 _BUTTON_TYPES: Final = ("submit", "button", "reset", "image")
 
 
 class Elements:
-    """The elements of one page. `base` is what its addresses are relative to, "" where that is the page."""
+    """Makes the elements of one page. `base` is the base of its addresses, "" for the page's own."""
 
     __slots__ = (
         *("_actions", "_base", "_items", "_named", "_sent", "_survey", "_told", "_tree", "_url", "_visibility"),
@@ -676,13 +676,13 @@ class Elements:
         for button in [one for region in regions for one in region.candidates if roles[one] == "button"]:
             text = survey.text(button)
             buttons[button] = names.label(survey.nodes[button], text) or text
-        self._actions = {role: list(actions) for role, actions in ACTIONS.items()}  # one list for all of a document
+        self._actions = {role: list(actions) for role, actions in ACTIONS.items()}  # shared lists
         self._items: ItemNames | None = None
         self._named: set[str] | None = None
         """Forms that controls name which stand elsewhere."""
         self._sent: dict[int, tuple[str, str, int | None]] = {}
         self._told: dict[int, str] = {}
-        """What tells buttons apart that say the same."""
+        """Names with a suffix for buttons that would otherwise have the same name."""
         self._visibility = visibility
         if len({name.lower() for name in buttons.values()}) < len(buttons):
             said = Counter[tuple[str, str]]()
@@ -693,31 +693,31 @@ class Elements:
             for node, name in named:
                 item, form = items.get(node, ""), survey.forms.get(node)
                 if form is not None and node in items and (not item or said[name.lower(), item] > 1):
-                    item = f"{item} {self._sent_by(form)[1]}".strip()  # only what is hidden tells them apart
+                    item = f"{item} {self._sent_by(form)[1]}".strip()  # they differ only in their hidden fields
                 if item and item.lower() not in name.lower():
                     self._told[node] = f"{name} {item}"
 
     @property
     def items(self) -> ItemNames:
-        """Return what the items of the page are called."""
+        """The names of the items of the page."""
         if self._items is None:
             self._items = ItemNames(self._survey, self._visibility)
         return self._items
 
     def name_of(self, candidate: int) -> str:
-        """Return the name of an element, and what tells it apart."""
+        """Return the name of an element, with a suffix if another has the same name."""
         text, node = self._survey.text(candidate), self._survey.nodes[candidate]
         return self._told.get(node) or self.names.label(node, text) or text
 
     def address(self, written: str) -> str:
-        """Return an address as the page means it: one beside a `<base href>` is resolved (HTML, 4.2.3)."""
+        """Return an address, resolved if the page has a `<base href>` (HTML, 4.2.3)."""
         if self._base and not written.startswith("#"):
             with suppress(ValueError):
                 written = urljoin(self._base, written.strip())
         return shorten_address(written)
 
     def make(self, candidate: int, limits: ElementLimits, losses: Losses) -> SomElement:
-        """Return an element in the order of members of 4.1, without its id, and count what of it is left out."""
+        """Return an element with its members in the order of 4.1, without an id. Counts omissions in `losses`."""
         survey = self._survey
         node, role, flags = survey.nodes[candidate], survey.roles[candidate], survey.states[candidate]
         tag, attributes = self._tree.tags[node], self._tree.attributes[node]
@@ -729,7 +729,7 @@ class Elements:
         text = limits.shorten(whole, losses)
         compact = limits.compact and role not in CONTROLS
         label = ""
-        # Where room is short, the text of a link is enough, unless it is but a sign.
+        # In compact documents the text of a link is enough, unless it is only a symbol.
         if tag and not (compact and role == "link" and any(map(str.isalnum, text))):
             label = self._told.get(node) or self.names.label(node, whole)
             if role == "details" and not whole and not label:  # its summary is but a picture, or a sign with a name
@@ -754,7 +754,7 @@ class Elements:
             attrs = self._own_attrs(node, role, limits, losses)
             states: Attrs = {}
             common: Attrs = {}
-            # The attributes that mean the same on every element (4.3, global actionability; 4.4, ARIA states).
+            # Attributes that mean the same on every element (4.3, global actionability; 4.4, ARIA states).
             for name, given in attributes.items():
                 if name in _KNOWN:
                     plain, state = _KNOWN[name]
@@ -774,13 +774,13 @@ class Elements:
                 states = {name: value for name, value in states.items() if name in _STATES}
             described = self.names.referred(attributes["aria-describedby"]) if "aria-describedby" in attributes else ""
             if described and limits.compact and self._shows(attributes["aria-describedby"]):
-                described = ""  # where room is short, a text of the page is told once
+                described = ""  # compact documents do not repeat a text of the page
                 states.pop("describedby", None)
-            if states.get("label") in (text, label):  # told already
+            if states.get("label") in (text, label):  # it is the text or the name already
                 del states["label"]
             if states:
                 attrs["aria"] = states
-            # What holds because of others: an inert part of the page, a fieldset, a description.
+            # Properties that depend on other elements: an inert part of the page, a fieldset, a description.
             if flags & INERT or "inert" in attributes:
                 attrs["inert"] = True
             if flags & DISABLED and role in ACTIONS and role not in ("link", "details"):
@@ -807,7 +807,7 @@ class Elements:
         return element
 
     def _shows(self, ids: str) -> bool:
-        """Tell whether everything that a list of ids names is seen on the page, and so is told there."""
+        """Return True if all elements in a list of ids are visible, so that their texts are in the document anyway."""
         for one in ids.split()[:MAX_REFERENCES]:
             named, depth = self._tree.find_id(one), 0
             node = -1 if named is None else named
@@ -819,7 +819,7 @@ class Elements:
         return True
 
     def _form_of(self, button: int) -> int | None:
-        """Return the form that a button submits, if it is not that of the region in which the button is."""
+        """Return the form that a button submits, unless it is the form of the button's own region."""
         given = self._tree.attributes[button]
         if "form" not in given or button in self._survey.forms:
             return self._survey.forms.get(button)
@@ -829,7 +829,7 @@ class Elements:
         return form if is_sent else None
 
     def _sent_by(self, form: int) -> tuple[str, str, int | None]:
-        """Return in words what of a form is hidden and sent, shortly what of it is no secret, and its first button."""
+        """Describe the hidden fields of a form in full and, without secrets, in short; also return its first button."""
         if form not in self._sent:
             fields, said, plain = read_form(form, self._visibility), list[str](), list[str]()
             for one in fields.hidden:
@@ -843,7 +843,7 @@ class Elements:
         return self._sent[form]
 
     def form_facts(self, form: int) -> Attrs:
-        """Return where a form that is no region is sent, in the words that a button has for it."""
+        """Return method and address of a form that is not a region, as attributes of a button."""
         given = self._tree.attributes[form]
         facts: Attrs = {"formaction": self.address(given.get("action", "").strip() or self._url)}
         facts["formmethod"] = form_method(given)
@@ -857,13 +857,13 @@ class Elements:
         return facts
 
     def _own_attrs(self, node: int, role: str, limits: ElementLimits, losses: Losses) -> Attrs:
-        """Return what tag and role bring along (4.3). A link that is called a button still leads somewhere."""
+        """Return the attributes for a tag and role (4.3). A link with the role of a button keeps its address."""
         tree = self._tree
         tag, given = tree.tags[node], tree.attributes[node]
         attrs: Attrs = {}
         if tag == "select":
             return self._select_attrs(node, limits, losses)
-        if role == "select":  # one that is made of other elements
+        if role == "select":  # a select made of other elements
             value = limits.shorten(self.names.value(node) or self.names.content(node), losses)
             return {"value": value} if value else attrs
         if tag in ("input", "textarea", "button"):
@@ -898,7 +898,7 @@ class Elements:
             attrs = {name: shorten_address(given[name]) for name in _LINK if name in given}
             if self._base and "href" in given:
                 attrs["href"] = self.address(given["href"])
-            if attrs.get("rel") == "nofollow":  # meant for search engines; it says nothing of the link
+            if attrs.get("rel") == "nofollow":  # meant for search engines, not for readers
                 del attrs["rel"]
             if "download" in given:
                 attrs["download"] = given["download"] or True
@@ -923,7 +923,7 @@ class Elements:
             if shown:
                 attrs["items"] = shown
         elif role == "table":
-            # The schema has no place for the caption of 4.3: it is the label of the table.
+            # The schema has no member for the caption of 4.3: it is the label of the table.
             headers, rows = read_cells(tree, node, self._survey.part_text)
             shown_rows = rows[: limits.units]
             if more_rows := rows[len(shown_rows) :]:
@@ -931,7 +931,7 @@ class Elements:
                 losses[CHARACTERS] += sum(len(cell) for row in more_rows for cell in row)
             most = limits.characters
             if most is not None:
-                # All columns stay, unless nearly nothing could be said in each; then the texts share what there is.
+                # All columns stay, unless they would become too narrow; then their texts share the room.
                 columns = max(most // _MIN_COLUMN, 1)
                 for row in (*shown_rows, headers):
                     if len(row) > columns:
@@ -974,7 +974,7 @@ class Elements:
     def _select_attrs(self, node: int, limits: ElementLimits, losses: Losses) -> Attrs:
         tree = self._tree
         given, options = tree.attributes[node], list[Attrs]()
-        waiting: list[tuple[int, str, bool]] = [(node, "", False)]  # with what the group around says
+        waiting: list[tuple[int, str, bool]] = [(node, "", False)]  # with the label and the state of the group
         while waiting:
             below, group, disabled = waiting.pop()
             own = tree.attributes[below]

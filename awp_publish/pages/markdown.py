@@ -1,8 +1,8 @@
-"""A page as Markdown (CommonMark 0.31.2 with GFM's tables, task lists and strikethrough) that a person would read.
+"""A page as Markdown (CommonMark 0.31.2 with GFM's tables, task lists and strikethrough) for people and models.
 
-All of the page is there that its reader sees, in its order: what a form asks for, too. Addresses are absolute, so the
-text stands alone. Its title is the first heading unless the page has one of that level. Whatever the HTML is, it has a
-Markdown, made in time and size proportional to it: nesting is followed as far as it means something to a reader.
+Everything visible in the page is included, in its order, also the fields of forms. Addresses are absolute, so that the
+text stands alone. The page's title becomes the first heading unless the page has one of that level. Every HTML has a
+Markdown, made in time and size proportional to it: deep nesting is flattened where it no longer matters to a reader.
 """
 
 import re
@@ -20,12 +20,12 @@ from awp_publish.pages.regions import FormFields, is_layout, is_permalink, is_se
 from awp_publish.pages.selectolax import parse
 from awp_publish.pages.tree import STRIPPED, Tree, Visibility, read_formulas, read_title, shadow_mode_of, written_in
 
-# --- Elements of a page, as Markdown sees them ---
+# --- Elements of a page, from the point of view of Markdown ---
 
 HEADINGS: Final[Mapping[str, int]] = {f"h{level}": level for level in range(1, 7)}
 LISTS: Final = frozenset({"ul", "ol", "menu", "dir"})
 SILENT: Final = STRIPPED - {"template"} | {"area"}
-"""Elements of which nothing is seen. What a template holds is, if it is a shadow root."""
+"""Elements without visible content. A template has some if it is a shadow root."""
 
 _BLOCKS: Final = (
     "address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure "
@@ -33,13 +33,13 @@ _BLOCKS: Final = (
     "plaintext pre search section summary table tbody td tfoot th thead tr ul xmp dir"
 )
 BLOCKS: Final = frozenset(_BLOCKS.split())
-"""Elements that begin a block of their own (HTML Standard, section 15.3), and what tables are made of."""
+"""Elements that begin a block of their own (HTML Standard, section 15.3), and the parts of tables."""
 
 PREFORMATTED: Final = frozenset({"pre", "listing", "plaintext", "xmp"})
 
 
 class VisibleNodes:
-    """Nodes that a reader of one page meets, as far as the page itself says. Numbers stand for them, as in its tree."""
+    """The visible nodes of one page, as far as the page itself determines that, by their numbers in the tree."""
 
     __slots__ = ("attributes", "tags", "tree", "visibility")
 
@@ -48,24 +48,24 @@ class VisibleNodes:
         self.tags, self.attributes = tree.tags, tree.attributes
 
     def children(self, node: int) -> Sequence[int]:
-        """Return what is seen inside of an element: of a declarative shadow root, what it holds."""
+        """Return the children of an element, or the content of a template that is a declarative shadow root."""
         if self.tags[node] == "template":
             return self.tree.content(node) if shadow_mode_of(self.attributes[node]) else ()
         return self.tree.children(node)
 
     def shows(self, node: int) -> bool:
-        """Tell whether an element is seen where what is around it is."""
+        """Return True if an element is visible, provided that its parent is."""
         tag, given = self.tags[node], self.attributes[node]
         if tag in SILENT or (tag == "dialog" and "open" not in given):
             return False
         return not given or not self.visibility.withdraws(tag, given)
 
     def elements_in(self, node: int) -> Iterator[int]:
-        """Yield the elements that are seen directly inside of one."""
+        """Yield the visible elements directly inside of one."""
         return (child for child in self.children(node) if self.tags[child] and self.shows(child))
 
     def walk(self, top: int) -> Iterator[int]:
-        """Yield everything that is seen below a node, in document order, however deep it lies."""
+        """Yield everything visible below a node in document order, at any depth."""
         waiting = list(reversed(self.children(top)))
         while waiting:
             node = waiting.pop()
@@ -76,7 +76,7 @@ class VisibleNodes:
                 waiting.extend(reversed(self.children(node)))
 
     def plain_text(self, top: int) -> str:
-        """Return the text below a node on one line, blocks apart."""
+        """Return the text below a node on one line, with blocks separated."""
         parts: list[str] = []
         for node in self.walk(top):
             tag = self.tags[node]
@@ -89,31 +89,30 @@ class VisibleNodes:
         return " ".join("".join(parts).split())
 
     def raw_text(self, top: int) -> str:
-        """Return the text below a node as it is written, for code."""
+        """Return the text below a node unchanged, for code."""
         return "".join("\n" if self.tags[node] == "br" else self.tree.texts[node] for node in self.walk(top))
 
     def around(self, node: int) -> Iterator[int]:
-        """Yield the elements around a node, the innermost first."""
+        """Yield the ancestors of a node, innermost first."""
         above = self.tree.parents[node]
         while above >= 0:
             yield above
             above = self.tree.parents[above]
 
 
-# --- Text as Markdown: what would mean something there is escaped ---
-# References are to CommonMark 0.31.2. Text is escaped no more than it has to be, because people and models read it
-# raw.
+# --- Text as Markdown: escaping characters that are markup ---
+# References are to CommonMark 0.31.2. No more than necessary is escaped, because people and models read the source.
 
 _SPACES: Final = re.compile("[ \\t\\n\\f\\r\xa0]+")
 _UNSEEN: Final = str.maketrans(dict.fromkeys("\xad\u200b\u2060\ufeff", None) | {"\x00": "\ufffd"})
-"""Soft hyphens and what has no width: layout, not text."""
+"""Soft hyphens and characters without width, which are layout and not text."""
 
 _UNUSUAL: Final = re.compile("[\x00\t\f\r\xa0\xad\u200b\u2060\ufeff]|[ \n][ \n]")
 
 _SPECIAL: Final = re.compile(
     r"""[`~]|\\(?=[!-/:-@\[-`{-~]|\ ?$)"""
     r"""|\*(?!\ )|(?<!\ )\*"""
-    r"""|(?<![^\W_])_|_(?![^\W_])"""  # within a word it means nothing (section 6.2, rules 3 and 4)
+    r"""|(?<![^\W_])_|_(?![^\W_])"""  # not within a word, where it is text (section 6.2, rules 3 and 4)
     r"""|<(?=[A-Za-z/!?]|$)"""
     r"""|&(?=\#|[A-Za-z][A-Za-z0-9]*(?:;|$)|$)"""
     r"""|\](?=[(\[:])"""
@@ -121,7 +120,7 @@ _SPECIAL: Final = re.compile(
 )
 _MAY_BE_SPECIAL: Final = re.compile(r"[`~\\*_<&\[\]]")
 _BRACKETS: Final = re.compile(r"(?<!\\)\\*+[\[\]]")
-"""A bracket with the backslashes before it, of which an odd number escapes it already."""
+"""A bracket with the backslashes before it; an odd number of them escapes it already."""
 
 
 _LINE_START: Final = re.compile(r"\#{1,6}(?= |$)|[-+*](?= |$)|>|[=-]+ *$|[|:-](?=[|: -]*$)")
@@ -129,14 +128,14 @@ _NUMBER: Final = re.compile(r"(\d{1,9})([.)])(?= |$)")
 
 
 def collapse(text: str) -> str:
-    """Return a text with its white space as HTML shows it."""
+    """Return a text with white space collapsed as HTML does."""
     if _UNUSUAL.search(text) is None:  # as most texts are
         return text.replace("\n", " ")
     return _SPACES.sub(" ", text.translate(_UNSEEN))
 
 
 def escape_text(text: str, in_brackets: bool = False) -> str:
-    """Return running text as Markdown. `in_brackets`, as in the text of a link, brackets are escaped as well."""
+    """Escape running text. `in_brackets`, as in the text of a link, brackets are escaped as well."""
     if _MAY_BE_SPECIAL.search(text) is None:
         return text
     escaped = _SPECIAL.sub(r"\\\g<0>", text)
@@ -146,14 +145,14 @@ def escape_text(text: str, in_brackets: bool = False) -> str:
 
 
 def escape_line(line: str) -> str:
-    """Return a line of a paragraph so that it begins no heading, list, quotation, rule or table (chapters 4 and 5)."""
+    """Escape a line of a paragraph that would begin a heading, list, quotation, rule or table (chapters 4 and 5)."""
     if found := _NUMBER.match(line):
         return f"{found[1]}\\{found[2]}{line[found.end() :]}"
     return "\\" + line if _LINE_START.match(line) else line
 
 
 def code_span(text: str) -> str:
-    """Return text as code: fenced by more backticks than it has in a row (section 6.1)."""
+    """Return text as a code span, with a fence longer than any run of backticks in it (section 6.1)."""
     text = collapse(text).strip()
     if not text:
         return ""
@@ -163,20 +162,20 @@ def code_span(text: str) -> str:
 
 
 def _fence(text: str, least: int) -> str:
-    """Return more backticks than a text has in a row."""
+    """Return a fence longer than any run of backticks in a text."""
     return "`" * max(least, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
 
 
-# --- Pieces of running text, joined to lines ---
-# Delimiters that would be read as text (CommonMark 0.31.2, section 6.2) are left out: the words are worth more than
-# their weight.
+# --- Joining pieces of running text to lines ---
+# Delimiters that would be read as text (CommonMark 0.31.2, section 6.2) are left out: losing emphasis is better than
+# stray characters.
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A piece that is no text to be escaped: a delimiter, with which emphasis begins, or one of the constants below.
+    """A piece that is not text to be escaped: a delimiter that begins emphasis, or one of the constants below.
 
-    With "markdown" the text is finished: a link, an image, code; with "control" its last bracket is no link's.
+    "markdown" is finished Markdown: a link, an image, code. "control" too, but its last bracket does not end a link.
     """
 
     kind: str
@@ -190,7 +189,7 @@ Piece: TypeAlias = str | Mark
 
 @dataclass(slots=True, eq=False)
 class _Span:
-    """Emphasis on one line. `opens` and `closes` are places in the line, `delimiter` is empty when it is left out."""
+    """Emphasis on one line. `opens` and `closes` are positions in the line; `delimiter` is empty if it is left out."""
 
     kind: str
     delimiter: str
@@ -199,18 +198,19 @@ class _Span:
 
 
 _END_OF_CONTROL: Final = "\N{ZERO WIDTH NO-BREAK SPACE}"
-"""A sign between parts, of which text has none; it is taken out again."""
+"""A marker between parts, which texts never contain; it is removed again."""
 
 _ROUNDS: Final = 3
-"""Leaving out one delimiter may spoil another. After so many rounds all go."""
+"""Leaving out one delimiter may invalidate another. After so many rounds all are left out."""
 
 
 def join_pieces(pieces: Iterable[Piece]) -> list[list[str]]:
-    """Return the paragraphs, each a list of lines, that pieces make; two breaks in a row end a paragraph.
+    """Return the paragraphs, each a list of lines, that pieces make; two consecutive breaks end a paragraph.
 
-    White space moves out of emphasis, emphasis without text goes, and like emphasis that touches becomes one. So a
-    delimiter is put only with the text behind it: until then it waits in `opened`, which holds every emphasis around
-    with its span on this line; `closed` are the spans that end where the line ends by now.
+    White space moves out of emphasis, emphasis without text is dropped, and adjacent emphasis of the same kind is
+    merged. A delimiter is therefore only written together with the text after it: until then it waits in `opened`,
+    which has all present emphasis with its span on this line. `closed` are the spans that end at the present end of the
+    line.
     """
     if isinstance(pieces, list) and len(pieces) == 1 and isinstance(pieces[0], str):
         text = pieces[0].strip(" ")
@@ -262,7 +262,7 @@ def join_pieces(pieces: Iterable[Piece]) -> list[list[str]]:
                 if any(
                     around is not None and around.kind == kind and around.closes < 0 for _, around in opened[:number]
                 ):
-                    continue  # within one of the same kind it says nothing
+                    continue  # it has no effect within emphasis of the same kind
                 if closed and closed[-1].kind == kind and closed[-1].closes == len(parts) - 1:
                     span = closed.pop()
                     parts.pop()
@@ -273,14 +273,14 @@ def join_pieces(pieces: Iterable[Piece]) -> list[list[str]]:
                     spans.append(span)
                 opened[number] = kind, span
         closed.clear()
-        # Together with what stands before it, the text must mean nothing new.
+        # The text must not form new markup together with what precedes it.
         last = parts[-1] if parts else ""
         if last == _END_OF_CONTROL:
             parts[-1] = " " if text[0] in "([:" else ""
         elif last.endswith("]") and text[0] in "(:":
             text = "\\" + text
         elif last.endswith("`") and text[0] == "`" and (last[0] == "`" or not last.endswith("\\`")):
-            parts.append(" ")  # or the fences of both would be one; in code a backslash escapes nothing
+            parts.append(" ")  # otherwise both fences would merge; in code a backslash does not escape
         elif last.endswith("!") and text[0] == "[":
             parts[-1] = last[:-1] + "\\!"
         parts.append(text)
@@ -297,7 +297,7 @@ def join_pieces(pieces: Iterable[Piece]) -> list[list[str]]:
 
 
 def _join_line(parts: list[str], spans: list[_Span]) -> str:
-    """Return a line, with the delimiters that are seen as such."""
+    """Return a line, with the delimiters that take effect."""
     for number, part in enumerate(parts):
         if part == _END_OF_CONTROL:
             parts[number] = ""
@@ -311,7 +311,7 @@ def _join_line(parts: list[str], spans: list[_Span]) -> str:
             break
         for span in wrong:
             span.delimiter = ""
-    # What stood apart by a delimiter that was left out, and would mean something else together.
+    # Separate parts that would form markup after the delimiter between them was left out.
     joined, last = list[str](), ""
     for part in filter(None, parts):
         if last[-1:] + part[0] in ("``", "![") and (last[-2:-1] != "\\" or last[0] == "`"):
@@ -324,7 +324,7 @@ def _join_line(parts: list[str], spans: list[_Span]) -> str:
 
 
 def _is_seen(parts: list[str], span: _Span) -> bool:
-    """Tell whether both delimiters flank (section 6.2). An underscore in a word does not, there a star has to stand."""
+    """Return True if both delimiters flank (section 6.2). Within a word an underscore does not, but a star does."""
     sides: list[str] = []  # before and after the first, before and after the last; a space at the ends of the line
     for place in (span.opens, span.closes):
         before = next((parts[at][-1] for at in range(place - 1, -1, -1) if parts[at]), " ")
@@ -349,23 +349,23 @@ MAX_OPTIONS: Final = 40
 """Options of a choice that are listed."""
 
 MAX_VALUE: Final = 1_000
-"""Characters of a value that is told."""
+"""Characters of a value that is shown."""
 
 _LIMITS: Final = ("min", "max", "step", "minlength", "maxlength", "pattern", "accept")
 _MAX_REPEATED: Final = 3
-"""Hidden fields that each button of a form tells."""
+"""Hidden fields that are repeated for each button of a form."""
 
 _ENCTYPES: Final = ("multipart/form-data", "text/plain")
 
 MAX_NAMING_NODES: Final = 100
-"""Nodes that are asked for a name within a link or a button without text."""
+"""Nodes that are searched for a name within a link or a button without text."""
 
 CONTROLS: Final = frozenset({"input", "button", "textarea", "select"})
 _BUTTON_LABELS: Final = {"submit": "Submit", "reset": "Reset", "button": "", "image": ""}
-"""Labels that browsers give to buttons that say nothing (HTML Standard, section 4.10.5.1.18)."""
+"""Labels that browsers give to buttons without one (HTML Standard, section 4.10.5.1.18)."""
 
 MAX_INLINE_DEPTH: Final = 60
-"""Elements inside one another; what lies deeper is given as its text alone."""
+"""Levels of nested elements; of deeper ones only the text is written."""
 
 _EMPHASIS: Final[Mapping[str, str]] = {
     "b": "**",
@@ -384,11 +384,11 @@ _SCRIPTS: Final = {
     "sup": str.maketrans("0123456789+-=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ"),
     "sub": str.maketrans("0123456789+-=()", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎"),
 }
-"""Digits and signs that have raised and lowered characters of their own."""
+"""Digits and signs that have superscript and subscript characters."""
 
 _PLAIN: Final = "!#$%&'*+,-./:;=?@_~[]()"
 _FIT: Final = re.compile(r"[A-Za-z0-9!#$%&'*+,\-./:;=?@_~\[\]]*")
-"""Characters of an address that stay as they are in a link."""
+"""Characters of an address that are not changed in a link."""
 
 _SCHEMES: Final = ("http:", "https:", "mailto:", "tel:", "ftp:", "sms:", "geo:")
 
@@ -401,10 +401,10 @@ class Inline:
         self._visible = visible
         self._formulas = formulas
         self.later: set[int] = set()
-        """What is written in another place."""
+        """Nodes that are written elsewhere."""
         self._forms: dict[int, FormFields] = {}
         self._submits: dict[int, int] = {}
-        """For a button that is all of its form that is seen, that form."""
+        """For a button that is the only visible part of its form, that form."""
         self._origin = ""
         with suppress(ValueError):
             parts = urlsplit(base)
@@ -416,9 +416,9 @@ class Inline:
         return break_with.join(line for lines in join_pieces(pieces) for line in lines)
 
     def address(self, href: str) -> str | None:
-        """Return an absolute address, fit to stand in a link; None for what a reader cannot follow, scripts say.
+        """Return an absolute address, encoded for a link; None for one that readers cannot follow, such as a script.
 
-        What leads to a place on the page itself stays as short as it is.
+        A link to a place on the page itself stays a fragment.
         """
         href = href.replace("\n", "").strip()
         if href.startswith("#"):
@@ -432,7 +432,7 @@ class Inline:
                 return None
             if not found.lower().startswith(_SCHEMES):
                 return None
-        # Characters that would end a link are percent-encoded, parentheses that do not pair as well.
+        # Characters that would end a link are percent-encoded, and so are parentheses that do not pair.
         if _FIT.fullmatch(found):
             return found
         fit = quote(found, safe=_PLAIN)
@@ -441,7 +441,7 @@ class Inline:
         return fit
 
     def pieces(self, node: int, depth: int = 0, linked: bool = False) -> list[Piece]:
-        """Return the pieces that a node gives. `linked` inside of a link, where there can be no other."""
+        """Return the pieces for a node. `linked` means inside of a link, where there can be no other link."""
         tree = self._visible.tree
         tag, given = tree.tags[node], tree.attributes[node]
         if not tag:
@@ -470,7 +470,7 @@ class Inline:
                 text = escape_text(collapse(given.get("aria-label") or given.get("title") or "").strip(), True) or text
             if not text:
                 return []
-            # White space at the ends of a link's text is text around the link.
+            # White space at the ends of a link's text goes around the link.
             held = tree.children(node)
             space = [" "] if held and tree.texts[held[0]][:1].isspace() else []
             after = [" "] if held and tree.texts[held[-1]][-1:].isspace() else []
@@ -479,7 +479,7 @@ class Inline:
             return [BREAK]
         if tag in _EMPHASIS:
             return [Mark(_EMPHASIS[tag]), *self._inside(node, depth, linked), CLOSE]
-        if tag == "img":  # without a description it is decoration, or nobody knows what it shows
+        if tag == "img":  # without a description it is decoration, or its content is unknown
             described = given.get("alt") if "alt" in given else given.get("aria-label") or given.get("title")
             text = escape_text(collapse(described or "").strip(), in_brackets=True)
             source = given.get("src") or given.get("data-src") or ""
@@ -528,7 +528,7 @@ class Inline:
         return pieces
 
     def read_form(self, form: int) -> FormFields:
-        """Return the parts of a form. Of one that is but a button, that button says where it leads."""
+        """Return the parts of a form. If it is no more than a button, the button will describe it."""
         found = self._forms.get(form)
         if found is None:
             found = self._forms[form] = read_form(form, self._visible.visibility)
@@ -537,7 +537,7 @@ class Inline:
         return found
 
     def target(self, form: int) -> str:
-        """Return method and address of a form, with its type of content where that matters, as code."""
+        """Return method and address of a form as code, with its content type if that matters."""
         given = self._visible.attributes[form]
         method = form_method(given)
         address = self.address(given.get("action", "").strip() or self._url) or self._url
@@ -546,7 +546,7 @@ class Inline:
         return f"{said} as {code_span(kind)}" if method == "POST" and kind in _ENCTYPES else said
 
     def hidden(self, form: int) -> list[str]:
-        """Return what a form sends that nobody fills in: names and values, of a secret of the session the name only."""
+        """Return the hidden fields of a form: names and values, but only the names of session secrets."""
         said = []
         for one in self.read_form(form).hidden:
             given = self._visible.attributes[one]
@@ -561,7 +561,7 @@ class Inline:
         return code_span(value) or "“”"
 
     def _control(self, node: int) -> list[Piece]:
-        """Return what a reader is told of a control: its kind, its name and what is in it. None for a hidden one."""
+        """Return the description of a control: its kind, its name and its value. Empty for a hidden one."""
         tags, attributes = self._visible.tags, self._visible.attributes
         tag, given = tags[node], attributes[node]
         kind = (given.get("type") or "text").strip().lower() if tag == "input" else tag
@@ -580,7 +580,7 @@ class Inline:
             parts = [f"button{own}: {text}{off}" if text or own else f"button{off}"]
             form = self._submits.get(node)
             if form is not None:
-                fields = self.read_form(form)  # of many hidden fields and many buttons, only the first tells all
+                fields = self.read_form(form)  # if there are many hidden fields, only the first button lists them
                 is_told = fields.buttons[0] == node or len(fields.hidden) <= _MAX_REPEATED
                 parts += (self.target(form), *(self.hidden(form) if is_told else ["the same hidden fields"]))
             elif given.get("formaction") and (address := self.address(given["formaction"])) is not None:
@@ -638,17 +638,17 @@ class Inline:
         return [Mark("control", f"[{told}: {content}]" if content else f"[{told}]")]
 
     def _named_form(self, given: Mapping[str, str]) -> int | None:
-        """Return the form that a control belongs to by its attribute `form`."""
+        """Return the form that a control names in its attribute `form`."""
         form = self._visible.tree.find_id(given["form"]) if given.get("form") else None
         return form if form is not None and self._visible.tags[form] == "form" else None
 
     def _pair(self, given: Mapping[str, str], usual: str) -> str:
-        """Return the name of a control and the value that it sends, where that is not the usual one."""
+        """Return the name of a control, and the value that it sends unless it is the usual one."""
         value = given.get("value", usual)
         return f"{code_span(given['name'])}={self._value(value)}" if value != usual else code_span(given["name"])
 
     def name(self, node: int) -> str:
-        """Return the name of what shows a picture only: its own, or the first one within."""
+        """Return the name of what contains only an image: its own, or the first one within."""
         tree = self._visible.tree
         for one in (node, *islice(self._visible.walk(node), MAX_NAMING_NODES)):
             given = tree.attributes[one]
@@ -664,33 +664,32 @@ class Inline:
 _OWN_WRITING: Final = (
     {"a", "br", "img", "svg", "iframe", "video", "audio", "math", "q", "wbr"} | _EMPHASIS.keys() | _CODE | CONTROLS
 ) | _SCRIPTS.keys()
-"""Elements of which `Inline.pieces` gives more than what they hold."""
+"""Elements for which `Inline.pieces` writes more than their content."""
 
 
 def _link(text: str, address: str) -> Mark:
-    """Return a link (CommonMark 0.31.2, section 6.3); `text` is Markdown. A title would mostly say the same again."""
+    """Return a link (CommonMark 0.31.2, section 6.3) with a text in Markdown. Titles mostly repeat the text."""
     return Mark("markdown", f"[{text}]({address})")
 
 
-# --- Lines, each with the prefixes of all quotations and lists that it stands in ---
+# --- Lines, each with the prefixes of all enclosing quotations and lists ---
 
 MAX_PREFIXES: Final = 8
-"""Quotations and lists inside one another; what is nested deeper is written as if it were at this depth."""
+"""Levels of nested quotations and lists; deeper ones are written at this level."""
 
 
 class Lines:
     """Collects lines. Blocks are separated by an empty line, the items of a tight list are not.
 
-    `last_list` is the marker of the list that was the block before, "" if it was none; `has_written` tells whether the
-    item that ended last holds anything.
+    `last_list` is the marker of the list that was the preceding block, "" if that was not a list; `has_written` means
+    that the item that ended last has content.
     """
 
     def __init__(self) -> None:
         self._lines: list[str] = []
         self._prefix = ""
         self._around = ""
-        """The prefix of all in which both the block before and the next one stand: the shorter one, as nothing may have
-        been written since."""
+        """The common prefix of the preceding block and the next one: the shortest since something was written."""
         self._depth = 0
         self._marker: str | None = None
         self._is_tight = False
@@ -711,7 +710,7 @@ class Lines:
 
     @contextmanager
     def within(self, prefix: str) -> Iterator[None]:
-        """Write all lines behind a prefix."""
+        """Write all lines with a prefix."""
         outer = self._prefix, self._depth
         if self._depth < MAX_PREFIXES:
             self._prefix += prefix
@@ -728,7 +727,7 @@ class Lines:
 
     @contextmanager
     def item(self, sign: str, tight: bool) -> Iterator[None]:
-        """Write all lines as an item of a list: the first behind its sign, the others below that."""
+        """Write all lines as an item of a list: the first after its sign, the others indented."""
         count = len(self._lines)
         outer = self._prefix, self._depth, self._marker
         if self._depth < MAX_PREFIXES:
@@ -751,7 +750,7 @@ class Lines:
         return not self._lines
 
     def text(self) -> str:
-        """Return the document, ended by a line end; the empty text without lines."""
+        """Return the document with a final line break, or "" without lines."""
         return "\n".join(self._lines).rstrip("\n") + "\n" if self._lines else ""
 
 
@@ -761,13 +760,13 @@ _SPACIOUS: Final = frozenset({"p", "blockquote", "pre", "table", "dl", "hr", "fi
 _WRAPPERS: Final = frozenset({"article", "div", "section"})
 
 MAX_SPANNED: Final = 40
-"""Columns that one cell may take; browsers take up to 1,000."""
+"""Columns that one cell may span; browsers allow up to 1,000."""
 
 MAX_FILLED: Final = 20_000
-"""Empty cells of a page that stand for spans, so that a small page cannot make a large document."""
+"""Empty cells that may stand for spans in a page, so that a small page cannot make a large document."""
 
 _IN_CELLS: Final = frozenset({"p", "div", "li", "ul", "ol", "dl", "dd", "dt", "address", "center", "form"})
-"""Blocks that may stand in a cell of a real table, each on a line of its own."""
+"""Blocks that may be in a cell of a data table, each on a line of its own."""
 
 _TABLE_PARTS: Final = frozenset({"thead", "tbody", "tfoot", "tr", "td", "th", "caption"})
 _ALIGNED: Final = {"left": ":--", "center": ":-:", "right": "--:"}
@@ -775,7 +774,7 @@ _STYLE: Final = re.compile(r"text-align\s*:\s*(left|center|right)", re.IGNORECAS
 
 
 MAX_BLOCK_DEPTH: Final = 80
-"""Blocks inside one another; what lies deeper is given as its text alone."""
+"""Levels of nested blocks; of deeper ones only the text is written."""
 
 _LANGUAGE: Final = re.compile(
     r"(?:^|\s)(?:(?:\S*-)?lang(?:uage)?-|highlight-source-|brush:\s*|sourceCode\s+)([\w+#.-]+)"
@@ -783,9 +782,9 @@ _LANGUAGE: Final = re.compile(
 
 
 def write_markdown(source: Tree | str | bytes, url: str, charset: str | None = None) -> str:
-    """Return the page at `url` as Markdown. Nothing is raised for what a page says.
+    """Return the page at `url` as Markdown. No input raises an exception.
 
-    `charset` is what a `Content-Type` said of `source`, if that is bytes.
+    `charset` is that of the `Content-Type`, if `source` is bytes.
     """
     if isinstance(source, Tree):
         return _Page(source, url).write()
@@ -797,15 +796,15 @@ def write_markdown(source: Tree | str | bytes, url: str, charset: str | None = N
 
 _CHROME: Final = frozenset({"header", "footer", "aside", "search"})
 _HOLDERS: Final = frozenset({"td", "th", "li", "dd", "blockquote"})
-"""Elements out of which nothing is taken: their text would be torn."""
+"""Elements from which nothing is moved elsewhere, because their text would be torn apart."""
 
 _SKIPS: Final = re.compile(r"\s*(?:skip|jump)\b", re.IGNORECASE)
 MAX_CHROME: Final = 100
-"""Navigations and forms of a page that are told at its end; further ones stay where they are."""
+"""Navigations and forms that are moved to the end of the text; further ones stay in their places."""
 
 
 class _Page:
-    """The writing of one page: its main content, what is around it, then its navigation and the forms outside of it."""
+    """Writes one page: its main content, the rest, and finally its navigation and the forms of header and footer."""
 
     def __init__(self, tree: Tree, url: str) -> None:
         self._tree = tree
@@ -816,11 +815,11 @@ class _Page:
         self._filled = 0
         """The number of empty cells."""
         self._is_tight = False
-        """True within a list whose items are not apart."""
+        """True within a list whose items are not separated by empty lines."""
         self._link: str | None = None
-        """The address of a link that holds blocks, until the first of them has become the link."""
+        """The address of a link that contains blocks, until the first block has become the link."""
         self._holders: set[int] = set()
-        """Elements that are no blocks and hold some: a link around a heading, say."""
+        """Inline elements that contain blocks, such as a link around a heading."""
         tags, parents = tree.tags, tree.parents
         for node in range(tree.body_at, tree.ends[tree.body_at]):
             above = parents[node] if tags[node] in BLOCKS else -1
@@ -829,7 +828,7 @@ class _Page:
                 above = parents[above]
 
     def write(self) -> str:
-        """Return the text. The page's title is its heading where no other says what the page is."""
+        """Return the text. It begins with the page's title if the page has no heading of its own."""
         tree = self._tree
         for heading in tree.find("h1"):
             above = heading
@@ -847,7 +846,7 @@ class _Page:
         later.update(navigation, forms)
         mains = (one for one in tree.find("main") if self._is_seen(one))
         main = next(mains, None)
-        if main is not None:  # with the heading of the page, wherever it stands
+        if main is not None:  # preceded by the heading of the page, wherever that is
             own = next((one for one in tree.find("h1") if self._is_seen(one)), None)
             if own is not None and main not in self._visible.around(own):
                 self._blocks([own], 0)
@@ -858,7 +857,7 @@ class _Page:
         later.clear()
         later.update(skipping)
         if navigation:
-            # Each on a line; what an earlier one says is not said again.
+            # Each is a line; links of earlier lines are not repeated.
             said, lines = set[str](), list[str]()
             for one in navigation:
                 pieces = list[Piece]()
@@ -886,9 +885,9 @@ class _Page:
         )
 
     def _chrome(self) -> tuple[list[int], list[int]]:
-        """Return the links for getting about, and the forms of header and footer.
+        """Return the navigation elements, and the forms of header and footer.
 
-        The link that skips them is left out: here the content comes first anyway.
+        A link that skips the navigation is left out, because here the content comes first anyway.
         """
         navigation, forms, tree = list[int](), list[int](), self._tree
         first = next((at for at in range(tree.size) if tree.tags[at] == "a"), None)
@@ -904,7 +903,7 @@ class _Page:
         return navigation, forms
 
     def _blocks(self, children: Iterable[int], depth: int) -> None:
-        """Write what stands in an element: blocks, and between them text."""
+        """Write the content of an element: blocks, and text between them."""
         lines, pieces, later = self._lines, list[Piece](), self._inline.later
         tags, attributes, children_of = self._tree.tags, self._tree.attributes, self._visible.children
         for node in children:
@@ -937,7 +936,7 @@ class _Page:
                 self._blocks(children_of(node), depth + 1)
                 self._link = outer if outer is not None and self._link is not None else None
             elif tag == "hr":
-                if not lines.is_empty:  # at the beginning it would announce front matter
+                if not lines.is_empty:  # at the beginning it would open front matter
                     lines.block(["---"])
             elif tag == "blockquote":
                 around, self._is_tight = self._is_tight, False
@@ -958,7 +957,7 @@ class _Page:
             else:
                 hidden: list[str] = []
                 if tag == "form" and not (fields := self._inline.read_form(node)).is_button:
-                    # What a form does; then what it asks for; and what it sends beside that.
+                    # Where the form is sent, then its fields, then its hidden fields.
                     name = collapse(given.get("aria-label") or "").strip()
                     says = f"Form “{escape_text(name)}”" if name else "Form"
                     if given.get("action") or fields.has_names:
@@ -972,7 +971,7 @@ class _Page:
         self._text(pieces)
 
     def _is_block(self, node: int) -> bool:
-        """Tell whether an element is one, or holds some; a control is told in its line, whatever it holds."""
+        """Return True if an element is a block or contains blocks. A control is always inline, whatever it contains."""
         tag = self._tree.tags[node]
         return tag in BLOCKS or (node in self._holders and tag not in CONTROLS)
 
@@ -985,7 +984,7 @@ class _Page:
             self._lines.block([f"{line}  " for line in escaped[:-1]] + escaped[-1:])
 
     def _line(self, node: int) -> str:
-        """Return the text of a block on one line, which is a link if the block is the first within one."""
+        """Return the text of a block on one line, as a link if the block is the first one within a link."""
         text = self._inline.line(self._visible.children(node), linked=self._link is not None)
         if text and self._link is not None:
             text, self._link = _link(text, self._link).text, None
@@ -1003,10 +1002,10 @@ class _Page:
     def _list(self, node: int, depth: int) -> None:
         tree = self._tree
         tags, attributes = tree.tags, tree.attributes
-        # A list directly after another has other markers, or the two would be one (section 5.3).
+        # A list directly after another one needs a different marker, or both would be one list (section 5.3).
         usual, other = (".", ")") if tags[node] == "ol" else ("-", "*")
         marker = other if self._lines.last_list == usual else usual
-        # Its items are apart if one holds more than one block that wants to be apart (section 5.3).
+        # The items are separated if one of them has several blocks that need separation (section 5.3).
         is_tight = True
         for item in self._visible.children(node):
             inner = [child for child in tree.children(item) if tags[child]] if tags[item] == "li" else []
@@ -1017,7 +1016,7 @@ class _Page:
                 is_tight = False
         number, is_first = _number(attributes[node].get("start", ""), 1), True
         around = self._is_tight
-        # Directly after the text of an item only a list that starts with 1 is one (section 5.3).
+        # Directly after a paragraph in an item, only a list that starts with 1 is recognised (section 5.3).
         begins_tight = around and is_tight and number == 1
         self._is_tight = is_tight
         for child in self._visible.elements_in(node):
@@ -1025,7 +1024,7 @@ class _Page:
                 number = _number(attributes[child].get("value", ""), number)
             sign = f"{number}{marker} " if tags[node] == "ol" else f"{marker} "
             with self._lines.item(sign, begins_tight if is_first else is_tight):
-                # What is no `li` stands in a list by mistake.
+                # A child that is not an `li` is in the list by mistake.
                 self._blocks(self._visible.children(child) if tags[child] == "li" else [child], depth)
             if self._lines.has_written:
                 is_first = False
@@ -1035,9 +1034,9 @@ class _Page:
             self._lines.last_list = marker
 
     def _terms(self, node: int, depth: int) -> None:
-        """Write terms and what is said of them as a list: Markdown has no other way.
+        """Write terms and their descriptions as a list, because Markdown has no other way.
 
-        A `div` may stand around each group of them (HTML, section 4.4.9).
+        A `div` may enclose each group of them (HTML, section 4.4.9).
         """
         parts = [
             part
@@ -1067,9 +1066,9 @@ class _Page:
             is_first = is_first and not self._lines.has_written
 
     def _table(self, table: int, depth: int) -> None:
-        """Write a table as GitHub Flavored Markdown does (GFM 0.29, section 4.10), its caption before it.
+        """Write a table of GitHub Flavored Markdown (GFM 0.29, section 4.10), with its caption before it.
 
-        A table that only arranges a page is none: what it holds is written as if the table were not there.
+        A table that only arranges a page is ignored: its content is written as if the table were not there.
         """
         tags, attributes, seen_in = self._tree.tags, self._tree.attributes, self._visible.elements_in
         head, body, foot, caption = list[int](), list[int](), list[int](), None
@@ -1081,7 +1080,7 @@ class _Page:
             {"thead": head, "tfoot": foot}.get(tag, body).extend(rows)
         cells = [[cell for cell in seen_in(row) if tags[cell] in ("td", "th")] for row in (*head, *body, *foot)]
         has_heading = bool(head) or (bool(body and cells[0]) and all(tags[cell] == "th" for cell in cells[0]))
-        blocks: set[str] = set()  # within the cells; nobody looks into a table within
+        blocks: set[str] = set()  # within the cells, except in nested tables
         for cell in (cell for row in cells for cell in row):
             at = cell + 1
             while at < self._tree.ends[cell]:
@@ -1101,7 +1100,7 @@ class _Page:
         if caption is not None:
             self._strong(caption, depth)
         written: list[list[str]] = []
-        reaching: dict[int, int] = {}  # for a column, over how many rows yet a cell reaches, this one included
+        reaching: dict[int, int] = {}  # for a column, the remaining rows that a cell spans, this one included
         for row in cells:
             line: list[str] = []
             for cell in row:
@@ -1112,7 +1111,7 @@ class _Page:
                 columns = _span(attributes[cell], "colspan", MAX_SPANNED)
                 if (below := _span(attributes[cell], "rowspan", len(cells)) - 1) > 0 and len(reaching) < MAX_SPANNED:
                     reaching |= {len(line) + column: below + 1 for column in range(columns)}
-                # A pipe would begin the next cell, also within code (GFM, example 200).
+                # A pipe would begin the next cell, even within code (GFM, example 200).
                 line.append(self._inline.line([cell], break_with="<br>").replace("|", "\\|"))
                 line += self._empty_cells(columns - 1)
             reaching = {column: left - 1 for column, left in reaching.items() if left > 1}
@@ -1122,7 +1121,7 @@ class _Page:
             return
         width = max(map(len, written))
         aligned: list[str] = []
-        heading = list[str]()  # there is no table without
+        heading = list[str]()  # a table has to have one
         if has_heading:
             heading = written.pop(0)
             for cell in cells[0][:width]:
@@ -1135,7 +1134,7 @@ class _Page:
         self._lines.block([f"| {' | '.join(line)} |" for line in (heading, aligned, *written)])
 
     def _language_of(self, node: int) -> str:
-        """Return the language of code, as highlighters write it into classes: on the code, around it, or within."""
+        """Return the language of code that highlighters write into classes: on the code, around it, or within."""
         tree = self._tree
         inner = [child for child in tree.children(node) if tree.tags[child] == "code"][:1]
         for one in (*inner, node, *islice(self._visible.around(node), 1)):
@@ -1153,7 +1152,7 @@ class _Page:
 
 
 def _number(text: str, usual: int) -> int:
-    """Return a number that Markdown can write: not negative, of at most nine digits."""
+    """Return a number that Markdown can write: not negative, at most nine digits."""
     text = text.strip()
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else usual
 

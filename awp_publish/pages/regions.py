@@ -1,7 +1,7 @@
-"""The first pass: a walk over what is visible of a tree, which finds what becomes an element, and in which region.
+"""The first pass: a walk over the visible part of a tree that finds the future elements and their regions.
 
-Text is gathered once, in `Survey.pieces`; a candidate says from where to where its own goes, so no text is copied at
-every level. Text that stands in no element of its own is a paragraph, inline markup within it included (4.2).
+Text is collected once, in `Survey.pieces`; a candidate has the range of its own text, so that no text is copied at
+every level. Text outside of any element of the model becomes a paragraph, including inline markup in it (4.2).
 """
 
 import re
@@ -24,12 +24,12 @@ ACTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "radio": ("select",),
     "details": ("toggle",),
 }
-"""Actions of each interactive role (4.2). The others have none."""
+"""Actions of each interactive role (4.2). Other roles have none."""
 
 CONTROLS: Final = frozenset(ACTIONS) - {"link"}
 
 HIDDEN: Final = "hidden"
-"""The role of a hidden input, of which a document says that it is a text input without actions."""
+"""The role of a hidden input, which documents describe as a text input without actions."""
 
 _ARIA_ROLES: Final[Mapping[str, str]] = {
     "button": "button",
@@ -88,14 +88,14 @@ _INPUT_TYPES: Final[Mapping[str, str | None]] = {
 
 MAPPED_TAGS: Final = frozenset(_TAG_ROLES) | {"a", "area", "input"}
 _EDITABLE: Final = ("", "true", "plaintext-only")
-"""Values of `contenteditable` with which an element is typed into (HTML Standard, 6.8.1)."""
+"""Values of `contenteditable` that make an element editable (HTML Standard, 6.8.1)."""
 
 
 def role_of(tag: str, attributes: Mapping[str, str]) -> str | None:
-    """Return the SOM role of an element, or None when it has none.
+    """Return the SOM role of an element, or None if it has none.
 
-    An ARIA role that SOM does not know leaves the element what it is by its name. One that cannot be operated leaves a
-    link a link, and a control a control. A text field that calls itself a combobox stays a text field.
+    An ARIA role that SOM does not know does not change the role of the tag. A role that cannot be operated does not
+    change a link or a control. A text field with the role combobox is still a text field.
     """
     if tag in ("a", "area"):
         native = "link" if "href" in attributes else None
@@ -116,11 +116,11 @@ def role_of(tag: str, attributes: Mapping[str, str]) -> str | None:
 
 
 def input_type(attributes: Mapping[str, str]) -> str:
-    """Return the `type` of an `<input>` in lower case; a text field when it has none."""
+    """Return the `type` of an `<input>` in lower case; the default is "text"."""
     return attributes.get("type", "").strip().lower() or "text"
 
 
-# --- Forms: what one sends beside what is typed into it ---
+# --- Forms: their fields, hidden inputs and buttons ---
 
 _SECRETS: Final = re.compile(
     r"csrf|xsrf|nonce|authenticity_?token|verification_?token|session|^_?(?:form_?)?token$", re.IGNORECASE
@@ -132,15 +132,15 @@ _OWN_STRUCTURE: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6", "table", 
 
 
 def is_secret(name: str) -> bool:
-    """Tell whether a hidden field holds a secret of the session: a CSRF token, by the names that frameworks use."""
+    """Return True if a hidden field's name is that of a session secret, such as a framework's CSRF token."""
     return _SECRETS.search(name) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class FormFields:
-    """The parts of a form: whether its reader sees anything to fill in, its hidden inputs, and what submits it.
+    """The parts of a form: whether it has visible fields to fill in, its hidden inputs, and its submit buttons.
 
-    One that has a heading, a list or a table has more to say than its button; one without names sends nothing.
+    `has_structure` means that it has a heading, a list or a table. A form without `has_names` sends nothing.
     """
 
     fillable: bool
@@ -151,7 +151,7 @@ class FormFields:
 
     @property
     def is_button(self) -> bool:
-        """Tell whether the form is but a button of what it stands in."""
+        """True if the form is no more than a button of its surroundings."""
         return bool(self.buttons) and not self.fillable and not self.has_structure
 
 
@@ -180,10 +180,10 @@ def read_form(form: int, visibility: Visibility) -> FormFields:
     return FormFields(fillable, hidden, buttons, has_structure, has_names)
 
 
-# --- Tables: those that hold data and those that only arrange the page (SOM 1.0, 6.3) ---
+# --- Tables: data tables, and layout tables that only arrange the page (SOM 1.0, 6.3) ---
 
 PartText: TypeAlias = Callable[[int], str | None]
-"""Returns the text of a part of an element, or None when it is not to be seen."""
+"""Returns the text of a part of an element, or None if it is not visible."""
 
 _ARRANGING: Final = frozenset(("bgcolor", "border", "cellpadding", "cellspacing", "width"))
 _PARTS_OF_PAGES: Final = frozenset(("article", "aside", "footer", "header", "main", "nav", "section", "table"))
@@ -191,19 +191,19 @@ _TELLING: Final = _PARTS_OF_PAGES | {"a", "caption", "form", "td", "th"}
 MAX_LAYOUT_CELLS: Final = 2
 MAX_DATA_LINKS: Final = 20
 MAX_SPAN: Final = 100
-"""A cell over more columns or rows than this is one over this many; browsers stop at 1,000 (HTML, 4.9.11)."""
+"""The largest number of columns or rows that a cell may span; browsers stop at 1,000 (HTML, 4.9.11)."""
 
 _REPEATED: Final = 4
-"""So many times the length of a table may be said again for cells that span: few bytes can span very much."""
+"""Repeated text of spanning cells may have this many times the length of the table: few bytes can span very much."""
 
 _CELL: Final = 8
-"""Length that a cell counts for beside its text."""
+"""Length that a cell counts besides its text."""
 
 
 def is_layout(table: int, visibility: Visibility, in_layout: bool = False) -> bool:
-    """Tell whether a table only arranges what it holds (6.3). One in such a table does, unless it has headers.
+    """Return True if a table only arranges its content (6.3). A nested table in such a one does, unless it has headers.
 
-    One form with something to fill in was put there by a layout; several, and forms that are a button, belong to rows.
+    A single form with fields indicates a layout; several forms, and forms that are only a button, belong to rows.
     """
     tree = visibility.tree
     tags, attributes = tree.tags, tree.attributes
@@ -235,9 +235,8 @@ def is_layout(table: int, visibility: Visibility, in_layout: bool = False) -> bo
 def read_cells(tree: Tree, table: int, text_of: PartText) -> tuple[list[str], list[list[str]]]:
     """Return the texts of a table's headers and of its rows, each in its column.
 
-    The first row with nothing but header cells is the headers. A wide or tall cell says its text again in every column
-    and row that it spans (HTML, 4.9.12), as long as that stays in proportion; one does not reach beyond its part of the
-    table.
+    The first row that has only header cells is the headers. The text of a cell that spans columns or rows is repeated
+    in each of them (HTML, 4.9.12), within a limit; a cell does not span beyond its part of the table.
     """
     headers: list[str] = []
     rows: list[list[str]] = []
@@ -247,7 +246,7 @@ def read_cells(tree: Tree, table: int, text_of: PartText) -> tuple[list[str], li
     ]
     spare = _REPEATED * sum(len(text) + _CELL for _, cells in given for _, text in cells)
     part = -1
-    below: dict[int, tuple[str, int]] = {}  # for a column, what reaches down into it, and over how many rows yet
+    below: dict[int, tuple[str, int]] = {}  # for a column, the text that spans down into it, and the remaining rows
     for row, cells in given:
         above = below if tree.parents[row] == part else {}
         part, below = tree.parents[row], {}
@@ -279,7 +278,7 @@ def read_cells(tree: Tree, table: int, text_of: PartText) -> tuple[list[str], li
 
 
 def rows_of(tree: Tree, table: int) -> Iterator[int]:
-    """Yield every row of a table, also those of which no cell is to be seen."""
+    """Yield every row of a table, including rows without visible cells."""
     for part in tree.children(table):
         if tree.tags[part] == "tr":
             yield part
@@ -292,10 +291,10 @@ def _span(given: Mapping[str, str], name: str) -> int:
     return min(max(int(said[:6]), 1), MAX_SPAN) if said.isascii() and said.isdecimal() else 1
 
 
-# --- Flags of everything within an element: bits of one number ---
+# --- Flags that apply to everything within an element: bits of one number ---
 
 COVERED: Final = 1
-"""Within an element that has the text: only what can be operated, headings and images are elements of their own."""
+"""Within an element that has the text: only controls, headings and images become elements of their own."""
 DISABLED: Final = 2
 INERT: Final = 4
 IN_FORM: Final = 8
@@ -311,14 +310,14 @@ MAX_NESTED: Final = 8
 
 
 # --- Landmarks: elements that begin a region (SOM 1.0, section 3.3) ---
-# By ARIA role, by name, by the words of its class or id, as a list of links, as a legal line: in this order. The
-# words are compared as words: `domain` is not `main`, `trail` is no `rail`. And a header or footer of a card or of a
-# post is a part of that, not of the page.
+# In this order: the ARIA role, the tag, the words of class or id, a list of links, a legal line. Words are compared as
+# whole words: `domain` is not `main`, `trail` is not `rail`. A header or footer of a card or a post is a part of that,
+# not of the page.
 
 
 @dataclass(frozen=True, slots=True)
 class Landmark:
-    """The role of a region, and what its id is made from: `r_navigation`, or `r_search` for a search."""
+    """The role of a region, and the base of its id: `r_navigation`, or `r_search` for a search."""
 
     role: str
     base: str
@@ -356,13 +355,13 @@ _LANDMARK_TAGS: Final[Mapping[str, Landmark]] = {
     "form": FORM,
 }
 _HINTED: Final = frozenset(("div", "section", "article", "ul", "ol"))
-"""Elements of which the words of class and id are read."""
+"""Tags of elements whose class and id are examined."""
 
 _SECTIONING: Final = frozenset(("article", "aside", "main", "nav", "section"))
-"""Elements of which a header or a footer is their own, and no landmark of the page (HTML-AAM, 3.5)."""
+"""Tags of elements whose headers and footers are not landmarks of the page (HTML-AAM, 3.5)."""
 
 _BEGINNERS: Final = _HINTED | _LANDMARK_TAGS.keys()
-"""Elements that may begin a region without a role."""
+"""Tags of elements that may begin a region without a role."""
 
 _PHRASES: Final = (
     (MAIN, re.compile(r"\b(?:main content|maincontent|primary content|article body)\b")),
@@ -387,23 +386,23 @@ _NOT_LEGAL: Final = frozenset(
 MAX_LEGAL_LENGTH: Final = 400
 _MAX_LEGAL_NODES: Final = 120
 MAX_LEGAL_CANDIDATES: Final = 2_000
-"""Blocks of a page that are read as possible legal lines."""
+"""Blocks of a page that are examined as possible legal lines."""
 
 MAX_WORDS_LENGTH: Final = 500
-"""Characters of a class or an id that are read."""
+"""Characters of a class or an id that are examined."""
 
 _PERMALINKS: Final = frozenset("#¶§∞🔗")
 
 MIN_LINKS: Final = 3
-"""Links of a list that counts as navigation."""
+"""Links that a list needs to count as navigation."""
 
 
 @lru_cache(maxsize=1_024)
 def _landmark_by_words(text: str) -> Landmark | None:
     """Return the landmark that the words of a class or an id name.
 
-    One name at a time: `card nav` is of two names, `card-nav` is one. The pages of a site have the same classes, so
-    what was found is kept for the next page.
+    Names are examined one at a time: `card nav` has two names, `card-nav` is one. The pages of a site share their
+    classes, so the results are cached.
     """
     for name in text.split():
         words = " ".join(_BOUNDARY.split(name)).lower()
@@ -416,7 +415,7 @@ def _landmark_by_words(text: str) -> Landmark | None:
 
 
 class Landmarks:
-    """Elements of one page that begin regions."""
+    """Finds the elements of one page that begin regions."""
 
     __slots__ = ("_legal_candidates", "_visibility")
 
@@ -425,7 +424,7 @@ class Landmarks:
         self._legal_candidates = 0
 
     def of(self, node: int, state: int) -> Landmark | None:
-        """Return the landmark by the precedence of 3.3; but a `<form>` is a form, and in a form nothing else begins."""
+        """Return the landmark by the precedence of 3.3. A `<form>` is always a form; nothing else begins in a form."""
         tree = self._visibility.tree
         tags, ends = tree.tags, tree.ends
         tag, attributes = tags[node], tree.attributes[node]
@@ -461,8 +460,8 @@ class Landmarks:
             return None
         self._legal_candidates += 1
         if end - node <= 2 * _MAX_LEGAL_NODES + 1:
-            # A legal line is short, has neither headings nor controls, but a notice or the links of one. A text that is
-            # all of an element is not counted by itself.
+            # A legal line is short and has neither headings nor controls, but a legal notice or links to one. A text
+            # node that is the only content of an element is not counted by itself.
             legal, nodes = False, 0
             for at in range(node + 1, end):
                 inner = tags[at]
@@ -479,13 +478,13 @@ class Landmarks:
 
 
 def is_permalink(tree: Tree, link: int) -> bool:
-    """Tell whether a link is the sign beside a heading that leads to this heading."""
+    """Return True if a link is the sign beside a heading that leads to the heading itself."""
     text = tree.only(link)
     return text is not None and text.strip() in _PERMALINKS and tree.attributes[link]["href"].startswith("#")
 
 
 def _is_link(tree: Tree, child: int) -> bool:
-    """Tell whether a node is a link, or an item with nothing but a link."""
+    """Return True if a node is a link, or an item that contains only a link."""
     while tree.tags[child] == "li":
         inner = [one for one in tree.children(child) if _counts(tree, one)]
         if len(inner) != 1:
@@ -504,7 +503,7 @@ def _counts(tree: Tree, node: int) -> bool:
 
 @dataclass(slots=True, eq=False)
 class Region:
-    """A region, or the content of a shadow root: its element, and the numbers of the candidates in it.
+    """A region, or the content of a shadow root: its element, and the numbers of its candidates.
 
     `hidden` are the hidden inputs of a form.
     """
@@ -518,17 +517,17 @@ class Region:
 
 
 class Survey:
-    """Regions in the order in which they begin, what is in none of them last; all text; and parts of elements.
+    """The regions in order, with a last one for everything outside of them; all text; and parts of elements.
 
-    A candidate is a node that may become an element. It is a number, for which lists say what is known of it:
+    A candidate is a node that may become an element. It is identified by a number, the index in these lists:
 
         nodes         the node itself
-        roles         its role, "" when it turned out to be none
-        states        the flags of where it stands
-        starts, ends  from where to where in `pieces` its text is
+        roles         its role, "" if it turned out to have none
+        states        the flags that apply to it
+        starts, ends  the range of its text in `pieces`
 
-    `shadows` has what is in the shadow root of a candidate, `parts` the candidate of an item, a cell, an option or a
-    summary; `forms` has, for what submits a form that is no region, that form.
+    `shadows` has the content of a candidate's shadow root, `parts` the candidate of an item, a cell, an option or a
+    summary; `forms` has the form for each submit button of a form that is not a region.
     """
 
     __slots__ = ("ends", "forms", "nodes", "parts", "pieces", "regions", "roles", "shadows", "starts", "states")
@@ -556,37 +555,37 @@ class Survey:
         return number
 
     def end_run(self, run: int, region: Region) -> None:
-        """End a run of text here: a paragraph of its region, unless there is nothing in it but separators."""
+        """End a run of text here: it becomes a paragraph of its region unless it consists of separators only."""
         start = self.starts[run]
         self.ends[run] = len(self.pieces)
         if self.pieces[start].strip(_SEPARATORS) or "".join(self.pieces[start:]).strip(_SEPARATORS):
             region.candidates.append(run)
 
     def part_text(self, node: int) -> str | None:
-        """Return the text of an item, a cell, an option or a summary. None when it is not to be seen."""
+        """Return the text of an item, a cell, an option or a summary, or None if it is not visible."""
         part = self.parts.get(node)
         return None if part is None else self.text(part)
 
     def text(self, candidate: int) -> str:
-        """Return the visible text of a candidate, whitespace collapsed (4.6)."""
+        """Return the visible text of a candidate, with white space collapsed (4.6)."""
         start, end = self.starts[candidate], self.ends[candidate]
         return " ".join((self.pieces[start] if end == start + 1 else "".join(self.pieces[start:end])).split())
 
 
 MAX_SHADOWS: Final = 8
-"""Shadow roots one in another; what is in deeper ones counts as the content of the last."""
+"""Levels of nested shadow roots; the content of deeper ones is added to the last."""
 
 _STRUCTURE: Final = ("h1", "h2", "h3", "h4", "h5", "h6", "table", "form", "details", "fieldset", "section", "article")
-"""A list that holds one of these is no list of lines: what it holds is taken as it comes."""
+"""A list that contains one of these is not a list of lines; its content is read like other content."""
 
 _SEPARATORS: Final = " \t\r\n\f\xa0\u200b.,:;!?|/\\-_()[]{}<>\u2013\u2014\u2022\u00b7\u00ab\u00bb\u2039\u203a"
-"""Signs between links and fields for the eye only: text of nothing else is no paragraph."""
+"""Characters that only separate links and fields visually. A text of nothing else is not a paragraph."""
 
 _PARTS: Final = frozenset(("caption", "legend", "li", "option", "td", "th"))
-"""Elements of which the text is asked for by the list, table, select or group around them."""
+"""Elements whose text is read by the list, table, select or group around them."""
 
 _OPAQUE: Final = frozenset(("hr", "iframe", "img", "input", "svg", "textarea"))
-"""Elements of which the content is no text of the page."""
+"""Elements whose content is not text of the page."""
 
 _DROPPED_IF_EMPTY: Final = ("list", "paragraph", "section")
 _HOLDS_OTHERS: Final = frozenset(("section", "group", "details"))
@@ -596,35 +595,35 @@ MAX_REFERENCES: Final = 10
 _NAMELESS: Final = frozenset(("caption", "dd", "dt", "label", "legend", "li", "menu", "ol", "option", "summary")) | {
     *("table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul"),
 }
-"""Parts of others, and lists and tables that were taken apart: their names are of no use without them."""
+"""Parts of other elements, and lists and tables that were split up, whose names are meaningless by themselves."""
 
 _CLAIMING: Final = frozenset(("contenteditable", "role"))
-"""Attributes that give an element a role that its tag has not."""
+"""Attributes that give an element a role that its tag does not have."""
 
 _LOOKED_AT: Final = STRIPPED | {"img", "svg"}
 _SIMPLE: Final = frozenset(("blockquote", "dd", "dl", "dt", "li", "pre", "tbody", "td", "tfoot", "th", "thead", "tr"))
-"""Blocks that, without certain attributes, are but a place for what they hold."""
+"""Blocks that, without certain attributes, only contain other elements."""
 
 _PLAIN: Final = INLINE - MAPPED_TAGS - STRIPPED - {"br"}
 
 
 def references_of(given: Mapping[str, str]) -> str:
-    """Return the ids that name an element, in the spelling of the specification or in the other one that pages use."""
+    """Return the ids that name an element, also from the common misspelling of the attribute."""
     return given.get("aria-labelledby") or given.get("aria-labeledby", "")
 
 
 def survey(tree: Tree, visibility: Visibility, labels: Set[int] = frozenset()) -> Survey:
-    """Walk over the body of a page. `labels` are those that a control says as its name.
+    """Walk over the body of a page. `labels` are label elements whose text is the name of a control.
 
-    One loop, for it runs for every node, over the tree's numbers from `at` to `end`. An element of which anything has
-    to be known within or behind it is entered, with what holds within it:
+    This is one loop because it runs for every node, over the tree's numbers from `at` to `end`. An element is entered
+    if its inside or its end matters. While it is open, these hold:
 
         region      where its candidates go        state   the flags of everything in it
-        opened      the candidate to end with it   block   whether it parts the text before it from the text after it
+        opened      the candidate to end with it   block   whether it separates its text from the text around
 
-    and on the stack lies the same of the element around it, with where that goes on. Of inline elements that say
-    nothing but their text, and of links, most pages are made: the ones are not entered at all, the others go a shorter
-    way. `run` is text that stands in no element, until any begins or a block ends.
+    The stack has the same values for the enclosing element, and where to continue in it. Most of a page is inline
+    elements without meaning and links: the former are not entered at all, the latter take a shorter path. `run` is text
+    outside of any element, until one begins or a block ends.
     """
     found = Survey()
     add, pieces, parts, forms = found.add, found.pieces, found.parts, found.forms
@@ -640,7 +639,7 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[int] = frozenset()) -
     with_shadow = {tree.parents[one] for one in tree.contents if shadow_mode_of(all_attributes[one]) is not None}
     simple = frozenset[str]() if suspicious or with_shadow else _SIMPLE
     hosts: dict[int, int] = {}
-    structured = set[int]()  # every element around something with a structure: each is come by once
+    structured = set[int]()  # all ancestors of structural elements, each visited once
     for tag in _STRUCTURE:
         for around in tree.find(tag):
             above = tree.parents[around]
@@ -703,7 +702,7 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[int] = frozenset()) -
                     if not tag:
                         pieces.append(texts[inner])
                     inner += 1
-                if inner < after:  # it holds more than text and what is as plain
+                if inner < after:  # it contains more than text and plain inline elements
                     text_ends.append(0)
                     stack.append((after, end, region, state, opened, block))
                     at, end, state, opened, block = inner, after, state | COVERED | IN_LINK, link, False
@@ -720,8 +719,8 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[int] = frozenset()) -
             if tag in _PARTS:
                 candidate = parts[node] = add(node, "", state)
         elif tag == "template":
-            # A shadow root goes to its host, or, when there are too many, to where the host itself went. A root of
-            # a root has no host: it stays a template, of which nothing is seen.
+            # The content of a shadow root goes to its host or, if they are nested too deeply, to where the host itself
+            # went. A root inside of a root has no host: it stays a template, which is not visible.
             parent = tree.parents[node]
             if shadow_mode_of(attributes) is None or tags[parent] == "template":
                 continue
@@ -758,7 +757,7 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[int] = frozenset()) -
             if tag == "form" and (landmark is FORM or flags & IN_FORM):
                 fields = read_form(node, visibility)
                 sent = fields.hidden
-                if fields.is_button or landmark is None:  # it stays with its item; in a shadow root is no region
+                if fields.is_button or landmark is None:  # the button stays with its item
                     landmark = None
                     forms.update(dict.fromkeys(fields.buttons, node))
             if landmark is not None:
@@ -818,7 +817,7 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[int] = frozenset()) -
                 if role is None:
                     if tag == "table":
                         flags |= IN_LAYOUT
-                    elif node in labels:  # its control says it
+                    elif node in labels:  # it is the name of its control
                         flags |= COVERED
                     if tag in _PARTS:
                         candidate = parts[node] = add(node, "", flags)
@@ -873,7 +872,7 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[int] = frozenset()) -
 
 
 def _is_empty(tree: Tree, survey: Survey, candidate: int, region: Region) -> bool:
-    """Tell whether a list, a paragraph or a section says nothing that is not said by others."""
+    """Return True if a list, a paragraph or a section has no content of its own."""
     if candidate in survey.shadows:
         return False
     if survey.roles[candidate] == "section":
@@ -881,5 +880,5 @@ def _is_empty(tree: Tree, survey: Survey, candidate: int, region: Region) -> boo
     if survey.roles[candidate] == "list" and all(
         _is_link(tree, child) for child in tree.children(survey.nodes[candidate]) if _counts(tree, child)
     ):
-        return True  # the links say it
+        return True  # the links are elements themselves
     return all(map(str.isspace, survey.pieces[survey.starts[candidate] : survey.ends[candidate]]))

@@ -1,6 +1,6 @@
-"""From HTML to our tree with selectolax (Lexbor): the tree that the HTML Standard describes, scripting enabled.
+"""Parses HTML to our tree with selectolax (Lexbor), as the HTML Standard describes it with scripting enabled.
 
-Of a `<noscript>` nothing is kept, for a reader of the page does not see it.
+The content of `<noscript>` is dropped, because readers of the page do not see it.
 """
 
 import codecs
@@ -21,27 +21,27 @@ from awp_publish.pages.tree import COMMENT, CONSPICUOUS, INDEXED, NO_ATTRIBUTES,
 _MARKS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16le"), (codecs.BOM_UTF16_BE, "utf-16be"))
 
 _PRESCAN_BYTES: Final = 1024
-"""A page must have said its encoding in these (13.2.3.2)."""
+"""The bytes in which a page has to declare its encoding (13.2.3.2)."""
 
 _DECLARED: Final = re.compile(rb"<meta\s[^>]*?charset\s*=\s*[\"']?\s*([a-z0-9_:.-]+)", re.IGNORECASE)
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
 _LARGER: Final[Mapping[str, str]] = {"big5": "big5hkscs", "euc-kr": "cp949", "gbk": "gb18030", "shift_jis": "cp932"}
-"""Encodings that hold more on the web than Python's codecs of the same names (Encoding Standard, 4.2)."""
+"""Encodings that have more characters on the web than Python's codecs of the same names (Encoding Standard, 4.2)."""
 
 _READ_AS_ASCII: Final[Mapping[str, str]] = {
     "utf-16le": "utf-8",
     "utf-16be": "utf-8",
     "x-user-defined": "windows-1252",
 }
-"""Encodings that cannot be those of a page in which they were found (13.2.3.2)."""
+"""Encodings that cannot be those of a page that declares them in ASCII (13.2.3.2)."""
 
 
 def _to_utf8(source: str | bytes, charset: str | None) -> bytes:
     """Return a page in UTF-8.
 
-    A charset that the Encoding Standard does not know (UTF-7, punycode) counts as none; what means nothing, surrogates
-    too, becomes U+FFFD.
+    A charset that the Encoding Standard does not know (UTF-7, punycode) is ignored; invalid bytes and surrogates become
+    U+FFFD.
     """
     if isinstance(source, bytes):
         mark, name = next((known for known in _MARKS if source.startswith(known[0])), (b"", charset or ""))
@@ -70,29 +70,29 @@ def _to_utf8(source: str | bytes, charset: str | None) -> bytes:
         return _SURROGATES.sub("\ufffd", text).encode()
 
 
-# --- Bounds of nesting: parsing in proportion to the length of a page ---
-# The tree construction of the HTML Standard takes time, or memory, that grows with the square of a page's length when
-# elements are nested ever deeper (each start tag looks for a `<p>` among all open elements), when formatting elements
-# are never closed (each paragraph opens all of them again, 13.2.4.3), and when one tag has ever more attributes (each
-# is compared with all before it). Browsers stop at a depth; so does this: tags beyond the limits are left out, and
-# what they hold is kept. A page that stays within the limits is not touched.
+# --- Limits of nesting, so that parsing takes linear time ---
+# The tree construction of the HTML Standard takes quadratic time or memory if elements are nested ever deeper (each
+# start tag looks for a `<p>` among all open elements), if formatting elements are never closed (each paragraph reopens
+# all of them, 13.2.4.3), and if a tag has very many attributes (each is compared with all before it). Browsers limit
+# the depth, and so do we: tags beyond the limits are left out, but their content is kept. A page within the limits is
+# not changed.
 
 MAX_DEPTH: Final = 512
-"""Elements open at one time: what browsers take."""
+"""Elements that may be open at one time, as in browsers."""
 
 MAX_TREE_DEPTH: Final = MAX_DEPTH * 3 // 2
-"""Elements in one another, with those that no tag says (the body of a table) and the templates that they are in."""
+"""Levels of elements in the tree, including implied ones (a table's body) and enclosing templates."""
 
 MAX_FORMATTING: Final = 16
-"""Formatting elements open at one time."""
+"""Formatting elements that may be open at one time."""
 
 MAX_TAG_BYTES: Final = 32_768
-"""Of a tag longer than this, the attributes are left out beyond `MAX_ATTRIBUTES`."""
+"""Length of a tag beyond which its attributes are limited to `MAX_ATTRIBUTES`."""
 
 MAX_ATTRIBUTES: Final = 512
 
 MAX_ROOTS: Final = 16
-"""Tags of `html` and `body`: the attributes of all of them are those of the first."""
+"""Tags of `html` and `body`, whose attributes are all added to those of the first."""
 
 _ROOTS: Final = (b"html", b"body")
 _VOID: Final = frozenset(
@@ -106,10 +106,10 @@ _CLOSES_P: Final = frozenset(
     b"ul".split()
 )
 _SPECIAL: Final = _CLOSES_P | _SCOPES | frozenset(b"body select tbody tfoot thead tr xmp".split())
-"""Elements that the end tag of an ordinary element does not look beyond (13.2.6.4.7, any other end tag)."""
+"""Elements beyond which the end tag of an ordinary element does not search (13.2.6.4.7, any other end tag)."""
 
 _MEANT: Final = frozenset(b"a button h1 h2 h3 h4 h5 h6 optgroup option p select".split())
-"""Elements that pages are read for. These do not nest, each ends the one before it, so a few more do no harm."""
+"""Elements that matter to readers. They do not nest, because each ends the one before it, so a few more are allowed."""
 
 _SPARE: Final = 32
 _CLOSES: Final = {
@@ -124,7 +124,7 @@ _CLOSES: Final = {
     b"option": {b"option"},
     b"optgroup": {b"optgroup"},
 }
-"""Start tags that end an element whose end tag may be left out, and which (13.1.2.4)."""
+"""Start tags that end an element whose end tag may be omitted, and these elements (13.1.2.4)."""
 
 _TABLE: Final = frozenset((b"table",))
 _KEEPS_OPEN: Final = {
@@ -134,7 +134,7 @@ _KEEPS_OPEN: Final = {
     b"option": frozenset((b"select",)),
     b"optgroup": frozenset((b"select",)),
 }
-"""Beyond which such a start tag does not look; for the parts of a table that is the table."""
+"""Elements beyond which such a start tag does not search; for the parts of a table that is the table."""
 
 _ATTRIBUTES: Final = rb"(?:[^>=]++|=\s*+(?:\"[^\"]*+\"?|'[^']*+'?)?+)*+>?"
 _RAW: Final = rb"script|style|textarea|title|xmp|iframe|noembed|noframes|noscript|plaintext"
@@ -154,14 +154,14 @@ _SAMPLE_BYTES: Final = 2_048
 
 
 def bound_markup(html: bytes) -> bytes:
-    """Return the markup without the tags that go beyond the limits, roughly as a parser would count them."""
+    """Return the markup without tags beyond the limits, counted approximately as a parser would."""
     kept, done, roots = list[bytes](), 0, 0
-    opened: list[bytes] = []  # the open elements, outermost first
-    counts, left_out = Counter[bytes](), Counter[bytes]()  # by name: those that are open, and start tags left out
-    formatting: list[bytes] = []  # open formatting elements, also those that parsers would open again
+    opened: list[bytes] = []  # open elements, outermost first
+    counts, left_out = Counter[bytes](), Counter[bytes]()  # by name: open elements, and start tags left out
+    formatting: list[bytes] = []  # open formatting elements, including those that parsers reopen
 
     def innermost(names: AbstractSet[bytes], beyond: AbstractSet[bytes]) -> int | None:
-        """Return the place of the innermost open element of these names, None if one of `beyond` is inside of it."""
+        """Return the index of the innermost open element with one of `names`; None if one of `beyond` is in it."""
         if any(counts[name] for name in names):
             for place in range(len(opened) - 1, -1, -1):
                 if opened[place] in names:
@@ -187,7 +187,7 @@ def bound_markup(html: bytes) -> bytes:
                 keep = False
             elif (
                 name in _FORMATTING
-            ):  # what is open inside of it stays open (13.2.6.4.7, the adoption agency algorithm)
+            ):  # elements open inside of it stay open (13.2.6.4.7, the adoption agency algorithm)
                 if name in formatting:
                     del formatting[len(formatting) - 1 - formatting[::-1].index(name)]
                 if (place := innermost({name}, _SCOPES)) is not None:
@@ -237,14 +237,14 @@ def bound_markup(html: bytes) -> bytes:
 
 
 def _may_exceed(html: bytes) -> bool:
-    """Tell whether markup may go beyond the limits, for to read it closely costs a fifth of the parsing.
+    """Return True if markup may go beyond the limits. Counting exactly costs a fifth of the parsing.
 
-    Of a short page tags are counted. Of a long one short parts are parsed, evenly apart, from where a check sum
-    says: nobody knows where without trying. Templates are counted, for what they hold is not below them: in a part,
-    those that it leaves open.
+    In a short page tags are counted. In a long one short samples are parsed, at equal distances from an offset given by
+    a checksum, which nobody can predict without trying. Templates are counted, because their content is not below them
+    in the tree; in a sample, those that it leaves open.
     """
     if any(html.find(b"<", at, at + _WINDOW) < 0 for at in range(0, len(html) - _WINDOW, _WINDOW)):
-        return True  # so much between two tags may be a tag itself
+        return True  # a piece without tags may be inside of a long tag
     step = max(len(html) // _PARTS, 1)
     if len(html) < _LONG:
         if len(_TEMPLATE.findall(html)) > _MAX_OPEN:
@@ -262,8 +262,8 @@ def _may_exceed(html: bytes) -> bool:
             return True
         if text.count(b"<template") > text.count(b"</template"):
             return True
-        # As deep as there are start tags, with the two elements that a table may have around a cell and no tag says,
-        # and a text at the bottom: most samples have too few to be parsed.
+        # The depth is at most the number of start tags, two implied elements for each table, and a text. Most samples
+        # have too few to be parsed.
         if text.count(b"<") - text.count(b"</") + 2 * text.count(b"<table") < _MAX_OPEN:
             continue
         node = LexborHTMLParser(sample, is_fragment=True, scripting=True, options=_NO_EVENTS).root
@@ -284,25 +284,25 @@ _TEXT: Final = 2
 
 _NOTED: Final = CONSPICUOUS | {"id"}
 _NO_EVENTS: Final = int(LexborDocumentOptions.WO_EVENTS)
-"""Else each option is compared with all others of its select, so as to fill a `<selectedcontent>`."""
+"""Otherwise each option is compared with all others of its select, to fill a `<selectedcontent>`."""
 
 _LEAST_NODES: Final = 256
-"""Nodes for which there is place from the beginning on."""
+"""Nodes for which space is reserved at the beginning."""
 
 _MAX_OPEN: Final = 48
-"""Elements that are open at the end of a sample of a page; in ordinary pages there are fewer."""
+"""Elements that may be open at the end of a sample; in ordinary pages there are fewer."""
 
 
 def parse(html: str | bytes, charset: str | None = None) -> Tree:
-    """Return the tree of a page, or of a part of one. Nothing is raised for what it says.
+    """Return the tree of a page, or of a fragment. No input raises an exception.
 
-    `charset` is what a `Content-Type` said; a byte order mark wins over it, and it over what the page says of itself.
-    Markup nested so deep that its tree would take time out of proportion is flattened (see `bound_markup`).
+    `charset` is that of the `Content-Type`; a byte order mark has precedence over it, and it over the page's
+    declaration. Markup that is nested too deeply to be parsed in linear time is flattened (see `bound_markup`).
     """
     data = _to_utf8(html, charset)
     try:
         return _build(bound_markup(data) if _may_exceed(data) else data, len(data), strict=True)
-    except _TooDeepError:  # where no sample was taken, or in a way that only a parser knows
+    except _TooDeepError:  # between the samples, or by rules that only a parser knows
         return _build(bound_markup(data), len(data), strict=False)
 
 
@@ -311,7 +311,7 @@ class _TooDeepError(Exception):
 
 
 def _build(markup: bytes, html_bytes: int, *, strict: bool) -> Tree:
-    """Return the tree of markup. If that is too deep it ends there; `strict`, `_TooDeepError` is raised."""
+    """Return the tree of markup. If it is too deep it is truncated, or `_TooDeepError` is raised if `strict`."""
     parser = LexborHTMLParser(markup, scripting=True, options=_NO_EVENTS)
     tree = Tree(html_bytes, _Matcher(parser).select)
     top, by_tag = parser.root, dict[str, list[int]]()
@@ -321,7 +321,7 @@ def _build(markup: bytes, html_bytes: int, *, strict: bool) -> Tree:
         _copy(top, tree, 0, by_tag, tree.ids, strict)
         tree.ends[0] = len(tree.tags)
     tree.complete(by_tag)
-    # What templates hold, one in another too, is not in the page: `Tree.find` gives none of it.
+    # The contents of templates, also nested ones, are not in the page: `Tree.find` does not return them.
     templates = by_tag.get("template", [])
     waiting = list(zip(parser.template_fragments(), templates, strict=False)) if templates else []
     tree.contents.update(dict.fromkeys(templates, (0, 0)))
@@ -340,14 +340,14 @@ def _build(markup: bytes, html_bytes: int, *, strict: bool) -> Tree:
 def _copy(
     top: LexborNode, tree: Tree, parent: int, by_tag: dict[str, list[int]], ids: dict[str, int], strict: bool
 ) -> None:
-    """Append everything below a node of the parser to a tree, as inside of `parent`; list elements by tags and by ids.
+    """Append everything below a parser's node to a tree, inside of `parent`, and index elements by tags and ids.
 
-    One loop, for it runs for every node of a page. On the stack: where to go on after an element's children (the
-    parser's next node), and the parent there. A kind is, for the parser's number of a tag: its name, and what lists the
-    elements of that name, if anything does. `room` is how deep the stack may be; the templates around count too.
+    This is one loop because it runs for every node of a page. The stack has, for each open element, the parser's node
+    after it and the parent there. A kind has, for the parser's number of a tag, its name and the list of elements with
+    that name, if any. `room` is the maximal depth of the stack; enclosing templates count too.
 
-    The lists reach beyond `at`, with "" and no attributes in them, so of a text little is to be written. Elements that
-    have the same class and no other attribute share one mapping.
+    The lists are extended beyond `at` with "" and no attributes, so that little has to be written for a text. Elements
+    that have the same class and no other attribute share one mapping.
     """
     tags, attributes, texts, parents, ends = tree.tags, tree.attributes, tree.texts, tree.parents, tree.ends
     room, above = MAX_TREE_DEPTH, parents[parent]
@@ -369,7 +369,7 @@ def _copy(
                 return
             ends[parent] = at
             found, parent = waiting.pop()
-        if at >= last:  # with place for two more: an element and a text in it
+        if at >= last:  # with space for two more: an element and its text
             more = (at - start) // 2 + _LEAST_NODES
             tags += [""] * more
             attributes += [NO_ATTRIBUTES] * more
@@ -416,7 +416,7 @@ def _copy(
         element = at
         at += 1
         text = child.text_content
-        if text is not None:  # in most elements the only child: then the stack is not needed
+        if text is not None:  # usually the only child, which needs no stack entry
             texts[at] = text
             parents[at] = element
             ends[at] = at = at + 1
@@ -429,10 +429,10 @@ def _copy(
         found, parent = child, element
 
 
-# --- CSS selectors, in time that no combinator multiplies ---
-# The parser's own matcher goes back and tries again: `a ~ b ~ c ~ d` takes it the fourth power of a list's length, and
-# an agent's selector could keep the process for hours. So combinators are followed here, and the parser is asked for
-# compound selectors only (Selectors 4, section 3).
+# --- CSS selectors, in time that combinators do not multiply ---
+# The parser's own matcher backtracks: `a ~ b ~ c ~ d` takes the fourth power of a list's length, so an agent's selector
+# could occupy the process for hours. Combinators are therefore followed here, and the parser only matches compound
+# selectors (Selectors 4, section 3).
 
 MAX_NESTED: Final = 3
 """Levels of parentheses."""
@@ -442,7 +442,7 @@ _COUNTED: Final = re.compile(r"^[ \t\r\n\f]*(?:even|odd|[-+]?\d*n?(?:\s*[-+]\s*\
 """The beginning of the argument of `:nth-child(2n + 1 of li)`, before its selector."""
 
 _FREE: Final = re.compile(r"~(?!=)|(?<=[^\s(,>+~])\s+(?=[^\s),>+~])")
-"""The combinators for which many elements have to be tried: any sibling before, any element around."""
+"""The combinators for which many elements are tried: any preceding sibling, any ancestor."""
 
 _TEXTS: Final = re.compile(r"""\\.|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\[[^\]]*\]""", re.DOTALL)
 
@@ -451,7 +451,7 @@ _Steps: TypeAlias = list[tuple[str | None, str]]
 
 
 class _Matcher:
-    """Selectors of one page."""
+    """Matches selectors in one page."""
 
     __slots__ = ("_by_address", "_parser")
 
@@ -460,14 +460,14 @@ class _Matcher:
         self._by_address: dict[int, int] = {}
 
     def select(self, tree: Tree, css: str) -> list[int]:
-        """Return the elements that a list of selectors matches, some of them perhaps twice.
+        """Return the elements that a list of selectors matches, possibly with duplicates.
 
         Raises:
-            ValueError: it is no selector, or has in parentheses what takes too long.
+            ValueError: the selector is invalid, or what it has in parentheses would take too long.
         """
         by_address, matched = self._by_address, list[int]()
         if not by_address and self._parser.root is not None:
-            # Our number for each of the parser's nodes: both trees are walked in step, as far down as ours goes.
+            # Map the parser's nodes to our numbers by walking both trees in step, as deep as ours goes.
             waiting: list[tuple[LexborNode, int]] = [(self._parser.root, 0)]
             while waiting:
                 one, ours = waiting.pop()
@@ -493,9 +493,9 @@ class _Matcher:
 
 
 def _read_selectors(css: str) -> Iterator[_Steps]:
-    """Yield the steps of each selector of a list; the first error ends it."""
+    """Yield the steps of each selector of a list until the first error."""
     depth = start = 0
-    parts: list[str] = []  # combinators and commas outside of parentheses, and what is between them
+    parts: list[str] = []  # combinators and commas outside of parentheses, and the pieces between
     for match in _TOKENS.finditer(css):
         token = match[0]
         depth += (token in ("(", "[")) - (token in (")", "]"))
@@ -519,7 +519,7 @@ def _read_selectors(css: str) -> Iterator[_Steps]:
         elif part == " ":
             combinator = combinator or (" " if steps else None)
         elif part:
-            # What stands in parentheses the parser follows itself: one combinator in all of them is quick enough.
+            # The parser matches arguments in parentheses; a single combinator in them is quick enough.
             arguments = _TEXTS.sub("x", part).partition("(")[2].split("(")
             if sum(len(_FREE.findall(_COUNTED.sub("", argument))) for argument in arguments) > 1:
                 raise ValueError("A selector with more than one combinator in parentheses.")
@@ -528,7 +528,7 @@ def _read_selectors(css: str) -> Iterator[_Steps]:
 
 
 def _related(tree: Tree, nodes: Iterable[int], combinator: str | None) -> set[int]:
-    """Return the nodes that a combinator leads to from any of these."""
+    """Return the nodes to which a combinator leads from any of these nodes."""
     found, reached = set[int](), 0
     if combinator == " ":
         for node in sorted(nodes):

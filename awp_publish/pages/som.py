@@ -1,7 +1,7 @@
-"""The third pass, from a page to its Semantic Object Model: what fits is chosen, gets its ids, and becomes a document.
+"""The third pass, which makes a page's Semantic Object Model: it selects what fits, assigns ids and writes a document.
 
-SOM specification 1.0 (documents of version 0.1), `som-schema.json`. What is not in the schema is not written: the
-caption of a table is its label. What differs from the reference compiler is in docs/som.md.
+SOM specification 1.0 (documents of version 0.1), `som-schema.json`. Only what the schema has is written: the caption of
+a table is its label. Differences from the reference compiler are listed in docs/som.md.
 """
 
 import re
@@ -32,36 +32,37 @@ from awp_publish.pages.regions import ACTIONS, CONTROLS, HIDDEN, IN_FORM, Region
 from awp_publish.pages.selectolax import parse
 from awp_publish.pages.tree import NodePaths, Tree, Visibility, read_title, shadow_mode_of, written_in
 
-# --- The choice of what a document has room for, and the sentences that say what of the rest is left out ---
+# --- Selecting the elements for which a document has room, and describing what was left out ---
 
-# --- How much of a page a SOM document says: the choice of the caller (SOM 1.0, sections 8 and 12.1) ---
+# --- Budgets: how much of a page a document has, as the caller chooses (SOM 1.0, sections 8 and 12.1) ---
 # `FULL` leaves nothing out. The others are a number of bytes, and never more than the page itself has. A page that fits
-# loses nothing. What a larger one has is put on shelves, the first of which matters most:
-# 1. headings; 2. texts of the main content, shortened to one common length, the largest that fits: short ones stay
-# whole; 3. controls, with what they need to be operated, of those that say the same the first few; 4. links of the main
-# content, telling ones first, and of several to one address the most telling (8.2.1); 5. other headings and texts;
-# 6. other links; 7. controls that say the same as others; 8. links that lead where another one leads.
-# Each shelf has a share of the room. What one does not need the next ones get, in this order; and what is left in the
-# end is handed out once more. What was left out is said at the end of its region, in a paragraph (8.2.4).
+# loses nothing. The elements of a larger one are sorted into shelves, the most important first: 1. headings; 2. texts
+# of the main content, shortened to one common length, the largest that fits, so that short ones stay whole; 3.
+# controls, with what is needed to operate them, but only the first few with the same name; 4. links of the main
+# content, those with informative texts first, and one link for each address (8.2.1); 5. other headings and texts; 6.
+# other links; 7. further controls with the same name; 8. further links to the same address. Each shelf has a share of
+# the room. What one shelf does not need goes to the next ones, and what is left at the end is distributed once more. A
+# paragraph at the end of each region describes what was left out (8.2.4).
 
 _SHARES: Final = (0.15, 0.62, 0.12, 0.08, 0.01, 0.02, 0.0, 0.0)
 _AMPLE: Final = 48_000
 _AMPLE_SHARES: Final = (0.12, 0.25, 0.55, 0.05, 0.01, 0.02, 0.0, 0.0)
-"""Of the room, what each shelf has at least if it needs so much. With ample room all controls have a place; on a page
-that is a form they have the larger share."""
+"""The share of the room that each shelf has at least, if it needs it. With ample room all controls fit; on a page that
+is mostly a form they have the larger share.
+"""
 
 _SCARCE: Final = 20_000
 _SCARCE_SHARES: Final = (0.12, 0.4, 0.4, 0.05, 0.01, 0.02, 0.0, 0.0)
-"""The same for a page that is so small itself: it is cut as it has many controls, not for its text."""
+"""The same for a page of at most this size: it has to be cut because of its controls, not because of its text."""
 
 _TEXTS: Final = (1, 4)
 """The shelves of texts."""
 
 _ALIKE: Final = 3
-"""Controls that say the same, of which the next ones are on the last shelf."""
+"""Controls with the same name; further ones are on shelf 7."""
 
 _TELLING: Final = 16
-"""Characters from which on the text of a link is taken for a title, and a text for more than a caption."""
+"""Characters from which the text of a link counts as a title, and a text as more than a caption."""
 
 _GENERIC: Final = re.compile(
     r"(?:(?:read|learn|see|view|show) )?(?:more|here|details|link|permalink|this|continue reading|click here|yesterday)"
@@ -69,17 +70,17 @@ _GENERIC: Final = re.compile(
     re.IGNORECASE,
 )
 MIN_BOUND: Final = 2_048
-"""Bytes of a page from which on its document is not larger than the page."""
+"""Bytes of a page from which its document is not larger than the page."""
 
 MAX_USUAL: Final = 68_000
 """Bytes that the document of an ordinary page does not exceed."""
 
 _MIN_LENGTH: Final = 200
-"""Characters below which texts are not shortened; beyond that, whole ones are left out."""
+"""Characters to which texts are shortened at least; if that is not enough, whole texts are left out."""
 
 
 class Budget(Enum):
-    """Bytes that a document may take, about; what cannot be left out may take more. FULL has no limit."""
+    """The approximate size of a document in bytes; parts that cannot be left out may exceed it. FULL has no limit."""
 
     FULL = None
     DEFAULT = MAX_USUAL
@@ -87,7 +88,7 @@ class Budget(Enum):
 
 
 def share_evenly(needs: Sequence[int], room: int) -> int:
-    """Return the largest share that each may have, so that all together fit: the smaller needs are met whole."""
+    """Return the largest equal share such that all needs together fit; needs below it are met in full."""
     left, count = room, len(needs)
     for need in sorted(needs):
         if need * count > left:
@@ -98,55 +99,55 @@ def share_evenly(needs: Sequence[int], room: int) -> int:
 
 
 _OVERHEAD: Final = 60
-"""Bytes of an element beside its text, about."""
+"""Approximate bytes of an element besides its text."""
 
 _LINK_OVERHEAD: Final = 85
 _UNIT_OVERHEAD: Final = 12
-"""Bytes of an item of a list, or of a row of a table, beside its text, about."""
+"""Approximate bytes of an item of a list, or of a row of a table, besides its text."""
 
 _CONTROL: Final = 100
-"""Bytes of a control beside the overhead of any element, about."""
+"""Approximate bytes of a control besides the overhead of any element."""
 
 _WITH_ESCAPES: Final = 0.95
-"""Of a room, how much a text may fill before JSON escapes some of its characters, about."""
+"""The approximate part of a room that a text may fill, because JSON escapes some of its characters."""
 
 _LEAST: Final = 100
-"""Bytes of room in which nothing has a place."""
+"""Bytes of room that are too few for any element."""
 
 _LITTLE: Final = 4
-"""So many times the text of the main regions may stand in no region before it is taken for main content too."""
+"""If text outside of regions has this many times the length of the main regions', it is main content too."""
 
 _ID: Final = 15
-"""Bytes of an id, which an element does not have while it is measured, and of the comma behind it."""
+"""Bytes of an id, which an element does not have yet when it is measured, and of the comma after it."""
 
 _REGION: Final = 190
-"""Bytes of a region beside its elements, about, with what is said of what is left out."""
+"""Approximate bytes of a region besides its elements, including the description of what was left out."""
 
 _SUMMARY: Final = 170
-"""Bytes of what is said of what is left out of a region, about."""
+"""Approximate bytes of a region's description of what was left out."""
 
 _MEMBER: Final = 20
-"""Bytes of a region beside what is known of it and its elements: its number, and the member that holds them."""
+"""Bytes of a region besides its facts and its elements: its number, and the member that holds the elements."""
 
 _ABOUT: Final = 40
 """Bytes by which all of a page may seem to be larger than it is. Whether it fits is seen when it is written."""
 
 _SPARE: Final = 32
-"""Of a room, when one part in so many was not used, more is tried."""
+"""If more than one part in so many of the room is unused, a larger selection is tried."""
 
 _NOTHING: Final = 2
-"""Members of an element that says nothing but its role: a rule, a group without a name."""
+"""Members of an element that has only a role: a rule, a group without a name."""
 
 _CONDENSED: Final = 1.5
-"""So many times what there is room for may be condensed so that nothing has to be left out."""
+"""A page up to this many times larger than the room is condensed first, so that nothing may have to be left out."""
 
 _OPERATED: Final = CONTROLS | {HIDDEN}
 
 _MODEST: Final = ElementLimits(200, compact=True)
-"""The size of headings and controls in a document that has to be cut (4.6)."""
+"""Limits for headings and controls in a document that has to be cut (4.6)."""
 
 _COMPACT: Final = ElementLimits(200, compact=True)
-"""The size of links in such a document."""
+"""Limits for links in such a document."""
 
 DUPLICATES: Final = "duplicate links"
 STRUCTURED: Final = "more blocks of structured data"
@@ -157,7 +158,7 @@ _DROPPED: Final = (
 
 
 def describe_losses(losses: Losses) -> str:
-    """Return in words, in the form of 8.2.4, what is missing; "" when nothing is."""
+    """Describe what is missing, in the form of 8.2.4; "" if nothing is."""
     dropped = ", ".join(f"{losses[what]} {what}" for what in _DROPPED if losses[what])
     parts = [f"{dropped} dropped"] if dropped else []
     if losses[SHORTENED]:
@@ -166,7 +167,7 @@ def describe_losses(losses: Losses) -> str:
 
 
 def add_losses(losses: Losses, others: Losses) -> None:
-    """Count what is missing elsewhere too."""
+    """Add the counts of `others` to `losses`."""
     for what, count in others.items():
         losses[what] += count
 
@@ -174,13 +175,13 @@ def add_losses(losses: Losses, others: Losses) -> None:
 def choose(
     tree: Tree, survey: Survey, elements: Elements, facts: Sequence[Mapping[str, Any]], room: int | None
 ) -> tuple[dict[int, SomElement], list[Losses]]:
-    """Return the elements that fit in so many bytes, all when there is no limit, and what is missing of each region.
+    """Return the elements that fit into `room` bytes (all if None), and what is missing of each region.
 
-    `facts` are what is said of each region beside its elements.
+    `facts` are the members of each region besides its elements.
     """
     pools = [list(_candidates_of(survey, region)) if survey.shadows else region.candidates for region in survey.regions]
     losses: list[Losses] = [defaultdict(int) for _ in pools]
-    lengths = list(accumulate(map(len, survey.pieces), initial=0))  # characters before each piece, and in all
+    lengths = list(accumulate(map(len, survey.pieces), initial=0))  # characters before each piece, and the total
     roles = survey.roles
     least = _OVERHEAD * sum(map(len, pools)) + (_LINK_OVERHEAD - _OVERHEAD) * roles.count("link") + lengths[-1]
     of_regions = [len(orjson.dumps(one)) + _MEMBER for one in facts]
@@ -192,14 +193,14 @@ def choose(
         for pool, lost in zip(pools, losses, strict=True)
         for candidate in pool
     }
-    # Links that say the very same as one before them go (8.2.1): before them in their region; or, when what there is
-    # goes beyond the usual size of a document, in the page.
+    # Links that are identical to an earlier one are dropped (8.2.1): to one in the same region or, if the document
+    # would exceed its usual size, in the page.
     said_by, total, seen = dict[int, str](), 0, set[str]()
     for candidate, element in made.items():
         dumped = orjson.dumps(element)
         total += len(dumped) + _ID
         if roles[candidate] == "link":
-            said_by[candidate] = dumped.decode()  # bytes that orjson has made keep 4 KB each
+            said_by[candidate] = dumped.decode()  # bytes objects made by orjson keep 4 KB each
     for pool, lost in zip(pools, losses, strict=True):
         if total <= MAX_USUAL:
             seen.clear()
@@ -226,7 +227,7 @@ def choose(
 
 
 def _candidates_of(survey: Survey, region: Region) -> Iterator[int]:
-    """Yield the candidates of a region, those in shadow roots too."""
+    """Yield the candidates of a region, including those in shadow roots."""
     for candidate in region.candidates:
         yield candidate
         if candidate in survey.shadows:
@@ -242,9 +243,9 @@ def _cut(
     of_regions: Sequence[int],
     room: int,
 ) -> tuple[dict[int, SomElement], list[Losses]]:
-    """Choose by the rules above what is kept of a page that is too large. Regions are known by their numbers.
+    """Select, by the rules above, what is kept of a page that is too large. Regions are identified by their numbers.
 
-    `of_regions` are the bytes of each region beside its elements.
+    `of_regions` are the bytes of each region besides its elements.
     """
     made: dict[int, SomElement] = {}
     losses: list[Losses] = [defaultdict(int) for _ in pools]
@@ -254,7 +255,7 @@ def _cut(
     nodes, roles, states, starts, ends = survey.nodes, survey.roles, survey.states, survey.starts, survey.ends
 
     def make(candidate: int, limits: ElementLimits, most: int) -> int:
-        """Keep an element if it takes no more bytes than that, with those of its region when it is the first there."""
+        """Keep an element if it takes at most so many bytes, including its region's if it is the first one there."""
         nonlocal left
         number, lost = region_of[candidate], defaultdict[str, int](int)
         element = elements.make(candidate, limits, lost)
@@ -267,8 +268,8 @@ def _cut(
             left -= size
         return size
 
-    # The main content: the main regions, unless next to nothing is in them; without any, what is in no region. Next to
-    # nothing is in them also where all of a page is in a form.
+    # The main content is in the main regions, unless they are nearly empty; without any, it is outside of all regions.
+    # They also count as nearly empty if the whole page is a form.
     texts_of = [
         sum(
             lengths[ends[one]] - lengths[starts[one]]
@@ -287,16 +288,17 @@ def _cut(
             main |= by_role[role]
     main = main or set(range(len(pools)))
 
-    # Shelves of candidates. Of each: the number of its region, the bytes of one unit, and how many units there are.
+    # Shelves of candidates. For each candidate: the number of its region, the bytes of one unit, and the number of
+    # units.
     shelves: list[list[int]] = [[] for _ in _SHARES]
     region_of, unit_of, units_of = [0] * len(nodes), [0] * len(nodes), [1] * len(nodes)
     pieces, text = survey.pieces, "".join(survey.pieces)
-    width = len(text.encode()) / len(text) if text else 1.0  # bytes of a character, on average
+    width = len(text.encode()) / len(text) if text else 1.0  # average bytes of a character
     alike, addresses = Counter[str](), dict[str, str]()
-    by_address, captions = dict[str, int](), dict[str, str]()  # the link that leads there, and what it says
+    by_address, captions = dict[str, int](), dict[str, str]()  # the link to an address, and its text
     duplicates, titles = set[int](), set[int]()
-    scores: dict[str, tuple[int, int]] = {}  # how much the texts of links say of where they lead
-    short_texts: dict[int, str] = {}  # of links of the main content
+    scores: dict[str, tuple[int, int]] = {}  # how informative the texts of links are
+    short_texts: dict[int, str] = {}  # of links in the main content
 
     def score(text: str) -> tuple[int, int]:
         found = scores.get(text)
@@ -331,7 +333,7 @@ def _cut(
                         if other not in titles and said != captions[address] and score(said) > score(captions[address]):
                             by_address[address], captions[address], less = candidate, said, other
                         duplicates.add(less)
-                if size >= _TELLING and first != "#":  # or a time: "12 minutes ago" is shorter
+                if size >= _TELLING and first != "#":  # texts such as "12 minutes ago" are shorter
                     titles.add(candidate)
                 elif is_main:
                     short_texts[candidate] = said.strip()
@@ -360,14 +362,14 @@ def _cut(
         shelves[number] = [one for one in shelves[number] if one not in duplicates]
     shelves[0].sort(key=lambda one: region_of[one] not in main)
 
-    def rank(control: int) -> int:  # what sends a form, its fields, others, and what only scripts give a meaning
+    def rank(control: int) -> int:  # submit buttons first, then fields, other controls, and controls for scripts
         if all_attributes[nodes[control]].get("type", "").lower() in ("button", "reset"):
             return 3
         return (0 if roles[control] in ("button", HIDDEN) else 1) if states[control] & IN_FORM else 2
 
     shelves[2].sort(key=rank)
     shelves[6].sort(key=rank)
-    # Titles first; then "12 comments" before the name of a user, and that before one of many that say "hide".
+    # Titles first, then texts of several words, then single words such as user names, and last texts that occur often.
     times = Counter([said for one, said in short_texts.items() if one not in duplicates])
     ranked: list[list[int]] = [[], [], [], []]
     for one in shelves[3]:
@@ -404,11 +406,11 @@ def _cut(
                 continue
             limits = of_one if kept == 1 else ElementLimits(most, kept, compact=True)
             taken = make(candidate, limits, allowed + _OVERHEAD + _MIN_LENGTH)
-            if candidate not in made and kept > 1:  # a list or a table larger than it seemed
+            if candidate not in made and kept > 1:  # a list or a table that is larger than estimated
                 limits = ElementLimits(most, max(kept * min(allowed, left) // taken, 1), compact=True)
                 taken = make(candidate, limits, allowed + _OVERHEAD + _MIN_LENGTH)
             allowed -= taken if candidate in made else 0
-    for place, shelf in enumerate(shelves):  # once more, with what is left
+    for place, shelf in enumerate(shelves):  # a second round, with the room that is left
         for candidate in shelf:
             if left <= _LEAST:
                 break
@@ -417,7 +419,7 @@ def _cut(
                 kept = min((left - _OVERHEAD) // max(unit, 1), units_of[candidate])
                 limits = ElementLimits(_MIN_LENGTH * 2, kept, compact=True) if place in _TEXTS else _MODEST
                 make(candidate, limits, left)
-    # Regions that lost nothing do not say what they lost. Then texts that lack least are told whole, the last in part.
+    # Complete regions need no description. The room is used to give texts back in full, those that lack least first.
     for number in begun:
         if all(one in made and one not in cut for one in pools[number]):
             left += _SUMMARY
@@ -452,13 +454,13 @@ def _cut(
 
 
 def _leads_away(href: str) -> bool:
-    """Tell whether a link leads anywhere; others do by script what is not known, and are never the same."""
+    """Return True if a link has an address. Others act by script, in an unknown way, and are never duplicates."""
     address = href.strip().lower()
     return address not in ("", "#") and not address.startswith("javascript:")
 
 
 def normalise_address(href: str) -> str:
-    """Return what two links have in common that lead to the same page (8.2.1): no fragment, no last slash, lower case.
+    """Normalise an address so that links to the same page are equal (8.2.1): no fragment, no last slash, lower case.
 
     A link within the page is its fragment.
     """
@@ -487,7 +489,7 @@ def read_structured(tree: Tree) -> dict[str, Any]:
         try:
             found = orjson.loads(written_in(tree, script).strip())
             orjson.dumps([[[found]]])
-        except (orjson.JSONDecodeError, TypeError):  # not JSON, or nested deeper than can be written
+        except (orjson.JSONDecodeError, TypeError):  # not JSON, or nested too deeply to be written
             continue
         json_ld += (block for block in (found if isinstance(found, list) else [found]) if isinstance(block, dict))
     by_property: dict[str, str] = {}
@@ -518,7 +520,7 @@ def read_structured(tree: Tree) -> dict[str, Any]:
 
 
 def trim_structured(parts: dict[str, Any], room: int) -> int:
-    """Take the largest members out (a block, a name, a link) until the rest fits, and return how many they are."""
+    """Remove the largest members (a block, a name, a link) until the rest fits. Returns the number of removed ones."""
     sizes: list[tuple[int, str, Any]] = []
     for part, members in parts.items():
         keyed = members.items() if isinstance(members, dict) else enumerate(members)
@@ -546,9 +548,9 @@ _DEFAULT_PORTS: Final = {"http": 80, "https": 443, "ws": 80, "wss": 443, "ftp": 
 
 
 def origin_of(url: str) -> str:
-    """Return scheme, host and port of a URL, without the scheme's own port; "null" for one without a host (7.1).
+    """Return scheme, host and port of a URL, without the scheme's default port; "null" without a host (7.1).
 
-    What is no URL is its own origin.
+    A malformed URL is returned unchanged.
     """
     try:
         parts = urlsplit(url)
@@ -564,7 +566,7 @@ def origin_of(url: str) -> str:
 
 
 class Identifiers:
-    """The ids of one document."""
+    """Assigns the ids of one document."""
 
     __slots__ = ("_elements", "_origin", "_regions")
 
@@ -574,14 +576,14 @@ class Identifiers:
         self._regions: Counter[str] = Counter()
 
     def element(self, role: str, name: str, path: str) -> str:
-        """Return `e_` and twelve digits of a hash, and a number if the document has that id already (7.3)."""
+        """Return `e_` and twelve digits of a hash, with a number if the document has that id already (7.3)."""
         text = f"{self._origin}|{role}|{name.lower().strip()[:MAX_NAME]}|{path}"
         plain = "e_" + sha256(text.encode("utf-8", "replace")).hexdigest()[:_DIGITS]
         count = self._elements[plain] = self._elements.get(plain, 0) + 1
         return plain if count == 1 else f"{plain}_{count}"
 
     def region(self, base: str) -> str:
-        """Return `r_` and the role, from the second of a role on with its number (7.2)."""
+        """Return `r_` and the role, with a number from the second region of that role on (7.2)."""
         count = self._regions[base]
         self._regions[base] += 1
         return f"r_{base}_{count}" if count else f"r_{base}"
@@ -593,10 +595,10 @@ VERSION: Final = "0.1"
 MEDIA_TYPE: Final = "application/som+json"
 
 _STRUCTURED_SHARE: Final = 8
-"""Of a budget, one part in so many is for structured data."""
+"""Structured data may use one part in so many of a budget."""
 
 _PRESENTATION: Final = ("charset", "theme-color", "viewport")
-"""Facts of a page that matter less than any of its controls: where a small page has to be cut, they go first."""
+"""Facts that matter less than any control: they are left out first if a small page has to be cut."""
 
 _MAX_TITLE: Final = 1_000
 _META_BYTES: Final = 130
@@ -615,24 +617,24 @@ _FORM: Final = {
 class Som:
     """A compiled page.
 
-    `document` is the SOM document, `places` says for each element's id the path of what it was made from (see
-    `Tree.node_at`). The paragraphs that say what was left out were made from nothing, so they have no place.
+    `document` is the SOM document; `places` has, for each element's id, the path of the node from which it was made
+    (see `Tree.node_at`). The paragraphs that describe what was left out have no place.
     """
 
     document: dict[str, Any]
     places: Mapping[str, str]
 
     def dump(self) -> bytes:
-        """The document as compact JSON; `meta.som_bytes` is its length."""
+        """Return the document as compact JSON; `meta.som_bytes` is its length."""
         return orjson.dumps(self.document)
 
 
 def compile_som(
     source: Tree | str | bytes, url: str, budget: Budget = Budget.DEFAULT, charset: str | None = None
 ) -> Som:
-    """Return the SOM document of a page at `url`. Whatever the page says, there is one: nothing is raised for it.
+    """Return the SOM document of a page at `url`. No input raises an exception.
 
-    A tree may be compiled more than once. `charset` is what a `Content-Type` said of bytes.
+    A tree may be compiled more than once. `charset` is that of the `Content-Type`, if `source` is bytes.
     """
     url = url.encode("utf-8", "replace").decode()
     if isinstance(source, Tree):
@@ -671,7 +673,7 @@ def _compile(tree: Tree, url: str, budget: Budget) -> Som:
         som = _assemble(tree, head, structured, found, facts, made, losses)
         if most is None or room is None:
             return som
-        # How much is said of what is left out is not known before.
+        # The size of the descriptions of what was left out is only known now.
         spare = most - som.document["meta"]["som_bytes"]
         if spare < 0:
             too_much = room
@@ -739,7 +741,7 @@ def _assemble(
     writer = _ElementWriter(head["url"], tree, found, made)
     regions: list[dict[str, Any]] = []
     kept = [any(candidate in made for candidate in region.candidates) for region in found.regions]
-    if any(kept):  # what regions lost of which nothing is kept is said with the last of the others (3.1, 8.2.4)
+    if any(kept):  # losses of regions left out entirely go to the last region (3.1, 8.2.4)
         last = max(number for number, is_kept in enumerate(kept) if is_kept)
         for is_kept, lost in zip(kept, losses, strict=True):
             if not is_kept:
@@ -762,13 +764,13 @@ def _assemble(
     }
     if structured:
         document["structured_data"] = structured
-    without = len(orjson.dumps(document)) - 1  # of the length itself
+    without = len(orjson.dumps(document)) - 1  # without the length itself
     meta["som_bytes"] = without + len(str(without + len(str(without))))
     return Som(document, writer.places)
 
 
 class _ElementWriter:
-    """Gives the elements of a document their ids, in its order."""
+    """Assigns ids to the elements of a document, in its order."""
 
     __slots__ = ("_made", "_paths", "_survey", "_tree", "count", "identifiers", "interactive", "places")
 
@@ -779,7 +781,7 @@ class _ElementWriter:
         self._tree, self._survey, self._made, self._paths = tree, survey, made, NodePaths(tree)
 
     def write(self, region: Region) -> list[SomElement]:
-        """Return the elements of a region that are kept."""
+        """Return the kept elements of a region."""
         elements: list[SomElement] = []
         survey, made = self._survey, self._made
         for candidate in region.candidates:

@@ -1,8 +1,8 @@
-"""The tree of an HTML page, independent of the parser that made it, and what of it its readers see.
+"""The tree of an HTML page, independent of the parser that made it, and which parts of it are visible.
 
-The tree has the shape that the HTML Standard gives, whitespace and comments included, for they count in the paths from
-which SOM ids are made (SOM 1.0, section 7.1): the body is `0`, its i-th child of any kind `0/i`. What a declarative
-shadow root holds is not among the children of its host; its path goes through the host: `0/2#shadow/0`.
+The tree has the shape that the HTML Standard defines, including whitespace and comments, because they count in the
+paths from which SOM ids are made (SOM 1.0, section 7.1): the body is `0`, its i-th child of any kind `0/i`. The content
+of a declarative shadow root is not among its host's children; its path goes through the host: `0/2#shadow/0`.
 """
 
 import re
@@ -23,18 +23,18 @@ _INDEXED_TAGS: Final = (
     "progress script section select style table template textarea title"
 )
 INDEXED: Final = frozenset(_INDEXED_TAGS.split())
-"""Tags of which the elements are listed while a tree is made, for every page is asked for them."""
+"""Tags whose elements are listed while a tree is built, because every page is searched for them."""
 
 
 CONSPICUOUS: Final = frozenset(("aria-hidden", "contenteditable", "hidden", "inert", "role", "style"))
-"""Attributes by which an element may be something else than its tag says, or not be seen."""
+"""Attributes that can change what an element is, or hide it."""
 
 
 class Node:
-    """One node of a tree, made when somebody asks for it. `tag` is in lower case, "" for text and "!" for a comment.
+    """One node of a tree, made on demand. `tag` is in lower case, "" for text and "!" for a comment.
 
-    `at` is its number in the tree. `children` and `attributes` are to be read only. An attribute without a value has
-    the value "".
+    `at` is its number in the tree. `children` and `attributes` are read-only. An attribute without a value has the
+    value "".
     """
 
     __slots__ = ("at", "attributes", "children", "parent", "tag", "text", "tree")
@@ -58,7 +58,7 @@ class Node:
         raise AttributeError(name)
 
     def path(self) -> str | None:
-        """The path of the node, or None for what is not in the body. For many nodes see `NodePaths`."""
+        """Return the path of the node, or None if it is not in the body. For many nodes see `NodePaths`."""
         return NodePaths(self.tree).of(self.at)
 
 
@@ -69,33 +69,33 @@ class Element(Node):
 
 
 class Template(Element):
-    """A `<template>`: what it holds is not in the page, but in `content`."""
+    """A `<template>`. Its content is not part of the page, but in `content`."""
 
     __slots__ = ()
 
     @property
     def content(self) -> Sequence[Node]:
-        """The nodes that it holds."""
+        """The nodes in the template."""
         return [self.tree.node(number) for number in self.tree.content(self.at)]
 
     @property
     def shadow_mode(self) -> str | None:
-        """`open` or `closed` for a declarative shadow root, in the old spelling too; else None."""
+        """`open` or `closed` for a declarative shadow root, also in the old spelling; otherwise None."""
         return shadow_mode_of(self.attributes)
 
 
 def shadow_mode_of(given: Mapping[str, str]) -> str | None:
-    """Return `open` or `closed` for a template that is a declarative shadow root; else None."""
+    """Return `open` or `closed` for a template that is a declarative shadow root; otherwise None."""
     mode = given.get("shadowrootmode", given.get("shadowroot", "")).strip().lower()
     return mode if mode in ("open", "closed") else None
 
 
 _FEW: Final = 12
-"""So many siblings are looked through; of more, the places are kept."""
+"""Up to this many siblings are searched; the positions of more are cached."""
 
 
 class NodePaths:
-    """The paths of nodes of one page: for many of them, each is found in about the time of its last step."""
+    """The paths of nodes of one page. For many nodes, each costs little more than its last step."""
 
     __slots__ = ("_known", "_places", "_tree")
 
@@ -105,7 +105,7 @@ class NodePaths:
         self._places: dict[int, int] = {}
 
     def of(self, node: int) -> str | None:
-        """Return the path of a node, or None for what is not in the body."""
+        """Return the path of a node, or None if it is not in the body."""
         known, tree = self._known, self._tree
         parents, ends = tree.parents, tree.ends
         steps: list[int] = []
@@ -118,7 +118,7 @@ class NodePaths:
         path = known[above]
         for step in reversed(steps):
             if tree.tags[step] == "template" and shadow_mode_of(tree.attributes[step]) is not None:
-                path += SHADOW  # no step of its own: `0/1` and, for what is first in its shadow, `0/1#shadow/0`
+                path += SHADOW  # not a step of its own: `0/1`, and `0/1#shadow/0` for its first child
             else:
                 if step in self._places:
                     place = self._places[step]
@@ -140,19 +140,18 @@ class NodePaths:
 
 
 class Tree:
-    """A page: lists in document order, in which a number stands for a node; so a page takes no object for each.
+    """A page as lists in document order, in which a number identifies a node, so that nodes need no objects.
 
         tags        in lower case, "" for text and "!" for a comment
         attributes  not to be changed; one without a value has the value ""
-        texts       of a text, else ""
-        parents     the number of the element around, -1 for the root
-        ends        the number behind the last node inside: what is in n are the numbers from n + 1 to ends[n]
+        texts       the text of a text node, otherwise ""
+        parents     the number of the parent, -1 for the root
+        ends        the number after the last descendant: the descendants of n are n + 1 to ends[n] - 1
 
-    Behind the `size` nodes of the page are those that templates hold; `contents` says from where to where. `ids` has
-    the first element of each id and `conspicuous` those with an attribute of that kind, noted while the tree is made:
-    to look through all attributes again takes long.
-    `html_bytes` is the length of the source in UTF-8. A page without a head or a body, as one with framesets, has empty
-    ones that are not among the children of its root.
+    The nodes in templates follow the `size` nodes of the page; `contents` has their ranges. `ids` has the first element
+    of each id and `conspicuous` those with such an attribute, recorded while the tree is built, because searching all
+    attributes again takes long. `html_bytes` is the length of the source in UTF-8. A page without a head or a body,
+    such as one with framesets, has empty ones that are not among the children of its root.
     """
 
     __slots__ = (
@@ -175,7 +174,7 @@ class Tree:
         self._nodes: dict[int, Node] = {}
 
     def add(self, tag: str, attributes: Mapping[str, str], parent: int) -> int:
-        """Append an element in which nothing is yet, and return its number."""
+        """Append an element without content, and return its number."""
         at = len(self.tags)
         self.tags.append(tag)
         self.attributes.append(attributes)
@@ -185,7 +184,7 @@ class Tree:
         return at
 
     def complete(self, by_tag: dict[str, list[int]]) -> None:
-        """End the page, of which only what templates hold is not added yet; `by_tag` are the `INDEXED` ones."""
+        """Complete the page, except for the contents of templates; `by_tag` has the elements of `INDEXED` tags."""
         self._by_tag, self.size = by_tag, len(self.tags)
         places = {self.tags[child]: child for child in reversed(self.children(0))}
         self._head_at = places["head"] if "head" in places else self.add("head", NO_ATTRIBUTES, 0)
@@ -203,28 +202,28 @@ class Tree:
         return found
 
     def content(self, template: int) -> list[int]:
-        """Return what is directly in a template."""
+        """Return the top-level nodes in a template."""
         start, end = self.contents.get(template, (0, 0))
         return [at for at in range(start, end) if self.parents[at] == template]
 
     def only(self, at: int) -> str | None:
-        """Return the text of an element that holds one text and nothing else, as most do; else None."""
+        """Return the text of an element that contains a single text node, as most do; otherwise None."""
         return self.texts[at + 1] if self.ends[at] == at + 2 and not self.tags[at + 1] else None
 
     def find(self, tag: str) -> Sequence[int]:
-        """Return every element of this name in document order, without those inside of templates."""
+        """Return all elements with this tag in document order, except those in templates."""
         if tag not in INDEXED and tag not in self._by_tag:
             self._by_tag[tag] = [at for at in range(self.size) if self.tags[at] == tag]
         return self._by_tag.get(tag) or ()
 
     def find_id(self, name: str) -> int | None:
-        """Return the first element of this id, as a label or a description refers to it."""
+        """Return the first element with this id, to which labels and descriptions refer."""
         return self.ids.get(name) if name else None
 
     # --- By nodes ---
 
     def node(self, at: int) -> Node:
-        """Return the node of a number, each time the same."""
+        """Return the node with a number, always the same object."""
         found = self._nodes.get(at)
         if found is None:
             tag = self.tags[at]
@@ -243,19 +242,19 @@ class Tree:
         return self.node(self.body_at)
 
     def tagged(self, tag: str) -> Sequence[Node]:
-        """Return every element of this name in document order, without those inside of templates."""
+        """Return all elements with this tag in document order, except those in templates."""
         return [self.node(at) for at in self.find(tag)] or ()
 
     def with_id(self, name: str) -> Node | None:
-        """Return the first element of this id."""
+        """Return the first element with this id."""
         at = self.find_id(name)
         return None if at is None else self.node(at)
 
     def select(self, css: str) -> list[str]:
-        """Return the paths of what a CSS selector matches in the body, in document order; a shadow root is no element.
+        """Return the paths of the body's elements that a CSS selector matches, in document order, without shadow roots.
 
         Raises:
-            ValueError: it is not a selector, or longer than 1,000 characters.
+            ValueError: the selector is invalid, or longer than 1,000 characters.
         """
         if len(css) > MAX_SELECTOR_LENGTH:
             raise ValueError(f"A selector of {len(css)} characters; the longest one taken has {MAX_SELECTOR_LENGTH}.")
@@ -264,7 +263,7 @@ class Tree:
         return sorted((path for path in found if not path.endswith(SHADOW)), key=_position)
 
     def node_at(self, path: str) -> Node | None:
-        """Return the node at a path, or None when there is none, or when this is no path."""
+        """Return the node at a path, or None if there is none or the path is malformed."""
         first, *steps = path.split("/")
         node: Node | None = {"0": self.body, "0" + SHADOW: _shadow_of(self.body)}.get(first)
         for step in steps:
@@ -284,14 +283,14 @@ class Tree:
         return map(self.node, range(self.body_at, self.ends[self.body_at]))
 
     def unlink(self) -> None:
-        """Free all nodes at once. Else they wait for Python's garbage collector, for each knows its tree."""
+        """Free all nodes at once. Otherwise they wait for the garbage collector, because each refers to its tree."""
         for node in self._nodes.values():
             node.children, node.parent = (), None
         self._nodes.clear()
 
 
 def _position(path: str) -> list[int]:
-    """Return what sorts paths in document order."""
+    """Return a sort key that puts paths in document order."""
     return [int(step) for step in path.replace(SHADOW, "/-1").split("/")]
 
 
@@ -300,7 +299,7 @@ def _shadow_of(host: Node) -> Template | None:
 
 
 def read_title(tree: Tree) -> str:
-    """Return the first title that says something, as it stands in the page, or "". A drawing's is not it."""
+    """Return the first title with text, unchanged, or "". Titles of drawings do not count."""
     for title in tree.find("title"):
         text, above = written_in(tree, title), tree.parents[title]
         while above >= 0 and tree.tags[above] != "svg":
@@ -311,21 +310,21 @@ def read_title(tree: Tree) -> str:
 
 
 def written_in(tree: Tree, at: int) -> str:
-    """Return the text that stands directly in an element, as it is: a title, a script, an annotation."""
+    """Return the text directly in an element, unchanged: of a title, a script, an annotation."""
     return "".join([tree.texts[child] for child in tree.children(at)])
 
 
-# --- What is seen of a page (SOM 1.0, section 6) ---
+# --- Visibility (SOM 1.0, section 6) ---
 
-# --- The page's own `<style>` rules (SOM 1.0, section 6.2). Stylesheets elsewhere are not read ---
-# Only a rule whose selector is one tag, one class or one id, for every state of the element, is taken at its word:
-# `.menu:hover` and `.a.b` say nothing about all of `.menu` or `.a`. Rules inside of `@media` and its like depend on a
-# reader that is not known, so they count for nothing.
+# --- The page's own `<style>` rules (SOM 1.0, section 6.2). External stylesheets are not read ---
+# Only rules whose selector is a single tag, class or id, for every state of the element, are considered: `.menu:hover`
+# and `.a.b` do not apply to all of `.menu` or `.a`. Rules inside of `@media` and the like depend on an unknown reader,
+# so they are ignored.
 
 _COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _SIMPLE: Final = re.compile(r"(?!\Z)([a-z][a-z0-9-]*)?([.#](?:[\w-]|[^\x00-\x7f])+)?\Z", re.IGNORECASE)
 _NEVER_HIDDEN: Final = frozenset(("html", "body"))
-"""A page that hides all of itself shows itself by script, as AMP's do."""
+"""A page that hides all of itself is shown by its scripts, as AMP's are."""
 
 _MAY_MATTER: Final = re.compile("none|hidden|collapse|opacity|font-size|clip", re.IGNORECASE)
 _SHOWN: Final = re.compile(r"display:(?!none)|visibility:visible")
@@ -339,11 +338,11 @@ _FLAT: Final = re.compile(rf"(?:^|;)(?:max-)?(?:height|width):{_ZERO}")
 
 MAX_RULES: Final = 20_000
 _MAX_CACHED: Final = 10_000
-"""Characters of a sheet that is kept. The pages of a site have the same short sheets in them."""
+"""Characters of a sheet that is cached. The pages of a site share their short sheets."""
 
 
 def _is_hiding(declarations: str) -> bool:
-    """Tell whether declarations of CSS hide what they apply to: the list of section 6.2, each value read as a whole."""
+    """Return True if CSS declarations hide their element: the list of section 6.2, each value read as a whole."""
     text = "".join(declarations.lower().split())
     if _HIDDEN.search(text) or ("position:absolute" in text and _CLIPPED.search(text)):
         return True
@@ -351,7 +350,7 @@ def _is_hiding(declarations: str) -> bool:
 
 
 def _read_sheet(sheet: str) -> tuple[frozenset[tuple[str, str]], frozenset[str]]:
-    """Return what the rules of a sheet hide, as tag and class or id, "" for what is not named; and what they show."""
+    """Return what the rules of a sheet hide, as pairs of tag and class or id ("" if absent), and what they show."""
     hidden, shown = set[tuple[str, str]](), set[str]()
     sheet = _COMMENT.sub(" ", sheet)
     at, end = 0, len(sheet)
@@ -361,7 +360,7 @@ def _read_sheet(sheet: str) -> tuple[frozenset[tuple[str, str]], frozenset[str]]
             break
         selector = sheet[at:opened].rpartition(";")[2].strip()
         closed, inner = sheet.find("}", opened), sheet.find("{", opened + 1)
-        if 0 <= inner < closed:  # rules within: what they depend on is not known
+        if 0 <= inner < closed:  # nested rules, whose conditions are unknown
             depth, at = 0, end
             for brace in _BRACE.finditer(sheet, opened):
                 depth += 1 if brace[0] == "{" else -1
@@ -390,7 +389,7 @@ _read_short_sheet = lru_cache(maxsize=128)(_read_sheet)
 STRIPPED: Final = frozenset(
     (COMMENT, "annotation", "annotation-xml", "base", "datalist", "head", "link", "meta", "noframes", "noscript")
 ) | {"param", "rp", "script", "source", "style", "template", "title", "track"}
-"""Elements of which nothing is kept. A `<template>` is, when it is a shadow root: its host is asked for it."""
+"""Elements that are dropped with their content, except a `<template>` that is a shadow root, read by its host."""
 
 _INLINE_TAGS: Final = (
     "a abbr acronym area audio b bdi bdo big br button canvas cite code data del dfn em embed font i img input "
@@ -399,15 +398,16 @@ _INLINE_TAGS: Final = (
     "span strike strong sub sup svg textarea time tt u var video wbr"
 )
 INLINE: Final = frozenset(_INLINE_TAGS.split())
-"""Elements that do not part the text before them from the text within."""
+"""Elements that do not separate their text from the text before them."""
 
 _HIDING_ATTRIBUTES: Final = frozenset(("aria-hidden", "hidden", "style"))
 
 
 class Visibility:
-    """Hidden elements of one page.
+    """The hidden elements of one page.
 
-    `hidden` holds every `tag`, `.class`, `#id`, `tag.class` and `tag#id` that its sheets hide, and no rule shows again.
+    `hidden` has every `tag`, `.class`, `#id`, `tag.class` and `tag#id` that the sheets hide and that no rule shows
+    again.
     """
 
     __slots__ = ("_styles", "hidden", "tree")
@@ -430,7 +430,7 @@ class Visibility:
         self._styles: dict[str, bool] = {}
 
     def hides(self, at: int) -> bool:
-        """Tell whether nothing of an element is to be seen."""
+        """Return True if nothing of an element is visible."""
         tag, attributes = self.tree.tags[at], self.tree.attributes[at]
         if tag in STRIPPED:
             return True
@@ -446,7 +446,7 @@ class Visibility:
         return self.withdraws(tag, attributes)
 
     def withdraws(self, tag: str, attributes: Mapping[str, str]) -> bool:
-        """Tell whether the page itself hides an element: an attribute of it, its style, or a rule."""
+        """Return True if the page itself hides an element: by an attribute, its style, or a rule."""
         hidden = self.hidden
         if not _HIDING_ATTRIBUTES.isdisjoint(attributes):
             if "hidden" in attributes or attributes.get("aria-hidden", "").strip().lower() == "true":
@@ -469,7 +469,7 @@ class Visibility:
 
 
 def title_of(tree: Tree, drawing: int) -> str:
-    """Return what the `<title>` of an `<svg>` says."""
+    """Return the text of an `<svg>`'s `<title>`."""
     titles = (child for child in tree.children(drawing) if tree.tags[child] == "title")
     return " ".join("".join(written_in(tree, title) for title in titles).split())
 
@@ -480,17 +480,17 @@ _CONTROLS: Final = frozenset(("button", "select", "textarea"))
 def text_of(
     visibility: Visibility, node: int, without: int = -1, max_nodes: int | None = None, *, shows: bool = False
 ) -> str:
-    """Return the visible text below a node, whitespace collapsed (4.6), blocks parted by a space.
+    """Return the visible text below a node with white space collapsed (4.6) and blocks separated by a space.
 
-    `without` is a node to pass over; after `max_nodes` nodes the rest is left out. Where it is to say what something
-    `shows`, images say what is on them, and controls nothing.
+    `without` is a node to skip; nodes after the first `max_nodes` are left out. `shows` adds the alternative texts of
+    images and leaves out controls.
     """
     tree = visibility.tree
     tags, texts, ends = tree.tags, tree.texts, tree.ends
     if (only := tree.only(node)) is not None:
         return " ".join(only.split())
     pieces: list[str] = []
-    blocks: list[int] = []  # where those end that text is in
+    blocks: list[int] = []  # the ends of the blocks around the present text
     left = len(tags) * 2 if max_nodes is None else max_nodes
     at, end = node + 1, ends[node]
     while left > 0:
@@ -518,16 +518,16 @@ def text_of(
     return " ".join("".join(pieces).split())
 
 
-# --- Formulas: `<math>` for assistive technology, hidden, and beside it the picture that is seen ---
+# --- Formulas: a hidden `<math>` for assistive technology, and a visible picture beside it ---
 
 _PICTURES: Final = ("img", "svg")
 _MAX_WRAPPERS: Final = 3
-"""Elements around a formula of which one may hide it, itself included."""
+"""Elements from a formula upwards, including itself, of which one may hide it."""
 _MAX_FORMULA_NODES: Final = 500
 
 
 def formula_of(tree: Tree, math: int) -> str:
-    """Return what a formula says in words or in TeX: its `alttext`, or its annotation in TeX (MathML Core, 2.1)."""
+    """Return a formula in words or in TeX: its `alttext`, or its annotation in TeX (MathML Core, 2.1)."""
     said = tree.attributes[math].get("alttext", "")
     if not said.strip():
         for at in range(math + 1, min(tree.ends[math], math + 1 + _MAX_FORMULA_NODES)):
@@ -538,14 +538,14 @@ def formula_of(tree: Tree, math: int) -> str:
 
 
 def read_formulas(visibility: Visibility) -> Mapping[int, str]:
-    """Return for each picture of a formula that says nothing itself, what the formula says.
+    """Return, for each picture of a formula without a text of its own, the text of the formula.
 
     Encyclopedias hide the `<math>` beside its picture, and the picture from assistive technology.
     """
     tree = visibility.tree
     tags, attributes = tree.tags, tree.attributes
     found: dict[int, str] = {}
-    beside_of: dict[int, list[int]] = {}  # children of what formulas are in, so that a long row of them is read once
+    beside_of: dict[int, list[int]] = {}  # children of formulas' parents, so that a long row is read once
     places: dict[int, int] = {}
     for math in tree.find("math"):
         node, hidden = math, -1

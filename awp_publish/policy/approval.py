@@ -1,7 +1,7 @@
-"""`Site(approval=True)`: nothing is published that the owner has not approved, in a file for version control.
+"""`Site(approval=True)`: no action is published before its owner has approved it, in a file under version control.
 
-The file has a digest for each action, and one for each of its parts, so that it can be said what has changed. An action
-that is new, or of which any part has changed since, is there for nobody until it is approved (again).
+The file has a digest for each action and for each of its parts, so that changes can be reported. An action that is new,
+or of which any part has changed, is hidden from everybody until it is approved (again).
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from awp_publish.model import Action
 from awp_publish.problems import DeclarationError
 
 FILE: Final = "agents-approved.json"
-"""Beside the project: in the directory where the application is started."""
+"""Relative to the directory in which the application is started."""
 
 VERSION: Final = 1
 PARTS: Final = ("inputs", "outputs", "effect", "words", "policy")
@@ -25,9 +25,9 @@ PARTS: Final = ("inputs", "outputs", "effect", "words", "policy")
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """The state of an action beside the file: `changed` are the parts that differ from what was approved.
+    """The state of an action compared with the file. `changed` are the parts that differ from what was approved.
 
-    `gone` is what was approved and is there no more.
+    `gone` means that an approved action no longer exists.
     """
 
     action: str
@@ -40,7 +40,7 @@ class Approval:
 
 
 def path_of(given: bool | str) -> Path:
-    """Return the file that the option `approval` means."""
+    """Return the path of the approval file for the option `approval`."""
     return Path(FILE if isinstance(given, bool) else given)
 
 
@@ -83,7 +83,7 @@ def _digest(value: object) -> str:
 
 
 def read_approved(path: Path) -> Mapping[str, Mapping[str, str]]:
-    """Return what was approved, by action: nothing without a file. Raises DeclarationError for a damaged one."""
+    """Return the approved digests by action; none without a file. Raises DeclarationError for a damaged file."""
     try:
         content = orjson.loads(path.read_bytes())
         actions = content["actions"]
@@ -102,7 +102,7 @@ def read_approved(path: Path) -> Mapping[str, Mapping[str, str]]:
 
 
 def write_approved(path: Path, approved: Mapping[str, Mapping[str, str]]) -> None:
-    """Replace the file. The same actions always give the same bytes, one line for each part."""
+    """Replace the file. The same actions always give the same bytes, with one line for each part."""
     content = {"version": VERSION, "actions": {name: dict(approved[name]) for name in sorted(approved)}}
     new = path.with_name(f"{path.name}.{os.getpid()}.new")
     new.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
@@ -110,7 +110,7 @@ def write_approved(path: Path, approved: Mapping[str, Mapping[str, str]]) -> Non
 
 
 def compare(actions: Iterable[Action], approved: Mapping[str, Mapping[str, str]]) -> tuple[Approval, ...]:
-    """Tell how each action stands to what was approved, in the order of their declaration; at the end what is gone."""
+    """Compare each action with its approval, in the order of declaration; approved actions that are gone come last."""
     found: dict[str, Approval] = {}
     for action in actions:
         known, now = approved.get(action.id), digests_of(action)
@@ -126,7 +126,7 @@ def compare(actions: Iterable[Action], approved: Mapping[str, Mapping[str, str]]
 
 
 def withhold(actions: Sequence[Action], path: Path, exempt: Collection[str]) -> tuple[Action, ...]:
-    """Mark the actions that are not approved, and those that require one of them: nobody could call them."""
+    """Mark actions that are not approved, and those that require one of these, because nobody could call them."""
     standing = compare((one for one in actions if one.id not in exempt), read_approved(path))
     open_ids = {one.action for one in standing if one.state == "approved"} | set(exempt)
     waiting = True

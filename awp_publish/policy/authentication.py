@@ -1,4 +1,4 @@
-"""The gate that knows who calls: authenticators are asked in order, and a caller without the scopes goes no further."""
+"""Authentication: authenticators are asked in order, and a caller without the required scopes is refused."""
 
 import asyncio
 import hmac
@@ -38,13 +38,13 @@ from awp_publish.threads import run_in_thread
 # --- Who calls ---
 
 Scheme: TypeAlias = Literal["oauth2", "api_key", "bearer"]
-"""How credentials are sent, as agent.json names it (section 7)."""
+"""How credentials are sent, in agent.json's terms (section 7)."""
 
 
 class Authenticator(Protocol):
-    """One way to know a caller.
+    """One way to identify a caller.
 
-    `scheme` is what agent.json may say of it (None for sessions), `method` what AWAS may (session, api_key, oauth, jwt,
+    `scheme` is its type in agent.json (None for sessions), `method` its name in AWAS (session, api_key, oauth, jwt,
     bearer), `challenge` its WWW-Authenticate challenge (RFC 9110 section 11.6.1), "" for none.
     """
 
@@ -58,15 +58,15 @@ class Authenticator(Protocol):
     def challenge(self) -> str: ...
 
     def __call__(self, credentials: Credentials) -> Awaitable[Principal | None]:
-        """The caller, None if there are no credentials of this kind. Raises InvalidCredentials or AuthExpired."""
+        """Return the caller, None without credentials of this kind. Raises InvalidCredentials or AuthExpired."""
 
 
 CALLER: Final[ContextVar[Principal | None]] = ContextVar("awp_publish_caller", default=None)
-"""Who makes the call that this task handles."""
+"""The caller of the call that this task handles."""
 
 
 def current_caller() -> Principal | None:
-    """Return the caller of the call that is being handled; None for nobody known, and outside of calls."""
+    """Return the caller of the current call; None if the caller is unknown, and outside calls."""
     return CALLER.get()
 
 
@@ -75,16 +75,16 @@ def current_caller() -> Principal | None:
 Shown = TypeVar("Shown")
 
 Verdict: TypeAlias = Principal | str | bool | None
-"""What a check may answer: the caller, the caller's id, or None or False for nobody."""
+"""What a check may return: the caller, the caller's id, or None or False for nobody."""
 
 Verify: TypeAlias = Callable[[Shown], Verdict | Awaitable[Verdict]]
 Ask: TypeAlias = Callable[[Shown], Awaitable[Principal | None]]
 
 
 def read_verifier(verify: Verify[Shown], remedy: str) -> Ask[Shown]:
-    """Make a check awaitable. One that is not async runs in a thread, since it may well ask a database.
+    """Make a check awaitable. One that is not async runs in a thread, because it may query a database.
 
-    Raises DeclarationError with `remedy` for what cannot be called.
+    Raises DeclarationError with `remedy` if it is not callable.
     """
     if not callable(verify) or isinstance(verify, type):
         raise DeclarationError("site", f"{_described(verify)} cannot check credentials.", remedy)
@@ -93,7 +93,7 @@ def read_verifier(verify: Verify[Shown], remedy: str) -> Ask[Shown]:
     def call(shown: Shown) -> Verdict | Awaitable[Verdict]:
         try:
             return verify(shown)
-        except StopIteration as error:  # no future can carry it: whoever waited for it would wait for ever
+        except StopIteration as error:  # a future cannot hold it, so that the caller would wait forever
             raise RuntimeError("A check of credentials raised StopIteration.") from error
 
     async def ask(shown: Shown) -> Principal | None:
@@ -104,31 +104,31 @@ def read_verifier(verify: Verify[Shown], remedy: str) -> Ask[Shown]:
 
 
 def read_verdict(verdict: object) -> Principal | None:
-    """The caller that a check's answer means. Nobody may be nameless. Raises TypeError for any other answer."""
+    """Return the caller that a check returned; an empty id is nobody. Raises TypeError for any other value."""
     if verdict is None or verdict is False:
         return None
     principal = Principal(verdict) if isinstance(verdict, str) else verdict
     if not isinstance(principal, Principal):
-        raise TypeError(f"A check of credentials answered {_described(verdict)}, not a Principal, an id or None.")
+        raise TypeError(f"A check of credentials returned {_described(verdict)}, not a Principal, an id or None.")
     return principal if principal.id else None
 
 
 def _described(value: object) -> str:
-    """A value by its kind alone: what is given in the wrong place may be a secret."""
+    """Describe a value only by its type: what is given in the wrong place may be a secret."""
     return f"The class {value.__name__}" if isinstance(value, type) else f"A value of type {type(value).__name__}"
 
 
 # --- Callers who send a secret ---
 
 BEARER: Final = "Bearer"
-"""The scheme and challenge of tokens that whoever has one may use (RFC 6750)."""
+"""The scheme, and challenge, of bearer tokens (RFC 6750)."""
 
 PROOF_ALGORITHMS: Final = ("ES256", "ES384", "ES512", "EdDSA", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512")
 DPOP: Final = f'DPoP algs="{" ".join(PROOF_ALGORITHMS)}"'
-"""The challenge of tokens that only the holder of a key may use, and how they prove that (RFC 9449 section 7.1)."""
+"""The challenge for tokens that are bound to a key, with the accepted algorithms of proofs (RFC 9449 section 7.1)."""
 
 KnownSecrets: TypeAlias = Mapping[str, Principal | str]
-"""Secrets to the callers who have them, or to their ids."""
+"""Secrets, each with its caller or the caller's id."""
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 """RFC 6750 section 2.1, b64token."""
@@ -139,8 +139,8 @@ _KEY: Final = re.compile(r"[!-~]+")
 _FIELD_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 """RFC 9110 section 5.6.2, token."""
 
-_TAKEN: Final = frozenset({"authorization", "proxy-authorization", "cookie", "host"})
-"""Headers with a grammar of their own, in which no bare key stands."""
+_NO_BARE_KEY: Final = frozenset({"authorization", "proxy-authorization", "cookie", "host"})
+"""Headers with a syntax of their own, which cannot hold a bare key."""
 
 _REMEDY: Final = (
     'Give a function (secret) -> Principal | str | None, or the secrets themselves: {example}({{"...": "partner"}}).'
@@ -149,10 +149,10 @@ _REMEDY: Final = (
 
 @dataclass(frozen=True, slots=True)
 class BearerToken:
-    """Callers known by `Authorization: Bearer <token>` (RFC 6750 section 2.1).
+    """Callers with `Authorization: Bearer <token>` (RFC 6750 section 2.1).
 
-    `verify` is a function of the token, plain (it runs in a thread) or async, that answers a Principal, the caller's
-    id, or None for a token it does not know; or a mapping of tokens to callers. Raises DeclarationError.
+    `verify` is a function of the token, plain (it runs in a thread) or async, that returns a Principal, the caller's
+    id, or None for an unknown token; or a mapping of tokens to callers. Raises DeclarationError.
     """
 
     scheme: ClassVar[Scheme] = "bearer"
@@ -168,7 +168,7 @@ class BearerToken:
         object.__setattr__(self, "is_instant", isinstance(verify, Mapping))
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
-        """The caller, None without a bearer token. Raises InvalidCredentials."""
+        """Return the caller, None without a bearer token. Raises InvalidCredentials."""
         token = read_bearer_token(credentials)
         if token is None:
             return None
@@ -182,16 +182,19 @@ class BearerToken:
 
     @property
     def find_at_once(self) -> Callable[[bytes], Principal | None] | None:
-        """Tells of a header Authorization whose it is, None for whatever takes a closer look; None without secrets."""
+        """Finds the caller of an Authorization header, None if that needs a closer look.
+
+        None unless secrets are given.
+        """
         return self._check if self.is_instant else None
 
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """Callers known by a key in a header of its own.
+    """Callers with a key in a header of its own.
 
-    `verify` is what it is for BearerToken. No authentication scheme is registered for such keys, so the challenge is
-    one of ours that names the header: `ApiKey header="X-API-Key"`. Raises DeclarationError.
+    `verify` is the same as for BearerToken. There is no registered authentication scheme for such keys, so the
+    challenge is our own and names the header: `ApiKey header="X-API-Key"`. Raises DeclarationError.
     """
 
     scheme: ClassVar[Scheme] = "api_key"
@@ -204,10 +207,10 @@ class ApiKey:
 
     def __post_init__(self, verify: Verify[str] | KnownSecrets) -> None:
         if not isinstance(self.header, str) or not _FIELD_NAME.fullmatch(self.header):
-            raise DeclarationError("site", "ApiKey's header is not a header's name.", 'Write header="X-API-Key".')
-        if self.header.lower() in _TAKEN:
+            raise DeclarationError("site", "ApiKey: header is not a valid header name.", 'Write header="X-API-Key".')
+        if self.header.lower() in _NO_BARE_KEY:
             remedy = "Use BearerToken for Authorization, SessionUser for cookies, or a header of its own."
-            raise DeclarationError("site", f"{self.header} carries no bare API key.", remedy)
+            raise DeclarationError("site", f"ApiKey: {self.header} cannot hold a bare API key.", remedy)
         object.__setattr__(self, "_check", _read_check(verify, _KEY, "ApiKey"))
         object.__setattr__(self, "is_instant", isinstance(verify, Mapping))
 
@@ -216,7 +219,7 @@ class ApiKey:
         return f'ApiKey header="{self.header}"'
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
-        """The caller, None without the header. Raises InvalidCredentials."""
+        """Return the caller, None without the header. Raises InvalidCredentials."""
         given = credentials.headers.get(self.header.lower())
         if given is None:
             return None
@@ -230,12 +233,12 @@ class ApiKey:
 
 
 def read_bearer_token(credentials: Credentials) -> str | None:
-    """The token of `Authorization: Bearer`, None without that header or scheme. Raises InvalidCredentials."""
+    """Return the token of `Authorization: Bearer`, None without that header or scheme. Raises InvalidCredentials."""
     value = credentials.headers.get("authorization", "").strip(" \t")
     if value.startswith("Bearer ") and _TOKEN.fullmatch(value, 7):
         return value[7:]
     if _SECOND_BEARER.search(value):
-        raise InvalidCredentials("There is more than one Authorization; send one.")
+        raise InvalidCredentials("There is more than one Authorization header; send one.")
     bearer = _BEARER.fullmatch(value)
     if bearer is None:
         return None
@@ -243,60 +246,59 @@ def read_bearer_token(credentials: Credentials) -> str | None:
     if not token:
         raise InvalidCredentials("Authorization has the scheme Bearer but no token.")
     if not _TOKEN.fullmatch(token):
-        raise InvalidCredentials("The bearer token has characters that no token has (RFC 6750 section 2.1).")
+        raise InvalidCredentials("The bearer token has characters that are not allowed (RFC 6750 section 2.1).")
     return token
 
 
-# --- What knows the secrets ---
-
+# --- Looking up secrets ---
 
 Check: TypeAlias = Callable[[Any], Any]
-"""Tells whose a secret is: at once, of all its bytes, where the secrets are given; else to be awaited, of its text."""
+"""Finds the caller of a secret: synchronously, by its bytes, if secrets are given; else awaitable, by its text."""
 
 
 def _read_check(known: Verify[str] | KnownSecrets, grammar: re.Pattern[str], name: str, prefix: bytes = b"") -> Check:
-    """Read a check, or secrets, which are sent behind a prefix. Of these only hashes with a salt are kept.
+    """Read a check, or secrets, which are sent after `prefix`. Only salted hashes of secrets are kept.
 
-    Nobody who does not know the salt, which is this process's own, can make two hashes alike, even in part: the time
-    that it takes to look one up tells nothing of a secret.
+    Without knowing the salt of this process nobody can produce hashes that share a part, so the time of a lookup
+    reveals nothing about a secret.
     """
     remedy = _REMEDY.format(example=name)
     if not isinstance(known, Mapping):
         return read_verifier(known, remedy)
     salt, callers = secrets.token_bytes(16), dict[bytes, Principal]()
-    for secret, caller in known.items():  # messages never hold the secret: they end up in start-up logs
+    for secret, caller in known.items():  # messages never contain the secret: they end up in start-up logs
         if not isinstance(secret, str) or not grammar.fullmatch(secret):
-            detail = f"A secret given to {name} cannot be sent in a header."
+            detail = f"{name}: a secret has characters that cannot be sent in a header."
             raise DeclarationError("site", detail, "Use letters, digits, and . _ ~ + / - without spaces.")
         principal = read_verdict(caller) if isinstance(caller, (str, Principal)) else None
         if principal is None:
-            raise DeclarationError("site", f"A secret given to {name} has no caller.", remedy)
+            raise DeclarationError("site", f"{name}: a secret has no caller.", remedy)
         callers[sha256(salt + prefix + secret.encode()).digest()] = principal
     if not callers:
-        raise DeclarationError("site", f"{name} was given no secrets at all.", remedy)
+        raise DeclarationError("site", f"{name}: there are no secrets.", remedy)
     return lambda secret: callers.get(sha256(salt + secret).digest())
 
 
-# --- Callers whom the application knows already ---
+# --- Callers who are known to the application ---
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
 COOKIE: Final = "Cookie"
-"""The challenge of what browsers send unasked. No such scheme is registered, but a 401 has to carry a challenge."""
+"""The challenge for sessions. There is no such registered scheme, but a 401 must have a challenge."""
 
 IDENTITIES: Final = ("identity", "pk", "id", "display_name", "username")
-"""Where a user's stable name stands, best first: Starlette's, Django's, most models', then what people read."""
+"""Attributes that may hold a user's stable id, best first: Starlette's, Django's, most models', then display names."""
 
 Session = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
 class SessionUser:
-    """Callers known by the application's session: `session[key]` is their id.
+    """Callers with a session of the application: `session[key]` is their id.
 
-    `principal`, a function of the session, may say who it is instead. `cookie` is the session's cookie and `endpoints`
-    where sessions begin and end (`{"login": "/sign-in"}`), for the documents to tell. The session middleware has to
-    stand outside of AgentPublisher; where there is none, nobody is known and the log says so once.
+    `principal`, a function of the session, may return the caller instead. `cookie` is the session's cookie and
+    `endpoints` are where sessions begin and end (`{"login": "/sign-in"}`); both are published. The session middleware
+    must be outside AgentPublisher; without one nobody is known, and the log says so once.
 
     Raises DeclarationError.
     """
@@ -315,15 +317,15 @@ class SessionUser:
     def __post_init__(self, principal: Verify[Session] | None) -> None:
         remedy = 'Write SessionUser("user_id") or SessionUser(principal=function_of_the_session).'
         if not isinstance(self.key, str) or not self.key:
-            raise DeclarationError("site", "SessionUser's key is not the name of a session value.", remedy)
+            raise DeclarationError("site", "SessionUser: key is not the name of a session value.", remedy)
         object.__setattr__(self, "_ask", None if principal is None else read_verifier(principal, remedy))
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
-        """The caller, None for a session without one."""
+        """Return the caller, None for a session without one."""
         session = credentials.session
         if session is None:
-            remedy = "add SessionMiddleware after AgentPublisher, so that it stands outside of it"
-            _tell_once(self._told, "SessionUser knows nobody, for there is no session: " + remedy)
+            remedy = "add SessionMiddleware after AgentPublisher, so that it is outside"
+            _tell_once(self._told, "SessionUser knows nobody, because there is no session: " + remedy)
             return None
         if self._ask is not None:
             return await self._ask(session)
@@ -333,10 +335,10 @@ class SessionUser:
 
 @dataclass(frozen=True, slots=True)
 class ApplicationUser:
-    """Callers known by the application's authentication middleware: Starlette's, or what Django made `request.user`.
+    """Callers known to the application's authentication middleware: Starlette's, or Django's `request.user`.
 
-    The id is the first of IDENTITIES that the user has; scopes are the user's own and those the middleware granted. The
-    middleware has to stand outside of AgentPublisher; where there is none, nobody is known and the log says so once.
+    The id is the first of IDENTITIES that the user has; scopes are the user's own and those that the middleware
+    granted. The middleware must be outside AgentPublisher; without one nobody is known, and the log says so once.
     """
 
     scheme: ClassVar[Scheme | None] = None
@@ -346,11 +348,11 @@ class ApplicationUser:
     _told: Event = field(init=False, repr=False, compare=False, default_factory=Event)
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
-        """The caller, None for a user who is not authenticated. Raises LookupError for a user without any name."""
+        """Return the caller, None for a user who is not authenticated. Raises LookupError for a user without an id."""
         user = credentials.user
         if user is None:
-            remedy = "add AuthenticationMiddleware after AgentPublisher, so that it stands outside of it"
-            _tell_once(self._told, "ApplicationUser knows nobody, for no request has a user: " + remedy)
+            remedy = "add AuthenticationMiddleware after AgentPublisher, so that it is outside"
+            _tell_once(self._told, "ApplicationUser knows nobody, because requests have no user: " + remedy)
             return None
         known = getattr(user, "is_authenticated", False)
         if not (known() if callable(known) else known):
@@ -361,7 +363,7 @@ class ApplicationUser:
         for name in IDENTITIES:
             try:
                 value = getattr(user, name, None)
-            except NotImplementedError:  # Starlette's base class has the property, but many users do not fill it in
+            except NotImplementedError:  # a property of Starlette's base class that many subclasses do not implement
                 continue
             if value is not None and value != "":
                 return Principal(str(value), scopes | credentials.scopes)
@@ -370,9 +372,9 @@ class ApplicationUser:
 
 @dataclass(frozen=True, slots=True)
 class Custom:
-    """Callers known in a way of the site's own: `verify` is a function of the Credentials, plain or async.
+    """Callers identified by the site's own function: `verify` takes the Credentials, plain or async.
 
-    It answers a Principal, the caller's id, or None for nobody, and raises InvalidCredentials for what is wrong.
+    It returns a Principal, the caller's id, or None for nobody, and raises InvalidCredentials for wrong credentials.
     """
 
     scheme: ClassVar[Scheme | None] = None
@@ -387,33 +389,33 @@ class Custom:
         object.__setattr__(self, "_ask", read_verifier(verify, remedy))
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
-        """Whomever the site's function makes of the credentials."""
+        """Return the caller that the site's function finds."""
         return await self._ask(credentials)
 
 
 def _tell_once(told: Event, text: str) -> None:
-    """Log what is true of every call at the first one only."""
+    """Log what is true of every call once only."""
     if not told.is_set():
         told.set()
         logger.error(text)
 
 
 # --- Callers who prove that they share a secret, without sending it: `auth.hmac` of the AWP door ---
-# The door gives a challenge of its own making, once; the caller signs it: HMAC-SHA256 (RFC 2104) under its secret of
-# the text that `signed_text` makes, in hexadecimal digits. A signature that was overheard is good for nothing else.
+# The door issues a one-time challenge, and the caller signs it: HMAC-SHA256 (RFC 2104) of `signed_text` with its
+# secret, in hexadecimal. A signature that was intercepted is of no further use.
 
-SHORTEST: Final = 16
-"""Characters of a shared secret: what is shorter could be guessed from one signature."""
+MIN_SECRET: Final = 16
+"""Characters of a shared secret; a shorter one could be guessed from a signature."""
 
 _SHARED_SECRET_HELP: Final = 'Give the secrets by caller: SharedSecret({"warehouse": os.environ["WAREHOUSE_SECRET"]}).'
 
 
 @dataclass(frozen=True, slots=True)
 class SharedSecret:
-    """Callers known by a secret that they share with the site (AWP, `auth.hmac`).
+    """Callers who share a secret with the site (AWP, `auth.hmac`).
 
-    `known` are the secrets by caller, a Principal or its id, under which the caller signs. Only the AWP door gives
-    challenges to sign; at every other door nobody is known in this way. Raises DeclarationError.
+    `known` maps each caller (a Principal or its id, with which the caller signs) to the secret. Only the AWP door
+    issues challenges to sign; other doors know nobody in this way. Raises DeclarationError.
     """
 
     scheme: ClassVar[Scheme | None] = None
@@ -428,22 +430,22 @@ class SharedSecret:
         if not isinstance(known, Mapping) or not known:
             raise DeclarationError("site", "SharedSecret was given no secrets.", _SHARED_SECRET_HELP)
         callers: dict[str, tuple[Principal, bytes]] = {}
-        for caller, secret in known.items():  # messages never hold the secret: they end up in start-up logs
+        for caller, secret in known.items():  # messages never contain the secret: they end up in start-up logs
             principal = read_verdict(caller) if isinstance(caller, (str, Principal)) else None
             if principal is None:
                 raise DeclarationError("site", "A secret given to SharedSecret has no caller.", _SHARED_SECRET_HELP)
-            if not isinstance(secret, str) or len(secret) < SHORTEST:
-                detail = f"The secret of {principal.id} given to SharedSecret has less than {SHORTEST} characters."
+            if not isinstance(secret, str) or len(secret) < MIN_SECRET:
+                detail = f"The secret of {principal.id} given to SharedSecret has fewer than {MIN_SECRET} characters."
                 raise DeclarationError("site", detail, _SHARED_SECRET_HELP)
             callers[principal.id] = principal, secret.encode("utf-8", "surrogatepass")
         object.__setattr__(self, "_callers", callers)
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
-        """The caller, None where nothing was signed. Raises InvalidCredentials."""
+        """Return the caller, None if nothing was signed. Raises InvalidCredentials."""
         signed = credentials.signed
         if signed is None:
             return None
-        nobody = Principal(signed.name), secrets.token_bytes(32)  # whoever is not known takes as long
+        nobody = Principal(signed.name), secrets.token_bytes(32)  # so that an unknown name takes as long
         principal, secret = self._callers.get(signed.name, nobody)
         expected = sign(secret, signed.name, signed.challenge)
         if not hmac.compare_digest(expected.encode(), signed.signature.lower().encode("utf-8", "replace")):
@@ -452,20 +454,20 @@ class SharedSecret:
 
 
 def sign(secret: bytes, name: str, challenge: str) -> str:
-    """A caller's signature of a challenge."""
+    """Return a caller's signature of a challenge."""
     return hmac.new(secret, signed_text(name, challenge), sha256).hexdigest()
 
 
 def signed_text(name: str, challenge: str) -> bytes:
-    """Return the text that is signed: the method, the caller's name and the challenge, each on a line of its own."""
+    """Return the text to sign: the method, the caller's name and the challenge, each on a line of its own."""
     return f"awp.hello\n{name}\n{challenge}".encode("utf-8", "surrogatepass")
 
 
 # --- WWW-Authenticate ---
 
 FIELD: Final = "WWW-Authenticate"
-MOST_DESCRIBED: Final = 200
-"""Characters of an error_description: a header is no place for more."""
+MAX_ERROR_DESCRIPTION: Final = 200
+"""Characters of an error_description, which is part of a header."""
 
 _UNPRINTABLE: Final = re.compile(r"[^ -~]")
 _ESCAPED: Final = re.compile(r'["\\]')
@@ -473,7 +475,7 @@ _ESCAPED: Final = re.compile(r'["\\]')
 
 @dataclass(frozen=True, slots=True)
 class Challenges:
-    """The challenges of one action: one for each kind of credentials that it takes, in the order they are tried."""
+    """The challenges of one action: one for each kind of credentials that it accepts, in the order of trying them."""
 
     kinds: tuple[str, ...]
     realm: str
@@ -481,9 +483,9 @@ class Challenges:
     metadata_url: str | None = None
 
     def put_on(self, problem: Problem, refused: str | None = None) -> Problem:
-        """Give a problem its challenges; `refused` is the challenge of the credentials that were wrong, if any were.
+        """Add the challenges to a problem; `refused` is the challenge for the credentials that were wrong, if any were.
 
-        Those of an earlier refusal are replaced: a site may raise one and the same exception again and again.
+        Earlier challenges are replaced, because a site may raise the same exception object repeatedly.
         """
         takes_proofs = refused == DPOP or isinstance(problem, InvalidBinding)
         kinds = dict.fromkeys((*self.kinds, DPOP) if takes_proofs else self.kinds)
@@ -492,21 +494,21 @@ class Challenges:
         return problem
 
     def _write(self, kind: str, problem: Problem, refused: str | None) -> str:
-        """Write one challenge: those for tokens say what is wrong (RFC 6750 section 3, RFC 9449 section 7.1)."""
+        """Return one challenge. Those for tokens say what is wrong (RFC 6750 section 3, RFC 9449 section 7.1)."""
         if kind not in (BEARER, DPOP):
             return kind
         told = {"realm": self.realm}
-        if isinstance(problem, InsufficientScope):  # no error where no credentials were sent
+        if isinstance(problem, InsufficientScope):  # no error if no credentials were sent
             told["error"] = "insufficient_scope"
         elif not isinstance(problem, AuthenticationRequired) and refused == kind:  # without quotes and backslashes
-            description = _ESCAPED.sub("'", _printable(problem.detail))[:MOST_DESCRIBED]
+            description = _ESCAPED.sub("'", _printable(problem.detail))[:MAX_ERROR_DESCRIPTION]
             is_proof = isinstance(problem, InvalidProof) and not isinstance(problem, InvalidBinding)
             error = "invalid_dpop_proof" if is_proof else "invalid_token"
             told |= {"error": error, "error_description": description}
         if "error_description" not in told:
             told["scope"] = " ".join(self.scopes)
         told["resource_metadata"] = self.metadata_url or ""
-        # Each value is a quoted-string (RFC 9110 section 5.6.4) of ASCII alone.
+        # Each value is a quoted-string (RFC 9110 section 5.6.4) in ASCII.
         quoted = ((name, _ESCAPED.sub(r"\\\g<0>", _printable(value))) for name, value in told.items() if value)
         return kind + (" " if kind == BEARER else ", ") + ", ".join(f'{name}="{value}"' for name, value in quoted)
 
@@ -514,13 +516,13 @@ class Challenges:
 def challenges_of(
     authenticators: Iterable[Authenticator], realm: str, scopes: tuple[str, ...], metadata_url: str | None
 ) -> Challenges:
-    """The challenges of these authenticators: those that are the same are made once."""
+    """Return the challenges of these authenticators, without duplicates."""
     kinds = dict.fromkeys(authenticator.challenge for authenticator in authenticators)
     return Challenges(tuple(_printable(kind) for kind in kinds if kind), realm, scopes, metadata_url)
 
 
 def challenges_of_route(action: Action) -> tuple[str, ...]:
-    """The challenges of what a route's own schemes look for, where the route itself has given none."""
+    """Return challenges for a route's own security schemes, for when the route itself gives none."""
     kinds: dict[str, None] = {}
     for scheme in action.security_schemes.values():
         if scheme.get("type") in ("http", "oauth2", "openIdConnect"):
@@ -537,40 +539,40 @@ def _printable(value: str) -> str:
     return _UNPRINTABLE.sub("?", value)
 
 
-PATIENCE: Final = 10.0
+CHECK_TIMEOUT: Final = 10.0
 """Seconds that all checks of one call's credentials may take together."""
 
 RETRY_AFTER: Final = "10"
-"""Seconds after which a caller may try again when checks take too long."""
+"""Seconds after which a caller may try again if checks take too long."""
 
 MAX_WRONG: Final = 20
 WRONG_WINDOW: Final = 60.0
-"""So many wrong credentials are answered with 401 to one address in so many seconds, and further ones with 429."""
+"""Wrong credentials that one address may send within so many seconds: these get 401, further ones 429."""
 
 _AUTHENTICATE_HELP: Final = (
     'Give BearerToken(...), ApiKey(...), JwtBearer(...), SessionUser("user_id"), ApplicationUser(), '
     "SharedSecret(...), a function (Credentials) -> Principal | str | None, or a list of these."
 )
 
-MOST_WORDS: Final = 200
-LONGEST_TRACEBACK: Final = 100_000
-"""Words of a caller's headers that are taken out of a traceback, and characters of it in which they are looked for."""
+MAX_REDACTED_WORDS: Final = 200
+MAX_TRACEBACK: Final = 100_000
+"""Words of a caller's headers that are removed from a traceback, and characters of one that is searched."""
 
 _HARMLESS: Final = re.compile(r"accept.*|connection|content-.*|host|origin|sec-.*|user-agent|x-forwarded-.*")
-"""Headers that hold no secrets but words that a log may well need."""
+"""Headers that hold no secrets, but words that a log may need."""
 
 _SCHEMES: Final = {"Basic", "Bearer", "Digest", "bearer"}
 
 
 @dataclass(frozen=True, slots=True)
 class AuthenticationGate:
-    """Tells who makes a call of one action, and refuses the call if that is not enough.
+    """Identifies the caller of an action, and refuses calls without the required caller or scopes.
 
-    A caller is needed where one is `required` and where there are `scopes`. `realm` is the site's name, `metadata_url`
-    the address of its RFC 9728 document; both stand in challenges. `patience` is in seconds. `trusts_route` says that
-    the route behind the action knows callers in a way of its own: credentials that are wrong to us may be right to it.
-    Wrong credentials are counted in the `store` against the address they come from. Only they are: right ones cost no
-    step of the store, and pass whatever their neighbours behind the same address have sent.
+    A caller is needed if one is `required` or there are `scopes`. `realm` is the site's name, `metadata_url`
+    the address of its RFC 9728 document; both stand in challenges. `timeout` is in seconds. `trusts_route` says that
+    the route behind the action identifies callers itself: credentials that we do not know may be valid there. Wrong
+    credentials are counted in the `store` by address. Valid ones need no step of the store, and pass whatever others
+    behind the same address have sent.
     """
 
     authenticators: tuple[Authenticator, ...]
@@ -578,34 +580,34 @@ class AuthenticationGate:
     scopes: tuple[str, ...]
     realm: str
     metadata_url: str | None = None
-    patience: float = PATIENCE
+    timeout: float = CHECK_TIMEOUT
     trusts_route: bool = False
     store: Store | None = None
     _challenges: Challenges = field(init=False, repr=False)
     _is_instant: bool = field(init=False, repr=False)
     _sole: Authenticator | None = field(init=False, repr=False)
     find_at_once: Callable[[bytes], Principal | None] | None = field(init=False, repr=False)
-    """Tells of the header Authorization alone whose it is, where that can be; None takes `identify`."""
+    """Finds the caller by the Authorization header alone, if that is possible; if None, use `identify`."""
 
     def __post_init__(self) -> None:
-        # A timer costs a quick call more than its check, so what never waits for anything goes without one.
+        # A timer costs more than a quick check, so checks that never wait go without one.
         is_instant = all(getattr(one, "is_instant", False) for one in self.authenticators)
         object.__setattr__(self, "_is_instant", is_instant)
         sole = self.authenticators[0] if is_instant and len(self.authenticators) == 1 else None
         object.__setattr__(self, "_sole", sole)
-        # Of this very class: one that is derived from it may ask for more.
+        # Only of this very class: a subclass may check more.
         object.__setattr__(self, "find_at_once", sole.find_at_once if type(sole) is BearerToken else None)
         challenges = challenges_of(self.authenticators, self.realm, self.scopes, self.metadata_url)
         object.__setattr__(self, "_challenges", challenges)
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
-        """Return the caller, None for nobody known. Raises what `identify` and `require` raise."""
+        """Return the caller, None if unknown. Raises what `identify` and `require` raise."""
         principal = await self.identify(credentials)
         self.require(principal)
         return principal
 
     async def identify(self, credentials: Credentials) -> Principal | None:
-        """Return the caller, whether that is enough or not; None for nobody known.
+        """Return the caller, whether that is sufficient or not; None if unknown.
 
         Raises InvalidCredentials and AuthExpired with WWW-Authenticate, RateLimited for too many wrong credentials,
         TemporarilyUnavailable if the checks take too long, HandlerFailed if one of them fails.
@@ -616,34 +618,34 @@ class AuthenticationGate:
                 return await self._sole(credentials)
             if self._is_instant:
                 return await self._ask_all(credentials)
-            async with asyncio.timeout(self.patience) as limit:
+            async with asyncio.timeout(self.timeout) as limit:
                 return await self._ask_all(credentials)
         except (InvalidCredentials, AuthExpired) as refusal:
             if self.trusts_route:
                 return None
             if self._sole is not None:
                 self._challenges.put_on(refusal, self._sole.challenge)
-            # Nobody guesses what has only expired, nor a token that is right and lacks its proof.
+            # An expired token, or a valid one without its proof, is not a guess.
             if isinstance(refusal, InvalidCredentials) and not isinstance(refusal, InvalidProof):
                 await self._count_wrong(credentials.address)
             raise
         except Problem:
             raise
-        except Exception as error:  # a check that fails neither lets the call pass nor shows what may hold a secret
+        except Exception as error:  # neither lets the call pass nor logs what may be a secret
             if limit is not None and limit.expired():
-                logger.error("checking credentials took longer than %g seconds", self.patience)
+                logger.error("checking credentials took longer than %g seconds", self.timeout)
                 detail = "The site could not check the credentials in time."
                 raise TemporarilyUnavailable(detail, headers=[("Retry-After", RETRY_AFTER)]) from None
             logger.error("checking credentials failed:\n%s", _without_secrets(error, credentials))
             raise HandlerFailed("The site could not check the credentials.") from None
 
     def require(self, principal: Principal | None) -> None:
-        """Raise AuthenticationRequired or InsufficientScope, with WWW-Authenticate, for a caller who is not enough."""
+        """Raise AuthenticationRequired or InsufficientScope, with WWW-Authenticate, unless the caller is sufficient."""
         if principal is None:
             if self.required or self.scopes:
                 if demand := [header for one in self.authenticators for header in getattr(one, "demands", ())]:
                     problem = AuthenticationRequired("The action needs to know who calls.", headers=demand)
-                    if not self._challenges.kinds:  # a signature is asked for with a 403, which names no scheme
+                    if not self._challenges.kinds:  # a signature has no scheme, so it is asked for with a 403
                         problem.status = 403
                     raise self._challenges.put_on(problem)
                 raise self._challenges.put_on(AuthenticationRequired("The action needs to know who calls."))
@@ -659,22 +661,22 @@ class AuthenticationGate:
         try:
             ran = await self.store.run((Count(f"wrong-credentials:{address}", MAX_WRONG, WRONG_WINDOW),))
         except StoreUnavailable:
-            return  # the refusal that is counted stands
+            return  # the call is refused all the same
         if ran.failed is None:
             return
         seconds = max(1, math.ceil(cast(Counted, ran.seen[0]).seconds_left))
         raise RateLimited(
-            "Too many wrong credentials came from this address, these among them.",
+            "Too many wrong credentials came from this address, including these.",
             recovery=f"Wait for {seconds} seconds, then retry with credentials that you were given, or none.",
             headers=[("Retry-After", str(seconds))],
             members={"retry_after": seconds},
         )
 
     async def _ask_all(self, credentials: Credentials) -> Principal | None:
-        """The first who knows the caller wins.
+        """Return the caller that the first authenticator finds.
 
-        After a refusal only those are asked who take credentials of the same kind: somebody who sends a wrong token is
-        not taken for the user of a session that their browser sends along.
+        After a refusal only authenticators for the same kind of credentials are asked: somebody with a wrong token must
+        not be taken for the user of a session cookie that their browser also sends.
         """
         refusal: Problem | None = None
         refused: str | None = None
@@ -697,11 +699,11 @@ class AuthenticationGate:
 
 
 ADAPTERS: Final[list[Callable[[object], Authenticator | None]]] = []
-"""Make an authenticator of what another framework has for that, None of anything else."""
+"""Functions that adapt another framework's authentication to an authenticator; None for anything else."""
 
 
 def read_authenticators(given: object) -> tuple[Authenticator, ...]:
-    """Return the authenticators that a site gave, one or several. Raises DeclarationError."""
+    """Return the one or several authenticators of a site. Raises DeclarationError."""
     if given is None:
         return ()
     known: list[Authenticator] = []
@@ -711,29 +713,31 @@ def read_authenticators(given: object) -> tuple[Authenticator, ...]:
             known.append(adapted)
             continue
         if isinstance(one, type):
-            raise DeclarationError("site", f"{one.__name__} is a class, not a way to know callers.", _AUTHENTICATE_HELP)
+            raise DeclarationError(
+                "site", f"authenticate: {one.__name__} is a class, not an instance.", _AUTHENTICATE_HELP
+            )
         if not callable(one):
-            detail = f"A value of type {type(one).__name__} knows no callers."
+            detail = f"authenticate: a value of type {type(one).__name__} cannot identify callers."
             raise DeclarationError("site", detail, _AUTHENTICATE_HELP)
         known.append(one if all(hasattr(one, name) for name in ("scheme", "method", "challenge")) else Custom(one))
     return tuple(known)
 
 
 def published_facts(authenticators: Sequence[Authenticator]) -> tuple[Scheme | None, tuple[str, ...]]:
-    """Return agent.json's auth.type (the first there is), and AWAS's methods, in order."""
+    """Return agent.json's auth.type (the first one) and AWAS's methods, in order."""
     scheme = next((one.scheme for one in authenticators if one.scheme is not None), None)
     return scheme, tuple(dict.fromkeys(one.method for one in authenticators))
 
 
 def _without_secrets(error: Exception, credentials: Credentials) -> str:
-    """A traceback without what the caller sent: `TOKENS[token]` fails with the token as its message.
+    """Return a traceback without what the caller sent: `TOKENS[token]` fails with the token as its message.
 
-    Who sends many words, or long ones, is not worth looking for them all: then it goes without any message.
+    If there are too many words to remove, or the text is too long, the message is left out altogether.
     """
     told = [value for name, value in credentials.headers.items() if not _HARMLESS.fullmatch(name)]
     words = {word for value in told for word in re.split(r"[\s,;=\"']+", value) if len(word) >= 4} - _SCHEMES
     text = "".join(traceback.format_exception(error))
-    if len(words) > MOST_WORDS or len(text) > LONGEST_TRACEBACK:
+    if len(words) > MAX_REDACTED_WORDS or len(text) > MAX_TRACEBACK:
         return "".join(traceback.format_tb(error.__traceback__)) + type(error).__name__
     for word in sorted(words, key=len, reverse=True):
         for spelled in (word, repr(word)[1:-1]):

@@ -1,13 +1,13 @@
 """Agents that sign their requests: Web Bot Auth over HTTP Message Signatures (RFC 9421).
 
 draft-meunier-http-message-signatures-directory and the Web Bot Auth protocol draft: `Signature-Agent` names a
-directory of keys, `Signature-Input` with the tag "web-bot-auth" what is signed and with which key, `Signature` is the
-signature. Both forms of `Signature-Agent` are read, the dictionary and the bare string, and its types `directory`,
+directory of keys, `Signature-Input` with the tag "web-bot-auth" says what is signed with which key, and `Signature` is
+the signature. Both forms of `Signature-Agent` are read, the dictionary and the bare string, and its types `directory`,
 `jwks_uri` and `cimd` (a client id metadata document, which has the keys or says where they are). A signature that
 covers `content-digest` (RFC 9530) holds for the body, whose digests are taken as it is read.
 
-A request without these headers costs nothing here. Which address is signed (`@authority`, `@target-uri`) is held
-against the site's own addresses: a signature that was made for another site is worth nothing.
+A request without these headers costs nothing here. The signed address (`@authority`, `@target-uri`) is compared with
+the site's own addresses: a signature that was made for another site is not valid here.
 """
 
 import asyncio
@@ -20,6 +20,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from functools import cache, partial
+from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeAlias, cast
 from urllib.parse import quote, urlsplit
@@ -28,7 +29,7 @@ import orjson
 
 from awp_publish.model import SAFE_IN_PATH
 from awp_publish.policy.call import Credentials, Label, Principal
-from awp_publish.policy.fetching import FetchedKeys, fetch_json
+from awp_publish.policy.fetching import FetchedKeys, fetch_json, signature_keys
 from awp_publish.problems import DeclarationError, InvalidCredentials, Problem, RateLimited, TemporarilyUnavailable
 from awp_publish.stores.store import Add, Store
 
@@ -47,38 +48,39 @@ ACCEPT_SIGNATURE: Final = (
     "Accept-Signature",
     f'sig1=("@authority" "signature-agent";key="sig1");created;expires;keyid;tag="{TAG}"',
 )
-"""How a signature is asked for (RFC 9421 section 5.1)."""
+"""The header that asks for a signature (RFC 9421 section 5.1)."""
 
 SIGNED: Final = "awp_publish.signed"
-"""The member of an ASGI scope in which a signed request keeps what came of its proof, which is checked once."""
+"""The key in an ASGI scope under which the result of checking a signature or proof is kept: it is checked once."""
 
 LEEWAY: Final = 30.0
 """Seconds by which clocks may differ."""
 
-LONGEST_LIFE: Final = 86_400
+MAX_LIFETIME: Final = 86_400
 """Seconds from `created` to `expires`: the draft recommends no more than a day."""
 
 MAX_HEADER: Final = 8_192
-"""Characters of each header."""
+"""Characters of each header at most."""
 
 MAX_COMPONENTS: Final = 32
 MAX_SIGNATURES: Final = 4
 MAX_DIRECTORY_BYTES: Final = 65_536
 MAX_KEYS: Final = 100
-"""Keys of one directory that are looked at."""
+"""Keys of one directory that are read."""
 
 MAX_DIRECTORIES: Final = 256
 MAX_NEW: Final = 30
 NEW_WINDOW: Final = 60.0
-"""Directories that are kept, and how many that the site does not list may be new within so many seconds."""
+"""Directories that are cached; how many unlisted ones may be new within so many seconds."""
 
 MAX_FETCHES: Final = 8
-"""Directories of agents that the site does not list, fetched at a time."""
+"""Unlisted directories that are fetched at the same time."""
 
 WAIT: Final = 6.0
 """Seconds that a call waits for a directory."""
 
-SMALLEST_RSA: Final = 2048
+MIN_RSA_BITS: Final = 2048
+"""The smallest RSA key that is accepted (RFC 7518 section 3.3)."""
 
 _REFUSED: Final = "The request's signature is not valid."
 _ADVICE: Final = (
@@ -86,7 +88,7 @@ _ADVICE: Final = (
     "Signature-Agent names, for this site's address, at the present time."
 )
 DIGESTS: Final = {"sha-256": hashlib.sha256, "sha-512": hashlib.sha512}
-"""Algorithms of Content-Digest (RFC 9530 section 5) that are read; the others are insecure."""
+"""Supported algorithms of Content-Digest (RFC 9530 section 5); the others are insecure."""
 
 KINDS: Final = ("directory", "jwks_uri", "cimd")
 _NAME: Final = re.compile(r"[a-z0-9.-]+(:[0-9]+)?")
@@ -94,7 +96,7 @@ _METADATA: Final = frozenset({"created", "expires", "keyid", "tag", "nonce", "al
 
 
 class _Key(NamedTuple):
-    """A public key, what verifies with it, and from when until when it is good (seconds)."""
+    """A public key, its algorithm, and the times between which it is valid (seconds)."""
 
     algorithm: type[Any]
     key: object
@@ -114,12 +116,12 @@ class _Directory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebBotAuth:
-    """Agents known by the signatures of their requests (Web Bot Auth, RFC 9421).
+    """Agents that sign their requests (Web Bot Auth, RFC 9421).
 
-    `signers` are the directories that are believed, each with the name under which its agent goes in `User-Agent`:
-    `{"https://signer.example": "SignerBot"}`; a list has each go by its host's name. Without it, whoever publishes
-    keys at a public https address is known by that address. `keys` are the JWK sets of directories that are not to be
-    fetched. `allow_private` is for directories in the site's own network, over http too.
+    `signers` are the trusted directories, each with the name of its agent in `User-Agent`:
+    `{"https://signer.example": "SignerBot"}`; in a list, the name is that of the host. Without `signers`, whoever
+    publishes keys at a public https address is known by that address. `keys` are JWK sets of directories that are not
+    fetched. `allow_private` permits directories in the site's own network, also over http.
 
     The caller is a Principal whose id is the directory's address, `https://signer.example`, and whose label is
     "verified". Needs the extra `botauth`. Raises DeclarationError.
@@ -130,7 +132,7 @@ class WebBotAuth:
     challenge: ClassVar[str] = ""
     demands: ClassVar[tuple[tuple[str, str], ...]] = (ACCEPT_SIGNATURE,)
     is_instant: ClassVar[bool] = True
-    """It limits its own waiting: what is not signed goes without a timer."""
+    """It limits its own waiting, so unsigned requests need no timer."""
 
     signers: Mapping[str, str | Sequence[str]] | Sequence[str] | None = None
     keys: InitVar[Mapping[str, Mapping[str, object]] | None] = None
@@ -160,7 +162,7 @@ class WebBotAuth:
                 said = (names,) if isinstance(names, str) else tuple(names)
                 if not all(isinstance(one, str) and one.strip() for one in said):
                     raise DeclarationError("site", f"WebBotAuth: the names of {address} are not texts.", remedy)
-                if not said:  # the host, and what stands before the last dot of it
+                if not said:  # the host, and its label before the last dot
                     host = directory.partition("://")[2].partition(":")[0]
                     own = host.split(".")[-2] if "." in host else ""
                     said = (host, own) if len(own) >= 4 else (host,)
@@ -181,12 +183,12 @@ class WebBotAuth:
     def _address_of(self, given: object) -> str:
         found = directory_of(given, self.allow_private) or directory_of(given, self.allow_private, "jwks_uri")
         if found is None:
-            wrong = f"WebBotAuth: {given!r} is no address of a directory."
+            wrong = f"WebBotAuth: {given!r} is not the address of a directory."
             raise DeclarationError("site", wrong, 'Write WebBotAuth(signers={"https://signer.example": "SignerBot"}).')
         return found
 
     def bound_to(self, origins: Sequence[str], store: Store) -> "WebBotAuth":
-        """Return the same for a site at these addresses, whose store remembers the signatures that were used."""
+        """Return a copy for a site at these addresses, whose store remembers used signatures."""
         bound = replace(self, keys=None)
         object.__setattr__(bound, "_origins", tuple(origins))
         object.__setattr__(bound, "_store", store)
@@ -195,16 +197,16 @@ class WebBotAuth:
         return bound
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
-        """Return the agent that signed a request, None without such a signature, or by nobody who is believed.
+        """Return the agent that signed a request, None without a signature or if the agent is not trusted.
 
-        Raises InvalidCredentials, RateLimited for a signature that was used, TemporarilyUnavailable while the keys of a
-        directory that the site lists cannot be read.
+        Raises InvalidCredentials, RateLimited for a used signature, TemporarilyUnavailable while the keys of a listed
+        directory cannot be read.
         """
         request = credentials.request
         if request is None:
             return None
         noted: MutableMapping[str, object] = request.setdefault(SIGNED, {})
-        if "result" not in noted:  # several gates may ask about one request, and its signature counts once
+        if "result" not in noted:  # several gates may check one request, but its signature may be used once
             try:
                 noted["result"] = await self._verify(credentials, request)
             except Problem as problem:
@@ -215,16 +217,16 @@ class WebBotAuth:
         return result if isinstance(result, Principal) else None
 
     def names_of(self, credentials: Credentials) -> frozenset[str]:
-        """By what a limit or an action may name the caller, after it was asked who makes the request.
+        """Return the names by which a limit or an action may refer to the caller. Only after the request was checked.
 
-        That is its label, the directory of the agent that signed, by its address and its host, and "" for everybody.
+        These are its label, the signing agent's directory by address and by host, and "" for everybody.
         """
         found = credentials.request.get(SIGNED, {}).get("result") if credentials.request is not None else None
         signer = {found.id, found.id.partition("://")[2]} if isinstance(found, Principal) else ()
         return frozenset(("", self.label_of(credentials), *signer))
 
     def label_of(self, credentials: Credentials) -> Label:
-        """Tell how a request stands to its signature, after it was asked who makes it."""
+        """Return what a request's signature says of its caller. Only after the request was checked."""
         if credentials.request is not None:
             result = credentials.request.get(SIGNED, {}).get("result")
             if isinstance(result, (InvalidCredentials, RateLimited)):
@@ -240,7 +242,7 @@ class WebBotAuth:
             return None
         label, directory, kind, address, parameters, of_body = signature
         if self._listed is not None and directory not in self._listed:
-            return None  # nobody whose word counts: its keys are not even looked for
+            return None  # not trusted: its keys are not fetched
         is_listed = self._listed is not None or directory in self._known.fixed
         key_id = str(parameters["keyid"])
         try:
@@ -248,7 +250,7 @@ class WebBotAuth:
                 key = await self._known.find(directory, kind, address, key_id)
         except (TemporarilyUnavailable, TimeoutError):
             if not is_listed:
-                return None  # a Signature-Agent that cannot be resolved counts for nothing
+                return None  # a Signature-Agent that cannot be resolved is ignored
             detail = f"The keys of {directory} cannot be read at the moment."
             raise TemporarilyUnavailable(detail, headers=[("Retry-After", "10")]) from None
         now = self.clock()
@@ -258,10 +260,11 @@ class WebBotAuth:
         if of_body:
             _check_body(credentials.headers.get("content-digest") or "", of_body, request)
         nonce = parameters.get("nonce")
-        # One signature is good for one request. Only what has been verified is remembered: nobody else fills the store.
+        # One signature is good for one request. Only verified ones are remembered, so that nobody else can fill the
+        # store.
         if isinstance(nonce, str):
             used = f"{directory}\n{key_id}\n{nonce}".encode()
-        else:  # the library has read the signature, so it is there
+        else:  # the library has parsed the signature, so it exists
             from http_sf import parse
 
             signatures = parse((credentials.headers.get("signature") or "").encode("latin-1"), tltype="dictionary")
@@ -282,9 +285,10 @@ class WebBotAuth:
     def _read(
         self, credentials: Credentials
     ) -> "tuple[str, str, str, str, Mapping[str, object], frozenset[str]] | None":
-        """Label, directory, kind and address of its keys, parameters of a signature, and the digests that it covers.
+        """Parse a signature: label, directory, kind and address of keys, parameters, and the digests that it covers.
 
-        Those are algorithms, "" for all of them. None where it is another kind. Raises InvalidCredentials.
+        The latter are algorithms, "" for all of them. Returns None if there is no such signature. Raises
+        InvalidCredentials.
         """
         from http_sf import parse
 
@@ -307,25 +311,25 @@ class WebBotAuth:
             raise _forged(f'There is more than one with the tag "{TAG}".')
         label, (components, parameters) = tagged[0]
         if not isinstance(components, list):
-            raise _forged("Signature-Input is no list of components.")
+            raise _forged("Signature-Input is not a list of components.")
         created, expires, key_id = (parameters.get(name) for name in ("created", "expires", "keyid"))
         if type(created) is not int or type(expires) is not int:
-            raise _forged("It has no times created and expires.")
+            raise _forged("It has no integer parameters created and expires.")
         if not isinstance(key_id, str) or not 0 < len(key_id) <= 200:
             raise _forged("It names no key (keyid).")
         if not _METADATA.issuperset(parameters):
-            raise _forged("It has parameters that are not known here.")
+            raise _forged("It has unknown parameters.")
         now = self.clock()
         if created > now + LEEWAY:
             raise _forged("It is not valid yet (created).")
         if expires < now - LEEWAY:
             raise _forged("It has expired (expires).")
-        if not 0 < expires - created <= LONGEST_LIFE:
-            raise _forged("It lives for more than a day, or ends before it begins.")
+        if not 0 < expires - created <= MAX_LIFETIME:
+            raise _forged("It is valid for more than a day, or expires before it was created.")
         if not agent:
-            raise _forged("There is no Signature-Agent that says whose it is.")
+            raise _forged("There is no Signature-Agent.")
 
-        # Whose it is: a dictionary with a member of the signature's own name, or (the older form) one string.
+        # The signer: a dictionary with a member of the signature's own label, or (the older form) one string.
         kind, is_bare = "directory", agent.lstrip().startswith('"')
         try:
             told = parse(agent.encode("latin-1"), tltype="item" if is_bare else "dictionary")
@@ -339,9 +343,9 @@ class WebBotAuth:
             raise _forged(f'Signature-Agent has no member "{label}" that is a string.')
         directory = directory_of(member, self.allow_private, kind)
         if directory is None or kind not in KINDS:
-            raise _forged("Signature-Agent names no https address of a directory that is read here.")
+            raise _forged("Signature-Agent does not name an https address of a directory of a supported type.")
 
-        # What it covers: our address, and the name of its own directory.
+        # It must cover our address and its Signature-Agent.
         if len(components) > MAX_COMPONENTS:
             raise _forged("It covers too many components.")
         covered = [(one[0], dict(one[1])) if isinstance(one, tuple) else (one, {}) for one in components]
@@ -368,7 +372,7 @@ class WebBotAuth:
             _verifier_class()(signature_algorithm=key.algorithm, key_resolver=resolver).verify(
                 message, expect_tag=TAG, max_age=None
             )
-        except Exception as error:  # whatever a hostile signature makes of its verifier, it is what is wrong
+        except Exception as error:  # a hostile signature may make its verifier raise anything
             logger.info("a signature of %s was not valid: %s", key_id[:100], type(error).__name__)
             raise _forged("It does not match this request, its key and this site's address.") from None
 
@@ -379,7 +383,7 @@ def _verifier_class() -> "type[HTTPMessageVerifier]":
 
     class Verifier(HTTPMessageVerifier):
         def validate_created_and_expires(self, sig_input: object, max_age: object = None) -> None:
-            """They are checked already, by the site's own clock."""
+            """Do nothing: they were checked already, by the site's own clock."""
 
     return Verifier
 
@@ -389,9 +393,10 @@ def _forged(detail: str) -> InvalidCredentials:
 
 
 def note_signature(scope: MutableMapping[str, Any], fields: Mapping[bytes, bytes], receive: Receive) -> Receive:
-    """Make a place in the scope for what comes of a signature, and return a `receive` that takes digests of the body.
+    """Prepare a scope for the result of checking a signature, and return a `receive` that hashes the body.
 
-    Before anybody copies the scope: a signature is checked once. Of a request without Content-Digest none are taken.
+    Must be called before the scope is copied, because a signature is checked once. Without Content-Digest nothing is
+    hashed.
     """
     noted: MutableMapping[str, object] = scope.setdefault(SIGNED, {})
     if b"content-digest" not in fields:
@@ -411,12 +416,12 @@ def note_signature(scope: MutableMapping[str, Any], fields: Mapping[bytes, bytes
 
 
 def _check_body(header: str, covered: frozenset[str], request: Mapping[str, Any]) -> None:
-    """Hold the body of a request to its Content-Digest, which is signed. Raises InvalidCredentials."""
+    """Compare the body of a request with its signed Content-Digest. Raises InvalidCredentials."""
     from http_sf import parse
 
     taken = request.get(SIGNED, {}).get("digests")
     if taken is None and not any(name in (b"content-length", b"transfer-encoding") for name, _ in request["headers"]):
-        taken = {name: make().digest() for name, make in DIGESTS.items()}  # of no body
+        taken = {name: make().digest() for name, make in DIGESTS.items()}  # the request has no body
     try:
         told = parse(header.encode("latin-1"), tltype="dictionary")
         listed = DIGESTS.keys() if "" in covered else DIGESTS.keys() & covered
@@ -426,11 +431,11 @@ def _check_body(header: str, covered: frozenset[str], request: Mapping[str, Any]
     if not given:
         raise _forged("Its Content-Digest has no sha-256 and no sha-512 (RFC 9530).")
     if taken is None or any(bytes(cast(Any, digest)) != taken[name] for name, digest in given.items()):
-        raise _forged("The body is not that of its Content-Digest.")
+        raise _forged("The body does not match its Content-Digest.")
 
 
 class _Message:
-    """A request as the library reads it: at the site's own address, "" for a host that is not the site's."""
+    """A request as the library expects it, with its address at the site; "" for a host that is not the site's."""
 
     def __init__(self, request: Mapping[str, Any], origins: Sequence[str]) -> None:
         self.method = str(request.get("method", "GET"))
@@ -443,9 +448,9 @@ class _Message:
 
 
 def address_of(request: Mapping[str, Any], origins: Sequence[str]) -> str:
-    """Return the address of a request (an ASGI scope) at the origin of the site's that it names, "" for another's.
+    """Return the address of a request (an ASGI scope) at one of the site's origins, "" for another host.
 
-    A loopback name stands for itself: nobody signs for one but on this machine.
+    A loopback name is accepted as it is: it can only be signed for on this machine.
     """
     hosts = [value.decode("latin-1").lower() for name, value in request["headers"] if name == b"host"]
     if len(hosts) != 1:
@@ -472,7 +477,7 @@ def address_of(request: Mapping[str, Any], origins: Sequence[str]) -> str:
 
 
 class _Directories:
-    """The keys of directories, each on the pair of its address and a key, fetched when they are first asked for."""
+    """The keys of directories, by kind and address, fetched when first needed."""
 
     def __init__(self, fixed: Mapping[str, _Directory], listed: frozenset[str], allow_private: bool) -> None:
         self.fixed = fixed
@@ -484,7 +489,7 @@ class _Directories:
         self._fetching = 0
 
     async def find(self, directory: str, kind: str, address: str, key_id: str) -> _Key | None:
-        """Return the key of one directory. Raises TemporarilyUnavailable."""
+        """Return a key of a directory, None if it has none of this id. Raises TemporarilyUnavailable."""
         if directory in self.fixed:
             return self.fixed[directory].find(key_id, "")
         with self._lock:
@@ -494,7 +499,7 @@ class _Directories:
                 if directory not in self._listed:
                     self._new = [one for one in self._new if now - one < NEW_WINDOW]
                     if len(self._new) >= MAX_NEW or self._fetching >= MAX_FETCHES:
-                        raise TemporarilyUnavailable("Too many directories are new.")
+                        raise TemporarilyUnavailable("Too many new directories.")
                     self._new.append(now)
                 source = self._kept[kind, address] = FetchedKeys(address, partial(self._load, kind))
                 while len(self._kept) > MAX_DIRECTORIES:
@@ -503,7 +508,7 @@ class _Directories:
         return await source.find(key_id, "")
 
     def _load(self, kind: str, address: str) -> _Directory:
-        """Fetch a directory; or the keys of a client id metadata document: its own, or those at an address it names."""
+        """Fetch a directory, or the keys of a client id metadata document: its own, or those at its `jwks_uri`."""
         document = self._fetch(address)
         if kind != "cimd":
             return read_directory(document)
@@ -529,7 +534,7 @@ class _Directories:
 
 
 def directory_of(address: object, allow_private: bool = False, kind: str = "directory") -> str | None:
-    """Return a directory by its origin in lower case, a key set by its address, None for what is neither."""
+    """Return the origin of a directory in lower case, or the address of a key set; None for anything else."""
     if not isinstance(address, str) or len(address) > 500 or not re.fullmatch(r"[!-\[\]-~]+", address):
         return None
     try:
@@ -545,21 +550,16 @@ def directory_of(address: object, allow_private: bool = False, kind: str = "dire
         return None
     default = {"https": 443, "http": 80}[parts.scheme]
     origin = f"{parts.scheme}://{host}" + (f":{port}" if port not in (None, default) else "")
-    if kind != "directory":  # never by the name of the directory of the same origin
+    if kind != "directory":  # never the address of the directory of the same origin
         is_own = parts.path not in ("", "/", WELL_KNOWN)
         return origin + parts.path + (f"?{parts.query}" if parts.query else "") if is_own else None
     return origin if parts.path in ("", "/", WELL_KNOWN) and not parts.query else None
 
 
 def read_directory(document: object) -> _Directory:
-    """Return the public keys of a JWK set that verify signatures, without others. Raises ValueError for none."""
-    listed = document.get("keys") if isinstance(document, Mapping) else None
-    if not isinstance(listed, (list, tuple)):
-        raise ValueError("it is not a JWK set: it has no list of keys")
+    """Return the keys of a JWK set that verify signatures. Raises ValueError if there are none."""
     keys: dict[str, _Key] = {}
-    for entry in listed[:MAX_KEYS]:
-        if not isinstance(entry, Mapping) or entry.get("use", "sig") != "sig":
-            continue
+    for entry in islice(signature_keys(document), MAX_KEYS):
         try:
             read = _read_key(entry)
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
@@ -567,12 +567,12 @@ def read_directory(document: object) -> _Directory:
         if read is not None:
             keys.setdefault(*read)
     if not keys:
-        raise ValueError("it has no public key that checks signatures")
+        raise ValueError("it has no public key that verifies signatures")
     return _Directory(keys)
 
 
 def _read_key(entry: Mapping[str, Any]) -> tuple[str, _Key] | None:
-    """Return a key under its thumbprint (RFC 7638). Raises what a wrong one makes of it."""
+    """Return a key with its thumbprint (RFC 7638), None for an unsupported one. May raise for a malformed one."""
     from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
     from http_message_signatures import algorithms
 
@@ -592,14 +592,14 @@ def _read_key(entry: Mapping[str, Any]) -> tuple[str, _Key] | None:
         case "RSA", None:
             members, algorithm = ("e", "kty", "n"), algorithms.RSA_PSS_SHA512
             modulus = int.from_bytes(_decoded(entry["n"]))
-            if not SMALLEST_RSA <= modulus.bit_length() <= 8192:
+            if not MIN_RSA_BITS <= modulus.bit_length() <= 8192:
                 return None
             key = rsa.RSAPublicNumbers(int.from_bytes(_decoded(entry["e"])), modulus).public_key()
         case _:
             return None
     told = orjson.dumps({name: entry[name] for name in members}, option=orjson.OPT_SORT_KEYS)
     thumbprint = urlsafe_b64encode(hashlib.sha256(told).digest()).rstrip(b"=").decode()
-    # The drafts of directories give times in milliseconds or seconds; what is beyond the year 5000 is the former.
+    # Drafts differ about milliseconds and seconds; a time beyond the year 5000 must be in milliseconds.
     begins, ends = (float(entry.get(name, other)) for name, other in (("nbf", 0), ("exp", 1e11)))
     begins, ends = (one / 1000 if 1e11 < one < 1e15 else one for one in (begins, ends))
     return thumbprint, _Key(algorithm, key, begins, ends)

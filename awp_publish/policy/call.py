@@ -1,8 +1,9 @@
-"""The way through the gates: a `Call` goes in, an `Outcome` or a Problem comes out."""
+"""A `Call`, its caller, and its result: an `Outcome` or a Problem."""
 
 import asyncio
 import base64
 import re
+import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,22 +15,22 @@ from starlette.requests import cookie_parser
 from awp_publish.model import Action, JsonObject
 from awp_publish.problems import InvalidCredentials, InvalidIdempotencyKey, Problem, UnknownAgent
 
-if TYPE_CHECKING:  # what a store is asked for is told by the guard, and only handed on here
+if TYPE_CHECKING:  # steps are made by the guard, and only kept here
     from awp_publish.stores.store import Add
 
 _NOT_TEXT: Final = re.compile("[\ud800-\udfff]")
 
 
 Label: TypeAlias = Literal["verified", "forged", "unsigned impostor", "unknown"]
-"""How a caller stands to the signature of its requests (Web Bot Auth).
+"""What a request's signature says of its caller (Web Bot Auth).
 
-Its signature is right, or wrong; it goes by the name of an agent that signs, without a signature; or nothing is known.
+The signature is valid, or invalid; the caller uses the name of an agent that signs, but has not signed; or neither.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A known caller. `id` is stable and no secret: it stands in logs and keys. `claims` are what else is known.
+    """A known caller. `id` is stable and not secret: it appears in logs and keys. `claims` are other known facts.
 
     `label` is "verified" for an agent that has signed its request.
     """
@@ -41,21 +42,26 @@ class Principal:
 
     def __post_init__(self) -> None:
         if _NOT_TEXT.search(self.id):
-            raise InvalidCredentials("The caller's id has characters that no text has.")
+            raise InvalidCredentials("The caller's id is not valid Unicode text.")
+
+    def has_expired(self) -> bool:
+        """Say whether the time of the token is over that told of the caller (`exp`, seconds since 1970)."""
+        until = self.claims.get("exp")
+        return isinstance(until, (int, float)) and until <= time.time()
 
     @property
     def client(self) -> str | None:
-        """The software that acts for the caller, as its token says (`client_id`, RFC 9068 section 2.2; else `azp`).
+        """The software that acts for the caller, according to its token (`client_id`, RFC 9068 section 2.2, or `azp`).
 
-        Of a client that is known by its metadata document, this is that document's https address. It is not fetched:
-        who asks for tokens chooses it.
+        For a client that is identified by its metadata document, this is the document's https address. It is not
+        fetched, because whoever requests tokens chooses it.
         """
         named = self.claims.get("client_id", self.claims.get("azp"))
         return named if isinstance(named, str) and named else None
 
 
 class Signed(NamedTuple):
-    """A caller's signature with a secret that it shares with the site: our own challenge, under its name."""
+    """A caller's signature of our challenge, made with a secret that it shares with the site."""
 
     name: str
     challenge: str
@@ -63,13 +69,13 @@ class Signed(NamedTuple):
 
 
 class Credentials(NamedTuple):
-    """The credentials and marks that a request shows. Header names are lower-case.
+    """Everything in a request that may identify its caller. Header names are lower-case.
 
-    `session` is the application's own, `user` what its authentication middleware made of the request; both are None
-    where there is no such middleware. `scopes` are what that middleware granted (Starlette keeps them beside the user).
-    `address` is the client's, behind the trusted proxies. `signed` is what the caller has signed, at a door that gives
-    challenges; no header says it. `query` is the request's query, in which some keys are sent. `request` is the ASGI
-    scope of a request that is signed, None for others.
+    `session` is the application's own, `user` the one that its authentication middleware found; both are None without
+    such middleware. `scopes` are those that the middleware granted (Starlette keeps them beside the user). `address` is
+    the client's, behind the trusted proxies. `signed` is the caller's signature, at a door that issues challenges.
+    `query` is the request's query string, in which some keys are sent. `request` is the ASGI scope of a signed request,
+    otherwise None.
     """
 
     headers: Mapping[str, str]
@@ -87,16 +93,16 @@ RawHeaders: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
 RECEIPT: Final = b"awp-receipt"
 SESSION_HEADER: Final = b"awp-session"
-"""Headers in which an answer hands out a receipt and a session, and a later call shows them."""
+"""Headers in which an answer returns a receipt and a session, and a later call presents them."""
 
 KEY: Final = "idempotency_key"
-"""The member in which an envelope carries its idempotency key, unless the action has a name of its own for it."""
+"""The member of an envelope with the idempotency key, unless the action has another name for it."""
 
 _QUOTED: Final = re.compile(r'"((?:[ !#-\[\]-~]|\\["\\])*)"')
 
 
 def read_key(text: str) -> str:
-    """A key as it was sent, bare or as a quoted string (draft-ietf-httpapi-idempotency-key-header section 2.1)."""
+    """Parse a key, bare or as a quoted string (draft-ietf-httpapi-idempotency-key-header section 2.1)."""
     key = text.strip()
     if key[:1] == '"' and (quoted := _QUOTED.fullmatch(key)):
         key = re.sub(r"\\(.)", r"\1", quoted[1])
@@ -111,19 +117,18 @@ _NO_ACTION: Final = partial(UnknownAgent, "There is no such action here.")
 
 
 class Call:
-    """One call, whichever door it came through.
+    """One call, whichever door received it.
 
-    `context` is the door's own request, from which that of a route is made. `disconnected()` returns when the caller
-    has hung up. For the guard: `credentials()` reads what the request shows of its caller, `session_id` is the session
-    that the site keeps for a caller without a cookie jar, `claim` is the mark under which an idempotent call is in
-    flight, `spent` that of the confirmation which has admitted it, `headers` are what is added to the answer, whatever
-    it is.
+    `context` is the door's own request, from which that to a route is made. `disconnected()` returns when the client
+    has disconnected. For the guard: `credentials()` reads what identifies the caller, `session_id` is the session that
+    the site keeps for a caller without a cookie jar, `claim` marks an idempotent call as running, `spent` the
+    confirmation that admitted it as used, and `headers` are added to the answer, whatever it is.
 
-    While it runs: `answer` is the handler's complete one, though the handler may work on; from then on nothing
-    interrupts the call. Exactly one result is delivered, before the `deadline` (perf_counter) or because of it.
+    While it runs: once `answer` has the handler's complete answer, nothing interrupts the call, although the handler
+    may go on working. Exactly one result is delivered, before the `deadline` (perf_counter) or because of it.
     """
 
-    # Slots, all of them set: a default of the class would cost each look at it more than setting it does.
+    # All slots are set: a class attribute as a default would cost each access more than setting it does.
     __slots__ = (
         "action",
         "answer",
@@ -185,7 +190,7 @@ class Call:
 
         self.credentials: Callable[[], Credentials] | None = None
         self.authorization: bytes | None = None
-        """The header Authorization, by which most known callers are known, so that nobody has to read all others."""
+        """The Authorization header, which identifies most callers without the other headers having to be read."""
         self.idempotency_key: str | None = None
         self.key_in_input: object = None
         self.confirmation: str | None = None
@@ -198,14 +203,14 @@ class Call:
         self.fingerprints: tuple[str, ...] = ()
         self.spent: Add | None = None
         self.unknown: Callable[[], Problem] = _NO_ACTION
-        """How this door says that there is no such action, to a caller who may not know of it."""
+        """Makes this door's problem for an unknown action, for callers who must not learn that it exists."""
         self.objection: Problem | None = None
         self.places: Mapping[str, str] = _NOWHERE
-        """Where this door takes what is no input, by the names under which callers put it there by mistake."""
+        """Where this door expects what is not an input, by the names that callers put among the inputs by mistake."""
 
-        # For sessions: `session` is the id that the caller shows; `conversation` is the id of one that the door keeps
-        # for its caller, which need not have begun. `session_id` names the session that the call has, and is no
-        # secret. `on_cookies` is told every Set-Cookie of a route's answer; `is_fresh` says that the route is reached
+        # For sessions: `session` is the id that the caller presents; `conversation` is the id of one that the door
+        # keeps for its caller and that may not have begun. `session_id` names the session of the call, and is not
+        # secret. `on_cookies` receives every Set-Cookie of a route's answer; `is_fresh` means that the route is called
         # from outside.
         self.session: str | None = None
         self.conversation: str | None = None
@@ -216,17 +221,17 @@ class Call:
         self.answer: Result | None = None
         self.is_delivered = False
         self.started = 0.0
-        """When it came in, if it is to be counted (seconds of perf_counter); 0.0 once it is."""
+        """When it arrived (perf_counter), if it still has to be counted; 0.0 once it is."""
         self.is_overseen = False
-        """True once it has run for so long that the deadlines were looked after."""
+        """True once it has run long enough for its deadline to be monitored."""
         self.interrupted = False
         self.finisher: asyncio.Future[None] | None = None
         self.listener: asyncio.Future[None] | None = None
 
     def refuse(self, problem: Problem) -> None:
-        """Raise what is wrong with the request of a call, or keep it for the guard, which tells whoever may know of it.
+        """Raise a problem of the call's request, or, for an action that is not public, keep it for the guard.
 
-        Where not everybody may know of the action, nobody else is to learn from it that there is one.
+        The guard raises it only for callers who may know of the action: others must not learn that it exists.
         """
         if self.action.is_public:
             raise problem
@@ -234,7 +239,7 @@ class Call:
 
     @property
     def elsewhere(self) -> Mapping[str, str]:
-        """Return the places of what is no input; an idempotency key by the name that the action has for it."""
+        """Return `places`, with the idempotency key under the action's own name for it."""
         declared = self.action.idempotency
         if declared is None or KEY not in self.places:
             return self.places
@@ -242,19 +247,19 @@ class Call:
 
     @property
     def caller_id(self) -> str:
-        """The known caller's id, "" for nobody."""
+        """The known caller's id, "" for an unknown one."""
         return self.principal.id if self.principal is not None else ""
 
     @property
     def known_as(self) -> str:
-        """Return the caller's name in the store: by principal, else by session; "" for nobody known."""
+        """Return the caller's name in the store: by principal, else by session; "" for an unknown caller."""
         if self.principal is not None:
             return f"user:{self.principal.id}"
         return f"session:{self.session_id}" if self.session_id else ""
 
     @property
     def application_session(self) -> Mapping[str, object]:
-        """The application's own session, empty where there is none."""
+        """The application's own session, empty if there is none."""
         return (self.credentials().session if self.credentials is not None else None) or {}
 
     @property
@@ -270,22 +275,22 @@ class Call:
 
 
 class Content(NamedTuple):
-    """The meaning of a JSON string, where a route has answered something else: a text in a charset, "" for base64."""
+    """What a JSON string stands for if a route's answer was not JSON: a text in a charset, or base64 (charset "")."""
 
     media_type: str
     charset: str
 
     def bytes_of(self, output: object) -> bytes:
-        """The answer as the route has sent it."""
+        """Return the answer as the route sent it."""
         text = str(output)
         return text.encode(self.charset) if self.charset else base64.b64decode(text)
 
 
 @dataclass(slots=True)
 class Outcome:
-    """An action's answer: JSON text, the same decoded, and the headers worth carrying to the caller.
+    """An action's answer: JSON text, the decoded value, and the headers to pass on to the caller.
 
-    `content` is there where the JSON is a string that stands for something else.
+    `content` is set if the JSON is a string that stands for something else.
     """
 
     body: bytes
@@ -298,12 +303,12 @@ class Outcome:
 Result: TypeAlias = Outcome | Problem
 
 Deliver: TypeAlias = Callable[[Result], Awaitable[None]]
-"""Gives a result to whoever waits for it."""
+"""Delivers a result to the caller."""
 
 CallListener: TypeAlias = Callable[[Mapping[str, object]], object]
-"""Is given the facts of each call, in the event loop: it must not block."""
+"""Receives the facts of each call. Runs in the event loop, so it must not block."""
 
 
 async def never_disconnected() -> None:
-    """The `disconnected` of a call that nobody's hanging up shall end."""
+    """The `disconnected` of a call that a disconnect must not end."""
     await asyncio.get_running_loop().create_future()

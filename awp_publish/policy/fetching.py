@@ -1,6 +1,7 @@
-"""Requests of ours to addresses: without redirects, within bytes and seconds; what a caller names has to be public.
+"""Our own requests: without redirects, limited in bytes and seconds, only to public addresses if a caller names them.
 
-An address is connected to as it was resolved and judged, so that no name can lead to another place meanwhile.
+Connections are made to the very IP addresses that were resolved and checked, so that a name cannot be rebound
+meanwhile.
 """
 
 import http.client
@@ -11,7 +12,7 @@ import threading
 import time
 import urllib.request
 from asyncio import wrap_future
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, Final, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
@@ -20,22 +21,22 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from awp_publish.networks import is_public_address
+from awp_publish.networks import AddressNotPublic, connect_to_first, is_public_address
 from awp_publish.problems import TemporarilyUnavailable
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
 FETCH_TIMEOUT: Final = 5.0
-"""Seconds in which a server has to answer."""
+"""Seconds within which a server has to answer."""
 
 FRESH_FOR: Final = 600.0
-"""Seconds after which keys are fetched anew."""
+"""Seconds after which keys are fetched again."""
 
 USABLE_FOR: Final = 3600.0
-"""Seconds that keys are good for while they cannot be fetched anew: a key that was withdrawn must not live on."""
+"""Seconds for which keys are used while they cannot be fetched again: a withdrawn key must not live on."""
 
 PAUSE: Final = 10.0
-"""Seconds between two fetches for keys that are not known, and after a fetch that failed."""
+"""Seconds between two fetches for unknown keys, and after a failed fetch."""
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -54,8 +55,8 @@ def fetch_json(
 ) -> object:
     """Return the JSON document at an address. Raises OSError, ValueError and what http.client raises.
 
-    With `is_public` every address that the host's name has must be a public one, and no proxy is asked. An answer has
-    one of `media_types`, if any are given.
+    With `is_public`, all addresses of the host must be public, and no proxy is used. If `media_types` are given, the
+    answer must have one of them.
     """
     handlers: list[Any] = [_NoRedirects]
     if is_public:
@@ -73,7 +74,7 @@ def fetch_json(
             raise ValueError(f"the answer has the status {response.status}")
         media_type = response.headers.get_content_type()
         if media_types and media_type not in media_types:
-            raise ValueError(f"the answer is {media_type[:100]}, and no {media_types[0]}")
+            raise ValueError(f"the answer is {media_type[:100]}, not {media_types[0]}")
         while piece := response.read1(65_536):
             body += piece
             if len(body) > most_bytes or time.monotonic() > deadline:
@@ -87,17 +88,20 @@ class _PublicHttps(urllib.request.HTTPSHandler):
 
 
 class _TimedConnection(http.client.HTTPConnection):
-    """A connection that is cut when its time is up, however slowly it answers."""
+    """A connection that is cut when its time is up, however slowly the server answers."""
 
     _timer: threading.Timer | None = None
 
     def connect(self) -> None:
-        seconds = self.timeout if isinstance(self.timeout, (int, float)) else FETCH_TIMEOUT
         super().connect()
+        self._cut_in_time()
+
+    def _cut_in_time(self) -> None:
+        seconds = self.timeout if isinstance(self.timeout, (int, float)) else FETCH_TIMEOUT
         connected = self.sock
 
         def cut() -> None:
-            with suppress(OSError):  # it was closed in time
+            with suppress(OSError):  # it is closed already
                 connected.shutdown(socket.SHUT_RDWR)
 
         self._timer = threading.Timer(seconds, cut)
@@ -106,7 +110,14 @@ class _TimedConnection(http.client.HTTPConnection):
 
 
 class _TimedHttps(_TimedConnection, http.client.HTTPSConnection):
-    pass
+    _context: ssl.SSLContext
+
+    def connect(self) -> None:
+        http.client.HTTPConnection.connect(self)
+        # The time limit holds for the handshake, too, of which each byte may be late.
+        self.sock = self._context.wrap_socket(self.sock, server_hostname=self.host, do_handshake_on_connect=False)
+        self._cut_in_time()
+        self.sock.do_handshake()
 
 
 class _PublicConnection(_TimedHttps):
@@ -118,7 +129,7 @@ class _PublicConnection(_TimedHttps):
 
 
 class Posted(NamedTuple):
-    """An address's answer: its status, and the beginning of its body."""
+    """A server's answer: its status, and the beginning of its body."""
 
     status: int
     body: bytes
@@ -136,10 +147,10 @@ def post(
     most_bytes: int = 65_536,
     trusted: Collection[str] = (),
 ) -> Posted | Failure:
-    """Send a body to a public https address, once and without redirects; blocks.
+    """Send a body to a public https address, once and without redirects. Blocks.
 
-    Every address that its host's name has must be public, and it is connected to as it was judged. An origin in
-    `trusted` may be anywhere, and without TLS. Returns in which way it could not be reached.
+    All addresses of the host must be public. An origin in `trusted` may be anywhere, and without TLS. If the server
+    cannot be reached, the kind of failure is returned.
     """
     parts = urlsplit(url)
     is_trusted = f"{parts.scheme}://{parts.netloc}" in trusted
@@ -151,11 +162,10 @@ def post(
         connection.request("POST", target, body, {"User-Agent": "awp-publish", **headers})
         response = connection.getresponse()
         return Posted(response.status, response.read(most_bytes))
-    except ssl.SSLError:
-        return "tls_error"
     except (OSError, ValueError, http.client.HTTPException) as error:
-        is_late = isinstance(error, TimeoutError) or time.monotonic() - began >= seconds
-        return "timeout" if is_late else "connection_refused"
+        if isinstance(error, TimeoutError) or time.monotonic() - began >= seconds:
+            return "timeout"
+        return "tls_error" if isinstance(error, ssl.SSLError) else "connection_refused"
     finally:
         if connection._timer is not None:
             connection._timer.cancel()
@@ -165,15 +175,26 @@ def post(
 def connect_public(
     address: tuple[str, int], timeout: float | None = None, source_address: tuple[str, int] | None = None
 ) -> socket.socket:
-    """Connect to a host whose addresses are all public. Raises OSError."""
+    """Connect to a host whose addresses are all public. Raises AddressNotPublic, and OSError if none can be reached."""
     host, port = address
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    if not found or not all(is_public_address(str(entry[4][0])) for entry in found):
-        raise OSError(f"{host} is in a network of its own")
-    return socket.create_connection((str(found[0][4][0]), port), timeout, source_address)
+    addresses = [str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    if not addresses or not all(map(is_public_address, addresses)):
+        raise AddressNotPublic(f"{host} has an address that is not public")
+    return connect_to_first(addresses, port, timeout, source_address)
 
 
-# --- Keys that are kept, and fetched anew ---
+# --- JWK sets, and keys that are cached and fetched again ---
+
+
+def signature_keys(document: object) -> Iterator[Mapping[str, Any]]:
+    """Yield the entries of a JWK set (RFC 7517) that are for signatures. Raises ValueError if it is not a JWK set."""
+    listed = document.get("keys") if isinstance(document, Mapping) else None
+    if not isinstance(listed, (list, tuple)):
+        raise ValueError("it is not a JWK set: it has no list of keys")
+    for entry in listed:
+        if isinstance(entry, Mapping) and entry.get("use", "sig") == "sig":
+            yield entry
+
 
 Key = TypeVar("Key", covariant=True)
 
@@ -185,11 +206,11 @@ class Keys(Protocol[Key]):
 
 
 class FetchedKeys(Generic[Key]):
-    """Keys at an address, and nowhere else: redirects are not followed.
+    """Keys that are published at an address. Redirects are not followed.
 
-    They are fetched when the first token comes, by a thread of their own, one fetch at a time; whoever needs it waits
-    for the same one. A key that is not known is looked for once in PAUSE: tokens with invented keys cost no more than
-    that. Serves several event loops at once. `load` fetches them; `clock` tells monotonic seconds.
+    They are fetched when the first token arrives, in a thread of their own, one fetch at a time, which all who need it
+    share. For unknown keys there is one fetch in PAUSE seconds: tokens with invented keys cost no more than that. Can
+    be used by several event loops at once. `load` fetches the keys; `clock` returns monotonic seconds.
     """
 
     def __init__(self, url: str, load: Callable[[str], Keys[Key]], clock: Callable[[], float] = time.monotonic) -> None:
@@ -204,7 +225,7 @@ class FetchedKeys(Generic[Key]):
         self._under_way: Future[None] | None = None
 
     async def find(self, key_id: str | None, algorithm: str) -> Key | None:
-        """The key that is meant. Raises TemporarilyUnavailable while the keys cannot be read."""
+        """Return the key, None if there is none. Raises TemporarilyUnavailable while the keys cannot be read."""
         if self._is_stale():
             await self._fetch()
         key = self._usable().find(key_id, algorithm)
@@ -226,7 +247,7 @@ class FetchedKeys(Generic[Key]):
         return self._known
 
     async def _fetch(self, for_unknown: bool = False) -> bool:
-        """Wait for a fetch, one's own or one under way. False where it is too soon for another, or none is needed."""
+        """Wait for a fetch, a new one or the current one. Returns False if it is too soon, or none is needed."""
         with self._lock:
             if self._under_way is None:
                 if self._clock() < self._next_try or not (for_unknown or self._is_stale()):
@@ -234,7 +255,7 @@ class FetchedKeys(Generic[Key]):
                 if for_unknown:
                     self._next_try = self._clock() + PAUSE
                 self._under_way = future = Future[None]()
-                future.set_running_or_notify_cancel()  # nobody who stops waiting can cancel it for the others
+                future.set_running_or_notify_cancel()  # so that one waiting task cannot cancel it for the others
                 threading.Thread(target=self._run, args=(future,), name="awp-publish-keys", daemon=True).start()
             under_way = self._under_way
         await wrap_future(under_way)

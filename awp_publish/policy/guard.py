@@ -1,26 +1,26 @@
-"""`Guard`: all that stands before the handler of one action, in its order, and the record of how a call ended.
+"""`Guard`: everything that precedes the handler of one action, in order, and the record of how a call ended.
 
-authenticate -> audience -> limits -> validate input -> replay -> prerequisites -> confirmation. Who calls is known
-before anything is counted, and whoever may not know of the action is told that there is none. A replay is looked up
-before the confirmation, because a retried call carries one that is spent; prerequisites come before the confirmation,
-so that no person is asked about a call that cannot go through. A caller over the limit costs no more of the input than
-a look at whether it conforms.
+authenticate -> audience -> limits -> validate input -> replay -> prerequisites -> confirmation. The caller is known
+before anything is counted, and callers who may not know of the action are told that it does not exist. A replay is
+looked up before the confirmation, because a retried call carries a used one; prerequisites precede the confirmation, so
+that no person is asked about a call that cannot go through. For a caller over the limit, the input is only tested, and
+its faults are not described.
 
-Most calls need the store once. Where consent or remembered successes are at stake the first round trip only counts and
-looks, and the second claims: a call that is refused claims nothing.
+Most calls need the store once. If confirmations or remembered successes are involved, a first round trip only counts
+and looks, and a second one claims: a call that is refused claims nothing.
 
-* **Limits** (AWAS 1.0 `rateLimit`, agent.json section 9): what is enforced is the value that is published. A window
-  opens with its first call. Answers tell how much is left, as RateLimit and RateLimit-Policy
-  (draft-ietf-httpapi-ratelimit-headers-10) and as AWAS's X-RateLimit-* (1.1, HTTP behaviour).
-* **Idempotency keys** (agent.json section 9): the same key and input give the recorded answer again, and run nothing.
-  What is promised when something breaks between the handler and the record is in `CLAIM_AFTER`: a key is free again
-  only where running once more does no harm. In every other case it answers `outcome-unknown` until its window ends.
-* **Prerequisites** (agent.json section 11): a success is remembered for a caller whom the site knows, by principal or
-  session. Anybody else gets a signed receipt to carry, which belongs to the credentials that they show to a route. What
-  nobody in particular did, anybody may build upon; that is how signing in can come first.
-* **Confirmation** (agent.json section 9): the first call says what would happen, the second brings a signed token. A
-  token is bound to its caller, action, input and to what the person has read, expires, and is spent with the call it
-  admits, in every process. Where only the route knows who calls, it is bound to the credentials that the caller shows.
+* **Limits** (AWAS 1.0 `rateLimit`, agent.json section 9): the published value is enforced. A window opens with its
+  first call. Answers say how much is left, in RateLimit and RateLimit-Policy
+  (draft-ietf-httpapi-ratelimit-headers-10) and in AWAS's X-RateLimit-* (1.1, HTTP behaviour).
+* **Idempotency keys** (agent.json section 9): the same key and input return the recorded answer without running again.
+  `CLAIM_AFTER` defines what happens if something fails between the handler and the record: a key is free again only if
+  running once more does no harm. Otherwise it answers `outcome-unknown` until its window ends.
+* **Prerequisites** (agent.json section 11): a success is remembered for a known caller, by principal or session. An
+  unknown caller gets a signed receipt, which is bound to the credentials that were sent to the route. A success without
+  any credentials counts for everybody; that is how signing in can come first.
+* **Confirmation** (agent.json section 9): the first call returns what would happen, the second brings a signed token. A
+  token is bound to its caller, action and input and to the text that the person read; it expires, and is used up by the
+  call that it admits, in every process. If only the route knows the caller, it is bound to the credentials sent to it.
 """
 
 import asyncio
@@ -101,31 +101,32 @@ from awp_publish.threads import run_in_thread
 logger: Final = logging.getLogger("awp_publish.calls")
 
 SITE: Final = "site-wide"
-"""The name of the limit of all actions together. No action is called so: ids have no hyphens."""
+"""The name of the limit for all actions together. No action has this name, because ids have no hyphens."""
 
 REPLAYED: Final = (b"idempotent-replayed", b"true")
 MARGIN: Final = 10.0
-"""Seconds beyond an action's timeout after which its call can no longer be running."""
+"""Seconds after an action's timeout from which on its call cannot be running any more."""
 
 MAX_ANSWER_BYTES: Final = 1_048_576
 MAX_ANONYMOUS_ANSWER_BYTES: Final = 65_536
-"""Bytes of an answer that is recorded, for a caller whom we know and for one whom we do not.
+"""Bytes of an answer that is recorded, for a known and for an unknown caller.
 
-A larger answer is given once: its key is free again where the action may run twice, else it answers `answer-not-kept`.
+A larger answer is given once: afterwards its key is free if the action may run twice, else it answers
+`answer-not-kept`.
 """
 
 MAX_ANONYMOUS_KEYS: Final = 1000
 ANONYMOUS_WINDOW: Final = 3600.0
-"""Keys that callers of one address whom we do not know may claim, in so many seconds."""
+"""Keys that unknown callers of one address may claim within so many seconds."""
 
 MAX_RECEIPTS: Final = 50
-"""Receipts that one call may carry; more are not read."""
+"""Receipts of one call that are read."""
 
 SPENT_MARGIN: Final = 86400.0
-"""Seconds that a spent token is remembered beyond its lifetime, so that no clock set back makes it good again."""
+"""Seconds that a used token is remembered beyond its lifetime, so that a clock set back does not revive it."""
 
 MAX_SUMMARY: Final = 2000
-"""Characters of what a function of the site's says."""
+"""Characters of a summary by a function of the site."""
 
 Fate: TypeAlias = Literal["recorded", "free", "unknown"]
 
@@ -135,47 +136,46 @@ CLAIM_AFTER: Final[dict[str, tuple[Fate, Fate, Fate]]] = {
     "failed": ("free", "free", "unknown"),
     "interrupted": ("free", "unknown", "unknown"),
 }
-"""How the first call ended, and what becomes of its key: for repeatable, other and irreversible actions."""
+"""What becomes of a key, by how its call ended: for repeatable, other and irreversible actions."""
 
 _RECORDED_HEADERS: Final = frozenset({b"location", b"link", media.HEADER})
-"""What of an answer's headers is worth repeating. A Set-Cookie is a secret: it is given once."""
+"""Headers of an answer that are recorded. A Set-Cookie is secret and given only once."""
 
 _INTERRUPTIONS: Final = (HandlerTimeout, HandlerRedirected, InvalidOutput, StoreUnavailable)
-"""A job that the store did not answer for may have been accepted all the same."""
+"""StoreUnavailable is one of them because a job may have been accepted although the store did not answer."""
 
-_PUT_OFF: Final = (TooManyJobs, JobQueueFull)
-"""Refusals of calls that were admitted, and of which nothing was done."""
+_NOT_STARTED: Final = (TooManyJobs, JobQueueFull)
+"""Refusals of calls that had been admitted, but did nothing."""
 
 _IDENTIFYING: Final = re.compile(
     r"(?!.*(csrf|xsrf|user-agent)|idempotency-|sec-|mcp-)"
     r".*(authorization|token|secret|credential|identity|api-?key|(^|-)(key|user|session)(-|$))"
 )
-"""Names of headers by which a route may know its callers, whether it says so or not."""
+"""Names of headers by which a route may identify callers, whether it declares them or not."""
 
-FLEETING: Final = re.compile(r"AWSALB|__cf|cf_|_g(a|id|at|cl)|_fbp|csrf|xsrf|messages$", re.IGNORECASE)
-"""Names of cookies that say nothing of who calls, and change by themselves."""
-
+VOLATILE_COOKIES: Final = re.compile(r"AWSALB|__cf|cf_|_g(a|id|at|cl)|_fbp|csrf|xsrf|messages$", re.IGNORECASE)
+"""Names of cookies that do not identify the caller and change on their own."""
 
 _new: Final = tuple.__new__
-"""Makes a named tuple as its class does, without a function of Python in between: each guarded call needs four."""
+"""Makes a named tuple without calling its class's Python-level `__new__`: each guarded call makes four."""
 
 
 # --- Signed tokens: confirmations and receipts, each with a salt of its own, under keys that can be rotated ---
 
 EXPIRES: Final = "e"
-"""Unix seconds. Our own member and not the serializer's timestamp, which refuses what a clock ahead of ours signed."""
+"""Unix seconds. Not the serializer's own timestamp, which rejects what was signed by a clock ahead of ours."""
 
 
 class NotOurs(Exception):
-    """A token that none of the site's keys signed, or that was changed since."""
+    """A token that was not signed with the site's keys, or was modified."""
 
 
 class Expired(Exception):
-    """A token past its time."""
+    """A token that has expired."""
 
 
 class Tokens:
-    """Writes and reads tokens of one purpose. `keys` are the newest first: it signs, all verify."""
+    """Writes and reads tokens for one purpose. `keys` are newest first: the first signs, all verify."""
 
     def __init__(
         self, keys: Sequence[str], purpose: str, lifetime: float, clock: Callable[[], float] = time.time
@@ -183,19 +183,19 @@ class Tokens:
         self.lifetime = lifetime
         self._clock = clock
         named = f"awp_publish.{purpose}.digest".encode()
-        # HMAC (RFC 2104) with both of its pads prepared, which is the half of its cost.
+        # HMAC (RFC 2104) with both pads prepared, which is half of its cost.
         blocks = [hmac.digest(key.encode(), named, "sha256").ljust(64, b"\0") for key in keys]
         self._keyed = [(sha256(one.translate(hmac.trans_36)), sha256(one.translate(hmac.trans_5C))) for one in blocks]
         self._serializer = URLSafeSerializer(
-            list(reversed(keys)),  # itsdangerous signs with the last
+            list(reversed(keys)),  # itsdangerous signs with the last key
             salt=f"awp_publish.{purpose}",
             signer_kwargs={"digest_method": sha256, "key_derivation": "hmac"},
         )
 
     def digests(self, text: str | bytes) -> tuple[str, ...]:
-        """Return digests of a text, one for each key, the newest first: for what a token is bound to and must not show.
+        """Return keyed digests of a text, one a key, newest first: for what a token is bound to but must not reveal.
 
-        A plain hash of a password or a number of a few digits could be guessed by whoever reads the token or the store.
+        With plain hashes, readers of the token or the store could guess passwords or short numbers.
         """
         given = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
         found: list[str] = []
@@ -207,17 +207,17 @@ class Tokens:
         return tuple(found)
 
     def write(self, facts: JsonObject) -> tuple[str, float]:
-        """A token for these facts, and when it expires, in Unix seconds."""
+        """Return a token for these facts, and when it expires, in Unix seconds."""
         expires = int(self._clock() + self.lifetime)
         token = self._serializer.dumps({**facts, EXPIRES: expires})
         return (token if isinstance(token, str) else token.decode("ascii")), expires
 
     def read(self, token: str) -> JsonObject:
-        """The facts of a token. Raises NotOurs, Expired."""
+        """Return the facts of a token. Raises NotOurs, Expired."""
         try:
             facts: object = self._serializer.loads(token)
             signature = token.rpartition(".")[2].encode("ascii")
-            if base64_encode(base64_decode(signature)) != signature:  # Base64 can spell the same one in several ways
+            if base64_encode(base64_decode(signature)) != signature:  # Base64 can encode it in several ways
                 raise NotOurs
         except (BadData, ValueError) as error:
             raise NotOurs from error
@@ -228,18 +228,18 @@ class Tokens:
         return facts
 
 
-# --- What the guards of a site share ---
+# --- Facts that the guards of a site share ---
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guards:
-    """The parts that the guards of one catalog share.
+    """Facts that the guards of one catalog share.
 
-    `realm` and `metadata_url` stand in challenges (RFC 9110 section 11.5, RFC 9728 section 5.1). `codes` are those that
-    the site declares, with what to do. `fingerprints` tell
-    inputs under idempotency keys apart; it is None where processes share a store and no key. `confirmations` and
-    `receipts` are there where an action needs them; `receipted` are the actions that others require, and
-    `credentials` those by which the routes of all actions know callers.
+    `realm` and `metadata_url` are parts of challenges (RFC 9110 section 11.5, RFC 9728 section 5.1). `codes` are the
+    site's own problem codes, with their recovery. `fingerprints` distinguish inputs under an idempotency key; it is
+    None if processes share a store but no secret key. `confirmations` and `receipts` are set if an action needs them;
+    `receipted` are the actions that others require, and `credentials` those by which the actions' routes identify
+    callers.
     """
 
     store: Store
@@ -255,7 +255,7 @@ class Guards:
     credentials: frozenset[RouteCredential] = frozenset()
 
     def identify(self, *, required: bool = False, scopes: tuple[str, ...] = ()) -> AuthenticationGate:
-        """The gate that tells who makes a request, for what is no call of an action."""
+        """Return a gate that identifies the caller of a request that is not a call of an action."""
         known = self.authenticators, required, scopes, self.realm, self.metadata_url
         return AuthenticationGate(*known, store=self.store)
 
@@ -267,12 +267,12 @@ class Guards:
         check: Callable[[Call], None] | None = None,
         rehearse: Callable[[Call], Awaitable[None]] | None = None,
     ) -> "Guard | None":
-        """Return the guard of an action's calls, None for an action that needs none."""
+        """Return the guard of an action, None if it needs none."""
         guard = Guard(action, self, inputs, check=check, rehearse=rehearse)
         return guard if guard.is_needed else None
 
     async def certify(self, call: Call) -> RawHeaders:
-        """Remember a success on which others build, and return the header that proves it."""
+        """Remember a success that other actions require, and return the header that proves it."""
         action, receipts = call.action.id, self.receipts
         if receipts is None or action not in self.receipted:
             return ()
@@ -282,7 +282,7 @@ class Guards:
                 ran = await self.store.run((Add(key, until, receipts.lifetime),))
                 if ran.failed is not None and isinstance(ran.seen[0], bytes):
                     await self.store.run((Swap(key, ran.seen[0], until, receipts.lifetime),))
-            except StoreUnavailable:  # the answer stands, and the receipt proves it too
+            except StoreUnavailable:  # the answer stands, and the receipt proves the success, too
                 logger.exception("a success of action %s could not be noted (request_id=%s)", action, call.request_id)
         facts = {"action": action, "caller": call.caller_id}
         if shown := self.shown_to_routes(call):
@@ -291,7 +291,7 @@ class Guards:
         return ((RECEIPT, token.encode("ascii")),)
 
     def shown_to_routes(self, call: Call) -> str:
-        """Without the session: the very actions that come first change what is in it."""
+        """Return the credentials of an unknown caller, without the session, which the required actions change."""
         if call.principal is not None or call.credentials is None:
             return ""
         return shown_by(call.credentials(), self.credentials, session=False)
@@ -299,9 +299,10 @@ class Guards:
 
 @dataclass(frozen=True, slots=True)
 class _Limit:
-    """One limit under its name: an action's id, or SITE for the limit of all actions together.
+    """A limit and its name: an action's id, or SITE for the limit of all actions together.
 
-    `key` is what its counts begin with, `state` the form of its item in RateLimit: remaining calls and seconds.
+    `key` is the prefix of its counts in the store, `state` the format of its item in RateLimit: remaining calls and
+    seconds.
     """
 
     name: str
@@ -311,14 +312,14 @@ class _Limit:
     scope: str | None
     key: str
     state: bytes
-    told: tuple[bytes, bytes]
+    header: tuple[bytes, bytes]
 
 
 class Guard:
-    """Admits calls of one action, and settles afterwards what it claimed for them.
+    """Admits calls of one action, and afterwards settles what it claimed for them.
 
-    `check` raises InvalidInput for a call that could not be sent to its route, `rehearse` what the route's own security
-    says of its caller.
+    `check` raises InvalidInput for a call that cannot be sent to its route, `rehearse` whatever the route's own
+    security raises for its caller.
     """
 
     def __init__(
@@ -377,13 +378,13 @@ class Guard:
             self._in_order = in_order(action.inputs)
             words = action.confirmation_summary
             self._summary_takes_call = callable(words) and takes_call(words)
-        self._durable = action.needs_confirmation or action.is_irreversible  # claims must outlive a loss of power
+        self._durable = action.needs_confirmation or action.is_irreversible  # claims must survive a power failure
 
         self._is_everywhere = action.is_public and action.expose is None
         self._authentication: AuthenticationGate | None = None
         self._agents = next((one for one in guards.authenticators if isinstance(one, WebBotAuth)), None)
         if guards.authenticators:
-            # A route with a security scheme of its own asks for credentials itself; ours tell who calls if we know it.
+            # A route with its own security scheme requires credentials itself; ours only identify callers whom we know.
             ours = action.auth_required and not action.route_authenticates
             self._authentication = AuthenticationGate(
                 guards.authenticators,
@@ -397,7 +398,7 @@ class Guard:
 
     @property
     def is_needed(self) -> bool:
-        """Return True if anything is declared that it could enforce."""
+        """Return True if there is anything to enforce."""
         action, guards = self._action, self._guards
         return bool(
             self._limits
@@ -410,10 +411,10 @@ class Guard:
         )
 
     async def admit(self, call: Call) -> Outcome | None:
-        """Let a call pass (None) or answer it with what is recorded. Raises the Problem of what refuses it."""
-        # Who calls, and may they know of the action?
+        """Admit a call (None), or return its recorded answer. Raises the Problem for which it is refused."""
+        # Who is the caller, and may the caller know of the action?
         action, gate, principal = self._action, self._authentication, call.principal
-        credentials: Credentials | None = None  # of whom a token alone makes known they are not read
+        credentials: Credentials | None = None  # not read if the token alone identifies the caller
         agents: WebBotAuth | None = None
         if call.credentials is None:
             gate = None
@@ -426,7 +427,7 @@ class Guard:
             else:
                 credentials, agents = call.credentials(), self._agents
                 if agents is not None:
-                    with suppress(Problem):  # which is raised again where it decides
+                    with suppress(Problem):  # raised again where it matters
                         await agents(credentials)
                     call.label = agents.label_of(credentials)
                 try:
@@ -448,10 +449,10 @@ class Guard:
             if principal is None or gate.scopes:
                 gate.require(principal)
             allowed = action.allow_agents
-            # Only an agent that has signed is one of them, however else its caller is known.
+            # Only an agent that has signed can be one of them, however else the caller is known.
             if allowed and (agents is None or credentials is None or agents.names_of(credentials).isdisjoint(allowed)):
                 raise InsufficientPermissions(
-                    f"Action {action.id} is for {', '.join(allowed)}; this caller is {call.label}.",
+                    f"Action {action.id} is only for {', '.join(allowed)}; this caller is {call.label}.",
                     recovery="Sign the request as Accept-Signature says, if you are one of those agents.",
                     headers=[ACCEPT_SIGNATURE],
                 )
@@ -460,10 +461,10 @@ class Guard:
             credentials = credentials or call.credentials()
             address = credentials.address
 
-        # What can be said without the store? It is told only if neither limits nor a recorded answer come before it.
+        # What can be decided without the store? It is raised only if neither a limit nor a recorded answer comes first.
         if self._takes_keys and self._key_field in call.input:
-            # agent.json names the field beside the inputs, so callers write it there too; a member that the action
-            # itself has not is taken out.
+            # agent.json lists the field beside the inputs, so callers also send it there; it is removed unless it is an
+            # input of the action.
             call.key_in_input = call.input[self._key_field]
             if not self._is_input:
                 call.input = {name: value for name, value in call.input.items() if name != self._key_field}
@@ -523,7 +524,7 @@ class Guard:
 
         # Limits, input, replay
         if at:
-            # The state of each limit goes on the answer, and that of the one that leaves least in AWAS's fields.
+            # The answer has the state of each limit, and in AWAS's fields that of the tightest one.
             states: list[bytes] = []
             least: tuple[int, int, float] | None = None
             found: Any
@@ -532,14 +533,14 @@ class Guard:
                 left = limit.most - events if limit.most > events else 0
                 states.append(limit.state % (left, ceil(seconds_left)))
                 if least is None or (left, limit.most, seconds_left) < least:
-                    least, told = (left, limit.most, seconds_left), limit.told
+                    least, limit_header = (left, limit.most, seconds_left), limit.header
             if least is not None:
                 call.headers += (
                     self._policies,
                     (b"ratelimit", b", ".join(states)),
-                    told,
+                    limit_header,
                     (b"x-ratelimit-remaining", b"%d" % least[0]),
-                    (b"x-ratelimit-reset", b"%d" % ceil(self.clock() + least[2])),  # in Unix seconds
+                    (b"x-ratelimit-reset", b"%d" % ceil(self.clock() + least[2])),  # Unix seconds
                 )
             if failed is not None and failed < at:
                 limit = limits[failed]
@@ -558,9 +559,9 @@ class Guard:
             if missing:
                 listed = ", ".join(missing)
                 if call.known_as:
-                    detail = f"Action {self._action.id} needs a success of {listed} before, and none is remembered."
+                    detail = f"Action {self._action.id} requires a success of {listed} first, and none is remembered."
                 else:
-                    detail = f"Action {self._action.id} needs a receipt of {listed}; none that was sent is valid."
+                    detail = f"Action {self._action.id} requires a receipt of {listed}; none that was sent is valid."
                 raise PrerequisiteRequired(detail, members={"missing": missing})
             # Confirmation
             if consent is not None:
@@ -570,27 +571,27 @@ class Guard:
             failed, seen = await self._store.run(claims, durable=self._durable) if claims else (None, ())
             at = 0
 
-        # Whatever is claimed is the call's own, or refuses it
+        # A claim that another call holds refuses this one
         if failed is not None:
             refused, found = claims[failed - at], seen[-1]
             if isinstance(refused, Count):
-                who = "Callers of one address whom the site does not know may use"
-                detail = f"{who} {MAX_ANONYMOUS_KEYS} idempotency keys an hour, others more. The next is possible"
+                who = "Unknown callers of one address may use"
+                detail = f"{who} {MAX_ANONYMOUS_KEYS} idempotency keys an hour, known ones more. The next is possible"
                 raise _too_many(detail, cast(Counted, found))
             if refused is claim:
                 return await self._answer_again(call, cast(bytes, found))
-            raise ConfirmationSpent("The confirmation admitted a call before.")
+            raise ConfirmationSpent("This confirmation has already been used.")
         call.claim, call.spent = claim, spend
         if claims:
-            call.disconnected = never_disconnected  # it is carried to its end, so that it can be recorded
+            call.disconnected = never_disconnected  # it runs to its end, so that it can be recorded
         return None
 
     async def conclude(self, call: Call, result: Result) -> Result:
-        """Record how a call ended under its key, and hand out its receipt. The answer stands even if that fails.
+        """Record how a call ended under its key, and add its receipt. The answer stands even if that fails.
 
-        What was only put off may come again with the same confirmation.
+        A call that was not started may be sent again with the same confirmation.
         """
-        if (spent := call.spent) is not None and isinstance(result, _PUT_OFF):
+        if (spent := call.spent) is not None and isinstance(result, _NOT_STARTED):
             try:
                 await self._store.run((Swap(spent.key, spent.value, None),), durable=True)
             except StoreUnavailable:
@@ -610,14 +611,14 @@ class Guard:
             elif self._redact is not None and self._redact(orjson.loads(result.body)) != orjson.loads(result.body):
                 kept = b'{"state":"given once","for":"%b"}\n' % fingerprint
             else:
-                told = content = b""
+                headers = content = b""
                 if result.headers:
                     pairs = [(name, value) for name, value in result.headers if name in _RECORDED_HEADERS]
-                    told = orjson.dumps([(name.decode("latin-1"), value.decode("latin-1")) for name, value in pairs])
+                    headers = orjson.dumps([(name.decode("latin-1"), value.decode("latin-1")) for name, value in pairs])
                 if result.content is not None:
                     content = b',"content":' + orjson.dumps(list(result.content))
-                # One line of JSON, then the body as it was.
-                facts = fingerprint, result.status, told or b"[]", content, result.body
+                # One line of JSON, then the unchanged body.
+                facts = fingerprint, result.status, headers or b"[]", content, result.body
                 kept = b'{"state":"done","for":"%b","status":%d,"headers":%b%b}\n%b' % facts
                 if len(kept) > (MAX_ANONYMOUS_ANSWER_BYTES if call.principal is None else MAX_ANSWER_BYTES):
                     logger.warning("an answer of action %s is too large to be recorded under its key", self._action.id)
@@ -635,7 +636,7 @@ class Guard:
     # --- Idempotency keys ---
 
     def _claim(self, call: Call, credentials: Credentials | None) -> Add | None:
-        """Return the claim of a call's key, None for a call without one. Raises InvalidIdempotencyKey."""
+        """Return the step that claims a call's key, or None without a key. Raises InvalidIdempotencyKey."""
         key = call.idempotency_key
         if key is not None:
             key = read_key(key)
@@ -647,25 +648,25 @@ class Guard:
             key = read_key(str(inside))
         if key is None:
             return None
-        # The fingerprint is the input's, and of what an unknown caller shows to a route, which may know them by it. It
-        # is not in the key: with other credentials a key is refused, neither replayed to somebody else nor run once
-        # more for somebody whose token was renewed.
-        told, action, principal = _canonical(call.input), self._action, call.principal
+        # The fingerprint covers the input, and the credentials that an unknown caller sends to a route. They are not
+        # part of the key: with other credentials a key is refused, neither replayed to somebody else nor run again for
+        # somebody whose token was renewed.
+        content, action, principal = _canonical(call.input), self._action, call.principal
         if principal is None and action.way is not None and credentials is not None:
-            # Cookies change by themselves, so they count only if the route knows callers by what they show.
+            # Cookies change on their own, so they count only if the route identifies callers by their credentials.
             words = shown_by(credentials, action.route_credentials, cookies=action.route_authenticates)
-            told += b"\n" + words.encode("utf-8", "surrogatepass") if words else b""
+            content += b"\n" + words.encode("utf-8", "surrogatepass") if words else b""
         tokens = self._guards.fingerprints
-        call.fingerprints = fingerprints = (sha256(told).hexdigest(),) if tokens is None else tokens.digests(told)
-        # In milliseconds: a fraction takes longer to write than all else here.
+        call.fingerprints = fingerprints = (sha256(content).hexdigest(),) if tokens is None else tokens.digests(content)
+        # In whole milliseconds: writing a float takes longer than everything else here.
         until, by = (self.clock() + self._longest) * 1000, orjson.dumps(call.request_id)
         value = b'{"state":"running","for":"%b","until":%d,"by":%b}' % (fingerprints[0].encode(), until, by)
-        # Keys of different callers and actions never meet: a key has no line breaks, and an action's id no colons.
+        # Keys of different callers and actions cannot collide: a key has no line breaks, and an action's id no colons.
         caller = "" if principal is None else principal.id
         return _new(Add, (f"key:{action.id}:{caller}\n{key}", value, self._keep))
 
     async def _answer_again(self, call: Call, found: bytes) -> Outcome:
-        """Return what is recorded under a key. Raises the Problem of a key that has no answer."""
+        """Return the answer that is recorded under a key. Raises the Problem of a key without one."""
         line, _, body = found.partition(b"\n")
         try:
             facts = orjson.loads(line)
@@ -682,7 +683,7 @@ class Guard:
             raise unavailable("The record of this idempotency key is damaged.") from error
         first = "The first call with this idempotency key"
         if meant_for not in call.fingerprints:
-            raise IdempotencyKeyReused("This idempotency key came with another input, or other credentials, before.")
+            raise IdempotencyKeyReused("This idempotency key was used before with another input or other credentials.")
         if state == "too large":
             raise AnswerNotKept(f"{first} succeeded; its answer was too large to be kept.")
         if state == "given once":
@@ -698,29 +699,27 @@ class Guard:
     # --- Confirmation ---
 
     def _read_confirmation(self, call: Call) -> "_Consent":
-        """Read the call's token, without a look at whether it was spent and what the person has read."""
+        """Read the call's token, without checking yet whether it was used and what the person read."""
         tokens, action = cast(Tokens, self._confirmations), self._action
         if call.confirmation is None:
-            return _Consent((ConfirmationRequired, f"Action {action.id} is done only after a person has agreed."))
+            return _Consent((ConfirmationRequired, f"Action {action.id} needs a person's confirmation."))
         try:
             facts = tokens.read(call.confirmation)
         except Expired:
-            return _Consent((ConfirmationExpired, "The confirmation is too old."))
+            return _Consent((ConfirmationExpired, "The confirmation has expired."))
         except NotOurs:
-            return _Consent(
-                (ConfirmationTampered, "The confirmation was not given by this site, or was changed since.")
-            )
+            return _Consent((ConfirmationTampered, "The confirmation was not issued by this site, or was modified."))
         if facts.get("action") != action.id or facts.get("caller") != call.caller_id:
-            return _Consent((ConfirmationForeign, "The confirmation is another caller's or another action's."))
+            return _Consent((ConfirmationForeign, "The confirmation belongs to another caller or another action."))
         if facts.get("shown") not in tokens.digests(self._shown(call)):
-            return _Consent((ConfirmationForeign, "The confirmation was asked for with other credentials."))
+            return _Consent((ConfirmationForeign, "The confirmation was requested with other credentials."))
         if facts.get("input") not in tokens.digests(_canonical(call.input)):
             return _Consent((ConfirmationMismatch, "The input is not the one that was confirmed."))
         spend = Add(f"spent:{facts.get('id')}", b"1", tokens.lifetime + SPENT_MARGIN)
         return _Consent(None, spend, facts.get("summary"))
 
     def _shown(self, call: Call) -> str:
-        """Return what a caller shows whom only the route knows, or a session of ours."""
+        """Return the credentials of a caller whom only the route, or a session of ours, identifies."""
         if call.principal is not None:
             return ""
         words = f"session {call.session_id}" if call.session_id else ""
@@ -729,11 +728,11 @@ class Guard:
         return words
 
     async def _confirm(self, call: Call, consent: "_Consent", is_spent: bool) -> Add:
-        """Return the step that spends the confirmation of a call. Raises a Problem with the question without one.
+        """Return the step that uses up a call's confirmation. Without a valid one, raises a Problem with the question.
 
-        The summary is made again: a person has agreed to what they read, which may no longer be what would happen.
-        Nobody is asked by a caller who shows nothing to a route that has to know who calls, or about an input that no
-        request can carry to it.
+        The summary is made again, because what the person agreed to may no longer be what would happen. No question is
+        returned to a caller without credentials if the route requires some, or for an input that cannot be sent to the
+        route.
         """
         if self._action.auth_required and not (call.principal or self._shown(call)):
             headers = [("WWW-Authenticate", kind) for kind in challenges_of_route(self._action)]
@@ -745,18 +744,18 @@ class Guard:
         try:
             summary = await self._summarize(call)
         except Problem as problem:  # a basket is empty once its order is placed
-            raise ConfirmationSpent("The confirmation admitted a call before.") if is_spent else problem from None
+            raise ConfirmationSpent("This confirmation has already been used.") if is_spent else problem from None
         if is_spent:
-            raise self._question(call, summary, ConfirmationSpent, "The confirmation admitted a call before.")
+            raise self._question(call, summary, ConfirmationSpent, "This confirmation has already been used.")
         if consent.refusal is not None or consent.spend is None:
             raise self._question(call, summary, *(consent.refusal or (ConfirmationRequired, "")))
         if consent.summary not in cast(Tokens, self._confirmations).digests(summary):
-            detail = "What was confirmed is not what the call would do now."
+            detail = "The call would no longer do what was confirmed."
             raise self._question(call, summary, ConfirmationStale, detail)
         return consent.spend
 
     def _question(self, call: Call, summary: str, kind: type[Problem], detail: str) -> Problem:
-        """Return the refusal of a call, with the question for a person and the token for the answer yes."""
+        """Return a refusal with the question for a person, and the token to send if they agree."""
         tokens = cast(Tokens, self._confirmations)
         facts = {
             "id": secrets.token_urlsafe(12),
@@ -772,7 +771,7 @@ class Guard:
         return kind(detail, members={"confirmation": question})
 
     async def _summarize(self, call: Call) -> str:
-        """Say what a call would do. Raises HandlerFailed where a function of the site's fails, or takes too long."""
+        """Return what a call would do. Raises HandlerFailed if the site's own function fails or takes too long."""
         action, words = self._action, self._action.confirmation_summary
         given = self._in_order(call.input)
         if not callable(words):
@@ -785,7 +784,7 @@ class Guard:
         def make_here() -> object:
             try:
                 return make()
-            except StopIteration as error:  # no future can carry it: whoever waited for it would wait for ever
+            except StopIteration as error:  # a future cannot hold it, so that the caller would wait forever
                 raise RuntimeError("The summary raised StopIteration.") from error
 
         limit = asyncio.timeout(action.timeout)
@@ -794,7 +793,7 @@ class Guard:
                 said = make() if inspect.iscoroutinefunction(words) else await run_in_thread(make_here)
                 summary = await said if inspect.isawaitable(said) else said
             if not isinstance(summary, str) or not summary.strip():
-                raise TypeError(f"A summary is a text, not {type(summary).__name__}, and not empty.")
+                raise TypeError(f"A summary must be a non-empty text, not {type(summary).__name__}.")
         except Problem:
             raise
         except HTTPException as error:
@@ -803,12 +802,12 @@ class Guard:
             how = "took too long" if limit.expired() else "failed"
             told = (action.id, how, call.request_id)
             logger.exception("the summary of a confirmation of action %s %s (request_id=%s)", *told)
-            raise HandlerFailed(f"Nobody could be asked to confirm action {action.id}: its summary {how}.") from error
+            raise HandlerFailed(f"The summary for the confirmation of action {action.id} {how}.") from error
         return cut(visible, summary, MAX_SUMMARY)
 
 
 class _Consent(NamedTuple):
-    """A call's confirmation: why it is none, or the step that spends it and a digest of what was read."""
+    """A call's confirmation: why it is refused, or the step that uses it up and a digest of the summary."""
 
     refusal: tuple[type[Problem], str] | None
     spend: Add | None = None
@@ -816,7 +815,7 @@ class _Consent(NamedTuple):
 
 
 def takes_call(summary: Callable[..., object]) -> bool:
-    """Return True if a function of the site's makes its summary of the input and the call, not of the input alone."""
+    """Return True if a summary function takes the input and the call, not the input alone."""
     try:
         parameters = inspect.signature(summary).parameters.values()
     except (TypeError, ValueError):
@@ -826,7 +825,7 @@ def takes_call(summary: Callable[..., object]) -> bool:
 
 
 def _too_many(detail: str, seen: Counted) -> RateLimited:
-    """The refusal of a call too many; `detail` says up to when."""
+    """Return the refusal for a limit; `detail` goes on with "in ... seconds"."""
     seconds = max(1, ceil(seen.seconds_left))
     return RateLimited(
         f"{detail} in {seconds} seconds.",
@@ -835,27 +834,27 @@ def _too_many(detail: str, seen: Counted) -> RateLimited:
     )
 
 
-# --- What a call would do, in plain language: what a person reads before they confirm it ---
-# In the site's words if it has any, else in ours. Callers write the input, and a person has to see where it begins and
-# ends: texts of theirs are quoted as JSON, cut, and hold nothing invisible. What the schema marks as never to be shown
-# is hidden, from a function of the site's too. In what that returns the invisible is shown, but only the function knows
-# which part is a value.
+# --- Summaries: what a person reads before they confirm a call ---
+# In the site's own words, or in ours. Callers write the input, and a person must be able to see where it begins and
+# ends: their texts are quoted as JSON, cut, and contain nothing invisible. What the schema marks as secret is hidden,
+# also from the site's own function. In the text that such a function returns, invisible characters are made visible,
+# but only the function knows which parts are values.
 
 _SECRET: Final = object()
-"""Stands for a secret. A text in its place could be one that a caller has written."""
+"""A placeholder for a secret. A text could have been written by a caller."""
 
 MISSING: Final = "(not given)"
 MAX_VALUE: Final = 200
 """Characters of one input that a summary shows."""
 
 MAX_INPUTS: Final = 20
-"""Inputs that a summary of ours shows."""
+"""Inputs that our own summary shows."""
 
 
 def in_order(inputs: JsonObject) -> Callable[[JsonObject], JsonObject]:
-    """Return what copies an input with its members in the order of the schema, and those it does not name after them.
+    """Return a function that copies an input with its members in the schema's order, followed by unnamed ones.
 
-    Callers write members in any order, and the same input has to make the same summary.
+    Callers may send members in any order, and the same input has to give the same summary.
     """
     ranks: dict[str, int] = {}
     for part in (*parts_of(inputs, (inputs,), named_subschemas(inputs)), *subschemas(inputs)):
@@ -877,7 +876,7 @@ def in_order(inputs: JsonObject) -> Callable[[JsonObject], JsonObject]:
 
 
 def summarizer(action: Action) -> Callable[[JsonObject], str]:
-    """Return what makes the summary of an input, of the action's template or of its description."""
+    """Return a function that summarises an input with the action's template, or with its description."""
     words, values = action.confirmation_summary, _Values(action.inputs)
     pieces = tuple(Formatter().parse(words)) if isinstance(words, str) else ()
     own = f"{action.name}: {action.description.strip().splitlines()[0].rstrip('.')}."
@@ -899,20 +898,20 @@ _QUOTES: Final = re.compile(r'["\\]')
 _UNSEEN: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]"
 )
-"""Letters and marks that show nothing, which Unicode counts among the visible."""
+"""Letters and marks that are invisible although Unicode counts them as visible."""
 
 _LIKE_QUOTES: Final = re.compile("[\u02ba\u02ee\u201c-\u201f\u2033\u2036\u275d\u275e\u301d-\u301f\uff02]")
-"""What a person may take for a quotation mark."""
+"""Characters that a person may take for a quotation mark."""
 
 
 def quoted(text: str) -> str:
-    """A text in quotation marks, as JSON has it; look-alikes of the marks and all that is invisible are escaped."""
+    """Return a text quoted as JSON, with look-alikes of quotation marks and everything invisible escaped."""
     escaped = visible(_QUOTES.sub(r"\\\g<0>", text))
     return f'"{_LIKE_QUOTES.sub(_escape, escaped)}"'
 
 
 def visible(text: str) -> str:
-    """A text whose control, format, private and unassigned characters are shown as JSON escapes."""
+    """Return a text with its control, format, private and unassigned characters written as JSON escapes."""
     if text.isascii() and text.isprintable():
         return text
     shown = (one if one.isprintable() or unicodedata.category(one) == "Zs" else _escaped(one) for one in text)
@@ -924,19 +923,19 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def _escaped(character: str) -> str:
-    """RFC 8259 section 7: two escapes for what is beyond the Basic Multilingual Plane."""
+    """Return JSON escapes: two beyond the Basic Multilingual Plane (RFC 8259 section 7)."""
     units = character.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
 def cut(show: Callable[[str], str], text: str, most: int) -> str:
-    """The beginning of a text as `show` has it, and how much more there is."""
+    """Return the beginning of a text, rendered by `show`, and how much more there is."""
     more = len(text) - most
     return show(text) if more <= 0 else f"{show(text[:most])} and {more} more characters"
 
 
 class _Values:
-    """Shows values of one action's input. No more of an input is written out than is shown."""
+    """Renders values of one action's input. No more of an input is rendered than is shown."""
 
     def __init__(self, inputs: JsonObject) -> None:
         properties = inputs.get("properties")
@@ -944,11 +943,11 @@ class _Values:
         self.redact = input_redactor(inputs, _SECRET) or (lambda given: given)
 
     def label(self, name: str) -> str:
-        """A member's name; one that the schema does not name is the caller's own word."""
+        """Return a member's name, quoted if it is not in the schema: it is the caller's own text."""
         return name if name in self._named else cut(quoted, name, MAX_VALUE)
 
     def show(self, given: JsonObject, name: str, spec: str = "") -> str:
-        """A member of a redacted input as a person reads it; of one left out its default. `spec` formats numbers."""
+        """Return a member of a redacted input, or its default, for a person to read. `spec` formats numbers."""
         if name not in given:
             schema = self._named.get(name)
             default = schema.get("default") if isinstance(schema, Mapping) else None
@@ -960,11 +959,11 @@ class _Values:
             try:
                 return format(value, spec)
             except (ValueError, OverflowError):
-                pass  # 2.0 is an integer to JSON Schema, and none to the format "d"
+                pass  # 2.0 is an integer in JSON Schema, but not for the format "d"
         return self._show(value, [MAX_VALUE])
 
     def _show(self, value: object, left: list[int]) -> str:
-        """JSON text, of which `left[0]` characters may be shown."""
+        """Return JSON text of at most about `left[0]` characters."""
         shown: list[str] = []
         if value is _SECRET:
             left[0] -= len(HIDDEN)
@@ -999,22 +998,22 @@ def _rest(more: int, what: str) -> list[str]:
     return [f"and {more} more {what}"] if more else []
 
 
-# --- What tells one call from another ---
+# --- What distinguishes calls ---
 
 
 def _canonical(given: JsonObject) -> bytes:
-    """Return an input as one text, the same whatever the order of its members."""
+    """Return an input as JSON that does not depend on the order of its members."""
     return orjson.dumps(given, option=orjson.OPT_SORT_KEYS)
 
 
 def shown_by(
     shown: Credentials, known: Iterable[RouteCredential] = (), *, cookies: bool = False, session: bool = True
 ) -> str:
-    """Return what a caller shows by which a route may know them when we do not, "" for nothing.
+    """Return the credentials by which a route may identify a caller whom we do not know, "" for none.
 
-    These are the headers that identify somebody by their name or because the route's security scheme looks there
-    (`known`), the cookies where that scheme looks, and the application's session. Where the scheme names no cookie,
-    `cookies` counts all of them but the session's own, which is signed anew with each answer.
+    These are headers that are identifying by their name or because the route's security scheme reads them (`known`),
+    the cookies that the scheme reads, and the application's session. If the scheme names no cookie, `cookies` includes
+    all of them except the session's own, which is signed anew with each answer.
     """
     headers, cookie = shown.headers, shown.headers.get("cookie") or ""
     looked_for: dict[str, set[str]] = {"header": set(), "cookie": set(), "query": set()}
@@ -1028,7 +1027,7 @@ def shown_by(
     named = looked_for["cookie"]
     for pair in sorted(cookie.split(";")) if cookie and (named or cookies) else ():
         name, _, value = pair.strip().partition("=")
-        if name in named if named else not (FLEETING.match(name) or _holds(value, shown.session)):
+        if name in named if named else not (VOLATILE_COOKIES.match(name) or _holds(value, shown.session)):
             words += [f"cookie {name}={value}"] if name else []
     if session and shown.session:
         words.append(json.dumps(dict(shown.session), default=str, skipkeys=True))

@@ -1,8 +1,8 @@
-"""Callers who send a JSON Web Token of an authorization server: RFC 7519, checked as RFC 8725 and RFC 9068 advise.
+"""JSON Web Tokens of an authorization server: RFC 7519, checked as RFC 8725 and RFC 9068 advise.
 
-A token that is bound to a key (`cnf.jkt`) is worth nothing without a proof of that key: DPoP, RFC 9449. The proof names
-the request's method and address, which is held against the site's own addresses, and is good for one request.
-Deliberately left out: nonces of the server's (section 9), for the store remembers every proof until it is too old.
+A token that is bound to a key (`cnf.jkt`) is only accepted with a proof of that key: DPoP, RFC 9449. The proof names
+the request's method and address, which is compared with the site's own addresses, and is good for one request.
+Deliberately left out: server-provided nonces (section 9), because the store remembers every proof until it expires.
 """
 
 import base64
@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, ClassVar, Final, NoReturn, Protocol
 from urllib.parse import urlsplit
 
 from awp_publish.policy.authentication import BEARER, DPOP, PROOF_ALGORITHMS, Scheme, read_bearer_token
-from awp_publish.policy.botauth import SIGNED, address_of
+from awp_publish.policy.botauth import MIN_RSA_BITS, SIGNED, address_of
 from awp_publish.policy.call import Credentials, Principal
-from awp_publish.policy.fetching import FetchedKeys, fetch_json
+from awp_publish.policy.fetching import FetchedKeys, fetch_json, signature_keys
 from awp_publish.problems import AuthExpired, DeclarationError, InvalidBinding, InvalidCredentials, InvalidProof
 from awp_publish.stores.store import Add, Store
 
@@ -33,11 +33,7 @@ if TYPE_CHECKING:
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
-LARGEST: Final = 1_048_576
-"""Bytes of a key set."""
-
-SMALLEST_RSA: Final = 2048
-"""Bits (RFC 7518 section 3.3)."""
+MAX_KEY_SET_BYTES: Final = 1_048_576
 
 ALGORITHMS: Final[Mapping[str, tuple[str, str | None]]] = {
     "RS256": ("RSA", None),
@@ -51,7 +47,7 @@ ALGORITHMS: Final[Mapping[str, tuple[str, str | None]]] = {
     "ES512": ("EC", "P-521"),
     "EdDSA": ("OKP", "Ed25519"),
 }
-"""The signatures that can be checked with a public key alone, with the `kty` and `crv` of their keys (RFC 7518)."""
+"""Signature algorithms that need only a public key, with the `kty` and `crv` of their keys (RFC 7518)."""
 
 _PUBLIC: Final = ("kty", "crv", "n", "e", "x", "y", "alg")
 
@@ -60,12 +56,12 @@ KeyName = tuple[str | None, str]
 
 @dataclass(frozen=True, slots=True)
 class KeySet:
-    """Keys by the names that tokens give them (`kid`) and by algorithm."""
+    """Keys by key id (`kid`) and algorithm."""
 
     keys: Mapping[KeyName, "PyJWK"]
 
     def find(self, key_id: str | None, algorithm: str) -> "PyJWK | None":
-        """The key of this name. A token that names none means the only key of its algorithm, if there is only one."""
+        """Return the key of this id. Without an id, return the key of this algorithm if there is exactly one."""
         if key_id is not None:
             return self.keys.get((key_id, algorithm))
         fitting = [key for (_, used_with), key in self.keys.items() if used_with == algorithm]
@@ -73,21 +69,16 @@ class KeySet:
 
 
 def read_key_set(document: object) -> KeySet:
-    """The keys of a JWK set that check signatures; others are passed over. Raises ValueError if there are none."""
+    """Return the keys of a JWK set that verify signatures. Raises ValueError if there are none."""
     from jwt import PyJWK
     from jwt.exceptions import PyJWTError
 
-    listed = document.get("keys") if isinstance(document, Mapping) else None
-    if not isinstance(listed, (list, tuple)):
-        raise ValueError("it is not a JWK set: it has no list of keys")
     keys: dict[KeyName, PyJWK] = {}
-    for number, entry in enumerate(listed):
-        if not isinstance(entry, Mapping) or entry.get("use", "sig") != "sig":
-            continue
+    for number, entry in enumerate(signature_keys(document)):
         key_id = entry.get("kid")
-        name = key_id if isinstance(key_id, str) else f"\0{number}"  # not a name that a token could give
+        name = key_id if isinstance(key_id, str) else f"\0{number}"  # not an id that a token could have
         public = {member: entry[member] for member in _PUBLIC if member in entry}
-        for algorithm, (kind, curve) in ALGORITHMS.items():  # a key may name the one that it is for
+        for algorithm, (kind, curve) in ALGORITHMS.items():  # a key may name its algorithm
             if entry.get("kty") != kind or curve not in (None, entry.get("crv")):
                 continue
             if entry.get("alg", algorithm) != algorithm:
@@ -96,26 +87,26 @@ def read_key_set(document: object) -> KeySet:
                 key = PyJWK(public, algorithm)
             except (PyJWTError, ValueError, TypeError):
                 continue
-            if kind != "RSA" or key.key.key_size >= SMALLEST_RSA:
+            if kind != "RSA" or key.key.key_size >= MIN_RSA_BITS:
                 keys.setdefault((name, algorithm), key)
     if not keys:
-        raise ValueError("it has no public key that checks signatures")
+        raise ValueError("it has no public key that verifies signatures")
     return KeySet(keys)
 
 
-# --- Where keys come from ---
+# --- Sources of keys ---
 
 
 class KeySource(Protocol):
-    """The source of an issuer's keys."""
+    """Where an issuer's keys come from."""
 
     async def find(self, key_id: str | None, algorithm: str) -> "PyJWK | None":
-        """The key that a token names. Raises TemporarilyUnavailable while the keys cannot be read."""
+        """Return the key that a token names. Raises TemporarilyUnavailable while the keys cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class GivenKeys:
-    """Keys that stand in the site's own configuration."""
+    """Keys from the site's own configuration."""
 
     known: KeySet
 
@@ -124,12 +115,12 @@ class GivenKeys:
 
 
 def load_key_set(url: str) -> KeySet:
-    """The keys of the JWK set at an address that the site names. Raises what `fetch_json` does."""
-    return read_key_set(fetch_json(url, most_bytes=LARGEST))
+    """Fetch the JWK set at an address that the site configures. Raises what `fetch_json` raises."""
+    return read_key_set(fetch_json(url, most_bytes=MAX_KEY_SET_BYTES))
 
 
 def check_keys_url(url: str) -> str:
-    """An https address; http is for a server on this machine. Raises ValueError."""
+    """Return an https address, or an http address on this machine. Raises ValueError for any other."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     try:
@@ -146,15 +137,15 @@ LEEWAY: Final = 30.0
 """Seconds by which clocks may differ."""
 
 SCOPE_CLAIMS: Final = ("scope", "scp")
-"""RFC 9068 section 2.2.3, and what others write instead."""
+"""The claim of RFC 9068 section 2.2.3, and a common alternative."""
 
 REQUIRED: Final = ("exp", "iss", "aud", "sub")
 
 PROOF_WINDOW: Final = 300.0
-"""Seconds by which a proof's `iat` may differ from now."""
+"""Seconds by which a proof's `iat` may differ from the present time."""
 
 MAX_PROOF: Final = 8_192
-"""Characters of a proof."""
+"""Characters of a proof at most."""
 
 _SHOWN_WITH_PROOF: Final = re.compile(r"dpop[ \t]+([A-Za-z0-9._~+/-]+=*)", re.IGNORECASE)
 _PRIVATE: Final = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
@@ -176,20 +167,20 @@ _WRONG: Final = {
     "InvalidSubjectError": "Its subject (sub) is not a text.",
     "InvalidJTIError": "Its id (jti) is not a text.",
 }
-"""What is wrong with a token, by the exception that says so. The exceptions' own messages may quote the token."""
+"""What is wrong with a token, by exception. The exceptions' own messages may quote the token."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JwtBearer:
-    """Callers known by `Authorization: Bearer` with a signed token.
+    """Callers with a signed token in `Authorization: Bearer`.
 
-    Signature, `issuer`, `audience` (one of several), `exp` and `nbf` are checked, the latter with `leeway` seconds.
-    Keys come from `jwks_url` or are given as `jwks`. Only signatures that public keys check are known, so that nobody
-    can sign with what everybody knows. `scope_claim` names the claim with the scopes ("scope", else "scp"),
-    `principal_claim` the one with the caller's id.
+    Signature, `issuer`, `audience` (one or several), `exp` and `nbf` are checked, the times with `leeway` seconds. Keys
+    come from `jwks_url` or are given as `jwks`. Only public-key algorithms are accepted, so that nobody can sign with a
+    published key. `scope_claim` names the claim with the scopes ("scope", else "scp"), `principal_claim` the one with
+    the caller's id.
 
     A token that is bound to a key has to come as `Authorization: DPoP` with a proof of that key (RFC 9449); with
-    `dpop_required` no other token is taken. Needs the extra `jwt`. Raises DeclarationError.
+    `dpop_required` no other token is accepted. Needs the extra `jwt`. Raises DeclarationError.
     """
 
     scheme: ClassVar[Scheme] = "oauth2"
@@ -221,8 +212,8 @@ class JwtBearer:
         object.__setattr__(self, "audience", audience)
         algorithms = _texts(self.algorithms)
         if not algorithms or set(algorithms) - set(ALGORITHMS):
-            remedy = f"Choose of {', '.join(ALGORITHMS)}: signatures that public keys check."
-            _refuse("JwtBearer's algorithms are not all usable here.", remedy)
+            remedy = f"Choose from {', '.join(ALGORITHMS)}."
+            _refuse("JwtBearer's algorithms are not all supported public-key algorithms.", remedy)
         object.__setattr__(self, "algorithms", algorithms)
         if not self.leeway >= 0 or not self.principal_claim:
             _refuse("JwtBearer's leeway is negative or its principal_claim empty.", _EXAMPLE)
@@ -243,7 +234,7 @@ class JwtBearer:
         return DPOP if self.dpop_required else BEARER
 
     def bound_to(self, origins: Sequence[str], store: Store) -> "JwtBearer":
-        """The same for a site at these addresses, whose store remembers the proofs that were used."""
+        """Return a copy for a site at these addresses, whose store remembers used proofs."""
         bound = object.__new__(JwtBearer)
         for name in self.__slots__:
             object.__setattr__(bound, name, getattr(self, name))
@@ -252,9 +243,9 @@ class JwtBearer:
         return bound
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
-        """The caller, None without a token.
+        """Return the caller, None without a token.
 
-        Raises AuthExpired, InvalidCredentials, InvalidProof, and TemporarilyUnavailable while the keys cannot be read.
+        Raises AuthExpired, InvalidCredentials, InvalidProof, and TemporarilyUnavailable if the keys cannot be fetched.
         """
         proven = _SHOWN_WITH_PROOF.fullmatch(credentials.headers.get("authorization", "").strip(" \t"))
         token = read_bearer_token(credentials) if proven is None else proven[1]
@@ -263,7 +254,7 @@ class JwtBearer:
         key_id, algorithm = self._read_header(token)
         key = await self._keys.find(key_id, algorithm)
         if key is None:
-            raise _invalid("It is signed with a key that its issuer does not publish.")
+            raise _invalid("Its issuer does not publish the key that it is signed with.")
         claims = self._decode(token, key, algorithm)
         name = claims.get(self.principal_claim)
         if not isinstance(name, str) or not name:
@@ -275,16 +266,18 @@ class JwtBearer:
                 raise _invalid("It is not bound to a key (cnf.jkt), so that no proof belongs to it.")
             await self._check_proof(credentials, token, bound_to)
         elif bound_to is not None:
-            raise InvalidBinding("The token is bound to a key (cnf.jkt), and came as one that whoever has it may use.")
+            raise InvalidBinding(
+                "The token is bound to a key (cnf.jkt) and was sent as a bearer token, without a proof."
+            )
         elif self.dpop_required:
-            raise InvalidBinding("The token is not bound to a key, and this site takes no others.")
+            raise InvalidBinding("The token is not bound to a key (cnf.jkt), which this site requires.")
         names = SCOPE_CLAIMS if self.scope_claim is None else (self.scope_claim,)
         given = next((claims[one] for one in names if one in claims), None)
         scopes = frozenset(given.split(" ")) - {""} if isinstance(given, str) else frozenset(_texts(given))
         return Principal(name, scopes, claims)
 
     async def _check_proof(self, credentials: Credentials, token: str, bound_to: str) -> None:
-        """Hold a proof against its request, its token and the key that the token is bound to (RFC 9449 section 4.3)."""
+        """Check a proof against the request, the token, and the key to which the token is bound (RFC 9449, 4.3)."""
         from jwt import PyJWK, decode, get_unverified_header
 
         proof, request = credentials.headers.get("dpop"), credentials.request
@@ -293,7 +286,7 @@ class JwtBearer:
         if len(proof) > MAX_PROOF or "," in proof:
             raise _unproven(f"There is more than one header DPoP, or it has more than {MAX_PROOF} characters.")
         noted: MutableMapping[str, object] = request.setdefault(SIGNED, {})
-        if noted.get(DPOP) == (proof, token):  # several gates may ask about one request, and its proof counts once
+        if noted.get(DPOP) == (proof, token):  # several gates may check one request, but its proof may be used once
             return
         try:
             header = get_unverified_header(proof)
@@ -303,15 +296,17 @@ class JwtBearer:
             if not isinstance(jwk, Mapping) or not _PRIVATE.isdisjoint(jwk):
                 raise ValueError("no public key")
             key = PyJWK({name: jwk[name] for name in _PUBLIC if name in jwk}, algorithm)
-            if jwk["kty"] == "RSA" and key.key.key_size < SMALLEST_RSA:
+            if jwk["kty"] == "RSA" and key.key.key_size < MIN_RSA_BITS:
                 raise ValueError("a key too small")
             unchecked = {f"verify_{name}": False for name in ("exp", "nbf", "iat", "aud", "iss", "sub", "jti")}
             claims = decode(proof, key, algorithms=[algorithm], options={"verify_signature": True, **unchecked})  # type: ignore[arg-type]
             facts = json.dumps({name: jwk[name] for name in _IDENTITY[jwk["kty"]]}, separators=(",", ":"))
             thumbprint = _digest(facts)  # RFC 7638
-        except Exception as error:  # whatever a hostile proof makes of its decoder, it is the proof that is wrong
+        except Exception as error:  # a hostile proof may make its decoder raise anything
             logger.info("a proof was not valid: %s", type(error).__name__)
-            raise _unproven("It is no JWT of the type dpop+jwt, signed with the public key in its header.") from None
+            raise _unproven(
+                "It is not a JWT of type dpop+jwt that is signed with the public key in its header."
+            ) from None
         issued, once = claims.get("iat"), claims.get("jti")
         told, own = claims.get("htu"), address_of(request, self._origins).partition("?")[0]
         now = time.time()
@@ -328,14 +323,14 @@ class JwtBearer:
         for detail, is_so in wrong.items():
             if is_so:
                 raise _unproven(detail)
-        if self._store is not None:  # only what is right is remembered: nobody else fills the store
+        if self._store is not None:  # only valid proofs are remembered, so that nobody else can fill the store
             used = Add(f"dpop:{_digest(f'{thumbprint}.{once}')}", b"1", 2 * PROOF_WINDOW)
             if (await self._store.run((used,))).failed is not None:
                 raise _unproven("It was used for a request before (jti).")
         noted[DPOP] = proof, token
 
     def _read_header(self, token: str) -> tuple[str | None, str]:
-        """The key and the algorithm that a token names. Nothing of it is believed yet."""
+        """Return the key id and algorithm in a token's header, which is not verified yet."""
         from jwt import get_unverified_header
         from jwt.exceptions import PyJWTError
 
@@ -345,9 +340,9 @@ class JwtBearer:
             raise _invalid("It is not a signed JSON Web Token.") from None
         algorithm, key_id = header.get("alg"), header.get("kid")
         if not isinstance(algorithm, str) or algorithm not in self.algorithms:
-            raise _invalid(f"Its algorithm is none of {', '.join(self.algorithms)}.")
+            raise _invalid(f"Its algorithm is not one of {', '.join(self.algorithms)}.")
         if "crit" in header:
-            raise _invalid("It demands extensions (crit) that are not known here.")
+            raise _invalid("It requires extensions (crit) that are not supported here.")
         return (key_id if isinstance(key_id, str) else None), algorithm
 
     def _decode(self, token: str, key: "PyJWK", algorithm: str) -> Mapping[str, object]:
@@ -368,7 +363,7 @@ class JwtBearer:
             raise AuthExpired("The token has expired (exp).") from None
         except MissingRequiredClaimError as error:
             raise _invalid(f"It has no {error.claim}.") from None
-        except Exception as error:  # whatever a hostile token makes of its decoder, it is the token that is wrong
+        except Exception as error:  # a hostile token may make its decoder raise anything
             raise _invalid(_WRONG.get(type(error).__name__, "It is not well formed.")) from None
 
 
@@ -377,7 +372,7 @@ def _digest(text: str) -> str:
 
 
 def _normal(address: str) -> str:
-    """An address without query and fragment, normalised (RFC 9449 section 4.3; RFC 3986 sections 6.2.2 and 6.2.3)."""
+    """Normalise an address without query and fragment (RFC 9449 section 4.3; RFC 3986 sections 6.2.2 and 6.2.3)."""
     try:
         parts = urlsplit(address)
         port = {"https": 443, "http": 80}.get(parts.scheme)
@@ -407,6 +402,6 @@ def _refuse(detail: str, remedy: str) -> NoReturn:
 
 
 def _texts(given: object) -> tuple[str, ...]:
-    """One text or several; what is no text is not there."""
+    """Return one text or several as a tuple, without values of other types."""
     several = (given,) if isinstance(given, str) else given if isinstance(given, Sequence) else ()
     return tuple(one for one in several if isinstance(one, str) and one)

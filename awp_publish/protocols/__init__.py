@@ -53,7 +53,7 @@ ALL: tuple[Protocol, ...] = (
 # --- Links to the documents ---
 
 ALTERNATE: Final = "alternate"
-"""The relation of what can be read in a page's place."""
+"""The relation of documents that can be read instead of a page."""
 
 OPENAPI_TYPE: Final = "application/json"
 """The type with which frameworks serve their OpenAPI document."""
@@ -61,7 +61,7 @@ OPENAPI_TYPE: Final = "application/json"
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link that points at a document, for a header or a page's head."""
+    """A link to a document, for a header or a page's head."""
 
     href: str
     rel: str
@@ -70,7 +70,7 @@ class Link:
 
 
 def links_of(catalog: Catalog, protocols: Sequence[Protocol]) -> Iterator[Link]:
-    """Yield the links at which the site's documents are found."""
+    """Yield links to the site's documents."""
     for document in published(protocols, catalog):
         if document.rel is not None:
             media_type = document.media_type.split(";", 1)[0]
@@ -80,9 +80,9 @@ def links_of(catalog: Catalog, protocols: Sequence[Protocol]) -> Iterator[Link]:
 
 
 def link_header(catalog: Catalog, protocols: Sequence[Protocol] = ALL, *, of_pages: bool = True) -> str:
-    """The value of a `Link` header (RFC 8288) that points at the site's documents.
+    """Return the value of a `Link` header (RFC 8288) that points at the site's documents.
 
-    What is an alternate of the site's pages is none of what is not one of them: then `of_pages` is False.
+    Alternates of pages are left out unless `of_pages`.
     """
     written: list[str] = []
     for link in links_of(catalog, protocols):

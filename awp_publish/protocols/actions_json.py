@@ -1,11 +1,11 @@
-"""actions.json V1: the map of a site for runtimes in browsers, made of what is declared on its pages.
+"""actions.json V1: the map of a site for runtimes in browsers, made from the declarations on its pages.
 
-Every action is a tool. It is a workflow in portable primitives where a page declares all that one needs: the form, a
-selector for each required input, the button and what shows that the page has answered; text fields, numbers,
-checkboxes and radio buttons are all that portable primitives can fill. Every other tool, and each that a person
-confirms, calls the handler `agents.invoke`, which runtimes of ours bind to the guarded address of the action. Names
-are local to a page in Python and carry the page's id here. Deliberately not emitted: steps of `x_actions.execution`,
-which workflows replaced, handlers' source files, and context that would grant anything.
+Every action is a tool. It is a workflow of portable primitives if a page declares everything that this needs: the form,
+a selector for each required input, the button, and what shows that the page has answered. Portable primitives can only
+fill text fields, numbers, checkboxes and radio buttons. All other tools, and those that a person confirms, call the
+handler `agents.invoke`, which our runtimes bind to the guarded address of the action. Names are local to a page in
+Python and have the page's id as a prefix here. Deliberately not emitted: steps of `x_actions.execution` (replaced by
+workflows), handlers' source files, and context that would grant anything.
 """
 
 import itertools
@@ -24,10 +24,10 @@ ALIAS: Final = "/actions.json"
 MEDIA_TYPE: Final = "application/json"
 VERSION: Final = 1
 HANDLER: Final = "agents.invoke"
-"""The one handler that tools name: it calls the action at the site's own guarded address."""
+"""The only handler of tools: it calls the action at the site's own guarded address."""
 
 SITE_TOOL: Final = "actions.site"
-"""The one tool through which an agent without a browser uses the map: what it lists, calls and reads."""
+"""The tool through which an agent without a browser lists, calls and reads what the map has."""
 SITE_INPUTS: Final[JsonObject] = {
     "type": "object",
     "properties": {
@@ -58,7 +58,7 @@ _PAGE_ANSWER: Final[JsonObject] = {
     "required": ["ok", "url", "title"],
     "additionalProperties": False,
 }
-"""The answer of a workflow: a page came back, not the JSON of the action."""
+"""The answer of a workflow: the resulting page, not the JSON of the action."""
 
 
 def render(catalog: Catalog) -> dict[str, object]:
@@ -180,15 +180,15 @@ def render(catalog: Catalog) -> dict[str, object]:
         },
     }
     members["surface"] = present(members["surface"])  # type: ignore[arg-type]
-    told = {name: value for name, value in members.items() if value or name == "tools"}
-    return told | extension_members(site.extensions)
+    map_ = {name: value for name, value in members.items() if value or name == "tools"}
+    return map_ | extension_members(site.extensions)
 
 
-# --- Where things are ---
+# --- Targets ---
 
 
 def _scope(catalog: Catalog, page: Page) -> dict[str, object]:
-    """Return the predicate of a page's addresses: a part of the address, or a pattern for those that vary."""
+    """Return the predicate for a page's addresses: a part of the address, or a pattern if it has placeholders."""
     if page.is_template:
         parts = [part.partition("}")[2] if index else part for index, part in enumerate(page.path.split("{"))]
         return {"url_matches": catalog.absolute("*".join(parts))}
@@ -226,7 +226,7 @@ def _named(page: Page, name: str) -> str:
 
 
 def _called(page: Page, place: Place) -> str | None:
-    """Return the name of a diagnostic: that of the locator, "message" for a text, else the class, id or tag."""
+    """Return the name of a diagnostic: its locator's name, "message" for a text, otherwise a class, id or tag."""
     if isinstance(place, str) and place in page.locators:
         return place
     where = _locator(page, place)
@@ -273,7 +273,7 @@ def _projection(catalog: Catalog, page: Page, name: str, projection: Projection)
         for action, expression in projection.after.items()
     }
     scope = _scope(catalog, page)
-    if "url_matches" not in scope:  # a projection knows patterns only; a query may follow the address
+    if "url_matches" not in scope:  # a projection only has patterns; a query may follow the address
         scope = {"url_matches": f"{catalog.absolute(page.path)}*"}
     return {
         "name": _named(page, name),
@@ -327,20 +327,20 @@ def _tool(catalog: Catalog, action: Action, pages: list[Page]) -> dict[str, obje
 
 
 def _form(action: Action, page: Page) -> Place | None:
-    """Return where an action's form is: a locator of its name, the page's only form, or the action's selector."""
+    """Return the place of an action's form: a locator with its name, the locator "form", or the action's selector."""
     return page.locators.get(action.id) or page.locators.get("form") or action.selector
 
 
 def _part(action: Action, page: Page, name: str) -> str | None:
-    """Return the selector of a named part of an action's form; on a page with several, its name begins with the id."""
+    """Return the selector of a named part of an action's form; with several forms its name begins with the id."""
     found = page.locators.get(f"{action.id}_{name}") or page.locators.get(name)
     return found.css if found is not None else None
 
 
 def _workflow(action: Action, page: Page) -> dict[str, list[dict[str, object]]] | None:
-    """Return the workflow that fills and sends an action's form; None where no portable one can be made.
+    """Return the workflow that fills in and sends an action's form; None if there is no portable one.
 
-    Inputs that the form cannot take and that need not be given are refused by the first step.
+    The first step refuses optional inputs that the form cannot take.
     """
     submit, done = _part(action, page, "submit"), _part(action, page, "done")
     properties, required = action.inputs.get("properties", {}), action.inputs.get("required", [])
@@ -371,16 +371,16 @@ def _workflow(action: Action, page: Page) -> dict[str, list[dict[str, object]]] 
 
 
 def _filling(action: Action, name: str, facts: JsonObject, *, is_optional: bool) -> list[dict[str, object]] | None:
-    """Return the steps that fill an input's field, None where portable primitives cannot."""
+    """Return the steps that fill in an input's field, None if portable primitives cannot do it."""
     css, kind = action.selectors.get(name), facts.get("type")
-    if css is None or not (name.isascii() and name.isidentifier()):  # written as it is, in an expression
+    if css is None or not (name.isascii() and name.isidentifier()):  # it is used unquoted in an expression
         return None
     given = f"{{% $exists(input.{name}) %}}" if is_optional else None
     if "enum" in facts or "const" in facts:
         choices = options(facts, action.inputs)
         if not _RADIO.search(css) or any(isinstance(one, bool) or _QUOTED.search(str(one)) for one in choices):
             return None  # a list, from which portable primitives cannot choose
-        # Which of the buttons is clicked is known when the workflow runs.
+        # Which button is clicked is only known when the workflow runs.
         button = f'{json.dumps(css, ensure_ascii=False)} & "[value=\'" & input.{name} & "\']"'
         return _click(f"choose_{name}", _slot(button), {}, when=given)
     if kind in ("string", "integer", "number"):
@@ -398,7 +398,7 @@ def _filling(action: Action, name: str, facts: JsonObject, *, is_optional: bool)
 
 
 def _click(name: str, css: str, further: JsonObject, when: str | None = None) -> list[dict[str, object]]:
-    """Return the steps of a click: find the element, and click its centre; both only `when` a condition holds."""
+    """Return the steps of a click: find the element and click its centre, if the condition `when` holds."""
     centre = f"steps.find_{name}.output.clickable_center"
     click = {"id": name, "primitive": "pointer.click", "args": {"x": _slot(f"{centre}.x"), "y": _slot(f"{centre}.y")}}
     found: dict[str, object] = {"locator": {"selector": css}}
@@ -408,12 +408,12 @@ def _click(name: str, css: str, further: JsonObject, when: str | None = None) ->
 
 
 _RADIO: Final = re.compile(r"""\[\s*type\s*=\s*["']?radio["']?\s*\][^\s>+~,]*$""", re.IGNORECASE)
-"""A selector that means radio buttons: of nothing else it is known before the page is there that it offers choices."""
+"""A selector for radio buttons: the only choices that can be recognised without the page."""
 _QUOTED: Final = re.compile(r"""['"\\\n\r\f]""")
-"""Characters that cannot stand between quotation marks in a selector."""
+"""Characters that cannot be quoted in a selector."""
 
 
-_write = to_json(render)  # one for both places: what lists documents lists it once
+_write = to_json(render)  # shared by both paths, so that lists of documents have it once
 PROTOCOL = Protocol(
     "actions_json",
     documents=tuple(

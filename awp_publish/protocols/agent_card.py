@@ -1,9 +1,9 @@
 """The A2A agent card: Agent2Agent protocol 1.0, section "Agent Discovery: The Agent Card", as ProtoJSON.
 
-Published only while the A2A door is open; clients of 0.2 and 0.3 read a card of their own, at the address of 0.2.
-Skills of A2A have no schemas and messages no selector, so a declared extension (docs/a2a.md) carries the schemas, and
-says how a message names its skill. Deliberately not emitted: fields of 0.3 (`url`, `preferredTransport`) in the card of
-1.0, whose schema forbids them; `signatures` (nothing is signed).
+Published only while the A2A door is open; clients of 0.2 and 0.3 read a card of their own, at the address of 0.2. In
+A2A skills have no schemas, and messages cannot select a skill; so a declared extension (docs/a2a.md) has the schemas
+and says how a message names its skill. Deliberately not emitted: fields of 0.3 (`url`, `preferredTransport`) in the
+card of 1.0, whose schema forbids them; `signatures` (nothing is signed).
 """
 
 from collections.abc import Mapping
@@ -30,10 +30,10 @@ OLDER_VERSION: Final = "0.3.0"
 MEDIA_TYPE: Final = "application/json"
 DOOR: Final = "a2a"
 BINDINGS: Final = ("JSONRPC", "HTTP+JSON")
-"""Both are spoken at one address: JSON-RPC at the address itself, HTTP+JSON below it. The first is preferred."""
+"""Both bindings have one address: JSON-RPC at the address itself, HTTP+JSON below it. The first is preferred."""
 
 EXTENSION: Final = "/skills"
-"""The place where the extension is explained, below the address of the door: that is its URI."""
+"""The path of the page that explains the extension, below the door's address; its URL is the extension's URI."""
 
 EXTENSION_TYPE: Final = "text/markdown; charset=utf-8"
 EXTENSION_TEXT: Final = """\
@@ -60,7 +60,7 @@ def is_published(catalog: Catalog) -> bool:
 
 
 def extension_uri(catalog: Catalog) -> str:
-    """The name of the extension that selects skills."""
+    """Return the URI of the extension that selects skills."""
     return catalog.absolute(extension_path(catalog))
 
 
@@ -91,7 +91,7 @@ def render(catalog: Catalog) -> dict[str, object]:
         provider = {"url": absolute_if(catalog, contact.url), "organization": site.name}
     contracts, skills = dict[str, object](), list[object]()
     for action in catalog.actions:
-        # Messages of A2A have no place for schemas, and none for what else callers have to know.
+        # A2A has no place for schemas and the other facts that callers need.
         contracts[action.id] = present(
             {
                 "inputSchema": action.inputs,
@@ -102,7 +102,7 @@ def render(catalog: Catalog) -> dict[str, object]:
                 "dependsOn": list(action.depends_on) or None,
             }
         )
-        # An example is a text: the very data part that calls the skill.
+        # An example is a text: the data part that calls the skill.
         examples = [orjson.dumps({"skill": action.id, "input": given}).decode() for given in action.examples]
         scopes = {"list": list(action.scopes)} if action.scopes else {}
         required = [{"schemes": {name: scopes}} for name in own] if action.auth_required else []
@@ -127,7 +127,7 @@ def render(catalog: Catalog) -> dict[str, object]:
             "securityRequirements": required or None,
         }
         skills.append(present(skill))
-    # What happens on the site is named like a skill, but its task goes on until it is cancelled.
+    # Events are named like skills, but their tasks go on until they are cancelled.
     events = {
         one.id: {"description": one.description, "inputSchema": one.inputs, "outputSchema": one.payload}
         for one in catalog.events
@@ -137,7 +137,7 @@ def render(catalog: Catalog) -> dict[str, object]:
         "uri": extension_uri(catalog),
         "description": 'A data part {"skill": "<id>", "input": {...}} selects a skill and carries its input.',
         "required": False,
-        # A card has no room for members of a site's own: they stand here.
+        # A card cannot have members of the site's own, so these are here.
         "params": {"skills": contracts} | ({"events": events} if events else {}) | extension_members(site.extensions),
     }
     card = {
@@ -162,9 +162,9 @@ def render(catalog: Catalog) -> dict[str, object]:
 
 
 def _schemes_of(of_routes: Mapping[str, JsonObject]) -> tuple[dict[str, object], dict[str, list[str]]]:
-    """The schemes of the routes in the words of A2A, and under which names each is there.
+    """Return the routes' schemes in A2A's terms, and the names that each of them has there.
 
-    OpenAPI knows several flows of one OAuth scheme, and A2A one (a oneof): each further one is a scheme of its own.
+    An OAuth scheme has several flows in OpenAPI but only one in A2A (a oneof), so each further flow is a scheme.
     """
     schemes: dict[str, object] = {}
     variants: dict[str, list[str]] = {}
@@ -235,7 +235,7 @@ _OLDER_NAMES: Final = {"location": "in"}
 
 
 def _security_schemes(catalog: Catalog) -> dict[str, object]:
-    """The schemes that are declared; one that has to name a header or a cookie is left out until the site names it."""
+    """Return the declared schemes; one that needs the name of a header or cookie is left out without it."""
     declared = catalog.site.authentication
     if declared is None:
         return {}
@@ -247,7 +247,7 @@ def _security_schemes(catalog: Catalog) -> dict[str, object]:
     if "api_key" in kinds and declared.api_key_header is not None:
         schemes["api_key"] = {"apiKeySecurityScheme": {"location": "header", "name": declared.api_key_header}}
     if kinds & {"oauth2", "oauth"}:
-        # The one flow that the declared endpoints make; without a token endpoint, tokens of the authorization server.
+        # The one flow that the declared endpoints allow; without a token endpoint, the authorization server's tokens.
         metadata = None
         for issuer in declared.authorization_servers[:1]:
             parts = urlsplit(issuer)  # RFC 8414 section 3.1: the well-known part stands between host and path

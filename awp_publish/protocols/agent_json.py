@@ -1,10 +1,10 @@
 """agent.json of the Agent Web Protocol: specification 0.2, which keeps every field of 0.1.
 
-`inputs` tell what a plain HTTP client sends to `endpoint` (`plain_request.py`): an action's inputs as they are at the
-plain door, or the fields of its own route under their names on the wire. `outputs` name the members of the answer; an
-answer that is no object is the one output "$", which is how JSONPath (RFC 9535) names a whole value.
-Deliberately not emitted: `via` and `operation` (they would make 0.2 readers wrap the described request once more), the
-members of synthetic files (section 14), an `auth.type` where actions require authentication of an undeclared kind.
+`inputs` are what a plain HTTP client sends to `endpoint` (`plain_request.py`): an action's inputs at the plain door, or
+the fields of its own route with their wire names. `outputs` are the members of the answer; an answer that is not an
+object is the single output "$", JSONPath's name for the whole value (RFC 9535). Deliberately not emitted: `via` and
+`operation` (they would make 0.2 readers wrap the described request again), the members of synthetic files (section 14),
+and `auth.type` if actions require authentication of an undeclared kind.
 """
 
 import re
@@ -50,7 +50,7 @@ REGISTERED: Final = frozenset({"a2a", "mcp", "acp", "ap2", "x402", "skyfire", "o
 """Protocol identifiers of section 5.5. Any other is custom and marked `x-`."""
 
 DOOR_DOCUMENTS: Final = {"woa": ("document", woa.PATH)}
-"""Doors to the document that describes what is behind them, and the member that names it."""
+"""The document that describes each door, and the member that names it."""
 
 SOCKETS: Final = frozenset({"awp", "bridge"})
 """Doors that speak WebSocket. (The Agent Web Protocol of that door is another than that of this document.)"""
@@ -78,20 +78,20 @@ def render(catalog: Catalog) -> dict[str, object]:
             "x-credentials": credentials_of(catalog),
             "x-security-schemes": schemes or None,
         }
-    turned_by = {name for action in actions if not action.is_write for name in members(action.inputs)}
-    # Section 6: flags that nothing here tells are left out, for "false" would say that it is so.
+    input_names = {name for action in actions if not action.is_write for name in members(action.inputs)}
+    # Section 6: unknown flags are left out, because "false" would be a statement.
     capabilities = {
         "streaming": True if catalog.door("a2a") else None,
-        # Pages of results are turned by an input of that name.
-        "pagination": next((way for way in ("cursor", "offset", "page") if way in turned_by), None),
+        # There are pages of results if an input has such a name.
+        "pagination": next((way for way in ("cursor", "offset", "page") if way in input_names), None),
         "idempotency": True if any(action.idempotency for action in actions) else None,
     }
     # Section 10: every problem a call can meet, with the site's own words over ours.
-    unheard = _unheard(catalog)
+    impossible = _impossible(catalog)
     recoveries = {
         problems.code_of(problem.slug): problems.below(catalog.prefix, problem.default_recovery)
         for problem in problems.ALL
-        if not problem.slug.startswith(unheard)
+        if not problem.slug.startswith(impossible)
     }
     agent_status = {
         "operational": status.operational,
@@ -117,15 +117,15 @@ def render(catalog: Catalog) -> dict[str, object]:
     return extended(present(document), site.extensions, NAME)
 
 
-def _unheard(catalog: Catalog) -> tuple[str, ...]:
-    """Return how problems begin that no call here can meet: of gates that stand before no action, and of jobs."""
+def _impossible(catalog: Catalog) -> tuple[str, ...]:
+    """Return prefixes of problems that no call here can meet, because no action has the gate or the jobs for them."""
     actions, site = catalog.actions, catalog.site
     asks_who = site.authentication is not None or any(
         action.auth_required or action.route_authenticates or action.security for action in actions
     )
     has_limit = site.rate_limit is not None or any(action.rate_limit for action in actions)
     reasons: tuple[tuple[bool, tuple[str, ...]], ...] = (
-        (False, ("invalid-url", "page-not-found")),  # of pages as SOM, and of no action
+        (False, ("invalid-url", "page-not-found")),  # about pages as SOM, not actions
         # The addresses of this document take inputs without WoA's envelope.
         (False, ("envelope-", "invalid-envelope", "missing-input", "agent-mismatch", "unknown-operation")),
         (asks_who, ("authentication-required", "invalid-credentials", "auth-expired")),
@@ -144,7 +144,7 @@ def _unheard(catalog: Catalog) -> tuple[str, ...]:
 
 
 def _protocols(catalog: Catalog) -> dict[str, object]:
-    """Section 5.5: what else the site speaks."""
+    """Return the other protocols that the site supports (section 5.5)."""
     spoken: dict[str, object] = {}
     for door in catalog.doors:
         entry: dict[str, object] = {"version": door.version, "endpoint": catalog.absolute(door.path)}
@@ -165,11 +165,11 @@ def _protocols(catalog: Catalog) -> dict[str, object]:
 
 
 _TYPES: Final = {"oauth": "oauth2", "api_key": "api_key", "bearer": "bearer"}
-"""Section 7's names of the kinds of authentication, in the order in which one of several is named."""
+"""Section 7's names for authentication methods; the first that applies is published."""
 
 
 def _action(catalog: Catalog, action: Action, entities: "Entities") -> dict[str, object]:
-    """Section 9, in the order of its table."""
+    """Return an action (section 9), in the order of the specification's table."""
     method, path = catalog.endpoint_of(action)
     names, inputs = entities.learn(action.inputs), dict[str, object]()
     for field in request_fields(catalog, action):
@@ -190,12 +190,12 @@ def _action(catalog: Catalog, action: Action, entities: "Entities") -> dict[str,
         else:
             outputs = {WHOLE_ANSWER: spelled(answer, answer, names)}
         result = resolved(action.outputs, action.outputs)
-        if action.is_background and members(result):  # what a job ends with is an entity of its own
+        if action.is_background and members(result):  # the result of a job is an entity of its own
             fields = spelled_members(result, action.outputs, entities.learn(action.outputs))
             outputs = {**outputs, "result": f"object[{entities.add(f'{action.id}_result', fields)}]"}
     idempotency: dict[str, object] | None = None
     if action.idempotency is not None:
-        # A field beside the inputs; the plain door takes it in the header as well.
+        # A field beside the inputs; the plain door also takes the header.
         idempotency = {
             "supported": True,
             "key_field": action.idempotency.key_field,
@@ -231,8 +231,8 @@ def _action(catalog: Catalog, action: Action, entities: "Entities") -> dict[str,
 # --- agent.json's notation of types (section 8), and the entities that the models of JSON Schemas become ---
 #     string, integer, float, boolean, ISO8601, url, enum[a, b], array[type], object[entity]
 #
-# `any` stands for a value that may be of several types, `object` for an object without a model: like the
-# specification's own `airport_code` they are words of this file, and say less rather than something wrong.
+# `any` is a value of several types, `object` an object without a model. Like the specification's own `airport_code`,
+# these are custom names; they say less rather than something wrong.
 
 Names: TypeAlias = Mapping[str, str]
 """Reference to a model ("#/$defs/Book") to the name of its entity ("book")."""
@@ -250,12 +250,12 @@ LIMITS: Final = (
     "maxItems",
     "uniqueItems",
 )
-"""Facts that the types cannot say of an input, in JSON Schema words. (Section 15 allows members it does not define.)"""
+"""JSON Schema keywords for what types cannot express. (Section 15 allows additional members.)"""
 
 _LIMITING: Final = frozenset(LIMITS)
 
 OWN_TYPE: Final = "x-type"
-"""The keyword of a JSON Schema that names a type of the site's own, such as the specification's `airport_code`."""
+"""The JSON Schema keyword for a type of the site's own, such as the specification's `airport_code`."""
 
 ANY: Final = "any"
 PRIMITIVES: Final = {
@@ -267,13 +267,13 @@ PRIMITIVES: Final = {
 }
 _PLAIN: Final = ("string", "integer", "number", "boolean")
 _MORE: Final = frozenset((OWN_TYPE, "format", "enum", "const", "$ref", "allOf", "anyOf", "oneOf"))
-"""Keywords beside a type that may say more than it."""
+"""Keywords that may narrow a type."""
 FORMATS: Final = {"date": "ISO8601", "date-time": "ISO8601", "uri": "url", "iri": "url"}
 WIDER: Final = {"integer": "float", "float": "float", "ISO8601": "string", "url": "string", "string": "string"}
-"""The type of a value of several types when all of them widen to the same."""
+"""The type of a value of several types if all of them widen to the same."""
 
 RESERVED: Final = frozenset({*PRIMITIVES, *PRIMITIVES.values(), "iso8601", "url", "enum", "array", ANY})
-"""Words that an entity may not be called, because `array[url]` has a meaning already."""
+"""Names that an entity must not have: `array[url]` already has a meaning."""
 
 DEFINITIONS: Final = "#/$defs/"
 WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
@@ -281,11 +281,11 @@ UNSPELLABLE: Final = re.compile(r"[,\[\]]")
 
 
 def spelled(schema: object, root: JsonObject, names: Names, seen: set[str] | None = None) -> str:
-    """The type of a value in agent.json's notation.
+    """Return the type of a value in agent.json's notation.
 
-    Every reference to something that is no entity is followed once (`seen`), so that recursion ends.
+    References to anything but an entity are followed once (`seen`), so that recursion ends.
     """
-    if isinstance(schema, dict) and schema.get("type") in _PLAIN and _MORE.isdisjoint(schema):  # most are so simple
+    if isinstance(schema, dict) and schema.get("type") in _PLAIN and _MORE.isdisjoint(schema):  # as are most
         return PRIMITIVES[schema["type"]]
     followed = set() if seen is None else seen
     reference = reference_of(schema)
@@ -322,17 +322,17 @@ def spelled(schema: object, root: JsonObject, names: Names, seen: set[str] | Non
 
 
 def spelled_members(facts: JsonObject, root: JsonObject, names: Names) -> dict[str, str]:
-    """The members of a resolved object schema: name to type."""
+    """Return the members of a resolved object schema: name to type."""
     return {name: spelled(schema, root, names) for name, schema in members(facts).items()}
 
 
 def snake_case(name: str) -> str:
-    """The name of a model as that of an entity: `BookSummary` is `book_summary`."""
+    """Return the name of a model's entity: `BookSummary` is `book_summary`."""
     return "_".join(WORD.findall(name)).lower() or "entity"
 
 
 class _Model(NamedTuple):
-    """An object model of a schema: its members in the notation, with the models' own names, and what it refers to."""
+    """An object model of a schema: its members in the notation, with the models' own names, and its references."""
 
     name: str
     facts: JsonObject
@@ -341,10 +341,10 @@ class _Model(NamedTuple):
 
 
 class Entities:
-    """The entities of a document: those declared, and one for each object model learnt from the actions' schemas.
+    """The entities of a document: declared ones, and one for each object model in the actions' schemas.
 
-    Models that look alike in the notation are one entity; a different one of the same name gets a number. A declared
-    entity, whether spelled out or given as the schema of a model, speaks for every model of its name.
+    Models that are equal in the notation share an entity; a different one of the same name gets a number. A declared
+    entity, given by its fields or as the schema of a model, stands for every model of its name.
     """
 
     def __init__(self, declared: Mapping[str, Mapping[str, str]], schemas: Mapping[str, JsonObject]) -> None:
@@ -357,10 +357,10 @@ class Entities:
             self._fields[name] = spelled_members(resolved(schema, schema), schema, self.learn(schema))
 
     def learn(self, schema: JsonObject) -> Names:
-        """Take in the models of a schema, and return the entity names of its references."""
+        """Add the models of a schema, and return the entity names of its references."""
         models, names = _models_in(schema), dict[str, str]()
         for reference, model in models.items():
-            # Two models of a name are one entity if they look alike, with everything they refer to.
+            # Models of the same name are one entity if they are equal, including everything that they refer to.
             waiting, shapes = [reference], dict[str, object]()
             while waiting:
                 current = waiting.pop()
@@ -370,22 +370,22 @@ class Entities:
             names[reference] = self._name_of(model.name, tuple(shapes.items()))
         for reference, name in names.items():
             if name not in self._fields:
-                model = models[reference]  # one that refers to no other is already spelled
+                model = models[reference]  # one without references is already written
                 self._fields[name] = spelled_members(model.facts, schema, names) if model.uses else dict(model.shape)
         return names
 
     def add(self, name: str, fields: dict[str, str]) -> str:
-        """Take in one entity, and return its name."""
+        """Add one entity, and return its name."""
         name_given = self._name_of(name, tuple(fields.items()))
         self._fields.setdefault(name_given, fields)
         return name_given
 
     def render(self) -> dict[str, object]:
-        """The member `entities`."""
+        """Return the member `entities`."""
         return {name: {"fields": fields} for name, fields in self._fields.items()}
 
     def _name_of(self, name: str, shape: object) -> str:
-        """`book`, then `book_2`, `book_3`, ... for other shapes. Numbers already given are never tried again."""
+        """Return `book`, then `book_2`, `book_3`, ... for other shapes. Used numbers are not tried again."""
         wanted = snake_case(name)
         if wanted in self._declared:
             return wanted
@@ -401,7 +401,7 @@ class Entities:
 
 
 def _models_in(schema: JsonObject) -> dict[str, _Model]:
-    """The object models among `$defs`, under the references to them."""
+    """Return the object models in `$defs`, by the references to them."""
     definitions = schema.get("$defs")
     if not isinstance(definitions, Mapping):
         return {}
@@ -410,7 +410,7 @@ def _models_in(schema: JsonObject) -> dict[str, _Model]:
     models: dict[str, _Model] = {}
     for model, name in own_names.items():
         shape = tuple(spelled_members(facts[name], schema, own_names).items())
-        # Models are used directly, or through definitions that are no objects.
+        # Models are used directly, or through definitions that are not objects.
         has_references = any(text.startswith(("object[", "array[")) for _, text in shape)
         waiting, seen = [follow(model, schema)] if has_references else [], dict[str, None]()
         while waiting:

@@ -1,7 +1,7 @@
-"""The agent-skills index, version 0.2.0 of the discovery RFC, and the skills: those declared, and how to use the site.
+"""The agent-skills index, version 0.2.0 of the discovery RFC, and the skills: declared ones, and one about the site.
 
 A skill is a Markdown file with front matter (agentskills.io); the index has the SHA-256 of its exact bytes. Its other
-files stand beside it, where its relative links lead. Programs of the RFC's first version look at
+files are beside it, where its relative links lead. Clients of the RFC's first version read
 `/.well-known/skills/index.json`. Deliberately not emitted: skills of type "archive".
 """
 
@@ -27,17 +27,17 @@ _RUN_BY_BROWSERS: Final = ("application/javascript", "application/xhtml+xml", "i
 
 
 def has_skills(catalog: Catalog) -> bool:
-    """Return True for a site that has a skill, its own or a declared one."""
+    """Return True if there is a skill, our own or a declared one."""
     return bool(catalog.actions or catalog.skills)
 
 
 def has_own_skill(catalog: Catalog) -> bool:
-    """Return True where a skill is made of what is declared: there are actions, and no declared skill of its name."""
+    """Return True if we make a skill: there are actions, and no declared skill has its name."""
     return bool(catalog.actions) and all(skill.name != skill_name(catalog) for skill in catalog.skills)
 
 
 def skills_of(catalog: Catalog) -> tuple[Skill, ...]:
-    """Return all skills of a site: the declared ones, then the one that is made of everything else."""
+    """Return all skills of a site: the declared ones, then the one that we make."""
     if not has_own_skill(catalog):
         return catalog.skills
     name, description = skill_name(catalog), _description(catalog)
@@ -70,7 +70,7 @@ def media_type_of(path: str) -> str:
     if path.endswith(".md"):
         return SKILL_MEDIA_TYPE
     kind = mimetypes.guess_type(path, strict=False)[0] or "application/octet-stream"
-    # What a browser would run is shown as text: these files are for agents to read.
+    # Files that a browser would run are served as text: they are for agents to read.
     return "text/plain; charset=utf-8" if kind.startswith("text/") or kind in _RUN_BY_BROWSERS else kind
 
 

@@ -1,16 +1,16 @@
 """AWAS, the AI-readable Web Action Standard: the wiki's specification 1.0 and the schema of its successor 1.1.
 
-One manifest carries the union of both, so that readers of either accept it: 1.0 requires `path` and `parameters`, 1.1
-`endpoint`, `type` and `inputs`. `version` is the specification's version to 1.0, so it is always the one that it knows;
-the site's own is `x-version`, and stands in the bridge manifests. What both versions have a word for is said to each in
-its own; what only one of them asks for is said once: words and examples in `parameters`, `rateLimitHint` at level L3.
+One manifest is the union of both, so that readers of either accept it: 1.0 requires `path` and `parameters`, 1.1
+`endpoint`, `type` and `inputs`. In 1.0 `version` is the version of the specification, so it is always "1.0"; the site's
+own is `x-version`, and also in the bridge manifests. A fact for which both versions have a member is in both; others
+are in one place: descriptions and examples in `parameters`, `rateLimitHint` at level L3.
 
-Parameters tell what a plain HTTP client sends (`plain_request.py`) to `path`: the action's inputs at the plain door, or
-those of its own route, where names are those on the wire. Longer schemas stand in a document of their own, to which the
-manifest refers. `x-page` is the page in which the selectors of an action hold whose `path` is not that page.
-Deliberately not emitted: `error_codes` (how a route fails is not declared), `outputs.schema` (it is `outputSchema`),
-`openapi.$ref` (the operationId identifies the operation already), `burst_limit` and `concurrent_requests` (no such
-limits), and null as a parameter type (1.1 forbids it).
+Parameters are what a plain HTTP client sends to `path` (`plain_request.py`): the action's inputs at the plain door, or
+those of its own route with their wire names. Longer schemas are in a separate document, to which the manifest refers.
+`x-page` is the page to which an action's selectors apply if that is not its `path`. Deliberately not emitted:
+`error_codes` (how a route fails is not declared), `outputs.schema` (it is `outputSchema`), `openapi.$ref` (the
+operationId already identifies the operation), `burst_limit` and `concurrent_requests` (there are no such limits), and
+null as a parameter type (1.1 forbids it).
 """
 
 import math
@@ -72,32 +72,32 @@ METHODS: Final = {
     "jwt": "jwt",
     "bearer": "bearer",
 }
-"""Authentication methods as 1.0 and agent.json spell them, to the enum of 1.1. Others go into `x-methods`."""
+"""Authentication methods of 1.0 and agent.json to the enum of 1.1. Others go into `x-methods`."""
 
 NO_METHOD: Final = "none"
 
 FLOW_MEMBERS: Final = (("token", "tokenUrl"), ("authorize", "authorizationUrl"), ("refresh", "refreshUrl"))
-"""Names of endpoints, and what they are called in OAuth flows of OpenAPI."""
+"""Names of endpoints, and their members in OpenAPI's OAuth flows."""
 
 RATE_WINDOWS: Final = {60: "requests_per_minute", 3600: "requests_per_hour"}
-"""Seconds of a window to the member of 1.1 `rate_limits` that says so."""
+"""Seconds of a window to the member of 1.1 `rate_limits`."""
 
 JSON_TYPE: Final = "application/json"
 
 SCHEMAS_TYPE: Final = "application/schema+json"
 MIN_SHARED: Final = 120
-"""Bytes of a schema from which on a reference to it is the shorter way to say it."""
+"""Bytes of a schema from which on a reference to it is shorter."""
 
-# --- Parameters: 1.0's `parameters` and 1.1's `inputs`, picked from the same facts ---
+# --- Parameters: 1.0's `parameters` and 1.1's `inputs`, made from the same facts ---
 
 INPUT_MEMBERS: Final = ("name", "type", "required", "default", "selector", "validation")
-"""The members of an input in 1.1 (definitions/input) but for its words and examples, which stand in `parameters`."""
+"""The members of an input in 1.1 (definitions/input), without description and examples, which are in `parameters`."""
 
 TYPES_OF_1_0: Final = {"integer": "number"}
-"""1.0 (Data Types) calls integers and floats alike."""
+"""1.0 (Data Types) has one type for integers and floats."""
 
 FORMATS: Final = {"date-time": "datetime"}
-"""JSON Schema formats that 1.0 (String Formats) spells otherwise."""
+"""JSON Schema formats that have another name in 1.0 (String Formats)."""
 
 VALIDATION: Final[tuple[tuple[str, str, tuple[type, ...]], ...]] = (
     ("pattern", "pattern", (str,)),
@@ -114,11 +114,11 @@ EXCLUSIVE_BOUNDS: Final = (("exclusiveMinimum", "min", 1), ("exclusiveMaximum", 
 BOUNDS: Final = frozenset({keyword for keyword, *_ in (*VALIDATION, *EXCLUSIVE_BOUNDS)})
 
 FALLBACK_TYPE: Final = "string"
-"""Both versions require a type. Where any value will do, a text will."""
+"""Both versions require a type; if any value is valid, a text is."""
 
 
 def is_published(catalog: Catalog) -> bool:
-    """Return True while the catalogue of actions is among a site's documents."""
+    """Return True if the catalogue of actions is among a site's documents."""
     return ALIAS_PATH in catalog.documents
 
 
@@ -141,7 +141,8 @@ def render(catalog: Catalog) -> dict[str, object]:
     if site.authentication is not None or any(required) or schemes:
         authentication["optional_for"] = [action.id for action in actions if not action.auth_required]
     if site.authentication is not None or schemes:
-        endpoints: dict[str, str] = {}  # those of the routes' OAuth flows, the first of each kind, below the site's own
+        # The first of each kind from the routes' OAuth flows; the site's own take precedence.
+        endpoints: dict[str, str] = {}
         for scheme in schemes.values():
             flows = scheme.get("flows")
             for flow in flows.values() if isinstance(flows, Mapping) else ():
@@ -152,17 +153,17 @@ def render(catalog: Catalog) -> dict[str, object]:
         endpoints |= {name: located(catalog, address) for name, address in given.items()}
         authentication |= _methods(catalog) | present({"endpoints": endpoints or None})
         authentication |= present({"x-credentials": credentials_of(catalog), "x-security-schemes": schemes or None})
-    # The doors go by the origin of a browser's call, and ask for no token.
+    # The doors check the origin of a browser's call and need no CSRF token.
     origins = list(site.allowed_origins)
     security = {"csrfRequired": False, "allowedOrigins": origins} if origins else None
     contact = site.contact and present({"email": site.contact.email, "url": absolute_if(catalog, site.contact.url)})
     document = {
-        # Clients MUST validate referenced schemas: refer to the one that is served beside this document.
+        # Clients MUST validate referenced schemas, so refer to the one that we serve.
         "$schema": catalog.absolute(SCHEMA_PATH),
         "specVersion": VERSION,
         "version": VERSION_1_0,
         "x-version": site.version if site.version != VERSION_1_0 else None,
-        # RFC 3339, as 1.1's format date-time wants it. A time without zone is UTC.
+        # RFC 3339, as required by 1.1's format date-time. A time without zone is UTC.
         "lastUpdated": updated and utc_text(updated, "seconds"),
         "name": site.name,
         "description": site.description,
@@ -174,7 +175,7 @@ def render(catalog: Catalog) -> dict[str, object]:
         "actions": described,
         "workflows": workflows or None,
         "rateLimit": _rate_limit(limit),
-        # 1.1 only knows minutes and hours.
+        # 1.1 only has minutes and hours.
         "rate_limits": {RATE_WINDOWS[limit.seconds]: limit.requests}
         if limit and limit.seconds in RATE_WINDOWS
         else None,
@@ -185,11 +186,11 @@ def render(catalog: Catalog) -> dict[str, object]:
 
 
 def _site_level(catalog: Catalog, actions: Sequence[Action]) -> str | None:
-    """The highest of 1.1's CONFORMANCE_LEVELS that the whole site meets, computed instead of typed; None for none.
+    """Return the highest of 1.1's conformance levels that the whole site meets, None for none.
 
-    L1: every action is a GET that is safe and reads. L2: writes have a preview or a dry run, and `security` documents
-    CSRF. L3: besides, every action has scopes, preconditions, a rate limit and schemas, and every write takes
-    idempotency keys.
+    L1: every action is a safe GET that reads. L2: writes have a preview or a dry run, and `security` documents CSRF.
+    L3: in addition, every action has scopes, preconditions, a rate limit and schemas, and every write takes idempotency
+    keys.
     """
     levels = {_action_level(catalog, action) for action in actions}
     if not levels or None in levels:
@@ -209,7 +210,7 @@ def _site_level(catalog: Catalog, actions: Sequence[Action]) -> str | None:
 
 
 def _action_level(catalog: Catalog, action: Action) -> str | None:
-    """The lowest level at which a site may have this action, None if no level allows it."""
+    """Return the lowest level at which a site may have this action, None if no level allows it."""
     method, _ = catalog.endpoint_of(action)
     if not action.is_write:
         return "L1" if method == "GET" and action.side_effect == "safe" else None
@@ -218,14 +219,14 @@ def _action_level(catalog: Catalog, action: Action) -> str | None:
 
 
 def _rate_limit(limit: RateLimit | None) -> dict[str, object] | None:
-    """1.0 `rateLimit`."""
+    """Return 1.0's `rateLimit`."""
     if limit is None:
         return None
     return present({"requests": limit.requests, "window": limit.window, "scope": limit.scope})
 
 
 def _methods(catalog: Catalog) -> dict[str, object]:
-    """The methods as 1.1 spells them, else the one that the type is."""
+    """Return the authentication methods in 1.1's terms."""
     declared, of_routes = catalog.site.authentication, methods_of_schemes(catalog)
     if declared is None and not of_routes:
         return {}
@@ -241,7 +242,7 @@ def _action(
 ) -> dict[str, object]:
     method, path = catalog.endpoint_of(action)
     address = located(catalog, path)
-    # The site's methods hold where an action names none.
+    # The site's methods apply unless an action names its own.
     methods = methods_of_route(action)
     own_methods = methods if methods != methods_of_site else None
     preconditions = [*action.preconditions, *(f"{one} has been called successfully." for one in action.depends_on)]
@@ -262,14 +263,14 @@ def _action(
     route = catalog.own_route(action)
     encoding = route.content_type if route is not None else None
     has_selectors = bool(action.selector or action.selectors or action.result)
-    # What follows from the rest, 200 for a success, is not said.
+    # The default, 200 for a success, is left out.
     outputs = {
         "type": action.outputs.get("contentMediaType", JSON_TYPE) if action.outputs else None,
         "success_codes": [action.success_status] if action.success_status != 200 else None,
     }
     operation = None
     target = action.target
-    is_route = target is not None and (method, path) == (target.method, target.path)  # OpenAPI describes nothing else
+    is_route = target is not None and (method, path) == (target.method, target.path)  # OpenAPI only describes routes
     if catalog.openapi is not None and action.operation_id is not None and is_route:
         operation = {"documentUrl": located(catalog, catalog.openapi.path), "operationId": action.operation_id}
     schemas = {"in": request_schema(catalog, action, fields), "out": dict(answer_schema(action))}
@@ -319,18 +320,18 @@ def _action(
     return extended(described, action.extensions, NAME)
 
 
-# --- Schemas: each once, in a document of their own ---
+# --- Schemas: each once, in a separate document ---
 
 
 def has_schemas(catalog: Catalog) -> bool:
-    """Return True for a site whose manifest may refer to a schema."""
+    """Return True if the manifest may refer to schemas."""
     return catalog.publishes(NAME) and bool(catalog.actions)
 
 
 def render_schemas(catalog: Catalog) -> dict[str, object]:
-    """Return the schemas by the actions whose inputs and answers they describe.
+    """Return the schemas of all actions' inputs and answers.
 
-    One with references into itself is a resource of its own there (JSON Schema core 2020-12, section 8.2.1).
+    One with references into itself is a schema resource of its own (JSON Schema core 2020-12, section 8.2.1).
     """
     definitions = dict[str, object]()
     for name, schema in _schemas(catalog).items():
@@ -348,13 +349,13 @@ def _schemas(catalog: Catalog) -> dict[str, JsonObject]:
 
 
 def _parameter(action: Action, field: Field) -> dict[str, object]:
-    """All that either version says about a parameter, with the members and their order of 1.0 (Parameter Object)."""
+    """Return all facts about a parameter for both versions, in the order of 1.0 (Parameter Object)."""
     facts = resolved(field.schema, action.inputs)
     values = options(facts, action.inputs)
     kind = next(iter(kinds(facts, action.inputs)), FALLBACK_TYPE)
     rules: dict[str, object] = {}
     if not BOUNDS.isdisjoint(facts):
-        if kind == "integer":  # of other numbers AWAS cannot say exclusive bounds
+        if kind == "integer":  # for other numbers AWAS cannot express exclusive bounds
             for keyword, name, inside in EXCLUSIVE_BOUNDS:
                 if isinstance(bound := facts.get(keyword), int):
                     rules[name] = bound + inside
@@ -365,7 +366,7 @@ def _parameter(action: Action, field: Field) -> dict[str, object]:
     if values:
         rules["enum"] = values
     described = facts.get("description")
-    if not isinstance(described, str) or not described:  # 1.0 requires one: a title or the name in words stands in
+    if not isinstance(described, str) or not described:  # 1.0 requires one: use the title or the name in words
         title = facts.get("title")
         in_words = field.name.replace("_", " ").replace("-", " ").strip().capitalize()
         described = title if isinstance(title, str) and title else in_words
@@ -387,7 +388,7 @@ def _parameter(action: Action, field: Field) -> dict[str, object]:
 
 
 def _as_kind(value: object, kind: str) -> object:
-    """A number that its model writes as a text, as a Decimal is, where the type told is a number's."""
+    """Return a number for a text if the published type is numeric; models write Decimals as texts."""
     if isinstance(value, str) and kind in ("number", "integer"):
         with suppress(ValueError):
             number = float(value)
@@ -396,13 +397,13 @@ def _as_kind(value: object, kind: str) -> object:
 
 
 def examples_in(facts: JsonObject) -> list[object]:
-    """The examples a resolved schema gives, without null."""
+    """Return the examples of a resolved schema, without null."""
     examples = facts.get("examples")
     return [value for value in examples if value is not None] if isinstance(examples, list) else []
 
 
 def render_schema(catalog: Catalog) -> dict[str, object]:
-    """Return the JSON Schema that `$schema` of the manifest names, identified by the address it is served at."""
+    """Return the JSON Schema that the manifest's `$schema` names, with its own address as `$id`."""
     schema: dict[str, object] = orjson.loads(files("awp_publish.protocols").joinpath("schemas/awas.json").read_bytes())
     dialect = schema.pop("$schema")
     schema.pop("$id", None)
@@ -410,16 +411,16 @@ def render_schema(catalog: Catalog) -> dict[str, object]:
 
 
 # --- The manifests for MCP and A2A clients: AWAS 1.0, section "MCP and A2A Integration" ---
-# They point those clients at the catalogue of actions, which they MUST reference, and at the doors that are open: they
-# are no MCP server card and no A2A agent card. Deliberately not emitted: the samples' `$schema` (its address belongs to
-# nobody, and clients MUST validate referenced schemas), "state_management" and "100% interoperability" (nothing here
-# measures them), `supported_agents`, and `protocol` and `integration` without such a door.
+# They lead those clients to the catalogue of actions, which they MUST reference, and to the open doors; they are
+# neither an MCP server card nor an A2A agent card. Deliberately not emitted: the samples' `$schema` (its address
+# belongs to nobody, and clients MUST validate referenced schemas), "state_management" and "100% interoperability"
+# (nothing measures them), `supported_agents`, and `protocol` and `integration` without such a door.
 
 MCP_PATH: Final = "/.well-known/mcp-manifest.json"
 A2A_PATH: Final = "/.well-known/a2a-manifest.json"
 
 PARTNERS: Final = {"mcp": "MCP", "woa": "WoA", "awp": "AWP"}
-"""Doors to the names under which the A2A sample lists other protocols. A2A is compatible with itself."""
+"""Doors to the A2A sample's names for other protocols. A2A is compatible with itself."""
 
 
 def render_mcp_manifest(catalog: Catalog) -> dict[str, object]:
@@ -436,7 +437,7 @@ def render_mcp_manifest(catalog: Catalog) -> dict[str, object]:
         "version": site.version,
         "description": site.description,
         "capabilities": [name for name, is_on in capabilities.items() if is_on],
-        # The catalogue MUST be referenced, the schema SHOULD be; then every door that is open.
+        # The catalogue MUST be referenced, the schema SHOULD be; then come all open doors.
         "endpoints": {
             "actions": located(catalog, ALIAS_PATH),
             "schema": located(catalog, SCHEMA_PATH),
@@ -464,7 +465,7 @@ def render_a2a_manifest(catalog: Catalog) -> dict[str, object]:
             "workflows": bool(site.workflows),
             "authentication": any(action.auth_required for action in actions),
         },
-        # The catalogue MUST be referenced, the schema SHOULD be; then every door that is open.
+        # The catalogue MUST be referenced, the schema SHOULD be; then come all open doors.
         "endpoints": {
             "actions_registry": located(catalog, ALIAS_PATH),
             "schema_definition": located(catalog, SCHEMA_PATH),
@@ -481,7 +482,7 @@ def render_a2a_manifest(catalog: Catalog) -> dict[str, object]:
 
 
 def _metadata(catalog: Catalog) -> dict[str, object]:
-    """The `metadata` object of both manifests, as far as the site has told it."""
+    """Return the `metadata` object of both manifests, with what the site declares."""
     site = catalog.site
     return present(
         {
@@ -493,14 +494,14 @@ def _metadata(catalog: Catalog) -> dict[str, object]:
 
 
 def _door_addresses(catalog: Catalog) -> dict[str, object]:
-    """The live endpoints, and the OpenAPI document, by name: what both manifests add to `endpoints`."""
+    """Return the live endpoints and the OpenAPI document by name, for `endpoints` of both manifests."""
     addresses: dict[str, object] = {door.protocol: located(catalog, door.path) for door in catalog.doors}
     if catalog.openapi:
         addresses["openapi"] = located(catalog, catalog.openapi.path)
     return addresses
 
 
-# --- What is published ---
+# --- The documents ---
 
 _MANIFEST: Final = to_json(render)
 

@@ -1,8 +1,8 @@
 """The catalogues that lead from a site's domain to its interfaces: RFC 9727, ARD 0.91, MCP's list of servers.
 
-ARD (Agentic Resource Discovery) and the AI Catalog draft have one format and two addresses: the same bytes stand at
-both. Its schema is closed, so a site's own members are not added. An entry is made for each interface that answers, and
-for each action, which is reached through one of them: its queries are the texts of the action's examples.
+ARD (Agentic Resource Discovery) and the AI Catalog draft have one format and two addresses, with the same bytes. The
+schema is closed, so a site's own members are not added. There is an entry for each live interface, and for each action
+that can be reached through one; its queries are the texts of the action's examples.
 """
 
 import re
@@ -57,7 +57,7 @@ def render_api_catalog(catalog: Catalog) -> dict[str, object]:
 
 AI_CATALOG_TYPE: Final = "application/ai-catalog+json"
 SPEC_VERSION: Final = "1.0"
-MOST_QUERIES: Final = 5
+MAX_QUERIES: Final = 5
 SKILL_TYPE: Final = 'text/markdown; profile="urn:air:agent-skills"'
 
 
@@ -72,9 +72,9 @@ def render_ard(catalog: Catalog) -> dict[str, object]:
 
 def _entries(catalog: Catalog) -> Iterator[dict[str, object]]:
     site, name = catalog.site, skill_name(catalog)
-    # An IPv6 address has colons, which part the pieces of a URN.
+    # An IPv6 address has colons, which separate the parts of a URN.
     domain = re.sub(r"[^A-Za-z0-9.-]", "-", catalog.domain) or "localhost"
-    queries = [query for action in catalog.actions for query in _queries(action)[:1]][:MOST_QUERIES]
+    queries = [query for action in catalog.actions for query in _queries(action)[:1]][:MAX_QUERIES]
     kinds, interfaces = interfaces_of(catalog), []
     if "mcp" in kinds:
         card = mcp_server_card.address_of(catalog)
@@ -109,11 +109,11 @@ def _entries(catalog: Catalog) -> Iterator[dict[str, object]]:
 
 
 _DOORS: Final = {"mcp": "mcp", "a2a": "a2a", "skill": "woa"}
-"""The doors whose calls the interfaces are."""
+"""The door of each kind of interface."""
 
 
 def _queries(action: Action) -> list[str]:
-    """Return what a person may say who wants this: the action's name, with the texts of its examples."""
+    """Return what a person who wants this may say: the action's name, with the texts of its examples."""
     said = [action.name]
     for example in action.examples:
         told = [str(value) for value in example.values() if isinstance(value, str) and 0 < len(value) <= 60]
@@ -123,9 +123,9 @@ def _queries(action: Action) -> list[str]:
 
 
 def _filled(queries: list[str], description: str) -> list[str]:
-    """Two to five different queries: ARD asks for so many."""
+    """Return two to five different queries, as ARD requires."""
     said = list(dict.fromkeys([*queries, first_sentence(description).rstrip(".")]))
-    return (said if len(said) > 1 else [*said, f"{said[0]} online"])[:MOST_QUERIES]
+    return (said if len(said) > 1 else [*said, f"{said[0]} online"])[:MAX_QUERIES]
 
 
 # --- MCP: the servers of a site ---

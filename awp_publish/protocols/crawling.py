@@ -1,8 +1,8 @@
 """Files for crawlers: robots.txt, sitemap.xml and sitemap.md, security.txt, auth.md.
 
-Each is a fallback: a file of the application's own comes first. robots.txt is RFC 9309 with the lines that a site asks
-for by `Site(robots=Robots(...))`: Content-Signal (contentsignals.org), Content-Usage (AIPREF), License (RSL 1.0). The
-preferences of a site are its owner's alone, so nothing is said of what nobody has declared.
+Each is a fallback: a file of the application itself takes precedence. robots.txt is RFC 9309 with the lines that
+`Site(robots=Robots(...))` adds: Content-Signal (contentsignals.org), Content-Usage (AIPREF), License (RSL 1.0).
+Preferences are the owner's, so nothing is written that is not declared.
 """
 
 from datetime import datetime
@@ -32,20 +32,20 @@ MARKDOWN: Final = "text/markdown; charset=utf-8"
 
 def render_robots(catalog: Catalog) -> bytes:
     """Return robots.txt."""
-    told = catalog.site.robots or Robots()
-    signals = [f"{name}={value}" for name, value in told.content_signal.items()]
+    declared = catalog.site.robots or Robots()
+    signals = [f"{name}={value}" for name, value in declared.content_signal.items()]
     preferences = [f"Content-Signal: {', '.join(signals)}"] if signals else []
-    preferences += [f"Content-Usage: {told.content_usage}"] if told.content_usage else []
-    disallowed = [f"Disallow: {located(catalog, path)}" for path in told.disallow]
+    preferences += [f"Content-Usage: {declared.content_usage}"] if declared.content_usage else []
+    disallowed = [f"Disallow: {located(catalog, path)}" for path in declared.disallow]
     allowed = f"Allow: {catalog.prefix}/"
     groups = [["User-agent: *", *preferences, *disallowed, allowed]]
-    refused = [name for name, may_come in told.bots.items() if not may_come]
-    admitted = [name for name, may_come in told.bots.items() if may_come]
+    refused = [name for name, is_allowed in declared.bots.items() if not is_allowed]
+    admitted = [name for name, is_allowed in declared.bots.items() if is_allowed]
     if admitted:
         groups.append([*(f"User-agent: {name}" for name in admitted), *preferences, *disallowed, allowed])
     if refused:
         groups.append([*(f"User-agent: {name}" for name in refused), f"Disallow: {catalog.prefix}/"])
-    lines = [f"License: {absolute_if(catalog, told.license)}"] if told.license else []
+    lines = [f"License: {absolute_if(catalog, declared.license)}"] if declared.license else []
     lines += [f"Sitemap: {catalog.absolute(SITEMAP_PATH)}"] if has_sitemap(catalog) else []
     if catalog.publishes("ard") and has_interfaces(catalog):
         lines.append(f"Agentmap: {catalog.absolute(ARD_PATH)}")
@@ -60,12 +60,12 @@ NAMESPACE: Final = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
 
 def has_pages(catalog: Catalog) -> bool:
-    """Return True for a site that has declared pages of one address, which robots may read."""
+    """Return True if there are declared pages that robots may read."""
     return bool(llms_txt.listed_pages(catalog))
 
 
 def has_sitemap(catalog: Catalog) -> bool:
-    """Return True where there is a sitemap of ours."""
+    """Return True if we publish a sitemap."""
     return has_pages(catalog) and catalog.publishes("sitemap")
 
 
@@ -81,7 +81,7 @@ def render_sitemap(catalog: Catalog) -> bytes:
 
 
 def render_sitemap_md(catalog: Catalog) -> bytes:
-    """Return sitemap.md: a link for each declared page, to its Markdown where there is one."""
+    """Return sitemap.md: a link for each declared page, to its Markdown if there is one."""
     listed = llms_txt.page_links(catalog) or [
         f"- [{link_text(page.title)}]({catalog.absolute(page.path)})" for page in llms_txt.listed_pages(catalog)
     ]
@@ -94,20 +94,20 @@ SECURITY_PATH: Final = "/.well-known/security.txt"
 
 
 def has_security(catalog: Catalog) -> bool:
-    """Return True where the site says to whom weaknesses are reported."""
+    """Return True if the site says where to report vulnerabilities."""
     return catalog.site.security is not None
 
 
 def render_security(catalog: Catalog) -> bytes:
     """Return security.txt, in the order of RFC 9116 section 2.5."""
-    told = catalog.site.security
-    if told is None or not isinstance(told.expires, datetime):
+    security = catalog.site.security
+    if security is None or not isinstance(security.expires, datetime):
         return b""
-    lines = [f"Contact: {absolute_if(catalog, contact)}" for contact in told.contact]
-    lines.append(f"Expires: {told.expires.isoformat(timespec='seconds').replace('+00:00', 'Z')}")
-    lines += [f"Preferred-Languages: {', '.join(told.languages)}"] if told.languages else []
+    lines = [f"Contact: {absolute_if(catalog, contact)}" for contact in security.contact]
+    lines.append(f"Expires: {security.expires.isoformat(timespec='seconds').replace('+00:00', 'Z')}")
+    lines += [f"Preferred-Languages: {', '.join(security.languages)}"] if security.languages else []
     lines.append(f"Canonical: {catalog.absolute(SECURITY_PATH)}")
-    lines += [f"Policy: {absolute_if(catalog, told.policy)}"] if told.policy else []
+    lines += [f"Policy: {absolute_if(catalog, security.policy)}"] if security.policy else []
     return ("\n".join(lines) + "\n").encode()
 
 
@@ -117,12 +117,12 @@ AUTH_PATH: Final = "/auth.md"
 
 
 def has_credentials(catalog: Catalog) -> bool:
-    """Return True where the site says how callers show who they are."""
+    """Return True if it is known how callers authenticate."""
     return credentials_of(catalog) is not None
 
 
 def render_auth(catalog: Catalog) -> bytes:
-    """Return auth.md: how an agent signs in here, in words."""
+    """Return auth.md, which tells agents how to authenticate."""
     site, declared = catalog.site, catalog.site.authentication
     lines = ["# auth.md", "", f"How agents show who they are to {one_line(site.name)}.", ""]
     for way in credentials_of(catalog) or ():
@@ -150,11 +150,7 @@ def render_auth(catalog: Catalog) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-def _file(name: str, document: Document) -> Protocol:
-    return Protocol(name, documents=(document,))
-
-
-ROBOTS: Final = _file("robots", Document(ROBOTS_PATH, TEXT, render_robots, is_fallback=True))
+ROBOTS: Final = Protocol("robots", documents=(Document(ROBOTS_PATH, TEXT, render_robots, is_fallback=True),))
 SITEMAP: Final = Protocol(
     "sitemap",
     documents=(
@@ -162,9 +158,10 @@ SITEMAP: Final = Protocol(
         Document(llms_txt.SITEMAP_MD_PATH, MARKDOWN, render_sitemap_md, condition=has_pages, is_fallback=True),
     ),
 )
-SECURITY: Final = _file(
-    "security_txt", Document(SECURITY_PATH, TEXT, render_security, condition=has_security, is_fallback=True)
+SECURITY: Final = Protocol(
+    "security_txt",
+    documents=(Document(SECURITY_PATH, TEXT, render_security, condition=has_security, is_fallback=True),),
 )
-AUTH_MD: Final = _file(
-    "auth_md", Document(AUTH_PATH, MARKDOWN, render_auth, condition=has_credentials, is_fallback=True)
+AUTH_MD: Final = Protocol(
+    "auth_md", documents=(Document(AUTH_PATH, MARKDOWN, render_auth, condition=has_credentials, is_fallback=True),)
 )

@@ -38,13 +38,13 @@ PATH: Final = LLMS_TXT_PATH
 FULL_PATH: Final = "/llms-full.txt"
 MEDIA_TYPE: Final = "text/plain; charset=utf-8"
 
-MOST_CHOICES: Final = 12
-"""Values of an enumeration that a line spells out."""
+MAX_CHOICES: Final = 12
+"""Values of an enumeration that a line lists."""
 
-MOST_PAGES: Final = 20
-"""Pages that llms.txt names; the sitemap has them all."""
+MAX_PAGES: Final = 20
+"""Pages that llms.txt lists; the sitemap has all of them."""
 
-MOST_ADDRESSES: Final = 1000
+MAX_ADDRESSES: Final = 1000
 """Addresses of a page with placeholders that are listed."""
 
 SITEMAP_MD_PATH: Final = "/sitemap.md"
@@ -59,8 +59,8 @@ def render(catalog: Catalog) -> bytes:
     lines = [f"# {one_line(site.name)}", "", f"> {one_line(site.description)}"]
     lines += ["", *called] if (called := usage(catalog)) else []
     if listed := page_links(catalog):
-        lines += ["", "## Pages", "", *listed[:MOST_PAGES]]
-        if len(listed) > MOST_PAGES and catalog.publishes("sitemap"):
+        lines += ["", "## Pages", "", *listed[:MAX_PAGES]]
+        if len(listed) > MAX_PAGES and catalog.publishes("sitemap"):
             lines.append(f"- [All {len(listed)} pages]({catalog.absolute(SITEMAP_MD_PATH)})")
     if catalog.publishes("agent_skills"):
         names = [skill.name for skill in catalog.skills]
@@ -74,7 +74,7 @@ def render(catalog: Catalog) -> bytes:
 
 
 def render_full(catalog: Catalog) -> bytes:
-    """Return llms-full.txt: the same, where to begin, and what the schemas, the examples and the site's hints say."""
+    """Return llms-full.txt: the same, how to begin, and the schemas, examples, hints and errors."""
     site, lines = catalog.site, [render(catalog).decode().rstrip("\n")]
     manifest = f", described in {catalog.absolute(WOA_PATH)}" if catalog.publishes("woa") else ""
     invoke = catalog.absolute(catalog.paths.invoke)
@@ -94,9 +94,9 @@ def render_full(catalog: Catalog) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-@lru_cache(maxsize=4)  # for the documents that are made of one catalog after the other
+@lru_cache(maxsize=4)  # several documents are rendered from the same catalog in turn
 def usage(catalog: Catalog) -> Sequence[str]:
-    """Return the actions and the rules of calling them, in Markdown; what no action here asks for is not said.
+    """Return the actions and the rules for calling them, in Markdown, without rules that no action needs.
 
     One line an action: `search_books {q, page?: 1..50}: Search the books. [30/minute, confirm]`
     """
@@ -108,7 +108,7 @@ def usage(catalog: Catalog) -> Sequence[str]:
     called = f'Call: POST {template} with JSON {{"input": {{...}}}}'
     lines = [f"{called}{f', or by {also}' if also else ''}. Errors are problem+json with a `recovery`.", ""]
     agents = {agent.id: agent for agent in catalog.agents}
-    groups = dict[str, list[str]]()  # by category, the first of an action's tags; what has none stands first
+    groups = dict[str, list[str]]()  # by category, the first of an action's tags; those without one come first
     for action in sorted(actions, key=lambda one: bool(one.tags)):
         tag = one_line(action.tags[0]) if action.tags else ""
         name = action.agent_id
@@ -163,7 +163,7 @@ def _rules(catalog: Catalog) -> Iterator[str]:
 
 
 def signature(inputs: JsonObject) -> str:
-    """Return an input as a signature, `{slug, quantity?: 1..20, sort?: title|price}`; "?" is for what may be absent."""
+    """Return an input as a signature, `{slug, quantity?: 1..20, sort?: title|price}`; "?" marks optional members."""
     facts = object_facts(inputs, inputs)
     required = required_members(facts)
     parts = []
@@ -174,11 +174,11 @@ def signature(inputs: JsonObject) -> str:
 
 
 def _kind(facts: JsonObject) -> str:
-    """Return the kind of a value in a word; nothing for a text."""
+    """Return the type of a value in short; "" for a text."""
     choices = facts.get("enum", [facts["const"]] if "const" in facts else None)
     if isinstance(choices, Sequence) and not isinstance(choices, str):
-        shown = [str(choice) if isinstance(choice, str) else _json(choice) for choice in choices[:MOST_CHOICES]]
-        return "|".join([*shown, *(["..."] if len(choices) > MOST_CHOICES else [])])
+        shown = [str(choice) if isinstance(choice, str) else _json(choice) for choice in choices[:MAX_CHOICES]]
+        return "|".join([*shown, *(["..."] if len(choices) > MAX_CHOICES else [])])
     kind = facts.get("type")
     if kind == "array":
         items = facts.get("items")
@@ -201,13 +201,13 @@ def _kind(facts: JsonObject) -> str:
 
 
 def markdown_address(catalog: Catalog, page: Page) -> str:
-    """Return the address at which a page is Markdown: that of the page with `.md` or `index.md` behind it."""
+    """Return the address of a page's Markdown: that of the page followed by `.md` or `index.md`."""
     path, mark, query = page.path.partition("?")
     return catalog.absolute(f"{path}{'index' if path.endswith('/') else ''}.md{mark}{query}")
 
 
 def page_links(catalog: Catalog) -> list[str]:
-    """Return a link for each page of one address, to its Markdown; none where pages are HTML only."""
+    """Return a link to the Markdown of each page; none if pages are only HTML."""
     if catalog.door("som") is None:
         return []
     return [
@@ -218,15 +218,15 @@ def page_links(catalog: Catalog) -> list[str]:
 
 
 def listed_pages(catalog: Catalog) -> list[Page]:
-    """Return the pages that robots may read: those of one address, and those whose placeholders have few values.
+    """Return the pages that robots may read, including each address of a page whose placeholders have few values.
 
-    A route that nobody has declared or included is none of them: what it shows may be for its visitor alone.
+    Only declared and included routes count: what others show may be for their visitor alone.
     """
     kept_out = tuple(catalog.site.robots.disallow) if catalog.site.robots is not None else ()
     found = dict[str, Page]()
     for page in catalog.pages:
         choices = [page.choices.get(name, ()) for name in page.placeholders]
-        if page.path.count("{") != len(choices) or prod(map(len, choices)) > MOST_ADDRESSES:
+        if page.path.count("{") != len(choices) or prod(map(len, choices)) > MAX_ADDRESSES:
             continue
         for values in product(*choices):
             path, title = page.path, ", ".join((page.title, *values))

@@ -1,8 +1,8 @@
 """The MCP server card: SEP-2127, schema version 1 (experimental-ext-server-card of 24 July 2026).
 
-Its reserved place is below the MCP endpoint, and it lists no tools: clients ask the server. Programs that look for
-servers still read the shape of SEP-1649 below /.well-known, so a hybrid with the members of both stands there.
-Deliberately not emitted: `repository`, `icons` and `packages` (no declaration makes any).
+Its place is below the MCP endpoint, and it lists no tools: clients ask the server. Programs that discover servers still
+read the format of SEP-1649 below /.well-known, so a hybrid with the members of both is served there. Deliberately not
+emitted: `repository`, `icons` and `packages` (they are not declared).
 """
 
 import re
@@ -18,10 +18,10 @@ MEDIA_TYPE: Final = "application/mcp-server-card+json"
 ALIAS_MEDIA_TYPE: Final = "application/json"
 SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"
 MAX_AGE: Final = 3600
-"""Seconds: what the extension's text recommends."""
+"""Seconds, as the extension recommends."""
 
 VERSIONS: Final = ("2025-11-25", "2026-07-28")
-"""The newest revision of each generation that the endpoint speaks: with a handshake, and without."""
+"""The newest supported revisions: with a handshake, and without."""
 
 TRANSPORT: Final = "streamable-http"
 MAX_DESCRIPTION: Final = 100
@@ -33,7 +33,7 @@ def is_published(catalog: Catalog) -> bool:
 
 
 def address_of(catalog: Catalog) -> str:
-    """The path of the card: below the endpoint, wherever the site has put that."""
+    """Return the path of the card, below the site's MCP endpoint."""
     return catalog.paths.mcp + SUFFIX
 
 
@@ -46,7 +46,7 @@ def render(catalog: Catalog) -> dict[str, object]:
         kinds = {way["method"] for way in ways} | {way["in"] for way in ways if way.get("in") != "header"}
         named = list(dict.fromkeys(str(way["name"]) for way in ways if way.get("in") == "header"))
         named.sort(key=lambda name: name != "Authorization")
-        # Where one of several will do, none is required by itself.
+        # If one of several is sufficient, none of them is required.
         is_required = all(needing) and len(named) == 1 and kinds.isdisjoint(("session", "cookie", "query"))
         headers = [{"name": name, "isRequired": is_required, "isSecret": True} for name in named] or None
     remote = {
@@ -86,7 +86,7 @@ def render_hybrid(catalog: Catalog) -> dict[str, object]:
 
 
 def name_of(catalog: Catalog) -> str:
-    """The server's name: the site's domain in reverse, and the site's own name."""
+    """Return the server's name: the site's reversed domain, and the site's name."""
     domain, name = (
         re.sub(r"[^a-zA-Z0-9.]+", "-", text).strip("-.") for text in (catalog.domain, catalog.site.name.lower())
     )

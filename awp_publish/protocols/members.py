@@ -1,7 +1,7 @@
-"""Small rules that every manifest of ours follows.
+"""Rules and members that our manifests share.
 
-Absent facts are absent members; paths that a client resolves against the origin carry the path of the site's url;
-what a site adds of its own is marked `x-`, or given for one document by its name, and never replaces what we say.
+Unknown facts are absent members; paths that a client resolves against the origin include the path of the site's url;
+members that a site adds are marked `x-`, or given for one document by name, and never replace our own.
 """
 
 import re
@@ -29,27 +29,27 @@ AWAS_VERSION: Final = "1.1"
 LLMS_TXT_PATH: Final = "/llms.txt"
 WOA_PATH: Final = "/.well-known/woa.json"
 WOA_TYPE: Final = "application/woa+json"
-"""Documents that others name."""
+"""Paths and types of documents to which other documents refer."""
 
 SKILLS: Final = "/.well-known/agent-skills"
-"""The path of all skills."""
+"""The path below which all skills are."""
 
 SITE_ACTION: Final = "actions_site"
-"""The action that calls the others by the map of the site's pages: no news to who calls them himself."""
+"""The action that calls others through the map of the site's pages: of no use to callers who can call them directly."""
 
 
 def present(members: Mapping[str, object]) -> dict[str, object]:
-    """The members that have a value: an absent fact is an absent member, not null."""
+    """Return the members that have a value: an unknown fact is an absent member, not null."""
     return {name: value for name, value in members.items() if value is not None}
 
 
 def whole(value: object) -> object:
-    """A limit as people write it: 20, not 20.0."""
+    """Return a whole number as an integer: 20, not 20.0."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def extension_members(extensions: JsonObject) -> dict[str, object]:
-    """A site's own members, marked as the AWAS text (section Extensions) asks: `x-`."""
+    """Return a site's own members, marked with `x-` as AWAS requires (section Extensions)."""
     return {
         EXTENSION_PREFIX + name.removeprefix(EXTENSION_PREFIX): value
         for name, value in extensions.items()
@@ -58,14 +58,14 @@ def extension_members(extensions: JsonObject) -> dict[str, object]:
 
 
 def extended(document: Mapping[str, object], extensions: JsonObject, name: str) -> dict[str, object]:
-    """Return a document, or an action in it, with the site's own members: those marked `x-`, and those for it alone."""
+    """Add a site's own members to a document or an action: those marked `x-`, and those for this document."""
     own = extensions.get(name)
     marked = {**document, **extension_members(extensions)}
     return completed(marked, own) if isinstance(own, Mapping) else marked
 
 
 def completed(document: JsonObject, own: JsonObject) -> dict[str, object]:
-    """Add members to an object and to the objects in it. What we say ourselves is not replaced."""
+    """Add members to an object and the objects in it, without replacing any."""
     result = dict(document)
     for name, value in own.items():
         ours = result.get(name)
@@ -77,14 +77,14 @@ def completed(document: JsonObject, own: JsonObject) -> dict[str, object]:
 
 
 SIGN_IN: Final = ("login", "sign_in", "sign-in", "signin")
-"""Names under which a site tells where its sessions begin."""
+"""Names of the endpoint at which sessions begin."""
 
 BEARER_METHODS: Final = frozenset({"bearer", "jwt", "oauth", "oauth2"})
-"""Methods whose credentials travel in the header Authorization."""
+"""Methods whose credentials are sent in the header Authorization."""
 
 
 def sign_in_of(catalog: Catalog) -> str | None:
-    """Return the action that begins a session, else the address at which one begins; None where none is told."""
+    """Return the action that begins a session, or the address at which one begins; None if unknown."""
     declared = catalog.site.authentication
     endpoints = declared.endpoints if declared else {}
     address = next((endpoints[name] for name in SIGN_IN if name in endpoints), None)
@@ -95,7 +95,7 @@ def sign_in_of(catalog: Catalog) -> str | None:
 
 
 def credentials_of(catalog: Catalog) -> list[dict[str, object]] | None:
-    """Return how callers show who they are: the method, the header or cookie, and how that is had; None if untold."""
+    """Return how callers authenticate: method, header or cookie, and how to get the credentials; None if unknown."""
     declared = catalog.site.authentication
     ways: list[dict[str, object]] = []
     named = (declared.methods or ((declared.type,) if declared.type else ())) if declared is not None else ()
@@ -108,16 +108,16 @@ def credentials_of(catalog: Catalog) -> list[dict[str, object]] | None:
             way |= {"in": "header", "name": declared.api_key_header}
         elif method == "session":
             way |= {"in": "cookie", "name": declared.session_cookie, "sign_in": sign_in_of(catalog)}
-        if way.get("name") or way.get("sign_in"):  # else nobody could do anything with it
+        if way.get("name") or way.get("sign_in"):  # otherwise it is of no use
             ways.append(present(way))
     ways += [way for scheme in schemes_of_routes(catalog).values() if (way := _way_of(scheme)) and way not in ways]
     return ways or None
 
 
 def schemes_of_routes(catalog: Catalog) -> dict[str, dict[str, object]]:
-    """Return the security schemes of the actions' routes, as OpenAPI describes them, with absolute addresses.
+    """Return the security schemes of the actions' routes, as in OpenAPI, with absolute addresses.
 
-    Two that are different and have one name, as those of mounted applications may, are numbered.
+    Different schemes with the same name, as in mounted applications, are numbered.
     """
     found: dict[str, dict[str, object]] = {}
     for action in (one for one in catalog.actions if one.security_schemes):
@@ -127,7 +127,7 @@ def schemes_of_routes(catalog: Catalog) -> dict[str, dict[str, object]]:
 
 
 def scheme_name(found: Mapping[str, object], catalog: Catalog, name: str, scheme: JsonObject) -> str:
-    """Return the name under which a route's scheme is among those that are `found`, or is to be."""
+    """Return the name that a route's scheme has, or gets, among those that are `found`."""
     number, candidate, described = 1, name, _absolute(catalog, scheme)
     while candidate in found and found[candidate] != described:
         number += 1
@@ -138,7 +138,7 @@ def scheme_name(found: Mapping[str, object], catalog: Catalog, name: str, scheme
 def requirements_of(
     catalog: Catalog, action: Action, found: Mapping[str, dict[str, object]]
 ) -> list[dict[str, list[str]]]:
-    """Return the alternatives in which the route behind an action lets callers authenticate, of the schemes `found`."""
+    """Return the alternative ways to authenticate at an action's route, in terms of the schemes `found`."""
     return [
         {
             scheme_name(found, catalog, name, action.security_schemes[name]): list(scopes)
@@ -154,7 +154,7 @@ def _absolute(catalog: Catalog, scheme: JsonObject) -> dict[str, object]:
 
 
 def _way_of(scheme: JsonObject) -> dict[str, object]:
-    """Return how callers show who they are by a scheme of a route's."""
+    """Return how callers authenticate with a route's security scheme."""
     authorization = {"in": "header", "name": "Authorization"}
     match scheme.get("type"):
         case "apiKey":
@@ -173,7 +173,7 @@ def _way_of(scheme: JsonObject) -> dict[str, object]:
 
 
 def methods_of_schemes(catalog: Catalog) -> list[str]:
-    """Return the methods of the routes' schemes, as AWAS and agent.json name them, each once."""
+    """Return the methods of the routes' schemes in the terms of AWAS and agent.json, without duplicates."""
     ways = filter(None, map(_way_of, schemes_of_routes(catalog).values()))
     return list(dict.fromkeys(str(way["method"]) for way in ways))
 
@@ -190,7 +190,7 @@ def issuers_of(catalog: Catalog) -> tuple[str, ...]:
 
 
 def methods_of_route(action: Action) -> list[str]:
-    """Return the methods by which the route behind an action knows its callers, as its security scheme tells them."""
+    """Return the methods with which callers authenticate at an action's route, from its security schemes."""
     if not action.route_authenticates:
         return []
     if action.security_schemes:
@@ -204,13 +204,13 @@ def methods_of_route(action: Action) -> list[str]:
 
 
 def origin(catalog: Catalog) -> str:
-    """Scheme and authority of the site: what origin-relative paths are resolved against."""
+    """Return scheme and authority of the site, against which origin-relative paths are resolved."""
     parts = urlsplit(catalog.url)
     return f"{parts.scheme}://{parts.netloc}"
 
 
 def located(catalog: Catalog, address: str) -> str:
-    """An address below the site as an origin-relative path; an absolute URL stays as it is."""
+    """Return an address below the site as an origin-relative path; an absolute URL is unchanged."""
     return catalog.prefix + address if address.startswith("/") else address
 
 
@@ -219,7 +219,7 @@ def located_if(catalog: Catalog, address: str | None) -> str | None:
 
 
 def absolute_if(catalog: Catalog, address: str | None) -> str | None:
-    """The whole URL of an address below the site; an absolute URL stays as it is."""
+    """Return the absolute URL of an address below the site; an absolute URL is unchanged."""
     return catalog.absolute(address) if address is not None and address.startswith("/") else address
 
 
@@ -227,12 +227,12 @@ SCHEMAS: Final = "/schemas.json"
 
 
 def schemas_address(catalog: Catalog) -> str:
-    """Return the path of the document that has the schemas to which manifests refer."""
+    """Return the path of the document with the schemas to which manifests refer."""
     return catalog.paths.root + SCHEMAS
 
 
 def are_schemas_published(catalog: Catalog) -> bool:
-    """Return True where manifests may refer to that document."""
+    """Return True if manifests may refer to that document."""
     return bool(catalog.documents) and catalog.publishes("awas") and catalog.publishes("schemas")
 
 
@@ -250,7 +250,7 @@ def skill_path(catalog: Catalog) -> str:
 
 
 def interfaces_of(catalog: Catalog) -> list[str]:
-    """Return the kinds of interfaces that answer and have a published description, which ARD's catalogue lists."""
+    """Return the kinds of live interfaces with a published description, which ARD's catalogue lists."""
     answering = {
         "mcp": catalog.door("mcp") is not None and catalog.publishes("mcp_server_card"),
         "a2a": catalog.door("a2a") is not None and catalog.publishes("agent_card"),
@@ -260,7 +260,7 @@ def interfaces_of(catalog: Catalog) -> list[str]:
 
 
 def has_interfaces(catalog: Catalog) -> bool:
-    """Return True for a site with something to list there."""
+    """Return True if there is something to list there."""
     return bool(interfaces_of(catalog))
 
 
@@ -272,11 +272,11 @@ def one_line(text: str) -> str:
 
 
 def link_text(text: str) -> str:
-    """Return a text fit for the brackets of a Markdown link, also where links are found by a pattern."""
+    """Return a text for the brackets of a Markdown link that even pattern-based readers understand."""
     return one_line(text).replace("[", "(").replace("]", ")")
 
 
 def first_sentence(text: str) -> str:
-    """Return the first sentence of a description as far as its first semicolon, ended by a full stop."""
+    """Return the first sentence of a description, up to a semicolon, with a full stop."""
     found = re.match(r".+?(?=;\s)|.+?[.!?](?=\s|$)", one_line(text))
     return (found[0] if found else one_line(text)).rstrip(".") + "."

@@ -1,12 +1,12 @@
 """The request that a plain HTTP client, which has read one manifest and nothing else, sends for an action.
 
-At the plain door (`Catalog.plain_path_of`) that is one field for each input, under the name that every door takes: in
-the query for methods without a body, else a member of the body.
+At the plain door (`Catalog.plain_path_of`) each input is one field with the name that every door uses: in the query for
+methods without a body, otherwise a member of the body.
 
-At an action's own route a field is named as it is named on the wire, because `name` is what such a client sends;
-`x-input` tells the name that the agent doors take where it differs. Two inputs that share a wire name (a path's `id`
-and a body's) would be told apart by nobody, so there the input's own name is published and `x-name` tells the wire's.
-`x-in` says where a field goes wherever a reader would assume otherwise.
+At an action's own route, a field has its name on the wire, because that is what such a client sends as `name`;
+`x-input` is the input's name at agent doors if it differs. Two inputs may share a wire name (`id` in the path and in
+the body); then the inputs' own names are published, and `x-name` is the wire name. `x-in` says where a field goes if
+that is not what a reader would assume.
 """
 
 from collections.abc import Mapping
@@ -22,9 +22,9 @@ OBJECT_KEYWORDS: Final = ("description", "properties", "required", "additionalPr
 
 
 class Field(NamedTuple):
-    """One thing to send. `schema` is as declared (read it with `resolved`), `marks` are its `x-` members.
+    """One field of the request. `schema` is as declared (see `resolved`), `marks` are its `x-` members.
 
-    `input_name` is the action's own name for it.
+    `input_name` is the action's name for it.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Field(NamedTuple):
 
 
 def request_fields(catalog: Catalog, action: Action) -> list[Field]:
-    """The fields to send to `catalog.endpoint_of(action)`, in order."""
+    """Return the fields to send to `catalog.endpoint_of(action)`, in order."""
     facts = object_facts(action.inputs, action.inputs)
     schemas, required = members(facts), required_members(facts)
     examples: dict[str, tuple[object, ...]] = {}
@@ -46,7 +46,7 @@ def request_fields(catalog: Catalog, action: Action) -> list[Field]:
     if route is None:
         return [Field(name, schema, name in required, examples.get(name, ()), name) for name, schema in schemas.items()]
     names = published_names(route)
-    # A reader assumes the query for methods without a body, and else a member of the body.
+    # A reader assumes the query for methods without a body, otherwise a member of the body.
     assumed = ("query",) if route.method in QUERY_METHODS else ("json", "form")
     fields = []
     for parameter in route.parameters:
@@ -67,7 +67,7 @@ def request_fields(catalog: Catalog, action: Action) -> list[Field]:
 
 
 def request_schema(catalog: Catalog, action: Action, fields: list[Field]) -> dict[str, object]:
-    """The JSON Schema of all that is sent, keyed as the fields are named."""
+    """Return the JSON Schema of the whole request, with the names of the fields."""
     if catalog.own_route(action) is None or all(field.name == field.input_name for field in fields):
         return dict(action.inputs)
     facts = resolved(action.inputs, action.inputs)
@@ -80,7 +80,7 @@ def request_schema(catalog: Catalog, action: Action, fields: list[Field]) -> dic
 
 
 def published_names(target: Target) -> Mapping[str, str]:
-    """Input name to the name in the manifests: the wire's, unless another input bears it or has taken it."""
+    """Return the published name of each input: its wire name, unless another input has that name."""
     names: dict[str, str] = {}
     own_names = {parameter.name for parameter in target.parameters}
     taken: set[str] = set()

@@ -1,4 +1,4 @@
-"""The parts of a protocol file: a `Protocol` value with `Document`s, each a pure function of the catalog."""
+"""What a protocol file is made of: a `Protocol` value with `Document`s, each a pure function of the catalog."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -11,18 +11,17 @@ from awp_publish.model import Catalog
 Render = Callable[[Catalog], bytes]
 
 DOCUMENT_MAX_AGE = 300
-"""Seconds a document may be cached when its specification names no time: a degraded action is seen in five minutes."""
+"""Seconds for which a document may be cached unless its specification says otherwise: a new status is seen in time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One file served at one path: media type as the specification writes it, and a pure `render(catalog)`.
+    """One document at one path: its media type as the specification writes it, and a pure `render(catalog)`.
 
-    `rel` is the link relation under which pages point at it (RFC 8288), None for none. `max_age` is in seconds.
-    `condition` says which sites have it, None for all; `moved` where it is on a site whose paths are not the usual.
-    `is_fallback` leaves the path to the application, which may have such a file of its own: ours stands where the
-    application answers 404. `door` is the one whose calls it describes: it says nothing of actions that are not offered
-    there.
+    `rel` is the relation with which pages link to it (RFC 8288), if they do. `max_age` is in seconds. `condition` tells
+    which sites have it (None: all), `moved` returns its path on a site with other paths. `is_fallback` gives precedence
+    to the application, which may have such a file itself: ours is served if it answers 404. `door` is the one whose
+    calls it describes; actions that are not offered there are left out.
     """
 
     path: str
@@ -38,7 +37,7 @@ class Document:
     door: str | None = None
 
     def path_in(self, catalog: Catalog) -> str:
-        """The path below the site's url."""
+        """Return the path below the site's url."""
         return self.path if self.moved is None else self.moved(catalog)
 
 
@@ -46,7 +45,7 @@ class Document:
 class Protocol:
     """A named family of documents. One line in `protocols.ALL` registers it.
 
-    `further` are those of which there are as many as a site declares.
+    `further` returns documents whose number depends on the site's declarations.
     """
 
     name: str
@@ -55,14 +54,14 @@ class Protocol:
 
 
 def views_of(catalog: Catalog) -> Callable[[Document], Catalog]:
-    """Return what a document may speak of: what everybody may know, as far as its door offers it."""
+    """Return a function that restricts the catalog to what a document may show: public actions offered at its door."""
     public = catalog.public
     of_doors = cache(public.exposed_at)
     return lambda document: public if document.door is None else of_doors(document.door)
 
 
 def published(protocols: Iterable[Protocol], catalog: Catalog) -> Iterator[Document]:
-    """Yield the documents that a site has: those of the protocols that it does not leave out."""
+    """Yield the documents of a site, without the protocols that it leaves out."""
     view = views_of(catalog)
     for protocol in protocols:
         if catalog.publishes(protocol.name):
@@ -72,7 +71,7 @@ def published(protocols: Iterable[Protocol], catalog: Catalog) -> Iterator[Docum
 
 
 def to_json(render: Callable[[Catalog], dict[str, object]]) -> Render:
-    """Turn a renderer of plain dicts into one of bytes: compact UTF-8, because agents pay for every byte they read."""
+    """Turn a renderer of dicts into one of bytes: compact UTF-8, because agents pay for every byte."""
 
     def render_bytes(catalog: Catalog) -> bytes:
         return orjson.dumps(render(catalog))

@@ -1,10 +1,10 @@
-"""The directory of a site's SOM documents, and the lines that robots.txt may say of them.
+"""The directory of a site's SOM documents, and the lines about them for robots.txt.
 
-SOM documents are of version 0.1 of the SOM specification, whose text calls the format SOM/1.0. The directory has the
+SOM documents follow version 0.1 of the SOM specification, whose text calls the format SOM/1.0. The directory has the
 members of somspec.org's publisher; the lines are those of Plasmate's proposal "Robots.txt for the Agentic Web". The
-directory stands where the proposal "SOM-first websites" has a page's own SOM, with the same media type, because a site
-has many pages. Deliberately not emitted: `SOM-Token-Budget` (pages differ), `SOM-Rate-Limit`, `SOM-Attribution` (no
-declaration makes any). `urls` are the pages that a site has declared, and those that its facts name.
+directory is at the address where the proposal "SOM-first websites" has the SOM of a page, with the same media type,
+because a site has many pages. Deliberately not emitted: `SOM-Token-Budget` (pages differ), `SOM-Rate-Limit` and
+`SOM-Attribution` (they are not declared). `urls` are the declared pages, and those that the site's facts name.
 """
 
 from collections.abc import Mapping
@@ -22,11 +22,11 @@ SOM_VERSION: Final = "0.1"
 FORMAT: Final = "SOM/1.0"
 SCOPE: Final = "full-page"
 FRESHNESS: Final = DOCUMENT_MAX_AGE
-"""Seconds for which a page may be kept that does not say it itself."""
+"""Seconds for which a page may be cached that says nothing about it."""
 
 
 def is_published(catalog: Catalog) -> bool:
-    """Return True where pages are given as SOM."""
+    """Return True if pages are available as SOM."""
     return catalog.door(DOOR) is not None
 
 
@@ -58,12 +58,12 @@ def render(catalog: Catalog) -> dict[str, object]:
 
 
 def robots_lines(catalog: Catalog) -> str:
-    """The lines for robots.txt, each ended; none where pages are not given as SOM."""
+    """Return the lines for robots.txt, "" if pages are not available as SOM."""
     return robots_lines_of(render(catalog)) if is_published(catalog) else ""
 
 
 def robots_lines_of(directory: Mapping[str, object]) -> str:
-    """The lines of a directory. The endpoint is open to everybody: no credentials are taken there."""
+    """Return the lines for a directory. The endpoint is open to everybody and takes no credentials."""
     lines = {name: directory[member] for name, member in DIRECTIVES.items() if member in directory}
     return "".join(f"{name}: {value}\n" for name, value in {**lines, "SOM-Auth": "none"}.items())
 
@@ -77,7 +77,7 @@ DIRECTIVES: Final = {
 
 
 def endpoint_of(catalog: Catalog) -> str:
-    """The address to which agents add `?url=`."""
+    """Return the address to which agents append `?url=`."""
     return catalog.absolute(catalog.paths.som)
 
 

@@ -2,7 +2,7 @@
 
 One script, without a build step, registers a tool for each action with `document.modelContext`, or with the older
 `navigator.modelContext`, and does nothing in a browser that has neither. A tool calls the WoA door with the visitor's
-own session; what a person has to agree to, the person is asked in the page. Answers are texts, as the draft has them.
+own session; confirmations are asked for in the page. Answers are texts, as the draft requires.
 """
 
 from typing import Final
@@ -17,8 +17,7 @@ from awp_publish.schema_reading import members, object_facts, resolved
 SUFFIX: Final = "/webmcp.tools.js"
 MEDIA_TYPE: Final = "text/javascript; charset=utf-8"
 
-
-_WORDLESS: Final = ("integer", "number", "boolean", "null")
+_TEXTLESS_TYPES: Final = ("integer", "number", "boolean", "null")
 
 
 def address_of(catalog: Catalog) -> str:
@@ -30,7 +29,7 @@ def render(catalog: Catalog) -> bytes:
     """Return the script."""
     tools = []
     for action in catalog.actions:
-        # A text may have been written by somebody else; numbers and named values have not.
+        # A text may be somebody else's; numbers and enumerated values are not.
         facts = resolved(action.outputs, action.outputs)
         inner = members(object_facts(facts, action.outputs))
         parts = [resolved(one, action.outputs) for one in inner.values()] if inner else [facts]
@@ -39,7 +38,7 @@ def render(catalog: Catalog) -> bytes:
             "destructiveHint": action.sensitivity in ("destructive", "irreversible") or None,
             "idempotentHint": action.effect in ("read", "idempotent"),
             "consequentialHint": action.needs_confirmation or action.sensitivity == "irreversible" or None,
-            "untrustedContentHint": not all(one.get("type") in _WORDLESS or "enum" in one for one in parts),
+            "untrustedContentHint": not all(one.get("type") in _TEXTLESS_TYPES or "enum" in one for one in parts),
         }
         tool = {
             "name": action.id,
@@ -52,7 +51,7 @@ def render(catalog: Catalog) -> bytes:
             "key": action.idempotency.key_field if action.idempotency else None,
         }
         tools.append(present(tool))
-    # A script may stand in no element, but "</script" and "<!--" are written so that it could.
+    # Escaped so that the script could also be inlined, where "</script" and "<!--" have a meaning.
     return _SCRIPT.replace(b"TOOLS_OF_THE_SITE", orjson.dumps(tools).replace(b"<", b"\\u003c"), 1)
 
 
@@ -137,4 +136,4 @@ PROTOCOL = Protocol(
         ),
     ),
 )
-"""Pages name the script themselves, by `awp_publish.templating.webmcp_script`."""
+"""Pages include the script themselves, with `awp_publish.templating.webmcp_script`."""

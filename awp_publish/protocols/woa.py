@@ -1,13 +1,12 @@
 """WoA, the Web of Agents: draft-gaikwad-woa-00 (1 December 2025), document version "1".
 
-Operations are always listed, so that a client sees what there is besides "default". Where an agent has no operation
-"default", its own `inputs` and `outputs` are open objects and every operation overrides them (section 4.1). A transport
-is listed while its door is open: "rest" for the WoA door, "mcp" for agents whose `agent` field is the name of a tool.
-Private transports (section 4.3.3) are the site's own, given in `extensions["woa"]["transports"]`; what is null there is
-not listed. An agent's metadata may word its operations for this document alone, as in appendix B:
-`{"operations": {"default": "Default summarization operation."}}`. Authorization metadata (section 6) is deployment
-specific: a site's and an agent's pass through under their own name, and without any `authz` tells how callers show who
-they are.
+Operations are always listed, so that a client sees all of them. If an agent has no operation "default", its own
+`inputs` and `outputs` are open objects and every operation overrides them (section 4.1). A transport is listed while
+its door is open: "rest" for the WoA door, "mcp" for agents whose `agent` field is the name of a tool. Private
+transports (section 4.3.3) come from the site's `extensions["woa"]["transports"]`; null there removes one. An agent's
+metadata may describe its operations for this document only, as in appendix B: `{"operations": {"default": "Default
+summarization operation."}}`. Authorization metadata (section 6) is specific to the deployment: that of a site or an
+agent is passed through, and without any, `authz` says how callers authenticate.
 """
 
 from collections.abc import Mapping
@@ -38,10 +37,10 @@ MAX_AGE: Final = 300
 """Seconds: the example of appendix B."""
 
 OPEN_OBJECT: Final[JsonObject] = {"type": "object", "properties": {}}
-"""The least that section 4.2 asks of a schema."""
+"""The minimum that section 4.2 requires of a schema."""
 
 MIN_REFERRED: Final = 240
-"""Bytes of an answer's schema from which on a reference to it is much the shorter way to say it."""
+"""Bytes of an answer's schema from which on a reference to it is much shorter."""
 
 MCP_TOOL_FIELD: Final = "agent"
 
@@ -88,15 +87,18 @@ def _agent(
     transports: Mapping[str, object],
     said: Mapping[bytes, str],
 ) -> dict[str, object]:
-    """Section 4.1, in the order of appendix B. An operation carries a schema only where it overrides the agent's."""
+    """Return an agent (section 4.1), in the order of appendix B.
+
+    An operation has only schemas that differ from the agent's.
+    """
     default = actions[agent.operations[DEFAULT_OPERATION]] if DEFAULT_OPERATION in agent.operations else None
     inputs = default.inputs if default else OPEN_OBJECT
     outputs = answer_schema(default) if default else OPEN_OBJECT
-    told = _schema(outputs)
+    published_outputs = _schema(outputs)
     written = orjson.dumps(outputs)
     if default and said.get(written, default.id) != default.id and len(written) > MIN_REFERRED:
         address = catalog.absolute(schemas_address(catalog))
-        told = _schema({"type": "object", "$ref": f"{address}#/$defs/{said[written]}.out"})
+        published_outputs = _schema({"type": "object", "$ref": f"{address}#/$defs/{said[written]}.out"})
     operations, worded = [], agent.extensions.get("operations")
     words = worded if isinstance(worded, Mapping) else {}
     for name, action_id in agent.operations.items():
@@ -120,7 +122,7 @@ def _agent(
             "version": agent.version,
             "capabilities": agent.capabilities or None,
             "inputs": _schema(inputs),
-            "outputs": told,
+            "outputs": published_outputs,
             "transports": reachable,
             "operations": operations,
         }
@@ -129,7 +131,7 @@ def _agent(
 
 
 def _schema(schema: JsonObject) -> dict[str, object]:
-    """A schema that names its dialect first (section 4.2)."""
+    """Return a schema that names its dialect first (section 4.2)."""
     return {"$schema": DIALECT, **schema}
 
 

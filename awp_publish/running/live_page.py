@@ -1,7 +1,7 @@
-"""The page that a runtime of actions.json acts upon: one protocol for a page in process and one in a real browser.
+"""The page on which a runtime of actions.json acts: one protocol for pages in process and in a real browser.
 
-A page finds, reads and does; what a target means, which of several matches wins and what a workflow makes of it is the
-runner's, so that both kinds of page come to the same results.
+A page finds, reads and acts. The runner resolves targets, chooses among matches and runs workflows, so that both kinds
+of page give the same results.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from awp_publish.model import JsonObject
 from awp_publish.pages.regions import role_of
 
 MAX_FOUND: Final = 2_000
-"""Elements that one look at a page gives at most."""
+"""Elements that one query of a page returns at most."""
 MAX_VALUES: Final = 100_000
-"""Values that are read for one projection at most: records may stand in each other."""
+"""Values that are read for one projection at most, because records may be nested."""
 
 
 CODES: Final[Mapping[str, str]] = {
@@ -55,15 +55,17 @@ SCREENLESS_PRIMITIVES: Final = frozenset(
         "page.fetch",
     )
 )
-"""Primitives of every page: one without a screen, and a visitor's tab, where no event of ours is a person's own.
+"""Primitives that every page supports, even without a screen, or in a visitor's tab, where our events are not trusted.
 
-The rest of the dictionary is `capability_unavailable` there.
+Other primitives of the dictionary are `capability_unavailable` there.
 """
 
 
 class PrimitiveError(Exception):
-    """A primitive that failed. `code` is that of the dictionary (`target_not_found`, `target_not_editable`,
-    `point_out_of_viewport`, `timeout`, ...) or of the bridge (`capability_unavailable`, `missing_handler`).
+    """A primitive failed.
+
+    `code` is one of the dictionary's (`target_not_found`, `target_not_editable`, `point_out_of_viewport`, `timeout`,
+    ...) or the bridge's (`capability_unavailable`, `missing_handler`).
     """
 
     def __init__(self, code: str, message: str, **evidence: object) -> None:
@@ -74,7 +76,7 @@ class PrimitiveError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """The place of an element, in the coordinates that `pointer.click` takes."""
+    """The position of an element, in the coordinates of `pointer.click`."""
 
     x: float
     y: float
@@ -91,34 +93,34 @@ class Box:
 
 
 class FoundElement(Protocol):
-    """One element as it was when it was found. Members may be read lazily, before the page is acted upon again."""
+    """An element as it was when it was found. Members may be computed lazily, but before the next act on the page."""
 
     @property
     def ref(self) -> str:
-        """The numbers of child nodes from the body, `0/3/1`: what is inside of an element begins with its ref and `/`.
+        """The path of child node indices from the body, `0/3/1`. The refs of descendants begin with this ref and `/`.
 
-        It is valid until the page is acted upon.
+        It is valid until something acts on the page.
         """
 
     @property
     def tag(self) -> str:
-        """The name in lower case."""
+        """The tag name in lower case."""
 
     @property
     def roles(self) -> frozenset[str]:
-        """The ARIA role (explicit, else implicit), and the names that a SOM has for it."""
+        """The ARIA role (explicit or implicit), and the names that a SOM has for it."""
 
     @property
     def name(self) -> str:
-        """The accessible name, white space collapsed."""
+        """The accessible name, with white space collapsed."""
 
     @property
     def text(self) -> str:
-        """The visible text, white space collapsed."""
+        """The visible text, with white space collapsed."""
 
     @property
     def is_visible(self) -> bool:
-        """True for what is rendered: neither it nor anything around it is hidden. Its size does not count."""
+        """True if the element is rendered: neither it nor an ancestor is hidden. Its size does not matter."""
 
     @property
     def is_enabled(self) -> bool:
@@ -126,7 +128,7 @@ class FoundElement(Protocol):
 
     @property
     def box(self) -> Box:
-        """Its place."""
+        """The element's position."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,8 @@ class Extraction:
     """The records of a page for the `extract` of a projection (V1, state_projections).
 
     `records` has a value for each extract's id, `selector_counts` the number of its matches, `missing` the paths of
-    required fields that were missing or empty: `books.2.title`. `innerText` is the visible text, white space collapsed.
+    required fields that were missing or empty: `books.2.title`. `innerText` is the visible text with white space
+    collapsed.
     """
 
     records: JsonObject
@@ -144,16 +147,16 @@ class Extraction:
 
 @dataclass(frozen=True, slots=True)
 class PageEvent:
-    """An event of the page, before anything is believed of it."""
+    """An event of the page, not yet validated."""
 
     event: str
     detail: object
     url: str
     refs: Sequence[str] = field(default=())
-    """The element that it happened at, and all around it, innermost first."""
+    """The element at which it occurred, and its ancestors, innermost first."""
 
 
-# --- Roles, which pages of every kind read from tag and attributes ---
+# --- Roles, which every kind of page derives from tag and attributes ---
 
 _ROLES: Final[Mapping[str, str]] = {
     **{f"h{level}": "heading" for level in range(1, 7)},
@@ -203,11 +206,11 @@ _INPUT_ROLES: Final[Mapping[str, str]] = {
     "search": "searchbox",
 }
 _ALSO: Final[Mapping[str, str]] = {"banner": "header", "contentinfo": "footer", "searchbox": "textbox", "img": "image"}
-"""Other names of a role: by a SOM, and by those who know a search box for a text box."""
+"""Other names for a role: a SOM's, and "textbox" for a search box."""
 
 
 def roles_of(tag: str, attributes: Mapping[str, str]) -> frozenset[str]:
-    """Return the ARIA role of an element, explicit or implicit (HTML-AAM 1.0), and the names that a SOM has for it."""
+    """Return an element's ARIA role, explicit or implicit (HTML-AAM 1.0), and the names that a SOM has for it."""
     if tag == "input":
         kind = attributes.get("type", "").lower()
         kind = kind if kind in INPUT_KINDS else "text"
@@ -221,7 +224,7 @@ def roles_of(tag: str, attributes: Mapping[str, str]) -> frozenset[str]:
     else:
         aria = _ROLES.get(tag)
     explicit = attributes.get("role", "").lower().split()
-    if explicit and tag != "form":  # a form that is a landmark for searching is a form all the same
+    if explicit and tag != "form":  # a form with the role search is still a form
         aria = explicit[0]
     found = {aria, *explicit[:1], role_of(tag, attributes)}
     return frozenset(role for one in found if one for role in (one, _ALSO.get(one)) if role)
@@ -231,23 +234,23 @@ def roles_of(tag: str, attributes: Mapping[str, str]) -> frozenset[str]:
 
 
 class LivePage(Protocol):
-    """A page under control. Methods raise PrimitiveError, and nothing else for what a page or a map says."""
+    """A page under control. Its methods raise only PrimitiveError, whatever the page or the map contains."""
 
     @property
     def host(self) -> str:
-        """Its driver, for evidence: `in_process`, `chromium`."""
+        """The name of its driver, for evidence: `in_process`, `chromium`."""
 
     @property
     def has_scripts(self) -> bool:
-        """True for a page that can change while nobody acts; without, waiting is no use and nothing sleeps."""
+        """True for a page that can change by itself. If it is False, nothing waits or sleeps."""
 
     @property
     def primitives(self) -> frozenset[str]:
-        """The primitives that the page carries out beside those that the runner makes of `find` and `insert`."""
+        """The primitives that the page supports besides those implemented with `find` and `insert`."""
 
     @property
     def url(self) -> str:
-        """The address that is shown, with its fragment."""
+        """The present address, with its fragment."""
 
     async def title(self) -> str:
         """Return the title."""
@@ -260,25 +263,25 @@ class LivePage(Protocol):
         roles: frozenset[str] | None = None,
         text_contains: str | None = None,
     ) -> Sequence[FoundElement]:
-        """Return the elements that a selector matches, all without one, in document order, hidden ones too.
+        """Return the elements that a selector matches, or all without one, in document order, hidden ones too.
 
-        `within` is the ref of an element below which they are. `roles` and `text_contains` are hints: elements that do
-        not fit may be left out, for the runner looks again. Raises PrimitiveError `invalid_selector`.
+        `within` is the ref of an ancestor. `roles` and `text_contains` are hints: elements that do not match may be
+        left out, since the runner checks again. Raises PrimitiveError `invalid_selector`.
         """
 
     async def closest(self, ref: str, css: str) -> FoundElement | None:
-        """Return the nearest of an element and those around it that a selector matches."""
+        """Return the nearest element, among this one and its ancestors, that a selector matches."""
 
     async def insert(self, ref: str | None, text: str, mode: str) -> JsonObject:
-        """Type into an element (None: the one that has the focus), `append` or `replace`, and give it the focus.
+        """Type into an element (None: the focused one) by `append` or `replace`, and focus it.
 
         Returns `inserted`, `inserted_length`. Raises PrimitiveError `target_not_editable`, `target_not_found`.
         """
 
     async def perform(self, primitive: str, arguments: JsonObject) -> JsonObject:
-        """Carry out one of `primitives`: pointer, keyboard, scrolling, clipboard, navigation. Return its output.
+        """Run one of `primitives`: pointer, keyboard, scrolling, clipboard, navigation. Returns its output.
 
-        What follows from it has come when this returns, as a page after a click on a link; a link that leads to an
+        Consequences, such as the page behind a clicked link, are complete when this returns; a link that leads to an
         error, or nowhere, is `navigation_failed`. Raises PrimitiveError `capability_unavailable`, `target_not_found`,
         `point_out_of_viewport`, `navigation_failed`.
         """
@@ -290,16 +293,16 @@ class LivePage(Protocol):
         """Call a function of the page's own scripts by its dotted name. Raises PrimitiveError `missing_handler`."""
 
     async def html(self) -> str:
-        """Return the document as it is now, for evidence."""
+        """Return the present document, for evidence."""
 
     async def attach(self, attachment_id: str, ref: str, affordance: JsonObject) -> None:
         """Put an affordance beside an element. Raises PrimitiveError `capability_unavailable`."""
 
     async def detach(self, attachment_id: str) -> None:
-        """Take an affordance away; none is no mistake."""
+        """Remove an affordance, if it exists."""
 
     async def attached(self) -> frozenset[str]:
-        """Return the ids of the affordances that are in the page now."""
+        """Return the ids of the affordances that are in the page."""
 
     async def listen(self, events: frozenset[str]) -> None:
         """Collect events of these names from now on, also in pages that are loaded later."""

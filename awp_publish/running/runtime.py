@@ -1,10 +1,10 @@
-"""The runtime of an actions.json: a valid map, composed with its imports, at work upon one page.
+"""The runtime of an actions.json: a valid map, composed with its imports, that controls one page.
 
     action_map = ActionMap.read(document)
     runtime = Runtime(action_map, page, handlers={"agents.invoke": invoke})
     result = await runtime.call("search_books", {"q": "Emma"})
 
-A call ends with a `ToolResult` or raises `RuntimeFailure`, which has the codes of the Actions Bridge Protocol.
+A call returns a `ToolResult` or raises `RuntimeFailure`, whose codes are those of the Actions Bridge Protocol.
 """
 
 from __future__ import annotations
@@ -72,11 +72,11 @@ PROJECTION_CODES: Final[Mapping[str, str]] = {
 """Codes of projections, in the evidence of a failure."""
 
 MAX_PATCHES: Final = 500
-"""Operations of one patch; of a state that changed more, the state itself is told."""
+"""Operations in one patch at most; if more has changed, the whole state is returned instead."""
 
 
 class ProjectionError(Exception):
-    """A projection that failed. `code` is that of the published runtime: `state_projection_failed` and so on."""
+    """A projection failed. `code` is one of the published runtime's: `state_projection_failed` and so on."""
 
     def __init__(self, code: str, message: str, **evidence: object) -> None:
         super().__init__(f"{code}: {message}")
@@ -86,7 +86,7 @@ class ProjectionError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One reading: the state, the records that it was made of, and what is told of them."""
+    """One reading of a projection: the state, the records from which it was computed, and the answer about them."""
 
     projection: JsonObject
     state: object
@@ -97,7 +97,7 @@ class Snapshot:
 
     @property
     def state_hash(self) -> str:
-        """A hash that equal states share."""
+        """A hash that is the same for equal states."""
         return str(self.answer["state_hash"])
 
 
@@ -108,7 +108,7 @@ def summaries_of(projection: JsonObject) -> list[str]:
 
 
 def _evaluated(text: object, document: Mapping[str, object], max_bytes: int, code: str) -> object:
-    """Return the value of an expression, a slot or bare; an undefined one is None. Raises ProjectionError."""
+    """Return the value of an expression, in a slot or bare; undefined is None. Raises ProjectionError."""
     try:
         expression = expression_of(str(text))
         value = evaluate(str(text) if expression is None else expression, document, max_bytes)
@@ -182,7 +182,7 @@ async def read_projection(
 
 
 def marker_fault(markers: object) -> str | None:
-    """Say why markers are not what they have to be, None where they are."""
+    """Return why markers are invalid, or None if they are valid."""
     if not isinstance(markers, list):
         return "Markers are an array."
     known: set[str] = set()
@@ -244,7 +244,7 @@ def _refuse_large(size: int, limit: int, taken: Snapshot) -> None:
 
 
 def diff_answer(before: Snapshot | None, after: Snapshot) -> JsonObject:
-    """Return what changed between two states. Raises ProjectionError for a first state that is too large."""
+    """Return the changes between two states. Raises ProjectionError for a first state that is too large."""
     if before is None:
         return {**full_answer(after, None), "reason": "no_previous_state"}
     patches = diff(before.state, after.state)
@@ -262,7 +262,7 @@ def diff_answer(before: Snapshot | None, after: Snapshot) -> JsonObject:
 
 def diff(before: object, after: object, path: str = "") -> list[dict[str, object]]:
     """Return the JSON Patch (RFC 6902) between two values: arrays index by index, removals from the end."""
-    if before == after and orjson.dumps(before) == orjson.dumps(after):  # as JSON: true is not 1
+    if before == after and orjson.dumps(before) == orjson.dumps(after):  # compared as JSON, where true is not 1
         return []
     if isinstance(before, list) and isinstance(after, list):
         common = min(len(before), len(after))
@@ -284,7 +284,7 @@ def diff(before: object, after: object, path: str = "") -> list[dict[str, object
 
 
 def _delta(patch: Mapping[str, object]) -> JsonObject:
-    """Say what a change means: something came, something went, or a field has another value."""
+    """Classify a change: something was added, something was removed, or a field has another value."""
     path = str(patch["path"])
     names = [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
     if patch["op"] == "replace":
@@ -302,7 +302,7 @@ def _delta(patch: Mapping[str, object]) -> JsonObject:
 
 
 def verify(postcondition: JsonObject, state: object, arguments: object) -> str | None:
-    """Return why a postcondition does not hold on a state, None where it does. Raises ProjectionError."""
+    """Return why a postcondition does not hold for a state, or None if it holds. Raises ProjectionError."""
     given = rules.part(postcondition, "verify")
     if given.get("language") != "jsonata" or not isinstance(given.get("expression"), str):
         raise ProjectionError("invalid_state_postcondition", "A postcondition has a JSONata expression to verify.")
@@ -333,7 +333,7 @@ Code: TypeAlias = Literal[
     "unsafe_state",
     "transport_failed",
 ]
-"""The stable codes of the Actions Bridge Protocol; there are no others at the top of a failure."""
+"""The stable codes of the Actions Bridge Protocol. `RuntimeFailure.code` is always one of these."""
 
 
 CODES: Final[Mapping[Code, str]] = {
@@ -354,13 +354,13 @@ CODES: Final[Mapping[Code, str]] = {
     "unsafe_state": "too soon (`retry_after_ms`), or too often in one state (`attempts`)",
     "transport_failed": "the runtime hung up (bridge)",
 }
-"""Meanings of the codes at our runtimes and at the bridge."""
+"""Meanings of the codes, for our runtimes and the bridge."""
 
 
 class RuntimeFailure(Exception):
-    """A call, a reading or a check that failed: the `error` of an `action_error`.
+    """A call, a reading or a check failed. It is the `error` of an `action_error`.
 
-    Codes of workflows and projections stand in `evidence["code"]`; what was done stands in `evidence["steps"]`.
+    Codes of workflows and projections are in `evidence["code"]`; completed steps are in `evidence["steps"]`.
     """
 
     def __init__(
@@ -398,12 +398,12 @@ class HandlerCall:
     bound: JsonObject
 
     def merged(self) -> JsonObject:
-        """Return both together; the agent's own win."""
+        """Return the bound arguments, overridden by the agent's own."""
         return {**self.bound, **self.arguments}
 
 
 Handler: TypeAlias = Callable[[HandlerCall], Awaitable[object]]
-"""A function that carries a tool out. It may raise RuntimeFailure; anything else becomes `handler_failed`."""
+"""A function that runs a tool. It may raise RuntimeFailure; any other exception becomes `handler_failed`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,16 +413,15 @@ class ToolResult:
     output: object
     steps: Sequence[JsonObject] = ()
     drift: Sequence[str] = ()
-    """Differences of the page from what the map says, though the tool could be carried out."""
+    """Differences between the page and the map that did not prevent the tool from running."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActionMap:
-    """A map that was read and checked, with its imports composed in. Shared by all runtimes of a process.
+    """A map that was read and checked, with its imports included. All runtimes of a process share it.
 
     A map with errors exposes nothing: its `document` is empty, and `findings` say why. `private` are the names of tools
-    and projections that came from an import whose trust is `private`, `foreign` those of an import that is not the
-    site's own.
+    and projections from an import whose trust is `private`, `foreign` those from an import that is not the site's own.
     """
 
     document: JsonObject
@@ -438,14 +437,14 @@ class ActionMap:
 
     @classmethod
     def read(cls, document: bytes | str | Mapping[str, object], *, path: str = "", lenient: bool = False) -> ActionMap:
-        """Return a map that is checked. Imports are left out; `composed` puts them in."""
+        """Read and check a map. Its imports are not included; `composed` does that."""
         reading = read_document(document)
         findings = check_map(reading, path, lenient=lenient)
         is_valid = not any(finding.level == "error" for finding in findings)
         return cls((reading.document or {}) if is_valid else {}, findings)
 
     def composed(self, load: Load, address: str = "") -> ActionMap:
-        """Return the map with what it imports, each import reported that could not be put in."""
+        """Return the map with its imports included, and a finding for each import that could not be included."""
         if not self.is_valid:
             return self
         whole = compose(self.document, address, load)
@@ -457,13 +456,13 @@ class ActionMap:
         return rules.objects(self.document, section)
 
     def find(self, section: str, name: str, member: str = "name") -> JsonObject | None:
-        """Return the first object of a section that has a name."""
+        """Return the first object of a section with this name."""
         return next((one for one in self.objects(section) if one.get(member) == name), None)
 
     def validator(self, key: str, schema: object) -> Validator | None:
-        """Return the validator of a schema, compiled when it is first needed; `key` says which one it is.
+        """Return the validator of a schema, compiled when it is first needed; `key` identifies the schema.
 
-        Raises RuntimeFailure for a schema that cannot be used: it refers outside of itself.
+        Raises RuntimeFailure for an unusable schema, such as one with references outside of itself.
         """
         if key not in self._validators:
             if not isinstance(schema, Mapping) or not schema:
@@ -484,7 +483,7 @@ _Drift: TypeAlias = list[str]
 
 
 def code_of_primitive(error: PrimitiveError) -> Code:
-    """Return the code of the bridge for a primitive that failed outside of a workflow."""
+    """Return the bridge's code for a primitive that failed outside of a workflow."""
     others: Mapping[str, Code] = {
         "multiple_targets": "target_not_found",
         "target_not_visible": "target_not_found",
@@ -499,11 +498,11 @@ def code_of_primitive(error: PrimitiveError) -> Code:
 
 
 class Runtime:
-    """One map at work upon one page. Calls are made one after the other.
+    """Runs the tools of one map on one page, one call after the other.
 
-    `handlers` are the approved functions outside of the page, by the name that maps have for them; primitives and the
-    functions of the page's own scripts are asked for after them. `seconds` bounds each call. What is `private` in the
-    map is shown and called with `private` only: it belongs to whoever composed it.
+    `handlers` are approved functions outside of the page, by their names in maps; primitives and functions of the
+    page's own scripts are looked up after them. `seconds` limits each call. Only with `private` are the `private` parts
+    of the map listed and callable: they belong to the owner of the map.
     """
 
     def __init__(
@@ -528,7 +527,7 @@ class Runtime:
         self._installed: set[str] = set()
         self._listening: frozenset[str] = frozenset()
         self.dropped_events = 0
-        """Events that were not forwarded, for their payload does not fit."""
+        """Events that were not forwarded because their payload was invalid."""
 
     def _require_ready(self) -> None:
         if not self.map.is_valid:
@@ -540,12 +539,12 @@ class Runtime:
     def _observed(self) -> str:
         return utc_text(self._now())
 
-    # --- What is here and now ---
+    # --- States, tools and context of the present page ---
 
     async def _state_holds(self, name: str, known: dict[str, JsonObject] | None = None) -> JsonObject:
-        """Diagnose a state: `holds` (None: nothing diagnoses it) and each diagnostic.
+        """Diagnose a state: `holds` (None if it has no diagnostics) and the result of each diagnostic.
 
-        A state holds when all of its targets are there; a target that needs a state is diagnosed no deeper.
+        A state holds if all of its targets exist. The required state of a target is not diagnosed in turn.
         """
         known = {} if known is None else known
         if name in known:
@@ -577,7 +576,7 @@ class Runtime:
         }
 
     async def _here(self, target: JsonObject, known: dict[str, JsonObject]) -> str | None:
-        """Return why a tool's address or state is another than the page's, None where it is not."""
+        """Return why a tool does not belong to the page's address or state, or None if it does."""
         if not rules.url_fits(target, self.page.url):
             return another_address(target)
         state = target.get("state")
@@ -594,7 +593,7 @@ class Runtime:
                 yield tool
 
     def _projections(self) -> Sequence[JsonObject]:
-        """Return the projections whose scope fits the address; the first of a name counts."""
+        """Return the projections whose scope includes the address; the first of a name counts."""
         found: dict[object, JsonObject] = {}
         for projection in self.map.objects("state_projections"):
             scope = rules.part(projection, "scope").get("url_matches")
@@ -604,10 +603,10 @@ class Runtime:
         return list(found.values())
 
     async def list(self) -> JsonObject:
-        """Return `actions` and `projections` that can be used here and now (`actions.site`, mode list).
+        """Return the `actions` and `projections` that can be used now (`actions.site`, mode list).
 
-        An action has `name`, `description`, `input_schema` and, where it is bound to addresses, `target_url_contains`.
-        Of an invalid map there is nothing.
+        An action has `name`, `description`, `input_schema` and, if it is bound to addresses, `target_url_contains`. An
+        invalid map has none.
         """
         known: dict[str, JsonObject] = {}
         actions = []
@@ -623,7 +622,7 @@ class Runtime:
                 bool(rules.part(x_actions, "execution").get("steps"))
                 or isinstance(tool.get("workflow"), Mapping)
                 or "static_output" in x_actions
-                or self.page.has_scripts  # they may have its handler
+                or self.page.has_scripts  # which may have its handler
                 or name in PRIMITIVES
                 or handler in PRIMITIVES
                 or (handler in self._handlers and name not in self.map.foreign)
@@ -646,8 +645,8 @@ class Runtime:
     async def context(self, task: str = "") -> Sequence[JsonObject]:
         """Return the context blocks that the address, the states, the targets and the task select.
 
-        Every predicate of `load_when` has to hold, of a list any entry. With a task, those blocks come first that have
-        most of its words. They are documentation: that one names a tool permits nothing.
+        Every predicate of `load_when` has to hold, and of a list any entry. With a task, blocks that share most words
+        with it come first. The blocks are documentation: a tool that one mentions need not be permitted.
         """
         self._require_ready()
         known: dict[str, JsonObject] = {}
@@ -686,10 +685,10 @@ class Runtime:
     # --- Attachments and signals ---
 
     async def status(self) -> JsonObject:
-        """Return `url`, `states`, `attachments` and `observed_at`: a `runtime_status` but for its ids.
+        """Return `url`, `states`, `attachments` and `observed_at`: a `runtime_status` without its ids.
 
-        Attachments are installed, removed and attached again as their lifecycle says; a page that nobody sees has them
-        as `unsupported`.
+        Attachments are installed, removed and installed again according to their lifecycle; in a page without a screen
+        they are `unsupported`.
         """
         self._require_ready()
         await self._listen()
@@ -705,7 +704,7 @@ class Runtime:
         }
 
     async def _attach(self, attachment: JsonObject) -> str:
-        """Install, remove or attach again one attachment, and return its state now."""
+        """Install, remove or reinstall one attachment, and return its present state."""
         name, target = str(attachment.get("id")), rules.part(attachment, "target")
         lifecycle, affordance = rules.part(attachment, "lifecycle"), rules.part(attachment, "affordance")
         is_there = name in await self.page.attached()
@@ -740,7 +739,7 @@ class Runtime:
             self._listening = wanted
 
     def _enabled_signals(self) -> Sequence[JsonObject]:
-        """Return the signals that are let in: those that their map enables; by default none is."""
+        """Return the signals that the map enables; the default is disabled."""
         signals = self.map.objects("signals")
         ways = ("html_to_agent", "bidirectional")
         return [
@@ -753,10 +752,10 @@ class Runtime:
         ]
 
     async def signals(self) -> Sequence[JsonObject]:
-        """Return the events of the page since the last call that the map enables and whose payload is valid.
+        """Return the events since the last call that the map enables and whose payload is valid.
 
-        Each has `event_id`, `name`, `event`, `url`, `payload`, `observed_at`: a `dom_event` but for its runtime.
-        Without a payload schema nothing of an event is forwarded but that it happened.
+        Each has `event_id`, `name`, `event`, `url`, `payload`, `observed_at`: a `dom_event` without its runtime.
+        Without a payload schema only the fact that it occurred is forwarded.
         """
         self._require_ready()
         await self._listen()
@@ -774,7 +773,7 @@ class Runtime:
                     payload = {} if event.detail is None else event.detail
                     try:
                         validator = self.map.validator(f"signals/{name}", schema)
-                    except RuntimeFailure:  # nothing can be said to fit it
+                    except RuntimeFailure:  # no payload can be valid
                         payload = None
                     if not isinstance(payload, Mapping) or (validator is not None and not validator.is_valid(payload)):
                         self.dropped_events += 1
@@ -812,11 +811,11 @@ class Runtime:
         seconds: float | None = None,
         on_step: Progress | None = None,
     ) -> ToolResult:
-        """Carry out a tool. Raises RuntimeFailure, after which the runtime can be used again.
+        """Run a tool. Raises RuntimeFailure, after which the runtime can still be used.
 
-        `seconds` bounds the call, within the runtime's own bound; then `handler_timeout` has `elapsed_ms` and
-        `step_id`, and steps that have not begun do not begin. `on_step` is told before each step its id, and whether it
-        may change something.
+        `seconds` limits the call, within the runtime's own limit; at the limit `handler_timeout` has `elapsed_ms` and
+        `step_id`, and no further step begins. `on_step` is called before each step with its id and whether it may
+        change something.
         """
         self._require_ready()
         trace, began = Trace(on_step=on_step), time.monotonic()
@@ -863,7 +862,7 @@ class Runtime:
         moves = await self._transitions(tool, given, deadline)
         try:
             result, was_outside = await self._execute(tool, HandlerCall(name, given, bound), trace)
-        finally:  # what failed has moved the page just as well
+        finally:  # a failed call may have changed the page as well
             self._moved |= {str(transition.get("name")): self._clock() for transition in moves}
         wrong = () if result_validator is None else result_validator(result)
         if wrong:
@@ -877,7 +876,7 @@ class Runtime:
         return ToolResult(result, trace.steps, trace.drift)
 
     async def _require_target(self, name: str, target: JsonObject, trace: Trace) -> None:
-        """Hold the page to the state and the target of a tool before anything is done."""
+        """Check the state and the target of a tool before it runs."""
         state = target.get("state")
         if isinstance(state, str):
             diagnosed = await self._state_holds(state)
@@ -900,7 +899,7 @@ class Runtime:
             )
 
     async def _transitions(self, tool: JsonObject, arguments: JsonObject, deadline: float) -> Sequence[JsonObject]:
-        """Return the transitions that a call makes, after what each of them asks for. Raises RuntimeFailure."""
+        """Return the transitions that a call makes, after checking their conditions. Raises RuntimeFailure."""
         known: dict[str, JsonObject] = {}
         moves = []
         for transition in self.map.objects("transitions"):
@@ -911,7 +910,7 @@ class Runtime:
                 continue
             moves.append(transition)
             name = str(transition.get("name"))
-            for condition in rules.texts(transition, "preconditions"):  # the others are documentation
+            for condition in rules.texts(transition, "preconditions"):  # those that are not states are documentation
                 diagnosed = await self._state_holds(condition, known)
                 if diagnosed["holds"] is False:
                     evidence = {"state": condition, "transition": name, "diagnostics": diagnosed["diagnostics"]}
@@ -919,7 +918,7 @@ class Runtime:
                     raise RuntimeFailure("state_mismatch", message, evidence)
             most = rules.part(transition, "convergence").get("max_attempts")
             if isinstance(most, (int, float)) and not isinstance(most, bool):
-                # Two calls in the same states and at the same address, with the same arguments, repeat each other.
+                # A call in the same states, at the same address and with the same arguments is a repetition.
                 key = ((await self.states())["current"], self.page.url, dict(arguments))
                 before, count = self._repeated.get(name, (None, 0))
                 if before == key and count >= most:
@@ -939,7 +938,7 @@ class Runtime:
         return moves
 
     async def _converge(self, transition: JsonObject, arguments: JsonObject, result: object) -> None:
-        """Forget the attempts of a transition that is complete: `complete_when` is a state, or an expression."""
+        """Reset the attempts of a complete transition: `complete_when` is a state, or an expression."""
         done = rules.part(transition, "convergence").get("complete_when")
         if not isinstance(done, str):
             return
@@ -957,7 +956,7 @@ class Runtime:
             self._repeated.pop(str(transition.get("name")), None)
 
     async def _execute(self, tool: JsonObject, call: HandlerCall, trace: Trace) -> tuple[object, bool]:
-        """Carry out a tool as its execution says; the second is true for a handler outside of the page."""
+        """Run a tool according to its execution. The second value is True if a handler outside of the page ran it."""
         x_actions = rules.part(tool, "x_actions")
         execution, handler = rules.part(x_actions, "execution"), x_actions.get("handler")
         steps, workflow = execution.get("steps"), tool.get("workflow")
@@ -981,7 +980,7 @@ class Runtime:
                 return await run_steps(self.page, steps, call.merged(), trace), False
             if "static_output" in x_actions:
                 return x_actions["static_output"], True
-            if is_primitive:  # a lenient reader takes a tool that is named like one for it
+            if is_primitive:  # lenient readers take a tool with a primitive's name for it
                 return await self._handle(call.tool, call, trace)
         except WorkflowFailure as failure:
             cause = failure.cause or {}
@@ -996,7 +995,7 @@ class Runtime:
         raise RuntimeFailure("missing_handler", f"Nothing says how {call.tool} is carried out.", recoverable=False)
 
     async def _handle(self, name: str, call: HandlerCall, trace: Trace) -> tuple[object, bool]:
-        """Call a handler: an approved one of ours, a primitive, or a function of the page. Never code from a map."""
+        """Call a handler: an approved one, a primitive, or a function of the page. Never code from a map."""
         approved = self._handlers.get(name) if call.tool not in self.map.foreign else None
         if approved is not None:
             trace.begin(name, name)
@@ -1028,20 +1027,20 @@ class Runtime:
     # --- Projections ---
 
     async def state_read(self, projection: str | None = None, max_bytes: int | None = None) -> JsonObject:
-        """Return the state of a projection, of the only one in scope without a name. Raises RuntimeFailure."""
+        """Return the state of a projection, by default of the only one in scope. Raises RuntimeFailure."""
         return await self._project(projection, lambda _, taken: full_answer(taken, max_bytes))
 
     async def state_summary(
         self, projection: str | None = None, summary: str | None = None, max_bytes: int | None = None
     ) -> JsonObject:
-        """Return a summary of a projection's state, its first without a name. Raises RuntimeFailure."""
+        """Return a summary of a projection's state, by default the first. Raises RuntimeFailure."""
         return await self._project(projection, lambda _, taken: summary_answer(taken, summary, max_bytes))
 
     async def state_diff(self, projection: str | None = None) -> JsonObject:
-        """Return what changed in a projection's state since it was last read. Raises RuntimeFailure.
+        """Return the changes in a projection's state since it was last read. Raises RuntimeFailure.
 
-        `patches` are a JSON Patch, `deltas` say what each means; without an earlier reading there is the `state` and
-        the `reason` `no_previous_state`.
+        `patches` are a JSON Patch, `deltas` classify the changes. Without an earlier reading the answer has the `state`
+        and the `reason` `no_previous_state`.
         """
         return await self._project(projection, diff_answer)
 
@@ -1078,7 +1077,7 @@ class Runtime:
         return await read_projection(self.page, projection, validator, self._now())
 
     async def _verify(self, tool: str, arguments: JsonObject, trace: Trace) -> None:
-        """Hold the state after a tool to the postconditions that projections have for it. Raises RuntimeFailure."""
+        """Check the postconditions of a tool in all projections. Raises RuntimeFailure."""
         for projection in self.map.objects("state_projections"):
             condition = rules.part(projection, "postconditions").get(tool)
             if projection.get("name") in self._hidden or not isinstance(condition, Mapping):
@@ -1099,9 +1098,9 @@ class Runtime:
     # --- Checks ---
 
     async def check(self, ids: Sequence[str] | None = None) -> Sequence[JsonObject]:
-        """Run checks of the map, all without ids, and return their results, each with its evidence.
+        """Run checks of the map, by default all, and return their results with evidence.
 
-        `status` is `passed`, `failed`, `error` (it could not be run) or `skipped` (it is about another state).
+        `status` is `passed`, `failed`, `error` (it could not run) or `skipped` (it is for another state).
         """
         self._require_ready()
         return [
@@ -1114,7 +1113,7 @@ class Runtime:
         status, drift = "passed", _Drift()
         state, attachment = check.get("state"), check.get("attachment")
         try:
-            if check.get("setup"):  # it goes where it belongs itself
+            if check.get("setup"):  # it navigates by itself
                 pass
             elif not rules.url_fits(rules.part(check, "target"), self.page.url):
                 evidence["reason"] = "The check is about another address."
@@ -1162,7 +1161,8 @@ class Runtime:
         for section in ("setup", "steps"):
             for step in rules.objects(check, section):
                 if step.get("type") == "navigate":
-                    # Relative to the site, wherever the page is: its surface, else the root of the page's origin.
+                    # Relative to the site, not to the present page: its surface, otherwise the root of the page's
+                    # origin.
                     origin = str(rules.part(self.map.document, "surface").get("origin"))
                     home = f"{origin.rstrip('/')}/" if origin.startswith(("http://", "https://")) else None
                     arguments = {"url": urljoin(home or urljoin(self.page.url, "/"), str(step.get("url", "")))}
@@ -1187,7 +1187,7 @@ class Runtime:
             evidence = await inspect(self.page, target, assertion, drift)
             told.append({name: value for name, value in evidence.items() if name != "candidates"})
         given = output if isinstance(output, Mapping) else {}
-        for name, value in rules.part(check, "expected_result").items():  # with `..._contains`, parts of texts
+        for name, value in rules.part(check, "expected_result").items():  # `..._contains` compares parts of texts
             actual = given.get(name.removesuffix("_contains")) if name not in given else given[name]
             is_part = name.endswith("_contains") and name not in given
             if not (str(value) in str(actual) if is_part else actual == value):
@@ -1215,6 +1215,6 @@ class Runtime:
 
 
 def _done(trace: Trace) -> dict[str, object]:
-    """Return what was done of a call, for the evidence of its failure."""
+    """Return what a call has done so far, for the evidence of its failure."""
     told: dict[str, object] = {"steps": list(trace.steps)}
     return told | ({"drift": list(trace.drift)} if trace.drift else {})

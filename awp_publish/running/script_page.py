@@ -1,12 +1,12 @@
-"""A page in a real browser, read and acted upon by the site's own script in it (`static/actions.js`).
+"""A page in a real browser, read and controlled by the site's own script in it (`static/actions.js`).
 
-The script says what it sees; what a target means is the runner's, as for pages in process. How messages reach the
-script is the caller's: through the bridge to a visitor's tab, or through Playwright (extra "browser"):
+The script reports what it sees; the runner resolves targets, as for pages in process. Messages reach the script through
+a function of the caller's: over the bridge to a visitor's tab, or through Playwright (extra "browser"):
 
     async with open_chromium(["https://shop.example"]) as browser:
         page = await browser.open("https://shop.example/")
 
-There the pointer, the keyboard and addresses are the browser's own. Only pages of the given origins are shown.
+With Playwright, pointer, keyboard and navigation are the browser's own. Only pages of the given origins are opened.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from awp_publish.running.live_page import (
 )
 
 Ask: TypeAlias = Callable[[str, JsonObject], Awaitable[JsonObject]]
-"""Has the script carry out a method, by name. Returns its answer, `{ok, value, url, title}` or `{ok, error, url}`."""
+"""Calls a method of the script by name. Returns its answer, `{ok, value, url, title}` or `{ok, error, url}`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScriptElement:
-    """One element as the script has seen it (`FoundElement`)."""
+    """An element as the script reports it (`FoundElement`)."""
 
     ref: str
     tag: str
@@ -57,7 +57,7 @@ class ScriptElement:
 
 
 class ScriptPage:
-    """A page behind `ask` (`LivePage`). `url` is the address that it showed when it answered last."""
+    """A page that is reached through `ask` (`LivePage`). `url` is its address as of the last answer."""
 
     has_scripts: Final = True
 
@@ -71,7 +71,7 @@ class ScriptPage:
         self._told: dict[tuple[object, object], str] = {}
 
     async def ask(self, method: str, arguments: JsonObject) -> object:
-        """Have the script carry out a method. Raises PrimitiveError."""
+        """Call a method of the script. Raises PrimitiveError."""
         answer = await self._send(method, arguments)
         url, error = answer.get("url"), answer.get("error")
         if isinstance(url, str):
@@ -103,7 +103,7 @@ class ScriptPage:
         return [self._read(one) for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
     def _read(self, told: Mapping[str, object]) -> ScriptElement:
-        """Read an element as the script describes it; what it does not say is nothing."""
+        """Read an element from the script's description; missing members are empty."""
         tag, box = str(told.get("tag", "")), told.get("box")
         attributes = {str(name): str(value) for name, value in _object(told.get("attributes")).items()}
         sides = [float(one) if isinstance(one, (int, float)) else 0.0 for one in (box if isinstance(box, list) else ())]
@@ -123,7 +123,7 @@ class ScriptPage:
         return element
 
     def from_document(self, point: JsonObject) -> JsonObject:
-        """Return a point with the document that it was told of, so that it clicks nothing in another one."""
+        """Return a point with the document in which it was reported, so that it clicks nothing in another document."""
         told = self._told.get((point.get("x"), point.get("y")))
         return {**point, "document": told} if told else point
 
@@ -186,14 +186,14 @@ if TYPE_CHECKING:
 
 SCRIPT: Final = Path(__file__).parents[1] / "static" / "actions.js"
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-"""Names of a browser of the system; without one, that of Playwright is used if it is installed."""
+"""Names of an installed browser. If there is none, Playwright's own is used if it is installed."""
 
 LOAD_MS: Final = 15_000
-"""Milliseconds in which a page has to come."""
+"""Milliseconds in which a page has to load."""
 SETTLE_MS: Final = 50
-"""Milliseconds after an act in which a page begins to leave for another, if it does."""
+"""Milliseconds after an act within which a navigation begins, if there is one."""
 MAX_RETRIES: Final = 5
-"""Page loads over which one look at a page is repeated."""
+"""Page loads after which one query of a page is repeated."""
 
 _CHANGING: Final = frozenset({"insert", "perform", "invoke", "attach", "detach"})
 _KEYS: Final = {
@@ -212,7 +212,7 @@ _KEYS: Final = {
 }
 
 PASSING: Final = "x-awp-publish-passing"
-"""The header of a page that stands for a redirect."""
+"""The header of an interim page that replaces a redirect."""
 MAX_REDIRECTS: Final = 10
 
 Answer: TypeAlias = Callable[[Fetch], Awaitable[Fetched]]
@@ -221,19 +221,19 @@ Answer: TypeAlias = Callable[[Fetch], Awaitable[Fetched]]
 
 @lru_cache(maxsize=1)
 def find_chromium() -> str | None:
-    """Return the path of a Chromium of the system, None for none."""
+    """Return the path of an installed Chromium, or None."""
     return next((path for name in NAMES if (path := shutil.which(name)) is not None), None)
 
 
 def why_unavailable() -> str | None:
-    """Return why no Chromium can be driven here, None if one can."""
+    """Return why no Chromium can be controlled here, or None if one can."""
     if find_spec("playwright") is None:
         return 'Playwright is not installed: pip install "awp-publish[browser]".'
     return None if find_chromium() else "No Chromium is on the PATH."
 
 
 class Chromium:
-    """A running browser; each page that it opens has cookies of its own, unless it is given those of another."""
+    """A running browser. Each page that it opens has cookies of its own, unless it shares those of another."""
 
     def __init__(self, browser: Any, origins: Sequence[str], answer: Answer | None) -> None:
         self._browser = browser
@@ -265,7 +265,7 @@ class Chromium:
             name = given.lower()
             lines[name] = f"{lines[name]}\n{value}" if name in lines else value
         if fetched.status in (301, 302, 303, 307, 308) and "location" in lines and request.is_navigation_request():
-            # A redirect that is answered here is followed past us: the page goes on by itself.
+            # A redirect that is fulfilled here would bypass this route, so an interim page redirects instead.
             goal = html.escape(urljoin(request.url, lines.pop("location")))
             lines |= {"content-type": "text/html; charset=utf-8", PASSING: "1"}
             interim = f'<!doctype html><meta http-equiv="refresh" content="0;url={goal}">'
@@ -280,7 +280,7 @@ async def open_chromium(
 ) -> AsyncIterator[Chromium]:
     """Start a browser for pages of some origins. With `answer` their requests never leave this process.
 
-    Raises DeclarationError where there is none.
+    Raises DeclarationError if Playwright or Chromium is missing.
     """
     if find_spec("playwright") is None:
         raise DeclarationError("browser", "needs Playwright.", 'Install it: pip install "awp-publish[browser]".')
@@ -316,7 +316,7 @@ class ChromiumPage(ScriptPage):
         page.on("dialog", lambda dialog: asyncio.ensure_future(dialog.dismiss()))
 
     async def close(self) -> None:
-        """Close the page, and forget its cookies."""
+        """Close the page and drop its cookies."""
         await self.page.context.close()
 
     async def listen(self, events: frozenset[str]) -> None:
@@ -325,7 +325,7 @@ class ChromiumPage(ScriptPage):
         await super().listen(events)
 
     async def _evaluate(self, method: str, arguments: JsonObject) -> JsonObject:
-        """Have the script of the page carry out a method; the script comes with the first that a page is asked for."""
+        """Call a method of the page's script, which is injected at the first call in a page."""
         from playwright.async_api import Error
 
         reason = "The page is loaded again and again."
@@ -340,7 +340,7 @@ class ChromiumPage(ScriptPage):
                 await self.page.evaluate(await asyncio.to_thread(SCRIPT.read_text, "utf-8"))
                 if self._events and method != "listen":
                     await super().listen(self._events)
-            except Error as error:  # the page has gone while it was asked
+            except Error as error:  # the page was left meanwhile
                 reason = error.message
                 with suppress(Error):
                     await self.page.wait_for_load_state("domcontentloaded", timeout=LOAD_MS)
@@ -350,7 +350,7 @@ class ChromiumPage(ScriptPage):
         return {"ok": False, "error": error_told, "url": self.page.url}
 
     async def perform(self, primitive: str, arguments: JsonObject) -> JsonObject:
-        """Carry out a primitive; a page that follows from it has come when this returns."""
+        """Run a primitive, and wait for a page that it opens."""
         mouse, keyboard = self.page.mouse, self.page.keyboard
         match primitive:
             case "browser.navigate":
@@ -388,18 +388,18 @@ class ChromiumPage(ScriptPage):
         return await super().perform(primitive, arguments)
 
     async def _reveal(self, point: JsonObject) -> tuple[float, float, bool]:
-        """Return where a point is once it is scrolled to, and whether a link is there. Raises PrimitiveError."""
+        """Scroll to a point. Returns its new position, and whether a link is there. Raises PrimitiveError."""
         told = await self.ask("reveal", self.from_document({"x": point.get("x"), "y": point.get("y")}))
         assert isinstance(told, dict)
         return float(told["x"]), float(told["y"]), told.get("link") is True
 
     async def _settle(self, act: Callable[[], Awaitable[None]], *, is_link: bool = False) -> None:
-        """Do something, and wait for the page that follows, if one does. Raises PrimitiveError `navigation_failed`."""
+        """Do something, and wait for the page that it opens, if any. Raises PrimitiveError `navigation_failed`."""
         from playwright.async_api import Error
 
         self._navigations.clear()
         await act()
-        with suppress(Error):  # the page is gone already
+        with suppress(Error):  # the page was left already
             await self.page.evaluate(f"() => new Promise((done) => setTimeout(done, {SETTLE_MS}))")
         if not self._navigations:
             return
@@ -411,7 +411,7 @@ class ChromiumPage(ScriptPage):
         self._check(response, is_error_failure=is_link)
 
     async def _arrive(self, response: Response | None) -> Response | None:
-        """Return the answer behind the pages that stand for redirects."""
+        """Follow interim pages that replace redirects, and return the final response."""
         for _ in range(MAX_REDIRECTS):
             if response is None or PASSING not in response.headers:
                 return response
@@ -450,7 +450,7 @@ class ChromiumPage(ScriptPage):
         return {"url": self.url, "title": await self.page.title(), "status": status}
 
     def _check(self, response: Response | None, *, is_error_failure: bool) -> None:
-        """Note the address that is shown. Raises PrimitiveError for one of another site, and for an error."""
+        """Update the address. Raises PrimitiveError for an address of another site, and for an error status."""
         self.url = self.page.url
         parts = urlsplit(self.url)
         if parts.scheme in ("http", "https") and f"{parts.scheme}://{parts.netloc}" not in self._origins:

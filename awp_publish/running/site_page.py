@@ -1,7 +1,7 @@
-"""A page of the site, read and acted upon in process, as a runtime of actions.json sees it: no screen and no scripts.
+"""A page of the site for a runtime of actions.json, read and acted upon in process, without a screen and scripts.
 
-Where elements are is made up from their order in the document, so that workflows that click at coordinates work. A
-point belongs to the page as it was loaded: after another page has come it hits nothing.
+The positions of elements are made up from their order in the document, so that workflows that click at coordinates
+work. A point is valid only in the page in which it was reported; in a later page it hits nothing.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from awp_publish.browsing.session import Session
 
 Drive: TypeAlias = Callable[[Steps], Awaitable[JsonObject]]
-"""Carries a method of a session out, with all requests that it makes. Raises AwpError."""
+"""Runs a method of a session, with all the requests that it makes. Raises AwpError."""
 
 _BAND: Final = 1_000
 _WIDTH: Final = 100
@@ -76,13 +76,13 @@ _PIECE: Final = re.compile(
     r"""|\[(?:[^\]"']|"[^"]*"|'[^']*')*+\]|\((?:[^()"']|"[^"]*"|'[^']*'|\([^()]*\))*+\))++)|(?P<space>\s+)""",
     re.DOTALL,
 )
-"""A piece of a selector: what an element fits, or what stands between it and the next."""
+"""A piece of a selector: a compound selector, or a combinator."""
 
 
 class _Look:
-    """One loaded page to read, whatever was done to its controls. Everything is made when it is asked for.
+    """An index of one loaded page, independent of the state of its controls. Everything is computed on demand.
 
-    Elements are numbered in document order: `n` is `in_tree[n]` in the tree, at `places[n]`, and all inside of it is
+    Elements are numbered in document order: `n` is `in_tree[n]` in the tree, at `places[n]`, and its descendants are
     before `ends[n]`.
     """
 
@@ -95,7 +95,7 @@ class _Look:
         self.places: list[Place] = []
         self.number_at: dict[Place, int] = {}
         tags, parents, body = tree.tags, tree.parents, tree.body_at
-        # By the number of an element in the tree: its place, and how many of its children were passed.
+        # By an element's number in the tree: its place, and how many of its children have been visited.
         known, passed = {parents[body]: ""}, {parents[body]: 0}
         at, end = body, tree.ends[body]
         while at < end:
@@ -135,14 +135,14 @@ class _Look:
                 raise PrimitiveError(
                     "invalid_selector", f"{css[:200]!r} cannot be used: {error}", selector=css
                 ) from None
-            if len(self._matches) > MAX_FOUND:  # a workflow may make up any number of selectors
+            if len(self._matches) > MAX_FOUND:  # a workflow may use any number of selectors
                 self._matches.clear()
                 self._children.clear()
             self._matches[css] = [self.number_at[place] for place in places if place in self.number_at]
         return self._matches[css]
 
     def children(self, css: str, matches: list[int]) -> Mapping[int, Sequence[int]]:
-        """Return what a selector matches by the number of the element that it is a child of."""
+        """Return what a selector matches, grouped by the number of the parent element."""
         if (known := self._children.get(css)) is None or known[0] is not matches:
             by_parent: dict[int, list[int]] = {}
             for number in matches:
@@ -151,7 +151,7 @@ class _Look:
         return known[1]
 
     def is_withdrawn(self, number: int) -> bool:
-        """Tell whether the page itself hides an element, whatever is around it. `aria-hidden` hides from no eye."""
+        """Return True if the page itself hides an element, whatever its ancestors. `aria-hidden` is not considered."""
         if number not in self._withdrawn:
             at = self.in_tree[number]
             tag, attributes = self.tree.tags[at], self.tree.attributes[at]
@@ -185,13 +185,13 @@ class _SiteElement:
 
     @cached_property
     def name(self) -> str:
-        """Its accessible name: a label, else its text."""
+        """Its accessible name: a label, otherwise its text."""
         text = "" if self.control is not None and self.tag != "button" else self.text
         return self._look.names.label(self.node.at, text) or text[:200]
 
     @cached_property
     def text(self) -> str:
-        """Its visible text, of a control its value."""
+        """Its visible text, or the value of a control."""
         return self._page.text_of(self.number)
 
     @property
@@ -206,7 +206,7 @@ class _SiteElement:
 
     @property
     def control(self) -> Control | None:
-        """The form control that it is."""
+        """The form control of this element, if it is one."""
         return self._look.compiled.markup.controls.get(self.ref) if self.tag != "fieldset" else None
 
     @property
@@ -231,23 +231,23 @@ class SitePage:
         self._focus: Place | None = None
         self._scroll = [0.0, 0.0]
 
-    # --- What is shown ---
+    # --- The present page ---
 
     @property
     def url(self) -> str:
-        """The address that is shown, "" before the first page."""
+        """The present address, or "" before the first page."""
         return self._tab.url or ""
 
     async def title(self) -> str:
         return self._tab.title
 
     async def html(self) -> str:
-        """Return the document as it came, at most 100,000 characters."""
+        """Return the document as it was received, at most 100,000 characters."""
         page = self._page()
         return page.html.decode(page.charset or "utf-8", "replace")[:_MAX_HTML]
 
     def _page(self) -> LoadedPage:
-        """Return the page that is shown; another one than before has a new state, and nothing in it has the focus."""
+        """Return the present page. If it has changed, begin a new state without focus."""
         entry = self._tab.history.current
         if entry is None or entry.page is None:
             raise PrimitiveError("state_document_unavailable", "No page is loaded.")
@@ -271,7 +271,7 @@ class SitePage:
         return entry.overlay
 
     def shows(self, number: int) -> bool:
-        """Tell whether an element is rendered: nothing hides it, and no details around it are closed."""
+        """Return True if an element is rendered: nothing hides it, and it is not inside closed details."""
         look, overlay = self._look(), self._overlay()
         place, inner = look.places[number], -1
         while place:
@@ -289,7 +289,7 @@ class SitePage:
         return True
 
     def text_of(self, number: int) -> str:
-        """Return the visible text of an element, of a control its value, white space collapsed."""
+        """Return the visible text of an element, or the value of a control, with white space collapsed."""
         look, overlay = self._look(), self._overlay()
         if self._texts[0] is not look or self._texts[1] is not overlay:
             self._texts = (look, overlay, {})
@@ -337,7 +337,7 @@ class SitePage:
         return " ".join("".join(pieces).split())[:_MAX_TEXT]
 
     def box_of(self, number: int) -> Box:
-        """Return where an element is: a row for each, in a band that belongs to the loaded page."""
+        """Return the position of an element: each has a row, in a band of the loaded page."""
         return Box(self._state * _BAND, number * _HEIGHT, _WIDTH, _HEIGHT)
 
     # --- Finding ---
@@ -374,7 +374,7 @@ class SitePage:
         while number < last and len(found) < MAX_FOUND:
             element = _SiteElement(self, look, number)
             if text_contains is not None and element.control is None and text_contains not in element.text:
-                # Nothing inside of it has the text either, but for the values of controls.
+                # Its descendants do not have the text either, except as values of controls.
                 inside = bisect_left(look.controls, number + 1)
                 has_controls = inside < len(look.controls) and look.controls[inside] < look.ends[number]
                 number = number + 1 if has_controls else look.ends[number]
@@ -385,7 +385,7 @@ class SitePage:
         return found
 
     def _select(self, css: str) -> list[int]:
-        """Return what a selector matches, `:checked` by the state that the boxes have now."""
+        """Return what a selector matches, with `:checked` evaluated by the present state of the boxes."""
         look = self._look()
         if ":checked" not in css or not self._overlay():
             return look.select(css)
@@ -406,9 +406,9 @@ class SitePage:
         ]
 
     def _below(self, css: str, number: int) -> list[int]:
-        """Return what a selector matches below an element, which may be called `:scope` at its beginning.
+        """Return what a selector matches below an element, which `:scope` may name at the beginning of the selector.
 
-        Raises PrimitiveError: `capability_unavailable` for `:scope` in other places.
+        Raises PrimitiveError `capability_unavailable` for `:scope` elsewhere.
         """
         look = self._look()
 
@@ -457,7 +457,7 @@ class SitePage:
     # --- Acting ---
 
     async def _act(self, action: str, ref: Place, **intent: object) -> bool:
-        """Do something to an element, and say whether another page has come. Raises PrimitiveError."""
+        """Act on an element. Returns True if another page was loaded. Raises PrimitiveError."""
         look = self._look()
         node = look.node(look.number_at[ref])
         role = role_of(node.tag, node.attributes) or node.tag
@@ -534,7 +534,7 @@ class SitePage:
         if primitive == "pointer.move":
             return {"x": x, "y": y}
         answer = "double_clicked" if primitive == "pointer.double_click" else "clicked"
-        if arguments.get("button", "left") != "left":  # nothing reacts to the others but scripts
+        if arguments.get("button", "left") != "left":  # only scripts react to other buttons
             return {answer: True}
         before = self._page()
         navigated = await self._click(place)
@@ -560,7 +560,7 @@ class SitePage:
         look = self._look()
         markup, inner = look.compiled.markup, place
         self._focus = None
-        while inner:  # the nearest that can have the focus gets it
+        while inner:  # focus the nearest focusable ancestor
             control, number = markup.controls.get(inner), look.number_at.get(inner)
             node = None if number is None else look.node(number)
             if control is None and node is not None and node.tag == "label":
@@ -575,7 +575,7 @@ class SitePage:
         return await self._act("click", place)
 
     async def _press(self, key: str, modifiers: object) -> JsonObject:
-        """Press a key, as far as it does something without scripts."""
+        """Press a key, as far as it has an effect without scripts."""
         *held, plain = key.split("+") if len(key) > 1 and not key.endswith("+") else [key]
         held += [str(one) for one in modifiers] if isinstance(modifiers, list) else []
         plain = "space" if plain == " " else plain
@@ -593,7 +593,7 @@ class SitePage:
             return pressed
         kind = "" if control is None else kind_of(control.node)
         if chord and name == "end" and chord <= {"control", "ctrl", "meta", "cmd", "command"} and kind in _TYPED:
-            return pressed  # what is appended goes to the end anyway
+            return pressed  # text is appended at the end anyway
         if chord or (name in _CHOOSING_KEYS and kind in ("select", "radio")):
             message = f"{key[:50]!r} cannot be pressed without a browser."
             raise PrimitiveError("capability_unavailable", message, capability="keyboard.press", host=self.host)
@@ -614,7 +614,7 @@ class SitePage:
         return pressed
 
     def _next_focus(self, step: int) -> Place | None:
-        """Return what the focus goes to with the key Tab: the next control or link that is shown and enabled."""
+        """Return the next element in Tab order: the next control or link that is visible and enabled."""
         look = self._look()
         reachable = []
         for number, node in enumerate(map(look.tree.node, look.in_tree)):
@@ -646,7 +646,7 @@ class SitePage:
         left = MAX_VALUES
 
         def matches(css: object, xpath: object, number: int) -> list[int]:
-            """Return what a selector matches below an element; the element itself without one."""
+            """Return what a selector matches below an element, or the element itself without one."""
             if isinstance(css, str) and css:
                 return self._below(css, number)
             if isinstance(xpath, str) and xpath:
@@ -717,7 +717,7 @@ class SitePage:
             record_id, fields = str(extract.get("id")), extract.get("fields")
             css = extract.get("selector")
             if isinstance(css, str) and css and _SCOPE not in css:
-                found = self._select(css)[:MAX_FOUND]  # the body too
+                found = self._select(css)[:MAX_FOUND]  # may match the body too
             else:
                 found = matches(css, extract.get("xpath"), 0)[:MAX_FOUND]
             counts[record_id] = len(found)
@@ -749,11 +749,11 @@ class SitePage:
     # --- What needs a browser ---
 
     async def invoke(self, handler: str, arguments: JsonObject) -> object:
-        """Refuse: there are no scripts."""
+        """Refuse, because there are no scripts."""
         raise PrimitiveError("missing_handler", f"The page has no function {handler[:100]!r} here.", host=self.host)
 
     async def attach(self, attachment_id: str, ref: str, affordance: JsonObject) -> None:
-        """Refuse: nobody would see it."""
+        """Refuse, because nobody would see it."""
         raise PrimitiveError("capability_unavailable", "Nothing can be attached to a page that nobody sees.")
 
     async def detach(self, attachment_id: str) -> None:

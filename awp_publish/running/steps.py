@@ -1,8 +1,8 @@
-"""Steps upon a page: the targets that they mean, the primitives that they carry out, and workflows of them (V1).
+"""Steps on a page: resolving targets, running primitives, and running workflows made of them (V1).
 
-The primitives that read and find are made here, for every kind of page alike. A target means the elements that fit all
-of its predicates together; the AWP door has another rule (`browsing.acting`): there text, role and CSS are tried one
-after the other.
+The primitives that read and find are implemented here for every kind of page. An element matches a target if all of the
+target's predicates hold. The AWP door has a different rule (`browsing.acting`): it tries text, role and CSS one after
+the other.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from awp_publish.workflows.expressions import UNDEFINED, ExpressionError, fill
 from awp_publish.workflows.primitives import PRIMITIVES, arguments_of
 
 MAX_CANDIDATES: Final = 20
-"""Elements that are told where a target means several."""
+"""Elements that are listed if a target matches several."""
 
 _PREDICATES: Final = ("role", "name", "text_equals", "text_contains")
 _UNSUPPORTED: Final = ("xpath", "frame", "frame_selector", "marker")
@@ -37,9 +37,9 @@ Locator: TypeAlias = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The elements that a target means now. Without any, `reason` says what did not hold.
+    """The elements that a target matches now. If there are none, `reason` says which predicate failed.
 
-    `drift` tells how the page differs from what the map's author saw: a fallback that won, another name.
+    `drift` lists differences between the page and what the map expects: a fallback selector matched, or a name differs.
     """
 
     elements: Sequence[FoundElement]
@@ -60,7 +60,7 @@ class Match:
 
 
 def describe(element: FoundElement) -> JsonObject:
-    """Return an element as answers show it."""
+    """Return an element's description for answers."""
     box = element.box
     return {
         "tag": element.tag,
@@ -74,17 +74,17 @@ def describe(element: FoundElement) -> JsonObject:
 
 
 def another_address(target: JsonObject) -> str:
-    """Say that a target is on other pages than this one, and how to get to one of them."""
+    """Return a message that a target is on other pages, and which addresses `browser.navigate` has to open."""
     wanted = " or ".join((*rules.texts(target, "url_contains"), *rules.texts(target, "url_matches")))
     return f"The address is another. browser.navigate leads to one that fits {wanted}."
 
 
 async def locate(page: LivePage, target: Locator, *, attached: bool = False) -> Match:
-    """Return the visible elements that fit a target, hidden ones too with `attached`.
+    """Return the visible elements that match a target, and hidden ones too with `attached`.
 
-    `selector`, `selectors` and `fallback_selectors` are tried in this order; the first that leaves an element wins.
-    A target that has only an address is the page itself. The state of a target is the runtime's to diagnose. Raises
-    PrimitiveError `invalid_selector`, when none of the selectors is one, and `capability_unavailable`.
+    `selector`, `selectors` and `fallback_selectors` are tried in this order until one yields an element. A target that
+    has only an address matches the page itself. The runtime checks the state of a target. Raises PrimitiveError
+    `invalid_selector` if none of the selectors is valid, and `capability_unavailable`.
     """
     if unsupported := [name for name in _UNSUPPORTED if name in target]:
         message = f"Targets with {', '.join(unsupported)} cannot be resolved here."
@@ -128,7 +128,7 @@ async def locate(page: LivePage, target: Locator, *, attached: bool = False) -> 
         same_name = [element for element in fitting if name and _collapsed(element.name).casefold() == name]
         if same_name or (name and not has_selector):
             fitting = same_name
-        if not has_selector and not role and not name:  # a text is that of all that is around it too
+        if not has_selector and not role and not name:  # ancestors have the same text: keep the innermost elements
             refs = {element.ref for element in fitting}
             outer = {ref[:at] for ref in refs for at, sign in enumerate(ref) if sign == "/"}
             fitting = [element for element in fitting if element.ref not in outer]
@@ -147,7 +147,7 @@ async def locate(page: LivePage, target: Locator, *, attached: bool = False) -> 
 
 
 async def locate_one(page: LivePage, target: Locator, drift: list[str]) -> FoundElement:
-    """Return the one element that a target means. Raises PrimitiveError `target_not_found` and `multiple_targets`."""
+    """Return the one element that a target matches. Raises PrimitiveError `target_not_found` or `multiple_targets`."""
     match = await locate(page, target)
     if not match.elements:
         raise PrimitiveError("target_not_found", match.reason, target=dict(target), url=page.url, **match.evidence)
@@ -159,7 +159,7 @@ async def locate_one(page: LivePage, target: Locator, drift: list[str]) -> Found
 
 
 async def _retargeted(page: LivePage, match: Match, target: Locator) -> Match:
-    """Go from the matches to what `closest` names: the nearest around each, and in it the `selector` of an object."""
+    """Apply `closest`: the nearest match around each element, and within it the `selector` of an object."""
     closest = target.get("closest")
     if closest is None:
         return match
@@ -195,9 +195,9 @@ READING: Final = frozenset(
         "browser.extract_elements",
     )
 )
-"""Primitives that are made of looking at a page."""
+"""Primitives that only look at a page."""
 HARMLESS: Final = READING | {"viewport.scroll", "pointer.move", "clipboard.read", "page.fetch"}
-"""Primitives that change nothing that a person would miss."""
+"""Primitives that change nothing of consequence."""
 
 SNAPSHOT_CHARACTERS: Final = 10_000
 POLL_SECONDS: Final = 0.05
@@ -210,24 +210,24 @@ _HEADINGS: Final = "h1, h2, h3, h4, h5, h6, [role='heading']"
 @lru_cache(maxsize=128)
 def _validator(primitive: str, *, is_located: bool) -> Validator:
     schema = dict(arguments_of(primitive))
-    if is_located and primitive in ("pointer.click", "pointer.double_click"):  # in use: an element, not its centre
+    if is_located and primitive in ("pointer.click", "pointer.double_click"):  # as existing maps do
         properties = {**schema["properties"], "locator": {"type": "object"}}  # type: ignore[dict-item]
         schema |= {"properties": properties, "required": ["locator"]}
     return compile_schema(schema)
 
 
 def errors_of(wrong: Sequence[Violation]) -> list[JsonObject]:
-    """Return what does not fit a schema, as evidence has it."""
+    """Return violations of a schema in the form of evidence."""
     return [{"pointer": one.pointer, "detail": one.detail} for one in wrong]
 
 
 def can_run(page: LivePage, primitive: str) -> bool:
-    """Say whether a primitive can be carried out on a page."""
+    """Return True if a primitive can be run on a page."""
     return primitive in READING or primitive == "text.insert" or primitive in page.primitives
 
 
 async def run_primitive(page: LivePage, primitive: str, arguments: object, drift: list[str]) -> JsonObject:
-    """Carry out a primitive and return its output; what a target told of drift is added. Raises PrimitiveError."""
+    """Run a primitive and return its output; adds differences in its target to `drift`. Raises PrimitiveError."""
     if primitive not in PRIMITIVES:
         raise PrimitiveError("capability_unavailable", f"The primitive {primitive[:100]!r} is not known.")
     if not can_run(page, primitive):
@@ -299,7 +299,7 @@ async def run_primitive(page: LivePage, primitive: str, arguments: object, drift
 
 
 async def _items(page: LivePage, arguments: JsonObject) -> JsonObject:
-    """Read a list of elements, each by its fields: the first attribute that is there, or the text."""
+    """Read a list of elements and their fields: the first attribute that exists, or the text."""
     given, scope = arguments["fields"], arguments.get("scope", {})
     assert isinstance(given, list)
     assert isinstance(scope, Mapping)
@@ -349,9 +349,9 @@ async def _items(page: LivePage, arguments: JsonObject) -> JsonObject:
 async def wait_for(
     page: LivePage, target: Mapping[str, object], timeout_ms: float, *, attached: bool = False
 ) -> tuple[Match, int]:
-    """Look for a target until it is there or the time is up, and return the last look and the milliseconds waited.
+    """Wait until a target exists or the time is up. Returns the last match and the milliseconds waited.
 
-    A page without scripts is looked at once: nothing in it changes while nobody acts.
+    A page without scripts is read only once, because it does not change by itself.
     """
     began = time.monotonic()
     limit = min(max(0.0, timeout_ms), _MAX_WAIT_MS) / 1000
@@ -386,7 +386,7 @@ async def _sections(page: LivePage, arguments: JsonObject) -> JsonObject:
 
 
 Progress: TypeAlias = Callable[[str, bool], None]
-"""Told before each step: its id, and whether it may change something."""
+"""Called before each step with its id and whether it may change something."""
 
 RECOVERY: Final[Mapping[str, tuple[str, bool, str]]] = {
     "overlay_interference": (
@@ -410,7 +410,7 @@ RECOVERY: Final[Mapping[str, tuple[str, bool, str]]] = {
         "Return to a known state of the page, verify what the target is, and try again only where it is there.",
     ),
 }
-"""Classes of failures: the state that failed, whether trying again may help, and what a caller can safely do."""
+"""Classes of failures: the state that failed, whether a retry may help, and what a caller can safely do."""
 
 WORKFLOW_CODES: Final[Mapping[str, str]] = {
     "workflow_step_failed": "a step failed; `cause` has the code of its primitive or expression",
@@ -432,7 +432,7 @@ _CONTROL: Final = re.compile(r"find|verify|ready|badge|button|control", re.IGNOR
 
 
 class WorkflowFailure(Exception):
-    """A workflow that failed. `error` is that of the published runtime; `cause` is what happened in the step."""
+    """A workflow failed. `error` has the form of the published runtime's; `cause` is what happened in the step."""
 
     def __init__(self, code: str, message: str, *, cause: JsonObject | None = None, **error: object) -> None:
         super().__init__(f"{code}: {message}")
@@ -442,7 +442,7 @@ class WorkflowFailure(Exception):
 
 @dataclass(slots=True)
 class Trace:
-    """The course of a call: the summaries of the steps so far, the step that is under way, what was told of drift."""
+    """The progress of a call: summaries of completed steps, the current step, and differences (drift) found."""
 
     steps: list[dict[str, object]] = field(default_factory=list)
     current: str | None = None
@@ -451,7 +451,7 @@ class Trace:
     on_step: Progress | None = None
 
     def begin(self, step_id: str, primitive: str) -> None:
-        """Note that a step begins."""
+        """Record that a step begins."""
         changes = primitive not in HARMLESS
         self.current, self.has_changed = step_id, self.has_changed or changes
         if self.on_step is not None:
@@ -466,7 +466,7 @@ class Trace:
         skipped: bool = False,
         settle: JsonObject | None = None,
     ) -> None:
-        """Note how a step ended."""
+        """Record how a step ended."""
         summary = {"id": step.get("id"), "primitive": step.get("primitive", step.get("type")), "ok": ok}
         summary |= {"skipped": skipped, "duration_ms": round((time.monotonic() - began) * 1000)}
         self.steps.append(summary | ({} if settle is None else {"settle": settle}))
@@ -474,7 +474,7 @@ class Trace:
 
 
 class _Skipped(Exception):
-    """A step whose condition does not hold."""
+    """The condition of a step does not hold."""
 
 
 def _failed(step: JsonObject, cause: JsonObject) -> WorkflowFailure:
@@ -516,8 +516,8 @@ class _Run:
         return None if value is UNDEFINED else value
 
     async def once(self, primitive: object, arguments: object, **names: object) -> dict[str, object]:
-        """Carry out a primitive: `{ok, output}`, or `{ok, error}`."""
-        await asyncio.sleep(0)  # a page in process never waits: here others have their turn, and time can be up
+        """Run a primitive: `{ok, output}`, or `{ok, error}`."""
+        await asyncio.sleep(0)  # a page in process never awaits: yield to other tasks and timeouts
         filled: object = None
         try:
             filled = self.value(arguments if arguments is not None else {}, **names)
@@ -537,7 +537,7 @@ class _Run:
             return {"ok": False, "error": {"code": error.code, "message": error.message}}
 
     async def settle(self, step: JsonObject) -> JsonObject | None:
-        """Wait as `settle_after` says. That the time is up is no failure: it is pacing (V1, workflow)."""
+        """Wait according to `settle_after`. A timeout is not a failure: settling is only pacing (V1, workflow)."""
         given = step.get("settle_after")
         if not isinstance(given, Mapping):
             return None
@@ -562,7 +562,7 @@ class _Run:
         return {"ok": True, "mode": "locator", "waited_ms": waited}
 
     async def step(self, step: JsonObject) -> dict[str, object]:
-        """Carry out a step, with its loop or its attempts. Raises _Skipped, ExpressionError and WorkflowFailure."""
+        """Run a step, with its loop or its attempts. Raises _Skipped, ExpressionError and WorkflowFailure."""
         if "when" in step and not self.value(step["when"]):
             raise _Skipped
         primitive, arguments = step.get("primitive"), step.get("args")
@@ -618,7 +618,7 @@ def _bound(given: object, limit: int) -> int:
 
 
 async def run_workflow(page: LivePage, workflow: JsonObject, arguments: JsonObject, trace: Trace) -> object:
-    """Run a workflow of a checked map, and return its output, `{steps}` without one. Raises WorkflowFailure."""
+    """Run a workflow of a checked map. Returns its output, or `{steps}` without one. Raises WorkflowFailure."""
     run = _Run(page, arguments, trace)
     results = run.document["steps"]
     assert isinstance(results, dict)
@@ -667,9 +667,9 @@ async def run_workflow(page: LivePage, workflow: JsonObject, arguments: JsonObje
 
 
 async def run_steps(page: LivePage, steps: Sequence[object], arguments: JsonObject, trace: Trace) -> JsonObject:
-    """Run the steps of `x_actions.execution`, and return `ok` and what they extract. Raises PrimitiveError.
+    """Run the steps of `x_actions.execution`. Returns `ok` and the extracted values. Raises PrimitiveError.
 
-    The failure says the step: `step_id` in its evidence.
+    The error's evidence names the failed step as `step_id`.
     """
     output: dict[str, object] = {"ok": True}
     for number, given in enumerate(steps):
@@ -692,7 +692,7 @@ async def run_steps(page: LivePage, steps: Sequence[object], arguments: JsonObje
 async def _execute(
     page: LivePage, kind: str, step: JsonObject, arguments: JsonObject, output: dict[str, object], trace: Trace
 ) -> bool:
-    """Carry out one step, and say whether there was nothing to do."""
+    """Run one step. Returns True if it was skipped."""
     if kind not in rules.STEP_TYPES:
         raise PrimitiveError("capability_unavailable", f"Steps of the type {kind!r} are not known.", capability=kind)
     target = step.get("until", step.get("target")) if kind == "wait" else step.get("target")
@@ -717,7 +717,7 @@ async def _execute(
         value: object = arguments if isinstance(name, str) else step.get("value")
         for part in name.removeprefix("input.").split(".") if isinstance(name, str) else ():
             value = value.get(part) if isinstance(value, Mapping) else None
-        if value is None:  # an optional argument that was not given
+        if value is None:  # an optional argument was not given
             return True
         if not isinstance(value, (str, int, float)):
             raise PrimitiveError("invalid_input", f"{name} is no text that could be typed.")
@@ -734,9 +734,10 @@ async def _execute(
 
 
 async def inspect(page: LivePage, target: JsonObject, wanted: JsonObject, drift: list[str]) -> JsonObject:
-    """Hold a target to assertions, and return the evidence. Raises PrimitiveError for the first that does not hold.
+    """Check assertions about a target and return the evidence. Raises PrimitiveError for the first that fails.
 
-    `visible` true or false, `enabled`, `text_contains`, `text_equals`, `count`; without any it has to be visible.
+    Assertions are `visible` (true or false), `enabled`, `text_contains`, `text_equals`, `count`; the default is
+    `visible`.
     """
     known = {"visible", "enabled", "text_contains", "text_equals", "count"}
     if not wanted.keys() & known:

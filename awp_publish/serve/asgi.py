@@ -1,4 +1,4 @@
-"""`AgentPublisher`: the one middleware. Documents and doors are answered here, all else goes to the application."""
+"""`AgentPublisher`, the ASGI middleware. It serves documents and doors; the application gets all other requests."""
 
 import gc
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from starlette.applications import Starlette
 from starlette.middleware.sessions import SessionMiddleware
 
-from awp_publish.discover import find_routes, routed
+from awp_publish.discover import find_routes, unwrap
 from awp_publish.health import count_workers, is_first_worker, root_path_of_server
 from awp_publish.invoke import Invoker, Observer
 from awp_publish.model import Catalog, Door, Paths, seconds_of
@@ -69,8 +69,8 @@ from awp_publish.serve.woa import PROTOCOL as WOA, InvokeAddress, WoaDoor, door_
 from awp_publish.site import Site
 
 RECEIPT_SECONDS: Final = 3600.0
-"""Time for which a receipt is good."""
-# --- The doors that a site has to ask for: each in its own file with its extra, imported only then ---
+"""Seconds for which a receipt is valid."""
+# --- Optional doors: each has its own module and extra, and is imported only if the site enables it ---
 
 MODULES: Final = {
     "mcp": "awp_publish.serve.mcp",
@@ -80,23 +80,23 @@ MODULES: Final = {
 }
 PACKAGES: Final = {"mcp": ("mcp",), "a2a": ("a2a",), "awp": ("selectolax", "msgpack"), "bridge": ("selectolax",)}
 EXTRAS: Final = {"bridge": "actions"}
-"""Doors of `Site(doors=...)`: where each is, the packages it needs, and its extra where that has another name."""
+"""The doors of `Site(doors=...)`: their modules, the packages they need, and their extras if named differently."""
 
 OVERVIEW: Final = "awp_publish.serve.overview"
 
 
 class DoorModule(Interface):
-    """The file of a live door."""
+    """The module of a live door."""
 
     def describe_door(self, paths: Paths) -> Door:
-        """Return what the documents may say about this door."""
+        """Return the facts about this door that documents publish."""
 
     def open_door(self, context: DoorContext) -> LiveDoor:
-        """Make the door."""
+        """Create the door."""
 
 
 def import_door(name: str) -> DoorModule:
-    """Return the file of a door. Raises DeclarationError if its extra is not installed."""
+    """Return the module of a door. Raises DeclarationError if its extra is not installed."""
     if any(find_spec(package) is None for package in PACKAGES[name]):
         raise DeclarationError(
             "site",
@@ -108,23 +108,23 @@ def import_door(name: str) -> DoorModule:
 
 @dataclass(frozen=True, slots=True)
 class Doors:
-    """The doors of one address.
+    """The doors of one public address.
 
-    `exact` are those at paths known beforehand, `below` those below a path, `sockets` those that speak WebSocket.
-    `heads` are what every path of ours begins with that is not known beforehand.
+    `exact` are doors at fixed paths, `below` those at every path with a given prefix, `sockets` WebSocket endpoints.
+    `prefixes` are the prefixes of all our paths that are not fixed.
     """
 
     invoker: Invoker
     exact: Mapping[str, Answer]
     below: Mapping[str, AnswerRest]
-    heads: tuple[str, ...]
+    prefixes: tuple[str, ...]
     woa: WoaDoor
     address: InvokeAddress
     live: tuple[LiveDoor, ...]
     sockets: Mapping[str, Answer]
 
     def find(self, scope: Scope, path: str) -> Answer | None:
-        """The door that a path with one of the heads means, None if it is the application's."""
+        """Return the door for a path that starts with one of `prefixes`, None if the path is the application's."""
         for head, answer in self.below.items():
             if path.startswith(head):
                 rest = path.removeprefix(head)
@@ -137,11 +137,11 @@ class Doors:
 
 @dataclass(frozen=True, slots=True)
 class _Published:
-    """All that one public address of the site serves; replaced as a whole, so that no request sees half of it.
+    """Everything that one public address of the site serves. It is replaced as a whole, so that requests see one state.
 
-    `fallbacks` are documents that stand where the application answers 404. `go_on` is how all other requests reach the
-    application, `pages` what they may ask of it, None for HTML only; `guarded` stands before its routes, None where
-    none is guarded.
+    `fallbacks` are documents that are served if the application answers 404. `forward` passes all other requests to the
+    application. `pages` offers its pages in other formats, None if only HTML is offered. `guarded` applies the gates to
+    its routes, None if no route is guarded.
     """
 
     host: str
@@ -149,16 +149,16 @@ class _Published:
     fallbacks: Mapping[str, Prepared]
     doors: Doors
     pages: NegotiatedPages | None
-    go_on: Answer
+    forward: Answer
     guarded: GuardedRoutes | None
     found: Mapping[str, Prepared | Answer] = field(init=False)
-    heads: tuple[str, ...] = field(init=False)
+    prefixes: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        ours = {path: partial(_fall_back, self.go_on, prepared) for path, prepared in self.fallbacks.items()}
-        # One look for every request.
+        ours = {path: partial(_fall_back, self.forward, prepared) for path, prepared in self.fallbacks.items()}
+        # One dict lookup per request.
         object.__setattr__(self, "found", {**ours, **self.doors.exact, **self.documents})
-        object.__setattr__(self, "heads", self.doors.heads)
+        object.__setattr__(self, "prefixes", self.doors.prefixes)
 
 
 _starts: Final = count()
@@ -166,10 +166,10 @@ _starts: Final = count()
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Keeps a start linear: all that is made is kept, and each collection would look at all of it again.
+    """Pause garbage collection during start-up: the new objects all stay alive, and each run would traverse them again.
 
-    What the first start of a process has made counts as old afterwards, without a look at it, unless somebody has set
-    objects aside for good. Not what later ones make, as in tests: much of that is garbage by then.
+    After the first start of a process, they are moved to the oldest generation, unless the application itself has
+    called `gc.freeze()`. Later starts, as in tests, leave them to the collector: many are garbage by then.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -177,7 +177,7 @@ def _collector_paused() -> Iterator[None]:
         yield
     finally:
         if was_enabled:
-            if next(_starts) == 0 and not gc.get_freeze_count():  # which counts them one by one
+            if next(_starts) == 0 and not gc.get_freeze_count():  # O(n): it counts the frozen objects
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()
@@ -228,46 +228,46 @@ class AgentPublisher:
         if scope["type"] != "http":
             await self._pass_other(scope, receive, send)
             return
-        if ROUTE_CALL in scope:  # on its way from a door of ours to its route, and for nothing else of ours
+        if ROUTE_CALL in scope:  # a call from one of our doors, on its way to a route of the application
             await scope[ROUTE_CALL].arrive(self.app, scope, receive, send)
             return
         here = self._here or self._of_host(scope)
         path = route_path(scope) if scope.get("root_path") else scope["path"]
         found = here.found.get(path)
         if found is None:
-            go_on = here.go_on
-            if path.startswith(here.heads):
-                go_on = here.doors.find(scope, path) or go_on
-            await go_on(scope, receive, send)
-        elif isinstance(found, Prepared):
+            forward = here.forward
+            if path.startswith(here.prefixes):
+                forward = here.doors.find(scope, path) or forward
+            await forward(scope, receive, send)
+        elif type(found) is Prepared:
             reply = found.answer(scope["method"], scope["headers"])
-            # Headers are copied: middleware outside of us may change its copy.
+            # The headers are copied because outer middleware may change them in place.
             await send({"type": "http.response.start", "status": reply.status, "headers": list(reply.headers)})
             await send({"type": "http.response.body", "body": reply.body})
         else:
             await found(scope, receive, send)
 
     def open(self) -> None:
-        """Freeze the site and prepare everything now, not at the first request. Raises DeclarationError."""
+        """Freeze the site and prepare everything now instead of at the first request. Raises DeclarationError."""
         if not self._published:
             self._open({})
 
     def document(self, scope: Scope) -> Reply | None:
-        """The answer to a request for a document, None for any other: for adapters, and without an event loop."""
+        """Return the reply to a request for a document, None for any other. For adapters; needs no event loop."""
         here = self._here or self._of_host(scope)
         prepared = here.documents.get(route_path(scope))
         return None if prepared is None else prepared.answer(scope["method"], scope["headers"])
 
     def file(self, scope: Scope) -> NegotiatedRequest | None:
-        """Return the requested format where a page's Markdown file is named that the application has not: for adapters.
+        """Return the request for a page whose address was given the suffix `.md`, None for any other. For adapters.
 
-        As `asked`; the path of its scope is the page's.
+        They call this if the application has no such file, and use the result like that of `asked`.
         """
         pages = (self._here or self._of_host(scope)).pages
         return None if pages is None else pages.read_file(scope)
 
     def links(self, scope: Scope, *, is_page: bool = True) -> str:
-        """The `Link` header of an answer: the site's documents, and a page's own other formats; for adapters."""
+        """Return the `Link` header of an answer: the site's documents, and the page's other formats. For adapters."""
         here = self._here or self._of_host(scope)
         links = link_header(self.site.catalog, self._protocols)
         if not is_page or here.pages is None or scope["method"] not in READ_METHODS:
@@ -275,28 +275,28 @@ class AgentPublisher:
         return f"{links}, {here.pages.alternates(scope).decode('latin-1')}"
 
     def fallback(self, scope: Scope) -> Reply | None:
-        """The document that stands where the application answers 404, None for any other request: for adapters."""
+        """Return the document to serve if the application answers 404, None if there is none. For adapters."""
         here = self._here or self._of_host(scope)
         prepared = here.fallbacks.get(route_path(scope))
         return None if prepared is None else prepared.answer(scope["method"], scope["headers"])
 
     def owns(self, scope: Scope) -> bool:
-        """Return True if a request is answered here and not by the application: for adapters that pass only these on.
+        """Return True if a request is answered here and not by the application. For adapters, which pass only these on.
 
-        Of the scope are read: `path`, `root_path`, `query_string` and the header Host.
+        This reads `path`, `root_path`, `query_string` and the header Host of the scope.
         """
         here = self._here or self._of_host(scope)
         path = route_path(scope)
         return (
             path in here.documents
             or path in here.doors.exact
-            or (path.startswith(here.heads) and here.doors.find(scope, path) is not None)
+            or (path.startswith(here.prefixes) and here.doors.find(scope, path) is not None)
         )
 
     def guards(self, scope: Scope) -> bool:
-        """Return True if a request that is the application's arrives at a route that is guarded: for adapters.
+        """Return True if a request of the application's arrives at a guarded route. For adapters.
 
-        They pass it on to us, for the gates, with a way to the route behind us; that it was found is in its scope then.
+        They then pass the request to this middleware, which applies the gates. The action is noted in the scope.
         """
         guarded = (self._here or self._of_host(scope)).guarded
         action = guarded.find(scope) if guarded is not None else None
@@ -305,9 +305,9 @@ class AgentPublisher:
         return action is not None
 
     def asked(self, scope: Scope) -> NegotiatedRequest | None:
-        """Return the format that a request of the application's asks for besides HTML, None for nothing: for adapters.
+        """Return the request for a page in a format other than HTML, None if HTML is requested. For adapters.
 
-        They pass `asked.scope` on to the application, and what it answers to `asked.render()`.
+        They pass its `scope` to the application, and the application's answer to its `render()`.
         """
         pages = (self._here or self._of_host(scope)).pages
         return None if pages is None else pages.read_request(scope)
@@ -320,7 +320,7 @@ class AgentPublisher:
                 await receive()
                 await send({"type": "lifespan.startup.failed", "message": str(error)})
                 raise
-            # A reloader starts one process after the other, each with what was written meanwhile.
+            # Only one process reports. With a reloader, each new process does: it has new code.
             if self._check and (count_workers() == 1 or is_first_worker()):
                 root_path = scope.get("root_path") or root_path_of_server()
                 with _collector_paused():
@@ -335,7 +335,7 @@ class AgentPublisher:
 
     @asynccontextmanager
     async def _running(self, scope: Scope) -> AsyncIterator[None]:
-        """Run the worker of background jobs and the probes while the application runs."""
+        """Run the background worker, webhooks, doors, traffic record and probes while the application runs."""
         self._state = scope.get("state", {})
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self.site.store.close)
@@ -371,14 +371,14 @@ class AgentPublisher:
         live = (import_door(name).describe_door(settings.paths) for name in settings.doors)
         doors = (door_of(settings.paths.invoke), *live, *describe_pages(settings))
         self.site.freeze(self._application(scope), doors, paths, left_out)
-        # The application with all that stands around us: where a request of our own comes in as any other does.
-        self._whole = self.app if isinstance(routed(self.app), Starlette) else scope.get("app") or self.app
+        # The outermost application: a request that we send there passes all middleware, as any other does.
+        self._whole = self.app if isinstance(unwrap(self.app), Starlette) else scope.get("app") or self.app
         entrance = self._whole if self._is_enclosed(scope) else None
         routes = self._application(scope)
         cookies = _session_cookies(routes)
         outside = entrance or (self._whole if self._has_outer_middleware(scope) else None)
         self._called = CalledApplication(self.app, routes, entrance, outside, lambda: self._state, cookies)
-        # A framework of its own way (Django) says which members of a scope lead back through all of it.
+        # The adapter of another framework (Django) names the scope members that lead back through its middleware.
         carried: tuple[str, ...] = getattr(self.app, "awp_carried", ())
         self._outside = None
         if outside is not None or carried:
@@ -401,27 +401,27 @@ class AgentPublisher:
         return self._published
 
     def _of_host(self, scope: Scope) -> _Published:
-        """Return the configured address that a request came to, the canonical one for any other."""
+        """Return what is published for the request's Host: that of the canonical address if the Host is unknown."""
         published = self._published or self._open(scope)
         host = read_fields(scope["headers"]).get(b"host", b"").decode("latin-1").lower()
         return next((one for one in published if one.host == host), published[0])
 
     def _application(self, scope: Scope) -> object:
-        """Return the application with the routes. Inside Starlette we are given a bare router; it is in the scope."""
-        wrapped = routed(self.app)
+        """Return the application that has the routes. Inside Starlette, `app` is a bare router: the scope has it."""
+        wrapped = unwrap(self.app)
         if isinstance(wrapped, Starlette):
             return wrapped
         return scope.get("app") or wrapped
 
     def _is_enclosed(self, scope: Scope) -> bool:
-        """Return True if middleware of the site that is to see calls' routes stands outside of us in the application.
+        """Return True if in-process calls have to pass middleware of the application that runs outside of us.
 
-        All of an application's does, where it does not show where among it we stand. Raises DeclarationError where we
-        are mounted in an application, whose middleware cannot be told of them.
+        Unless our own position is known, all of its middleware counts as outside. Raises DeclarationError if we are
+        mounted below an application with middleware, which a call of an action would not pass.
         """
         app = scope.get("app")
         listed = [one for one in getattr(app, "user_middleware", ()) if not self.site.settings.trust_outer_middleware]
-        if listed and "endpoint" in scope and getattr(app, "router", None) is not routed(self.app):
+        if listed and "endpoint" in scope and getattr(app, "router", None) is not unwrap(self.app):
             names = ", ".join(getattr(one.cls, "__name__", repr(one.cls)) for one in listed)
             raise DeclarationError(
                 "site",
@@ -432,24 +432,24 @@ class AgentPublisher:
         return bool(listed) and self._has_outer_middleware(scope)
 
     def _has_outer_middleware(self, scope: Scope) -> bool:
-        """Return True if middleware of the site, trusted or not, stands outside of us in the same application."""
+        """Return True if middleware, trusted or not, runs outside of us in the same application."""
         app = scope.get("app")
         listed = getattr(app, "user_middleware", ())
         ours = (index for index, one in enumerate(listed) if getattr(one, "kwargs", {}).get("site") is self.site)
         return app is self._whole and next(ours, len(listed)) > 0
 
     def _entrance(self, scope: Scope) -> AsgiApp:
-        """The same for what comes in while we serve, ourselves included: who browses sees our own pages too."""
+        """Return the outermost application for requests that a door sends itself, so that they reach our pages too."""
         if ENTRANCE in scope:
             given: AsgiApp = scope[ENTRANCE]
             return given
         app: AsgiApp | None = scope.get("app")
         if app is None:
             return self
-        # What stands between us and the routes need not keep what it wraps as `app`: then the application lists us.
+        # Middleware inside of us may not expose what it wraps as `app`. Then the application's own list has to name us.
         listed = getattr(app, "user_middleware", ())
         lists_us = any(getattr(one, "kwargs", {}).get("site") is self.site for one in listed)
-        return app if lists_us or getattr(app, "router", None) is routed(self.app) else self
+        return app if lists_us or getattr(app, "router", None) is unwrap(self.app) else self
 
     def _publish(self, site: Site) -> None:
         before = {published.host: published for published in self._published}
@@ -523,7 +523,7 @@ class AgentPublisher:
         )
         names = settings.doors
         live = [import_door(one).open_door(replace(context, catalog=catalog.exposed_at(one))) for one in names]
-        if settings.has_overview:  # what is off is not even imported
+        if settings.has_overview:
             live.append(cast(DoorModule, import_module(OVERVIEW)).open_door(context))
         paths, hosts, cors = catalog.paths, admission.own_hosts, Cors(admission.allow_origins)
         below: dict[str, AnswerRest] = {}
@@ -557,12 +557,12 @@ class AgentPublisher:
         for door in live:
             exact |= door.exact
             below |= door.below
-        heads = (paths.invoke.partition("{")[0].partition("?")[0], *below)
+        prefixes = (paths.invoke.partition("{")[0].partition("?")[0], *below)
         sockets = {path: answer for door in live for path, answer in door.sockets.items()}
-        return Doors(invoker, exact, below, heads, woa, address, tuple(live), sockets)
+        return Doors(invoker, exact, below, prefixes, woa, address, tuple(live), sockets)
 
     def _count_reading(self, url: str, requested: str, status: int, fields: Fields) -> None:
-        """Count a reading of a page; of what is no page of the site without its address, which anybody may invent."""
+        """Count a page read as SOM or Markdown. For an error the path is left out: callers may invent paths."""
         if (traffic := self.site.traffic) is not None:
             label: Label = "unknown"
             for one in self.site.authenticators:
@@ -579,20 +579,20 @@ class AgentPublisher:
             )
 
     def _sessions(self, guards: Guards, catalog: Catalog) -> CookieSessions | None:
-        """The sessions that are kept for callers without a cookie jar, None for a site that knows nobody by cookies."""
+        """Return the sessions of callers without a cookie jar, None if the site identifies nobody by cookies."""
         if not self._has_sessions and not has_session_callers(guards, catalog):
             return None
         tokens = Tokens(self.site.keys, f"session:{self.site.settings.namespace}", LIFETIME)
         return CookieSessions(self.site.store, tokens)
 
     def _guards(self, catalog: Catalog, metadata: str | None) -> Guards:
-        """Return what the guards of a catalog share. `metadata` is where RFC 9728 metadata is served, if it is."""
+        """Return what the guards of a catalog share. `metadata` is the URL of the RFC 9728 metadata, if served."""
         site, settings, actions = self.site, self.site.settings, catalog.actions
         receipted = frozenset(needed for action in actions for needed in action.requires)
         confirm_within = float(seconds_of(settings.confirm_within))
         confirmations = Tokens(site.keys, f"confirmation:{settings.namespace}", confirm_within)
         receipts = Tokens(site.keys, f"receipt:{settings.namespace}", RECEIPT_SECONDS)
-        # Processes that share a store without a key of the site's have none in common.
+        # Without a secret key, processes that share a store sign with different keys.
         has_keys = bool(settings.secret_keys) or not site.store.is_shared
         fingerprints = Tokens(site.keys, f"fingerprint:{settings.namespace}", 0.0) if has_keys else None
         return Guards(
@@ -613,17 +613,17 @@ class AgentPublisher:
         )
 
 
-async def _fall_back(go_on: Answer, prepared: Prepared, scope: Scope, receive: Receive, send: Send) -> None:
-    """Ask the application first, and answer with our document where it has none."""
+async def _fall_back(forward: Answer, prepared: Prepared, scope: Scope, receive: Receive, send: Send) -> None:
+    """Pass a request to the application, and serve our document if it answers 404."""
 
     async def answer(_: Receive) -> None:
         await send_reply(prepared.answer(scope["method"], scope["headers"]), send)
 
-    await ask_first(go_on, scope, receive, send, (404,), answer)
+    await ask_first(forward, scope, receive, send, (404,), answer)
 
 
 def _session_cookies(app: object) -> frozenset[bytes]:
-    """Return the names of the cookies that Starlette's own sessions write, as far as the application shows them."""
+    """Return the cookie names of Starlette's session middleware, as far as the application lists its middleware."""
     listed = [one for one in getattr(app, "user_middleware", ()) if isinstance(one.cls, type)]
     names = (one.kwargs.get("session_cookie", "session") for one in listed if issubclass(one.cls, SessionMiddleware))
     return frozenset(str(name).encode("latin-1", "replace") for name in names)

@@ -1,12 +1,12 @@
 """The bridge: the Actions Bridge Protocol of actions.json over WebSocket, between agents and pages of this site.
 
-Whoever connects is a runtime as soon as it says `runtime_ready`, and an agent when it sends an `action_call`. A call
-goes to exactly one runtime that its caller may reach: a visitor's tab with our script (`static/actions.js`), any other
-runtime that speaks the protocol, or a page in this process where that is named or no other matches. `actions.site`, the
-one tool for all of this, is also an action of the other doors. What is known here of runtimes is known in this process.
+A connection becomes a runtime when it sends `runtime_ready`, and an agent when it sends an `action_call`. A call goes
+to exactly one runtime that its caller may reach: a visitor's tab with our script (`static/actions.js`), another runtime
+that speaks the protocol, or a page in this process (if the call names it, or if no other runtime matches). The tool
+`actions.site`, which covers all of this, is also an action at the other doors. Runtimes are known per process.
 
-A runtime belongs to whoever opened its connection; a caller reaches it as the same principal, or by the
-`authorization_id` that a visitor has shown them. To all others it does not exist.
+A runtime belongs to the owner of its connection. A caller may reach it as the same principal, or by the
+`authorization_id` that the visitor has passed on. For all other callers it does not exist.
 """
 
 import asyncio
@@ -100,47 +100,47 @@ VERSION: Final = "1"
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
-# --- Runtimes, their owners, and calls on their way there and back ---
+# --- Runtimes, their owners, and calls ---
 
 KEY_LENGTH: Final = 16
-"""Characters that a runtime_key has at least, for a runtime of nobody known to come back by it alone."""
+"""Minimum characters of a runtime_key by which a runtime of an anonymous owner may reconnect."""
 CODE_LENGTH: Final = 8
-"""Characters that an authorization_id has at least, for an agent to reach a page by it. Ours have 32."""
+"""Minimum characters of an authorization_id by which an agent may reach a page. Our script's have 32."""
 
 GRACE: Final = 30.0
-"""Seconds for which a call waits for a runtime whose page is loaded anew."""
+"""Seconds for which a call waits for a runtime whose page is reloading."""
 
 PAGE_SECONDS: Final = 30.0
-"""Seconds in which a page of the site has to come."""
+"""Seconds after which loading a page of the site times out."""
 
 MAX_QUEUED: Final = 64
-"""Calls that wait for one runtime."""
+"""Maximum calls that wait for one runtime."""
 
 MAX_LOADS: Final = 5
-"""Page loads over which one look at a page is repeated."""
+"""How often a step that only reads is repeated if the page reloads meanwhile."""
 
 CHANGING: Final = frozenset({"insert", "perform", "invoke", "attach", "detach"})
-"""Methods of a script of ours that are never asked for twice."""
+"""Methods of our script that are never repeated, because they may change something."""
 
 MAX_ANSWERS: Final = 64
 MAX_ANSWER_BYTES: Final = 1_000_000
-"""Of one owner, all together; the last one is remembered whatever its size."""
+"""Answers, and their characters in total, that are kept per owner. The latest is kept whatever its size."""
 MAX_OWNERS: Final = 1_000
 MAX_USED: Final = 1_000
 
 
 class Peer(Protocol):
-    """A connection, as runtimes and their owners see it."""
+    """A connection to which items can be sent."""
 
     def post(self, item: JsonObject) -> None:
-        """Send an item after those before it. Whether it arrives, nobody knows."""
+        """Send an item, in order, without waiting for its delivery."""
 
 
 class Owner:
-    """Whoever opened connections: a principal, a session, or a single connection of nobody known.
+    """The owner of connections: a principal, a session, or a single anonymous connection.
 
-    `answers` are those to calls that have ended, by call_id, `running` the calls that have not. `scopes` are those of
-    the principal, None for nobody known.
+    `answers` are those to finished calls, by call_id; `running` has the ids of unfinished ones. `scopes` are the
+    principal's, None for an anonymous owner.
     """
 
     def __init__(self, key: str = "") -> None:
@@ -154,7 +154,7 @@ class Owner:
         self._bytes = 0
 
     def remember(self, call_id: str, fingerprint: bytes, answer: str | None) -> None:
-        """Keep the answer to a call, as it was written, for one who asks again; None for what is given only once."""
+        """Keep the answer to a call for a repetition of the call; None if the answer may be given only once."""
         self.answers[call_id] = fingerprint, answer
         self._bytes += len(answer or "")
         while len(self.answers) > 1 and (len(self.answers) > MAX_ANSWERS or self._bytes > MAX_ANSWER_BYTES):
@@ -163,11 +163,11 @@ class Owner:
 
 @dataclass(slots=True, eq=False)
 class BridgeCall:
-    """One call on its way to a runtime.
+    """One call to a runtime.
 
-    `members` stand beside its arguments, as in the envelopes of other doors, `headers` beside its answer. `step_id` is
-    the last step that is known to have begun, `has_changed` whether one may have changed something: None where nobody
-    knows. `session_key` is the key of the session that the caller has shown, whose cookies a page in this process has.
+    `members` accompany its arguments, as in the envelopes of other doors; `headers` accompany its answer. `step_id` is
+    the last step that is known to have begun. `has_changed` is True if a step may have changed something, None if that
+    is unknown. `session_key` is the key of the caller's session, whose cookies a page in this process gets.
     """
 
     call_id: str
@@ -183,24 +183,24 @@ class BridgeCall:
 
     @property
     def meant(self) -> "BridgeCall":
-        """The call that `actions.site` makes in mode call; any other is meant itself."""
+        """The call that `actions.site` makes in mode "call", otherwise the call itself."""
         if self.name != SITE_TOOL or self.arguments.get("mode") != "call":
             return self
         given = self.arguments.get("arguments")
         return replace(self, name=str(self.arguments.get("action")), arguments=given if isinstance(given, dict) else {})
 
     def note_step(self, step_id: str, changes: bool) -> None:
-        """Take note of a step that begins."""
+        """Record the beginning of a step."""
         self.step_id = step_id
         self.has_changed = bool(self.has_changed) or changes
 
     def describe_progress(self) -> JsonObject:
-        """Return what is known of its steps, as evidence."""
+        """Return the progress of its steps, as evidence for a failure."""
         return {"call_id": self.call_id, "step_id": self.step_id}
 
 
 class ReachableRuntime(ABC):
-    """A page that can be called. Its calls run one after the other, in the order in which they came."""
+    """A page that can be called. Its calls run one at a time, in the order of their arrival."""
 
     def __init__(self, runtime_id: str, owner: Owner | None) -> None:
         self.id = runtime_id
@@ -217,7 +217,7 @@ class ReachableRuntime(ABC):
         """The address that it shows."""
 
     async def carry_out(self, call: BridgeCall) -> ToolResult:
-        """Carry out a call whose turn it is. Raises RuntimeFailure."""
+        """Run a call whose turn it is. Raises RuntimeFailure."""
         assert self.runtime is not None
         if call.name in PRIMITIVES and self.runtime.map.find("tools", call.name) is None:
             call.note_step(call.name, call.name not in HARMLESS)
@@ -233,28 +233,28 @@ class ReachableRuntime(ABC):
         projection = named if isinstance(named, str) else None
         match given["mode"]:
             case "list":
-                told = await runtime.list()
+                output = await runtime.list()
             case "state_read":
-                told = await runtime.state_read(projection)
+                output = await runtime.state_read(projection)
             case "state_summary":
                 limit = given.get("max_bytes")
-                told = await runtime.state_summary(
+                output = await runtime.state_summary(
                     projection,
                     summary if isinstance(summary, str) else None,
                     limit if isinstance(limit, int) else None,
                 )
             case _:
-                told = await runtime.state_diff(projection)
-        return ToolResult(told)
+                output = await runtime.state_diff(projection)
+        return ToolResult(output)
 
     def describe(self) -> JsonObject:
-        """Return what a caller who may reach it is told of it."""
+        """Return the facts about it for a caller that may reach it."""
         return {"runtime_id": self.id, "url": self.url, **({"title": self.title} if self.title else {})}
 
     async def run(
         self, call: BridgeCall, work: Callable[[BridgeCall], Awaitable[ToolResult]] | None = None
     ) -> ToolResult:
-        """Run a call when its turn has come, within its time. Raises RuntimeFailure."""
+        """Run a call when its turn has come, within its timeout. Raises RuntimeFailure."""
         if self._queued >= MAX_QUEUED:
             busy = {"limit": MAX_QUEUED, "retry_after_ms": 1_000}
             raise RuntimeFailure("permission_denied", "Too many calls wait for this runtime.", busy)
@@ -280,8 +280,8 @@ class ReachableRuntime(ABC):
 class PairedRuntime(ReachableRuntime):
     """A runtime at the other end of a connection: a visitor's tab, an extension, anything that speaks the protocol.
 
-    While `peer` is None its page is loaded anew: then calls wait. `dropped` counts answers to no call of its own and
-    events that nobody declared.
+    While its page is reloading, `peer` is None and calls wait. `dropped` counts answers to unknown calls and events
+    that are not declared.
     """
 
     url = ""
@@ -307,16 +307,16 @@ class PairedRuntime(ReachableRuntime):
 
     @property
     def is_away(self) -> bool:
-        """True while its page is loaded anew."""
+        """True while its page is reloading."""
         return self.peer is None
 
     @property
     def can_return(self) -> bool:
-        """True for one that has shown a key by which it is known when it comes back."""
+        """True if it has a key by which it can be recognized when it reconnects."""
         return self.key is not None and (len(self.key) >= KEY_LENGTH or bool(self.owner and self.owner.key))
 
     async def carry_out(self, call: BridgeCall) -> ToolResult:
-        """Pass a call on; what a script of ours has to do for it is asked step by step. Raises RuntimeFailure."""
+        """Pass a call on. Our own script is sent its steps one by one instead. Raises RuntimeFailure."""
         if self.runtime is not None:
             return await super().carry_out(call)
         item: dict[str, object] = {"type": "action_call", "call_id": call.call_id, "name": call.name}
@@ -326,7 +326,10 @@ class PairedRuntime(ReachableRuntime):
         return ToolResult(answer.get("output"), steps if isinstance(steps, list) else ())
 
     async def ask_script(self, method: str, arguments: JsonObject) -> JsonObject:
-        """Have a script of ours carry out one step. What went away with its page is done: a new page has come."""
+        """Send one step to our script. If the page unloads meanwhile, the step counts as done or is repeated.
+
+        Raises RuntimeFailure.
+        """
         item: JsonObject = {"type": "action_call", "call_id": f"step.{secrets.token_hex(8)}", "name": f"page.{method}"}
         for _ in range(MAX_LOADS):
             answer = await self.ask({**item, "arguments": arguments, "timeout_ms": round(GRACE * 1000)})
@@ -342,13 +345,13 @@ class PairedRuntime(ReachableRuntime):
     # --- Its connection ---
 
     def depart(self) -> None:
-        """Take note that its connection is gone, and that it may come back."""
+        """Record that its connection is lost and that it may reconnect."""
         self.peer = None
         self._back.clear()
         self._interrupted = set(self._asked)
 
     def come_back(self, peer: Peer) -> None:
-        """Take note that it is there again, maybe at another connection."""
+        """Record that it is connected again, possibly by another connection."""
         if self.leaving is not None:
             self.leaving.cancel()
             self.leaving = None
@@ -356,18 +359,18 @@ class PairedRuntime(ReachableRuntime):
         self._back.set()
 
     def end(self, words: str = "The runtime has hung up.") -> None:
-        """Fail what waits for it."""
+        """End the runtime, and fail the calls that wait for it."""
         self._has_ended = True
         self.peer = None
         self.fail(self._gone(words))
         self._back.set()
 
     def fail(self, failure: RuntimeFailure) -> None:
-        """Fail the call that runs."""
+        """Fail the requests that wait for its answers."""
         for future in self._asked.values():
             if not future.done():
                 future.set_exception(failure)
-                future.exception()  # its reader may be gone too
+                future.exception()  # marks it as retrieved: nobody may be waiting any more
 
     def _gone(self, words: str = "The runtime has hung up.") -> RuntimeFailure:
         call = self.current
@@ -379,19 +382,19 @@ class PairedRuntime(ReachableRuntime):
             details["reason"] = "The runtime does not tell its steps, and may have begun one that changes something."
         return RuntimeFailure("transport_failed", words, details, recoverable=changed is False)
 
-    # --- What is sent there, and what comes back ---
+    # --- Sending to it, and receiving from it ---
 
     async def ask(self, item: JsonObject) -> JsonObject:
-        """Send an action_call and return its output. It is sent once, whatever happens. Raises RuntimeFailure."""
+        """Send an action_call and return its output. It is never sent twice. Raises RuntimeFailure."""
         while self.peer is None and not self._has_ended:
             await self._back.wait()
         peer, call = self.peer, self.current
         if peer is None:
             raise self._gone()
         if call is not None and self.runtime is None:
-            call.has_changed = None  # from now on only the runtime knows
+            call.has_changed = None  # from now on this is unknown here
         wire_id = str(item["call_id"])
-        if wire_id in self._used:  # another caller has thought of the same id
+        if wire_id in self._used:  # another caller has used the same id
             wire_id = f"{wire_id}.{secrets.token_hex(4)}"
         self._used[wire_id] = None
         while len(self._used) > MAX_USED:
@@ -402,7 +405,7 @@ class PairedRuntime(ReachableRuntime):
             peer.post({**item, "call_id": wire_id, "runtime_id": self.id})
             return await future
         except asyncio.CancelledError:
-            # Steps that have not begun are not to begin.
+            # Stop the steps that have not begun.
             if self.peer is not None:
                 words = "The call is over: its time is up, or its caller has hung up."
                 error = {"code": "handler_timeout", "message": words, "severity": "minor", "recoverable": False}
@@ -415,11 +418,11 @@ class PairedRuntime(ReachableRuntime):
             self._interrupted.discard(wire_id)
 
     def waits_for(self, call_id: object) -> bool:
-        """Tell if an answer to a call is still wanted."""
+        """Return True if the answer to a call is still awaited."""
         return call_id in self._asked
 
     def take_answer(self, call_id: str, output: JsonObject | None, failure: RuntimeFailure | None) -> None:
-        """Take the answer to a call; one to no call that waits here is dropped and counted."""
+        """Handle an answer. One that is not awaited is dropped and counted."""
         future = self._asked.get(call_id)
         if future is None or future.done():
             self.dropped["answers"] += 1
@@ -431,9 +434,9 @@ class PairedRuntime(ReachableRuntime):
             future.set_result(output or {})
 
     def take_interrupted(self) -> None:
-        """Count as done the step that was under way when its page went away: the new page has come.
+        """Complete the step that was running when its page unloaded, now that the new page is ready.
 
-        Other runtimes than our script know by themselves where they were, and answer.
+        This applies to our script only. Other runtimes keep track of their steps and answer themselves.
         """
         for call_id in tuple(self._interrupted) if self.runtime is not None else ():
             future = self._asked.get(call_id)
@@ -443,7 +446,7 @@ class PairedRuntime(ReachableRuntime):
 
 
 class SiteRuntime(ReachableRuntime):
-    """A page of this site in process, for one caller. `site` makes the requests of the call that runs."""
+    """A page of this site in this process, for one caller. `site` sends the requests of the running call."""
 
     def __init__(self, runtime_id: str, owner: Owner | None, session: Session, address: str) -> None:
         super().__init__(runtime_id, owner)
@@ -459,7 +462,7 @@ class SiteRuntime(ReachableRuntime):
         return self.session.url or ""
 
     async def drive(self, steps: Steps) -> JsonObject:
-        """Carry out a method of the session. Raises AwpError."""
+        """Run a method of the session. Raises AwpError."""
         assert self.site is not None
         members = {PASSED: self.current.name} if self.current is not None else {}
         fetch = partial(self.site.fetch, members=members)
@@ -468,7 +471,7 @@ class SiteRuntime(ReachableRuntime):
 
 SEVERITIES: Final = ("info", "minor", "major", "critical")
 MAX_MAPS: Final = 100
-"""Maps that are kept ready for callers who may see different actions."""
+"""Maximum cached maps; callers with different scopes may see different actions."""
 
 ANSWERS: Final = ("action_call_output", "action_error")
 ITEMS: Final[Mapping[str, tuple[str, str]]] = {
@@ -491,25 +494,25 @@ ITEMS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "action_error": ("error*{code*,message,severity,recoverable,evidence} call_id runtime_id", "either"),
 }
-"""Items with their members, those that have to be there with a star, and who sends them."""
+"""Items with their members (a star marks required ones) and their senders."""
 
 MAX_ID: Final = 256
 MAX_URL: Final = 8_192
 MAX_RUNTIMES: Final = 16
-"""Runtimes of one connection, and of one owner."""
+"""Maximum runtimes per connection and per owner."""
 MAX_EVENTS: Final = 4 * MAX_PENDING
-"""Items that wait for an agent which does not read them, before events are dropped."""
+"""Unsent items of an agent's connection above which events for it are dropped."""
 DRIVEN: Final = "page.driver"
-"""The capability of our own script: what it is asked for are single steps, and the runner is here."""
-TOLD_HEADERS: Final = ("www-authenticate", "retry-after", "ratelimit", "ratelimit-policy", "link", "location")
-"""Headers of a refusal that an agent is told of."""
-SHOWN_HEADERS: Final = (RECEIPT, REPLAYED[0], media.HEADER)
-"""Headers of an answer that an agent is told of."""
+"""The capability of our own script, which runs single steps; the runner is in this process."""
+REFUSAL_HEADERS: Final = ("www-authenticate", "retry-after", "ratelimit", "ratelimit-policy", "link", "location")
+"""Headers of a refusal that are passed on to the agent."""
+ANSWER_HEADERS: Final = (RECEIPT, REPLAYED[0], media.HEADER)
+"""Headers of an answer that are passed on to the agent."""
 IN_PROCESS: Final = "in_process"
-"""Names the caller's own page in this process, whatever its id is."""
+"""The runtime id that stands for the caller's own page in this process."""
 
 MEMBERS: Final = ("confirmation", "receipts", "idempotency_key", "session")
-"""Members that may stand beside the arguments of a call, as in the envelopes of other doors."""
+"""Members that may accompany the arguments of a call, as in the envelopes of other doors."""
 
 _CONFIGURATION: Final = b"/*SITE*/{}/*SITE*/"
 _UPGRADE: Final = Reply(426, (PLAIN, (b"upgrade", b"websocket")), b"The bridge is spoken to over WebSocket.\n")
@@ -525,7 +528,7 @@ RECOVERIES: Final[Mapping[str, str]] = {
         "list of the awp-receipt that headers of each of their answers has. None is to be repeated for a receipt."
     ),
 }
-"""Recoveries that read differently at this door."""
+"""Recovery texts that differ at this door."""
 
 STATUSES: Final[Mapping[str, int]] = {
     "unknown_action": 404,
@@ -540,11 +543,11 @@ STATUSES: Final[Mapping[str, int]] = {
     "handler_timeout": 504,
     "runtime_not_ready": 503,
 }
-"""HTTP statuses of codes, for doors with statuses; 502 for what is not here."""
+"""HTTP statuses of codes, for doors with statuses; 502 for any other code."""
 
 
 def describe_door(paths: Paths) -> Door:
-    """Describe the door for the documents."""
+    """Return the facts about this door that documents publish."""
     return Door(PROTOCOL, VERSION, paths.bridge)
 
 
@@ -571,12 +574,12 @@ def read_item(frame: Frame) -> JsonObject:
 
 
 def invalid(message: str, **evidence: object) -> RuntimeFailure:
-    """Return the refusal of what cannot be read, or does not fit."""
+    """Return the failure for input that cannot be parsed or is not valid."""
     return RuntimeFailure("invalid_input", message, evidence)
 
 
 def read_text(item: Mapping[str, object], name: str, longest: int = MAX_ID, *, where: str = "") -> str | None:
-    """Read a text that need not be there. Raises RuntimeFailure `invalid_input`."""
+    """Read an optional text. Raises RuntimeFailure `invalid_input`."""
     given = item.get(name)
     if given is None:
         return None
@@ -586,7 +589,7 @@ def read_text(item: Mapping[str, object], name: str, longest: int = MAX_ID, *, w
 
 
 def require_text(item: Mapping[str, object], name: str, longest: int = MAX_ID) -> str:
-    """Read a text that has to be there. Raises RuntimeFailure `invalid_input`."""
+    """Read a required text. Raises RuntimeFailure `invalid_input`."""
     given = read_text(item, name, longest)
     if given is None:
         raise invalid(f"Missing required member: {name}", member=name)
@@ -594,7 +597,7 @@ def require_text(item: Mapping[str, object], name: str, longest: int = MAX_ID) -
 
 
 def require_object(item: Mapping[str, object], name: str) -> JsonObject:
-    """Read an object that has to be there. Raises RuntimeFailure `invalid_input`."""
+    """Read a required object. Raises RuntimeFailure `invalid_input`."""
     given = item.get(name)
     if not isinstance(given, dict):
         words = f"Missing required member: {name}" if given is None else f"{name} must be an object."
@@ -603,7 +606,7 @@ def require_object(item: Mapping[str, object], name: str) -> JsonObject:
 
 
 def error_item(failure: RuntimeFailure, call_id: str | None = None, runtime_id: str | None = None) -> JsonObject:
-    """Make the action_error of a failure."""
+    """Return the action_error for a failure."""
     about = {"call_id": call_id, "runtime_id": runtime_id}
     return {
         "type": "action_error",
@@ -613,7 +616,7 @@ def error_item(failure: RuntimeFailure, call_id: str | None = None, runtime_id: 
 
 
 def write_item(item: JsonObject) -> str:
-    """Write an item. What JSON cannot say becomes an action_error."""
+    """Serialize an item. If JSON cannot represent it, return an action_error instead."""
     try:
         return orjson.dumps(item).decode()
     except (TypeError, ValueError):
@@ -623,24 +626,24 @@ def write_item(item: JsonObject) -> str:
 
 
 def read_error(item: JsonObject) -> RuntimeFailure:
-    """Read the failure that a runtime tells. A code that the protocol does not have stands in its evidence."""
+    """Read a runtime's action_error. A code that the protocol does not define is kept in the evidence."""
     error = require_object(item, "error")
     code, message = require_text(error, "code"), str(error.get("message", ""))[:2_000]
     evidence, severity = error.get("evidence"), error.get("severity")
-    told = dict(evidence) if isinstance(evidence, dict) else {}
+    details = dict(evidence) if isinstance(evidence, dict) else {}
     if code not in CODES:
-        told.setdefault("code", code)
+        details.setdefault("code", code)
     return RuntimeFailure(
         cast(Code, code if code in CODES else "handler_failed"),
         message or "The runtime did not say what was wrong.",
-        told,
+        details,
         severity=severity if isinstance(severity, str) and severity in SEVERITIES else "major",
         recoverable=error.get("recoverable") is True,
     )
 
 
 def failure_of(status: int, problem: Mapping[str, object]) -> RuntimeFailure:
-    """Return the failure that a problem of the site is, as problem+json describes it."""
+    """Convert a problem of the site, given as problem+json, to a failure."""
     slug = str(problem.get("code", ""))
     code: Code = "handler_failed"
     if slug in ("INVALID_INPUT", "INVALID_ENVELOPE", "MISSING_INPUT", "BODY_TOO_LARGE", "INVALID_IDEMPOTENCY_KEY"):
@@ -663,7 +666,7 @@ def failure_of(status: int, problem: Mapping[str, object]) -> RuntimeFailure:
 
 @dataclass(frozen=True, slots=True)
 class Selectors:
-    """The runtime that a call means. All that are given hold together."""
+    """Conditions on the runtime that a call is for. All that are given have to be met."""
 
     runtime_id: str | None = None
     runtime_key: str | None = None
@@ -673,7 +676,7 @@ class Selectors:
 
     @classmethod
     def read(cls, item: JsonObject) -> "Selectors":
-        """Read those of an action_call. Raises RuntimeFailure `invalid_input`."""
+        """Read the selectors of an action_call. Raises RuntimeFailure `invalid_input`."""
         target = item.get("target")
         if target is not None and not isinstance(target, dict):
             raise invalid("target must be an object.", member="target")
@@ -695,7 +698,7 @@ class Selectors:
         )
 
     def fit(self, runtime: ReachableRuntime) -> bool:
-        """Tell if a runtime that the caller may reach is meant."""
+        """Return True if a runtime matches. Whether the caller may reach it is not checked here."""
         paired = runtime if isinstance(runtime, PairedRuntime) else None
         key = None if paired is None else paired.key
         names = {runtime.id, IN_PROCESS if paired is None else paired.authorization_id}
@@ -711,7 +714,7 @@ class Selectors:
 
 
 class Bridge:
-    """Knows the runtimes and the agents of one public address of a site in this process."""
+    """The runtimes and agents of one public address of a site, in this process."""
 
     def __init__(self, door: DoorContext) -> None:
         self.door, catalog = door, door.catalog
@@ -730,7 +733,7 @@ class Bridge:
         self._site_inputs = compile_schema(actions_json.SITE_INPUTS)
         self._validators: dict[str, Validator] = {}
         self._maps: dict[tuple[str, ...], ActionMap] = {}
-        # A workflow runs where a handler would, behind the same gates. Its page's answer is not the action's.
+        # A workflow runs in place of the handler, behind the same gates. Its result is not validated as their output.
         actions = tuple(replace(one, outputs={}, function=None, execution="sync") for one in catalog.actions)
         self._gated: dict[str, Callable[[], Awaitable[Result]]] = {}
         self._gates = Invoker(
@@ -746,7 +749,7 @@ class Bridge:
         }
 
     def map_of(self, owner: Owner) -> ActionMap:
-        """The site's own map as its owner may see it: for nobody known, as it is published."""
+        """Return the site's map with the actions that an owner may see; for an anonymous one, the published map."""
         catalog = self.door.catalog.visible_to(owner.scopes)
         shown = tuple(action.id for action in catalog.actions)
         known = self._maps.get(shown)
@@ -757,7 +760,7 @@ class Bridge:
         return known
 
     def tool_of(self, owner: Owner, name: str) -> JsonObject | None:
-        """A tool of the map by its name, None for one that its owner may not see either."""
+        """Return a tool of the map by name, None if there is none or the owner may not see it."""
         action = self._actions.get(name)
         return self._tools.get(name) if action is None or action.is_for(owner.scopes) else None
 
@@ -767,14 +770,14 @@ class Bridge:
 
     @cached_property
     def signals(self) -> Mapping[str, JsonObject]:
-        """The signals that the map enables, by name."""
+        """The enabled signals of the map, by name."""
         found = _by_name(actions_json.render(self.door.catalog).get("signals"))
         return {name: one for name, one in found.items() if one.get("ingestion") == "enabled"}
 
     # --- HTTP at the same addresses ---
 
     async def answer_http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request that carries a call of ours through the application; any other has to upgrade."""
+        """Answer a request that the bridge itself has sent through the application; any other has to upgrade."""
         inner = scope.get(INNER_CALL)
         if isinstance(inner, InnerCall):
             await self._inner.answer(inner, scope, receive, send)
@@ -789,7 +792,7 @@ class Bridge:
             "invoke": catalog.prefix + catalog.paths.invoke,
             "site": catalog.site.name,
         }
-        # "</script" cannot end an element where somebody writes the script into a page.
+        # Escape "<", so that "</script" does not end the element if a site inlines the script.
         written = orjson.dumps(facts).replace(b"<", b"\\u003c")
         body = SCRIPT.read_bytes().replace(_CONFIGURATION, written)
         return body, b'"%s"' % hashlib.sha256(body).hexdigest()[:32].encode()
@@ -844,10 +847,10 @@ class Bridge:
         return SiteClient(app, scope, self.door.catalog.prefix, PAGE_BYTES, self._tasks, address)
 
     async def _owner_of(self, scope: Scope) -> tuple[Owner, str]:
-        """Return who opens a connection, and the key of the session shown. Raises Problem for wrong credentials."""
+        """Return the owner of a connection and the key of its session. Raises a Problem for invalid credentials."""
         shown, visited = read_fields(scope["headers"]).get(SESSION_HEADER, b"").strip(), scope
         if self.door.carry is not None and shown:
-            # What knows visitors by a session answers requests; the upgrade is one (RFC 6455 section 4.1).
+            # Session middleware handles HTTP requests only, and the upgrade is one (RFC 6455 section 4.1).
             scheme = "https" if scope.get("scheme") == "wss" else "http"
             request = {**scope, "type": "http", "method": "GET", "scheme": scheme, "extensions": {}}
             visited = await self.door.carry.visit(request)
@@ -857,7 +860,7 @@ class Bridge:
         return self.owner(principal, session), session
 
     def owner(self, principal: Principal | None, session: str = "") -> Owner:
-        """Return the owner of what a principal, or a session of ours, has; a new one for nobody known."""
+        """Return the owner for a principal or a session, a new one for an anonymous caller."""
         key = f"user:{principal.id}" if principal is not None else f"session:{session}" if session else ""
         if not key:
             return Owner()
@@ -873,7 +876,7 @@ class Bridge:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Close all connections in the end."""
+        """Close all connections at shutdown."""
         try:
             yield
         finally:
@@ -887,7 +890,7 @@ class Bridge:
     # --- Runtimes ---
 
     def register(self, connection: "BridgeConnection", item: JsonObject) -> PairedRuntime:
-        """Take a runtime_ready: a new runtime, one whose page was loaded anew, or news. Raises RuntimeFailure."""
+        """Handle a runtime_ready of a new runtime, a reloaded page, or a known runtime. Raises RuntimeFailure."""
         runtime_id, url = require_text(item, "runtime_id"), require_text(item, "url", MAX_URL)
         key, authorization = read_text(item, "runtime_key"), read_text(item, "authorization_id")
         title = read_text(item, "title", MAX_URL)
@@ -942,7 +945,7 @@ class Bridge:
         return runtime
 
     def _move(self, runtime: PairedRuntime, connection: "BridgeConnection", runtime_id: str) -> None:
-        """Have a runtime that has shown its key at another connection; its own may not know yet that it is gone."""
+        """Move a runtime that has reconnected by its key, even if its old connection is not closed yet."""
         if isinstance(before := runtime.peer, BridgeConnection):
             before.runtimes.pop(runtime.id, None)
             words = "The runtime has come back at another connection."
@@ -958,13 +961,13 @@ class Bridge:
         runtime.take_interrupted()
 
     def _drive(self, runtime: PairedRuntime) -> None:
-        """Have the runner here, and single steps carried out by our script there."""
+        """Set up the runner in this process for a page whose script runs single steps."""
 
         async def invoke(handled: HandlerCall) -> object:
             members = runtime.current.members if runtime.current is not None else {}
             arguments = {**_agent_of(handled), "input": handled.arguments, **members}
-            told = await page.ask("invoke", {"handler": HANDLER, "arguments": arguments})
-            answer = told if isinstance(told, dict) else {}
+            given = await page.ask("invoke", {"handler": HANDLER, "arguments": arguments})
+            answer = given if isinstance(given, dict) else {}
             status, body = answer.get("status"), answer.get("body")
             if isinstance(status, int) and 200 <= status < 300:
                 return body
@@ -975,7 +978,7 @@ class Bridge:
         runtime.runtime = Runtime(ours, page, handlers={HANDLER: invoke}, seconds=self.door.settings.timeout)
 
     def leave(self, connection: "BridgeConnection") -> None:
-        """Let go of what a connection had. A runtime with a key may come back within GRACE seconds."""
+        """Release the runtimes of a closed connection. One with a key may reconnect within GRACE seconds."""
         connection.owner.agents.discard(connection)
         for runtime in tuple(connection.runtimes.values()):
             if runtime.peer is not connection:
@@ -992,7 +995,7 @@ class Bridge:
             self._visits.pop(visit.id, None)
 
     def end(self, runtime: PairedRuntime) -> None:
-        """Forget a runtime, and fail what waits for it."""
+        """Remove a runtime, and fail the calls that wait for it."""
         if runtime.leaving is not None:
             runtime.leaving.cancel()
         if runtime.owner is not None and runtime.owner.runtimes.get(runtime.id) is runtime:
@@ -1005,10 +1008,13 @@ class Bridge:
         runtime.end()
 
     def _visit(self, owner: Owner, runtime_id: str | None, address: str) -> SiteRuntime | None:
-        """Return the page in this process that a caller has, a new one where none is named; None for another's."""
+        """Return a caller's page in this process, None if the id is that of another caller's.
+
+        If no id is given and there is no page yet, open one.
+        """
         if runtime_id not in (None, IN_PROCESS):
             visit = self._visits.get(runtime_id)
-            # Of nobody known, the id is the only proof: nobody can guess it.
+            # An anonymous caller proves ownership by the id, which cannot be guessed.
             is_known = visit is not None and visit.owner is not None and bool(visit.owner.key)
             return None if visit is None or (is_known and visit.owner is not owner) else visit
         if owner.visit is None or owner.visit.id not in self._visits:
@@ -1019,7 +1025,7 @@ class Bridge:
                 if oldest.current is not None or not (is_full or now - oldest.last_used > IDLE_SECONDS):
                     break
                 del self._visits[oldest.id]
-            # Whoever asks for ever more pages makes room for them among their own.
+            # An address with too many pages loses its oldest one.
             own = [one for one in self._visits.values() if one.address == address] if address else []
             if len(own) >= max(browsing.sessions // ADDRESS_SHARE, 1):
                 del self._visits[own[0].id]
@@ -1038,7 +1044,7 @@ class Bridge:
         return owner.visit
 
     async def _invoke(self, visit: SiteRuntime, handled: HandlerCall) -> object:
-        """Call an action for a page in this process, with the cookies of the page. Raises RuntimeFailure."""
+        """Call an action for a page in this process, with the page's cookies. Raises RuntimeFailure."""
         named = _agent_of(handled)
         agent, operation = str(named["agent_id"]), named.get("operation")
         assert visit.site is not None
@@ -1052,13 +1058,13 @@ class Bridge:
                 del members["receipts"]
             self.door.admission.check_size(action, len(orjson.dumps(handled.arguments)))
             inner = InnerCall(action, handled.arguments, members, secrets.token_hex(16))
-            # A session that is shown has cookies of its own, and those of the page stay out.
+            # If the call has a session, the cookies of that session are used instead of the page's.
             session = visit.session if "session" not in members else None
             result, added = await self._inner.send(inner, visit.site, None, session)
         except Problem as problem:
             result, added = problem, ()
         for name, value in (*added, *(result.headers if isinstance(result, Outcome) else ())):
-            if name in SHOWN_HEADERS and visit.current is not None:
+            if name in ANSWER_HEADERS and visit.current is not None:
                 visit.current.headers[name.decode("latin-1")] = value.decode("latin-1")
             if name == RECEIPT:
                 visit.receipts[handled.tool] = value.decode("latin-1")
@@ -1068,17 +1074,17 @@ class Bridge:
 
     def _describe(self, problem: Problem) -> dict[str, object]:
         described = self.renderer.describe(problem)
-        told = {name.lower(): value for name, value in problem.headers if name.lower() in TOLD_HEADERS}
-        after = told.get("retry-after", "")
+        headers = {name.lower(): value for name, value in problem.headers if name.lower() in REFUSAL_HEADERS}
+        after = headers.get("retry-after", "")
         described |= {"retry_after_ms": int(after) * 1000} if after.isdecimal() else {}
-        return described | ({"headers": told} if told else {})
+        return described | ({"headers": headers} if headers else {})
 
     # --- Calls ---
 
     def find(
         self, owner: Owner, selectors: Selectors, address: str, peer: "BridgeConnection | None" = None
     ) -> ReachableRuntime:
-        """Return the one runtime that a call means. Raises RuntimeFailure."""
+        """Return the one runtime that a call is for. Raises RuntimeFailure."""
         reachable: dict[int, PairedRuntime] = {id(one): one for one in owner.runtimes.values()}
         shown = [one for one in (selectors.authorization_id, selectors.runtime_id) if one is not None]
         for one in shown:
@@ -1113,7 +1119,7 @@ class Bridge:
     async def dispatch(
         self, owner: Owner, call: BridgeCall, selectors: Selectors, site: SiteClient
     ) -> tuple[ReachableRuntime, ToolResult]:
-        """Carry out a call at the one runtime that it means. Raises RuntimeFailure."""
+        """Run a call at the one runtime that it is for. Raises RuntimeFailure."""
         peer = call.peer if isinstance(call.peer, BridgeConnection) else None
         wanted = call.arguments.get("target_runtime_id") if call.name == SITE_TOOL else None
         if wanted is not None:
@@ -1162,16 +1168,16 @@ class Bridge:
 
     @asynccontextmanager
     async def _in_session(self, page: Session, owner: Owner, call: BridgeCall) -> AsyncIterator[None]:
-        """Give a page the cookies of the session that a call shows, and the session those that the page has then.
+        """Load the cookies of a call's session into a page, and save the page's changes to them afterwards.
 
-        Raises RuntimeFailure for a session that is none, or somebody else's.
+        Raises RuntimeFailure if the session is unknown or belongs to another caller.
         """
         sessions, shown = self.door.sessions, call.members.get("session")
         if sessions is None or not (call.session_key or shown):
             yield
             return
         try:
-            # That the session which a request or an upgrade shows is the caller's has been found out already.
+            # The owner of a session from a request's headers has been checked already.
             kept = await (sessions.find(str(shown)) if shown else sessions.load(call.session_key))
             if kept is None or (shown and kept.owner and owner.key != f"user:{kept.owner}"):
                 challenge = [("WWW-Authenticate", CHALLENGE)]
@@ -1193,11 +1199,11 @@ class Bridge:
                 at = parse_address(self.door.catalog.absolute("/"))
                 try:
                     await sessions.update(kept, [write_set_cookie(one, clock()) for one in (*gone, *changed)], at)
-                except StoreUnavailable:  # must not cost the caller the answer
+                except StoreUnavailable:  # the caller gets the answer nevertheless
                     logger.exception("the cookies of a page were not kept in the session (call %s)", call.call_id)
 
     def gives_once(self, call: BridgeCall, item: JsonObject) -> bool:
-        """Tell whether the answer to a call has what its action gives once, and nobody keeps."""
+        """Return True if an answer contains values that its action gives only once, so that it must not be kept."""
         redact, output = self.door.invoker.answer_redactors.get(call.meant.name), item.get("output")
         if redact is None or item["type"] == "action_error":
             return False
@@ -1226,7 +1232,7 @@ class Bridge:
             raise _misfit(f"The arguments of {call.name} do not fit", violations)
 
     def _check_result(self, meant: BridgeCall, result: ToolResult, *, is_wrapped: bool) -> None:
-        """Check what another runtime says that a tool of ours has given. Raises RuntimeFailure `invalid_result`."""
+        """Check another runtime's result of one of our tools. Raises RuntimeFailure `invalid_result`."""
         tool = self._tools.get(meant.name, {})
         x_actions = tool.get("x_actions")
         schema = x_actions.get("result_schema") if isinstance(x_actions, dict) else None
@@ -1248,10 +1254,10 @@ class Bridge:
     async def _behind_gates(
         self, runtime: ReachableRuntime, call: BridgeCall, meant: BridgeCall, site: SiteClient
     ) -> ToolResult:
-        """Carry out a call behind the gates of the action that is meant, where a workflow does what that would.
+        """Run a call behind the gates of its action if a workflow takes the place of the action's handler.
 
-        The handler `agents.invoke` meets them by itself, and so does a form that a visitor's page sends to a route
-        that is guarded: none is met twice.
+        Calls of the handler `agents.invoke` pass the gates anyway, and so does a form that a visitor's page submits to
+        a guarded route. No gate is passed twice.
         """
         tool, action = self._tools.get(meant.name), self._actions.get(meant.name)
         is_paired = isinstance(runtime, PairedRuntime)
@@ -1290,7 +1296,7 @@ class Bridge:
         return done or ToolResult(result.output)
 
     async def answer_tool(self, call: Call) -> Result:
-        """Carry out `actions.site` for a caller of another door. Returns a Problem where it fails."""
+        """Run `actions.site` for a caller at another door. Returns a Problem if it fails."""
         scope = cast(Scope, call.context)
         owner = self.owner(call.principal, call.session_id)
         fields = read_fields(scope["headers"])
@@ -1324,7 +1330,7 @@ class Bridge:
 
 
 class BridgeConnection(SocketConnection):
-    """One WebSocket: an agent, a runtime, or both."""
+    """One WebSocket connection: an agent, a runtime, or both."""
 
     def __init__(
         self, bridge: Bridge, owner: Owner, site: SiteClient, receive: Receive, send: Send, session_key: str
@@ -1341,26 +1347,26 @@ class BridgeConnection(SocketConnection):
     is_greeted = True
 
     def leave(self) -> None:
-        """Let go of its runtimes."""
+        """Release its runtimes."""
         self._bridge.leave(self)
 
     def post(self, item: JsonObject) -> None:
-        """Send an item after those before it."""
+        """Send an item, in order, without waiting for its delivery."""
         self._pending.start(self._write_item(item), "awp_publish bridge item")
 
     async def _write_item(self, item: JsonObject) -> None:
         await self._write_text(write_item(item))
 
     async def _write_text(self, text: str) -> None:
-        with suppress(OSError):  # nobody is there to be told; reading ends as well
+        with suppress(OSError):  # disconnected: reading ends as well
             await self.write({"type": "websocket.send", "text": text})
 
     async def refuse_large(self, frame: Frame) -> None:
-        """Answer a frame that is not read. What waited for it fails when the connection ends."""
+        """Answer a frame that is too large. The connection then closes, and the calls that wait for it fail."""
         await self._write_item(error_item(invalid("The message is too large.", max_bytes=self.max_bytes)))
 
     async def take(self, frame: Frame, retry_after_ms: int | None) -> None:
-        """Take one item. What cannot be read is answered, and the connection stays."""
+        """Handle one item. An invalid one is answered with an action_error, and the connection stays open."""
         call_id = runtime_id = None
         try:
             item = read_item(frame)
@@ -1369,7 +1375,7 @@ class BridgeConnection(SocketConnection):
             call_id, about = (one if isinstance(one, str) and 0 < len(one) <= MAX_ID else None for one in given)
             runtime_id = about if kind != "action_call" else None
             waiting = self.runtimes.get(about or "")
-            # What was asked for is taken however fast it comes: a workflow takes many small steps.
+            # Awaited answers are exempt from the rate limit: a workflow consists of many small steps.
             is_asked_for = waiting is not None and kind in ANSWERS and waiting.waits_for(call_id)
             if retry_after_ms is not None and not is_asked_for:
                 details = {"retry_after_ms": retry_after_ms}
@@ -1397,7 +1403,7 @@ class BridgeConnection(SocketConnection):
             runtime_id = next(iter(self.runtimes), "") if len(self.runtimes) == 1 else ""
         elif kind == "action_error" and item.get("runtime_id") is None:
             read_error(item)
-            return  # of no runtime and of no call: nobody to tell
+            return  # it names neither a runtime nor a call
         else:
             runtime_id = require_text(item, "runtime_id")
         runtime = self.runtimes.get(runtime_id)
@@ -1429,7 +1435,7 @@ class BridgeConnection(SocketConnection):
         self._take_event(runtime, item)
 
     def _take_event(self, runtime: PairedRuntime, item: JsonObject) -> None:
-        """Forward an event that the map declares to those who may reach its runtime; drop and count others."""
+        """Forward an event to the agents that may reach its runtime. An undeclared event is dropped and counted."""
         event_id, name = require_text(item, "event_id"), require_text(item, "name")
         payload = item.get("payload")
         if "payload" not in item:
@@ -1446,37 +1452,37 @@ class BridgeConnection(SocketConnection):
                 return
         else:
             payload = {}
-        told: dict[str, object] = {"event_id": event_id, "name": name}
+        forwarded: dict[str, object] = {"event_id": event_id, "name": name}
         for member, longest in (("event", MAX_ID), ("url", MAX_URL), ("observed_at", MAX_ID)):
             if (text := read_text(item, member, longest)) is not None:
-                told[member] = text
-        self._tell_event(runtime, {**told, "payload": payload})
+                forwarded[member] = text
+        self._forward_event(runtime, {**forwarded, "payload": payload})
 
-    def _tell_event(self, runtime: PairedRuntime, event: JsonObject) -> None:
-        """Tell the agents that may reach a runtime of its event; the caller in whose call it came, of that too."""
-        told = {"type": "dom_event", "runtime_id": runtime.id, **event}
+    def _forward_event(self, runtime: PairedRuntime, event: JsonObject) -> None:
+        """Send an event to the agents that may reach its runtime, with the id of the agent's own call if one runs."""
+        item = {"type": "dom_event", "runtime_id": runtime.id, **event}
         during = (runtime.current.call_id, runtime.current.peer) if runtime.current is not None else runtime.last
         for agent in {*(runtime.owner.agents if runtime.owner is not None else ()), *runtime.listeners}:
             if not isinstance(agent, BridgeConnection) or len(agent._pending) >= MAX_EVENTS:
                 runtime.dropped["events"] += 1
                 continue
             mine = during is not None and during[1] is agent
-            agent.post({**told, "previous_call_id": during[0]} if mine and during is not None else told)
+            agent.post({**item, "previous_call_id": during[0]} if mine and during is not None else item)
 
     async def _ask_page(self, runtime: PairedRuntime, *, has_events: bool) -> None:
-        """Have a page of our script listen and attach as the map says, or forward the events that it has."""
+        """Make our script's page listen and attach as the map declares, or fetch and forward its events."""
         assert runtime.runtime is not None
-        with suppress(RuntimeFailure, PrimitiveError):  # the page has gone again; its next one says when it is ready
+        with suppress(RuntimeFailure, PrimitiveError):  # the page has unloaded; the next one sends a runtime_ready
             if not has_events:
                 await runtime.runtime.status()
                 return
             for event in await runtime.runtime.signals():
-                self._tell_event(runtime, event)
+                self._forward_event(runtime, event)
 
     # --- As an agent ---
 
     async def _take_call(self, item: JsonObject) -> None:
-        """Take an action_call, unless one with its id runs or has ended already. Raises RuntimeFailure."""
+        """Handle an action_call. A finished one with the same id gets the same answer. Raises RuntimeFailure."""
         call_id, name = require_text(item, "call_id"), require_text(item, "name")
         arguments, selectors = require_object(item, "arguments"), Selectors.read(item)
         members = {member: item[member] for member in MEMBERS if item.get(member) is not None}
@@ -1517,8 +1523,8 @@ class BridgeConnection(SocketConnection):
             else:
                 if isinstance(runtime, PairedRuntime):
                     runtime.last = call.call_id, self
-                told = {"type": "action_call_output", "call_id": call.call_id, "runtime_id": runtime.id}
-                item = {**told, "output": result.output, **({"headers": call.headers} if call.headers else {})}
+                output_item = {"type": "action_call_output", "call_id": call.call_id, "runtime_id": runtime.id}
+                item = {**output_item, "output": result.output, **({"headers": call.headers} if call.headers else {})}
                 item |= {"steps": list(result.steps)} if result.steps else {}
             answer = write_item(item)
             is_secret = self._bridge.gives_once(call, item)
@@ -1535,18 +1541,18 @@ def _by_name(listed: object) -> dict[str, JsonObject]:
 
 
 def _keyed_as(owner: Owner, key: str) -> str:
-    """Return under what a runtime is found again. A key that nobody can guess is enough, for a visitor who signs in."""
+    """Return the lookup key of a runtime. A long key works across owners, for visitors that sign in meanwhile."""
     return key if len(key) >= KEY_LENGTH else f"{owner.key} {key}"
 
 
 def _agent_of(handled: HandlerCall) -> JsonObject:
-    """Return the agent that a tool is bound to: by the map, never by what an agent sends."""
+    """Return the agent that the map binds a tool to. What a caller sends never decides."""
     operation = handled.bound.get("operation")
     named: dict[str, object] = {"agent_id": handled.bound.get("agent_id", handled.tool)}
     return named | ({"operation": operation} if operation is not None else {})
 
 
 def _misfit(words: str, violations: Sequence[Violation]) -> RuntimeFailure:
-    """Return the refusal of what does not fit its schema."""
-    told = "; ".join(f"{one.pointer or 'they'} {one.detail}" for one in violations[:5])
-    return invalid(f"{words}: {told}", errors=errors_of(violations))
+    """Return the failure for a value that does not match its schema."""
+    listed = "; ".join(f"{one.pointer or 'they'} {one.detail}" for one in violations[:5])
+    return invalid(f"{words}: {listed}", errors=errors_of(violations))

@@ -1,9 +1,9 @@
-"""A request's caller: headers, session, user, address; and whether another site's page sent it.
+"""Credentials of a request: headers, session, user, address; and whether another site's page has sent it.
 
-The address is believed of proxies that the site names, and of nobody else, in the header that it names. All lines of
-X-Forwarded-For or Forwarded (RFC 7239) are one list, which is read from the right, past those proxies, to the first
-address that is none of them. Where both are there and the site names none, one is the proxy's and the other what the
-caller sent along, and nobody knows which: then the address that connects counts.
+Forwarding headers are trusted only from the proxies that the site names, and only the header that it names. All lines
+of X-Forwarded-For or Forwarded (RFC 7239) form one list. It is read from the right, skipping trusted proxies, up to the
+first other address. If a request has both headers and the site names neither, one of them may come from the caller, so
+the address of the connection is used.
 """
 
 import re
@@ -18,22 +18,22 @@ from awp_publish.problems import CrossSiteCookies, ForeignHost
 from awp_publish.serve.http import Fields, Scope
 
 UNIX: Final = "unix"
-"""How a site trusts what connects through a socket file: such a peer has no address."""
+"""The setting that trusts peers on a Unix domain socket, which have no address."""
 
 FORWARDED_FOR: Final = "x-forwarded-for"
 LISTS: Final = (FORWARDED_FOR, "forwarded")
-"""The headers in which each proxy adds the address that it was called from."""
+"""The headers to which each proxy appends the address of its client."""
 
-MOST_HOPS: Final = 50
-"""Proxies that are looked past, at most: callers write these headers too."""
+MAX_HOPS: Final = 50
+"""The maximum number of hops that are read, since callers can send these headers too."""
 
 CALLER_NETWORK: Final = 64
-"""Bits of an IPv6 address that tell one caller from another; the others a caller chooses at will."""
+"""Bits of an IPv6 address that identify a caller, who can choose the others freely."""
 
 BROWSER_FIELDS: Final = frozenset(
     {b"origin", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest", b"sec-fetch-user", b"sec-fetch-storage-access"}
 )
-"""What browsers say of the page behind a request (Fetch; W3C Fetch Metadata), and page scripts cannot change."""
+"""Headers in which browsers describe the page that sent a request. Scripts cannot set them (W3C Fetch Metadata)."""
 
 _HOST: Final = re.compile(r"(\[[0-9a-f:.]+\]|[^\[\]:,\s]+)(?::\d*)?")
 _OWN_SITE: Final = frozenset({b"same-origin", b"none"})
@@ -46,21 +46,21 @@ Address: TypeAlias = IPv4Address | IPv6Address
 
 @dataclass(frozen=True, slots=True)
 class TrustedProxies:
-    """Whose word on a client's address is taken, and in which header: its name in lower case, None for the usual."""
+    """The proxies whose forwarding header is trusted. `forwarded` is its lower-case name, None for the usual two."""
 
     networks: tuple[IPv4Network | IPv6Network, ...] = ()
     unix: bool = False
     forwarded: str | None = None
 
     def trust(self, address: Address | None) -> bool:
-        """Return True if an address is one of them; None is a peer without an address."""
+        """Return True if an address is that of a trusted proxy. None is a peer on a Unix domain socket."""
         if address is None:
             return self.unix
         return bool(self.networks) and any(address in network for network in self.networks)
 
 
 def read_trusted_proxies(given: Sequence[str], forwarded: str | None = None) -> TrustedProxies:
-    """Addresses, networks ("10.0.0.0/8"), or "unix", and the name of the header they use. Raises ValueError."""
+    """Parse addresses, networks ("10.0.0.0/8") and "unix". `forwarded` is the trusted header. Raises ValueError."""
     networks: list[IPv4Network | IPv6Network] = []
     for one in given:
         try:
@@ -71,19 +71,19 @@ def read_trusted_proxies(given: Sequence[str], forwarded: str | None = None) -> 
 
 
 def read_credentials(scope: Scope, fields: Fields, trusted_proxies: TrustedProxies) -> Credentials:
-    """Return the credentials of an ASGI request. `fields` are its headers, as `read_fields` gives them."""
+    """Return the credentials of an ASGI request. `fields` are its headers, as returned by `read_fields`."""
     granted, scopes = scope.get("auth"), _NO_SCOPES
     if granted is not None and isinstance(given := getattr(granted, "scopes", ()), (list, tuple, set, frozenset)):
-        scopes = frozenset(given)  # of Starlette's AuthCredentials
+        scopes = frozenset(given)  # from Starlette's AuthCredentials
     signed = scope if b"signature-input" in fields or b"dpop" in fields else None
     address, query = client_address(scope, fields, trusted_proxies), scope.get("query_string", b"")
-    # Made as its class does, without a function of Python in between: each guarded call needs one.
+    # Every guarded call needs one, so this skips the Python function that a NamedTuple's constructor is.
     shown = _Headers(fields), address, scope.get("session"), scope.get("user"), scopes, None, query, signed
     return tuple.__new__(Credentials, shown)
 
 
 class _Headers(Mapping[str, str]):
-    """Headers as text. Most requests have many, of which an authenticator reads one."""
+    """Headers as text, decoded on access: authenticators read only one of many."""
 
     __slots__ = ("_fields",)
 
@@ -94,7 +94,7 @@ class _Headers(Mapping[str, str]):
         return self._fields[name.encode("latin-1")].decode("latin-1")
 
     def get(self, name: str, default: Any = None) -> Any:
-        """As a dictionary does; Mapping's own goes through an exception."""
+        """Return a header or the default. Unlike `Mapping.get`, this needs no exception."""
         value = self._fields.get(name.encode("latin-1"))
         return default if value is None else value.decode("latin-1")
 
@@ -109,13 +109,13 @@ class _Headers(Mapping[str, str]):
 
 
 def client_address(scope: Scope, fields: Fields, trusted_proxies: TrustedProxies) -> str:
-    """The client's address, "" if there is none; of IPv6 the network of CALLER_NETWORK bits ("2001:db8::/64")."""
+    """Return the client's address, "" if there is none. For IPv6 it is the network of CALLER_NETWORK bits."""
     client = scope.get("client")
     peer, key = _read_peer(str(client[0] or "") if client else "")
     if not trusted_proxies.networks and not trusted_proxies.unix:
         return key
     if peer is None and key:
-        return key  # what a server without addresses calls its peer
+        return key  # a peer name that is not an address, as some servers give
     if not trusted_proxies.trust(peer):
         return key
     return _key_of(_walk(peer, _hops(fields, trusted_proxies.forwarded), trusted_proxies))
@@ -128,7 +128,7 @@ def _read_peer(host: str) -> tuple[Address | None, str]:
 
 
 def _walk(peer: Address | None, hops: Iterable[str], trusted_proxies: TrustedProxies) -> Address | None:
-    """From the nearest hop outwards: past trusted proxies, and no further than entries can be read."""
+    """Return the first untrusted address, nearest hop first; stop before the first entry that is not an address."""
     last = peer
     for hop in hops:
         address = _read_hop(hop)
@@ -141,9 +141,9 @@ def _walk(peer: Address | None, hops: Iterable[str], trusted_proxies: TrustedPro
 
 
 def _hops(fields: Fields, believed: str | None) -> Iterator[str]:
-    """The hops that a request came by, the nearest first. The rest beyond MOST_HOPS cannot be read as one hop.
+    """Yield the hops of a request, the nearest first. What is beyond MAX_HOPS is one entry that cannot be parsed.
 
-    Any header but the two that list hops holds one address; several in it, or several lines of it, are none.
+    A custom header contains one address; if it has several, or occurs several times, it cannot be parsed either.
     """
     names = LISTS if believed is None else (believed,)
     found = [(name, value) for name in names if (value := fields.get(name.encode("latin-1"))) is not None]
@@ -154,19 +154,19 @@ def _hops(fields: Fields, believed: str | None) -> Iterator[str]:
     if name not in LISTS:
         yield text
         return
-    hops = reversed(text.rsplit(",", MOST_HOPS))
+    hops = reversed(text.rsplit(",", MAX_HOPS))
     yield from hops if name == FORWARDED_FOR else map(_for_of, hops)
 
 
 def _for_of(element: str) -> str:
-    """The parameter `for` of an element of Forwarded (RFC 7239 section 4); "" unless there is exactly one."""
+    """Return the parameter `for` of a Forwarded element (RFC 7239 section 4), "" unless it occurs exactly once."""
     pairs = [pair.partition("=") for pair in element.split(";")]
     named = [value for name, _, value in pairs if name.strip().lower() == "for"]
     return named[0].strip().strip('"') if len(named) == 1 else ""
 
 
 def _read_hop(hop: str) -> Address | None:
-    """An address that may have a port, and brackets if it is IPv6."""
+    """Parse an address with an optional port, and brackets if it is IPv6."""
     text = hop.strip()
     if text.startswith("["):
         return _read_address(text[1:].partition("]")[0])
@@ -176,7 +176,7 @@ def _read_hop(hop: str) -> Address | None:
 
 
 def _read_address(text: object) -> Address | None:
-    """IPv4 within IPv6 is IPv4; an interface (`%eth0`) is nobody's but ours."""
+    """Parse an address without its interface (`%eth0`). An IPv4-mapped IPv6 address becomes IPv4."""
     try:
         address = ip_address(str(text).partition("%")[0])
     except ValueError:
@@ -194,10 +194,10 @@ def _key_of(address: Address | None) -> str:
 
 
 def refuse_foreign_pages(fields: Fields, own_hosts: frozenset[str]) -> None:
-    """Refuse what no page of this site asks for, as far as a browser tells. Raises ForeignHost, CrossSiteCookies.
+    """Refuse a browser's request if a page of another site has sent it. Raises ForeignHost or CrossSiteCookies.
 
-    Browsers send cookies along unasked, so a call with cookies has to come from the site's own pages. `own_hosts` are
-    the hosts of the site's own addresses, with a port that is not the default. What has none of BROWSER_FIELDS passes.
+    Browsers attach cookies automatically, so a call with cookies has to come from the site's own pages. `own_hosts` are
+    the hosts of the site's addresses, with their ports unless default. Requests without BROWSER_FIELDS are allowed.
     """
     refuse_foreign_host(fields, own_hosts)
     if b"cookie" in fields and is_cross_site(fields, own_hosts):
@@ -205,11 +205,11 @@ def refuse_foreign_pages(fields: Fields, own_hosts: frozenset[str]) -> None:
 
 
 def refuse_foreign_host(fields: Fields, own_hosts: frozenset[str]) -> None:
-    """Refuse a browser that asks under a name which is not the site's. Raises ForeignHost.
+    """Refuse a browser's request whose Host is not one of the site's. Raises ForeignHost.
 
-    Who points a name of their own at this server has, for a browser, a page of the same origin (DNS rebinding). That
-    takes a name: loopback names and IP addresses are nobody's to point elsewhere, and pass. So do programs, which say
-    nothing of a page. X-Forwarded-Host is not read.
+    An attacker who points a domain of their own at this server has, for a browser, a page of the same origin (DNS
+    rebinding). Loopback names and IP addresses cannot be rebound and are allowed. So are requests without
+    BROWSER_FIELDS, which do not come from browsers. X-Forwarded-Host is not read.
     """
     if BROWSER_FIELDS.isdisjoint(fields):
         return
@@ -221,9 +221,9 @@ def refuse_foreign_host(fields: Fields, own_hosts: frozenset[str]) -> None:
 
 
 def is_cross_site(fields: Fields, own_hosts: frozenset[str]) -> bool:
-    """Return True if a page of another origin sent a request, as its browser tells; programs say nothing of the kind.
+    """Return True if a browser reports that a page of another origin has sent a request.
 
-    Sec-Fetch-Site (W3C Fetch Metadata section 2.2) is what page scripts cannot set; older browsers send Origin.
+    Browsers send Sec-Fetch-Site (W3C Fetch Metadata section 2.2), older ones Origin. Other clients send neither.
     """
     fetch_site = fields.get(b"sec-fetch-site")
     if fetch_site is not None:
@@ -236,14 +236,14 @@ def is_cross_site(fields: Fields, own_hosts: frozenset[str]) -> bool:
 
 
 def is_local_page(fields: Fields) -> bool:
-    """Return True if a page asks its own origin, a loopback name or an IP address, as in development."""
+    """Return True if a page sent the request to its own origin, on a loopback name or IP address, as in development."""
     host = fields.get(b"host", b"").decode("latin-1").lower()
     return _is_own_host(host, frozenset()) and _is_origin_of(fields.get(b"origin", b""), (host,))
 
 
 @lru_cache(maxsize=1024)
 def _is_own_host(host: str, own_hosts: frozenset[str]) -> bool:
-    """Return True if a Host field names one of the site's hosts, at any port, or one that cannot be rebound."""
+    """Return True if a Host header names one of the site's hosts, at any port, or a host that cannot be rebound."""
     matched = _HOST.fullmatch(host)
     if matched is None:
         return False

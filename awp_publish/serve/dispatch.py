@@ -1,11 +1,11 @@
-"""Reaching the route behind an action: one in-process ASGI request through the wrapped application.
+"""Calls the route of an action with one in-process ASGI request through the wrapped application.
 
 The request is derived from the caller's own, so that the application's dependencies, authentication and middleware
-hold. Where no middleware of the site stands outside of us, `state`, `session` and `user` carry over; where some does,
-the request comes in from outside, and these are what that pass makes of them.
+apply. If no middleware of the site runs outside of us, `state`, `session` and `user` carry over. Otherwise the request
+enters through the outermost middleware, which sets them anew.
 
-It arrives at the action's own route or nowhere: the value of a path parameter may be the address of a sibling, whose
-gates would be passed by.
+It arrives at the action's own route or is refused: the value of a path parameter may lead to another action's route,
+which would bypass that action's gates.
 """
 
 import asyncio
@@ -73,11 +73,11 @@ from awp_publish.serve.http import (
 )
 
 # --- From a route's HTTP answer to an outcome or a problem ---
-# The route's own refusals are carried, not masked. So is the JSON body of a failure, which the application chose to
-# send; a failure without one, and an exception, stay opaque. Nothing here knows a framework.
+# The route's own refusals are passed on. So is the JSON body of a failure, which the application chose to send. A
+# failure without one, and an exception, are reported without details. Nothing here depends on a framework.
 
 PASSED: Final = "awp_publish.passed"
-"""The member of a scope that names the action whose gates a workflow has passed, which now sends its form."""
+"""The scope member with the id of the action whose gates a workflow has passed before it submits the action's form."""
 
 CARRIED_HEADERS: Final = frozenset(
     {
@@ -99,10 +99,11 @@ _CHARSET: Final = re.compile(r"charset\s*=\s*\"?([\w.:-]+)", re.IGNORECASE)
 def read_answer(
     call: Call, status: int, headers: Iterable[tuple[bytes, bytes]], body: bytes, codes: Mapping[str, str]
 ) -> Result:
-    """Return a route's answer to a call. `codes` are the site's declared error codes, which a route's refusal may use.
+    """Convert a route's HTTP answer. `codes` are the site's declared error codes, which a route's refusal may use.
 
-    A success has a 2xx status and a JSON body (WoA section 5.2), so an empty answer is null, text a string, and all
-    else base64. What it is, its media type says, or else what the action declares; of neither, it has to be text.
+    A success has a 2xx status and a JSON value (WoA section 5.2): an empty answer becomes null, text a string, and any
+    other content base64. The Content-Type decides, or else the media type that the action declares. Without either, the
+    answer has to be text.
     """
     action = call.action
     content_type = disposition = b""
@@ -115,11 +116,11 @@ def read_answer(
         elif name == b"content-disposition":
             disposition = value
     if status != 200 and not 200 <= status < 300:
-        if status == 403 and action.security_schemes and body in _OLD_REFUSALS:
+        if status == 403 and action.security_schemes and body in _OLD_FASTAPI_REFUSALS:
             status = 401
         problem = _read_refusal(call, status, read_fields(headers), body, codes)
         if status == 401 and action.route_authenticates and all(name != b"www-authenticate" for name, _ in carried):
-            # RFC 9110, section 15.5.2: there always is a challenge.
+            # A 401 always has a challenge (RFC 9110 section 15.5.2).
             carried += [(b"www-authenticate", kind.encode("latin-1")) for kind in challenges_of_route(action)]
         problem.headers = (*problem.headers, *((k.decode("latin-1"), v.decode("latin-1")) for k, v in carried))
         return problem
@@ -135,14 +136,14 @@ def read_answer(
             try:
                 body.decode()
             except UnicodeDecodeError:
-                told = f"Action {action.id} answered with bytes that are no text, and without a Content-Type."
-                return InvalidOutput(told)
+                detail = f"Action {action.id} answered with bytes that are no text, and without a Content-Type."
+                return InvalidOutput(detail)
         if media.is_text(kind) and not media.declared_type(action.outputs):
             named = _CHARSET.search(content_type.decode("latin-1"))
             charset = named[1] if named else "utf-8"
             try:
                 text = body.decode(charset, "replace")
-            except (LookupError, ValueError):  # no charset, or one of those that replace nothing
+            except (LookupError, ValueError):  # an unknown charset, or one that does not support "replace"
                 charset, text = "utf-8", body.decode("utf-8", "replace")
         else:
             charset, text = "", base64.b64encode(body).decode("ascii")
@@ -158,10 +159,10 @@ def read_answer(
         return InvalidOutput(f"Action {action.id} answered with a body that is declared as JSON and is not.")
 
 
-_OLD_REFUSALS: Final = frozenset(
+_OLD_FASTAPI_REFUSALS: Final = frozenset(
     (b'{"detail":"Not authenticated"}', b'{"detail":"Invalid authentication credentials"}')
 )
-"""FastAPI's security schemes answered 403, before 0.122, where credentials are missing or of another kind."""
+"""Bodies with which FastAPI before 0.122 answered 403 if credentials were missing or of another scheme."""
 
 
 def _is_json(content_type: bytes) -> bool:
@@ -191,15 +192,15 @@ def _read_refusal(call: Call, status: int, fields: Fields, body: bytes, codes: M
             return kind(words)
         return refusal(kind, status, document, codes, words)
     if status == 422:
-        # FastAPI says of headers with credentials, which are no inputs, that they are missing.
+        # FastAPI reports a missing header with credentials as a validation error, but it is not an input.
         listed = document.get("detail") if isinstance(document, Mapping) else None
         places = [one.get("loc") for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
         known = {one.name for one in action.route_credentials if one.place == "header"}
         for place in places:
             if isinstance(place, list) and len(place) == 2 and place[0] == "header" and str(place[1]).lower() in known:
-                told = [("WWW-Authenticate", kind) for kind in challenges_of_route(action)]
+                headers = [("WWW-Authenticate", kind) for kind in challenges_of_route(action)]
                 detail = f"The action needs the header {place[1]}, which says who calls."
-                return AuthenticationRequired(detail, headers=told)
+                return AuthenticationRequired(detail, headers=headers)
         if errors := _fastapi_errors(call, document):
             return InvalidInput.of(errors)
     kinds: Mapping[int, type[Problem]] = {403: InsufficientPermissions}
@@ -211,7 +212,7 @@ def _read_refusal(call: Call, status: int, fields: Fields, body: bytes, codes: M
 
 
 def _shows_credentials(call: Call) -> bool:
-    """Return True if a caller shows what the route's own schemes look for; `Authorization` always counts."""
+    """Return True if the request has any of the credentials that the route reads, or an `Authorization` header."""
     if call.credentials is not None:
         shown = call.credentials()
     elif isinstance(call.context, Mapping) and "headers" in call.context:
@@ -229,7 +230,7 @@ def _shows_credentials(call: Call) -> bool:
 
 
 def _fastapi_errors(call: Call, document: object) -> tuple[Violation, ...]:
-    """FastAPI's request validation errors as violations of the input; they name places of the request."""
+    """Convert FastAPI's request validation errors, which name parts of the request, to violations of the input."""
     listed = document.get("detail") if isinstance(document, Mapping) else None
     if not isinstance(listed, list):
         return ()
@@ -254,7 +255,7 @@ def _fastapi_errors(call: Call, document: object) -> tuple[Violation, ...]:
 
 
 SURE_PLACE: Final = "awp_publish.place"
-"""The `type` of an error whose location has members of the input and nothing else, be they given or not."""
+"""The `type` of an error whose location consists only of input members, whether they were given or not."""
 
 
 # --- An action's input as the HTTP request that its route understands: path, query, headers, body ---
@@ -280,7 +281,7 @@ NOT_CARRIED: Final = frozenset(
         b"trailer",
         b"transfer-encoding",
         b"upgrade",
-        # Some middleware reads another method or address here; it would be another call than the one admitted.
+        # Some middleware reads another method or address from these, which would make it a different call.
         b"x-http-method",
         b"x-http-method-override",
         b"x-method-override",
@@ -290,21 +291,24 @@ NOT_CARRIED: Final = frozenset(
         b"x-rewrite-url",
     }
 )
-"""Headers that speak about the caller's own body, connection, cache or address, or are a secret between us."""
+"""Headers of the caller's request that are not passed on to the route.
+
+They describe its own body, connection, cache or address, or are a secret between the caller and us.
+"""
 
 _ACCEPT_JSON: Final = (b"accept", b"application/json")
 JSON: Final = "application/json"
 FORM: Final = "application/x-www-form-urlencoded"
 MULTIPART: Final = "multipart/form-data"
 _REST: Final[Mapping[str, Location]] = {JSON: "json", FORM: "form", MULTIPART: "form"}
-"""Where members go that a schema admits without naming them, by the body's media type; into the query otherwise."""
+"""Where additional properties are sent, by the body's media type. Without such a body, they go into the query."""
 
 
 MAX_PATH_VALUE: Final = 8_000
-"""Characters of a path parameter: as long as request lines may be (RFC 9110, section 4.1), longer than servers take."""
+"""The maximum length of a path parameter in characters. RFC 9110 section 4.1 asks for URIs of up to 8000 octets."""
 
 _OTHER_METHODS: Final = frozenset({"_method", "_http_method", "x-http-method-override"})
-"""Members of a query or form in which some middleware reads another method; sent only where a route has them."""
+"""Fields from which some middleware reads another method. They are sent only if the route declares them."""
 
 
 _Address: TypeAlias = tuple[str, bytes, bytes]
@@ -313,7 +317,7 @@ _Address: TypeAlias = tuple[str, bytes, bytes]
 
 @dataclass(slots=True)
 class _Parts:
-    """Values of one input, sorted by where they travel."""
+    """The values of one input, by where they are sent."""
 
     path: dict[str, tuple[str, str]] = field(default_factory=dict)
     headers: list[tuple[bytes, bytes]] = field(default_factory=list)
@@ -325,10 +329,10 @@ class _Parts:
 
 
 class Encoder:
-    """Makes requests for the route of one action; what does not depend on the input is worked out once.
+    """Makes the requests for the route of one action. Everything that does not depend on the input is prepared once.
 
-    Pure: nothing is sent from here. Values that would change which route is reached (a slash in a single path segment,
-    a line break in a header) are refused as invalid input.
+    It does no I/O. Values that could reach another route (a slash in a single path segment, a line break in a header)
+    are refused as invalid input.
     """
 
     def __init__(self, action: Action, target: Target) -> None:
@@ -343,9 +347,9 @@ class Encoder:
         self._address: _Address = target.path, quote(target.path, safe=SAFE_IN_PATH).encode("ascii"), b""
 
     def write(self, outer: Scope, given: JsonObject) -> tuple[Scope, bytes]:
-        """Return the request for an input that has passed its schema, and its body; `outer` is the caller's own.
+        """Return the scope and the body of the request for a valid input. `outer` is the caller's own scope.
 
-        Raises InvalidInput for what no request can carry.
+        Raises InvalidInput for a value that cannot be sent.
         """
         path, raw_path, query = self._address
         if self._is_plain_json:
@@ -367,7 +371,7 @@ class Encoder:
                 kept = [pair for pair in kept if pair[0] != b"cookie"]
                 kept.append((b"cookie", "; ".join(cookies).encode("latin-1")))
             headers = [_ACCEPT_JSON, *own, *kept]
-        if self._keys and outer.get("query_string"):  # the caller's own keys, which are no inputs
+        if self._keys and outer.get("query_string"):  # API keys of the caller, which are not inputs
             keys = [pair for pair in parse_qsl(outer["query_string"].decode("latin-1")) if pair[0] in self._keys]
             query = b"&".join(filter(None, (query, urlencode(keys).encode("ascii"))))
         if outer.get("root_path") and (mounted := mount_of(outer)):
@@ -375,11 +379,11 @@ class Encoder:
         scope = {**outer}
         scope["method"], scope["path"], scope["raw_path"] = self._target.method, path, raw_path
         scope["query_string"], scope["headers"] = query, headers
-        scope["extensions"] = {}  # the server's shortcuts for sending files would go round us
+        scope["extensions"] = {}  # server extensions for sending files would bypass `exchange.send`
         return scope, body
 
     def _place_all(self, given: JsonObject) -> tuple[_Address, list[tuple[bytes, bytes]], list[str], bytes]:
-        """Return the address with its query, the headers and cookies that an input makes, and the body."""
+        """Return the address with its query, the headers and cookies from the input, and the body."""
         target, (path, raw_path, _) = self._target, self._address
         query: list[tuple[str, str]] = []
         parts: _Parts | None = None
@@ -422,7 +426,7 @@ class Encoder:
             body = _json_text(parts.json, "")
         elif parts.whole is None:
             body = b""
-        # A body that is one input: JSON, or for any other media type its text.
+        # The whole body is one input: JSON, or the text of another media type.
         elif content_type == JSON or content_type.endswith("+json") or not isinstance(parts.whole, str):
             body = _json_text(parts.whole, pointer_to([self._whole.name]))
         else:
@@ -443,11 +447,11 @@ def _unsendable(pointer: str, detail: str) -> InvalidInput:
     )
 
 
-# --- Where a value goes ---
+# --- Placing values ---
 
 
 def _texts(value: object) -> Iterator[str]:
-    """A value as the texts of a query, a form or a header: lists repeat, null is left out, objects are JSON."""
+    """Yield a value's texts for a query, form or header: one per list item, none for null, JSON for objects."""
     if value is None:
         return
     if isinstance(value, list):
@@ -456,13 +460,13 @@ def _texts(value: object) -> Iterator[str]:
     elif isinstance(value, str):
         yield value
     elif isinstance(value, float) and value.is_integer():
-        yield str(int(value))  # JSON Schema counts 5.0 as an integer; a query's reader may not
+        yield str(int(value))  # 5.0 is an integer in JSON Schema, but not to every parser of queries
     else:
         yield orjson.dumps(value).decode()
 
 
 def _place(parts: _Parts, parameter: Parameter, value: object) -> None:
-    """Put a value where its parameter travels. Raises InvalidInput for what cannot stand there."""
+    """Put a value where its parameter is sent. Raises InvalidInput if it cannot be sent there."""
     name = parameter.wire_name
     match parameter.location:
         case "json":
@@ -507,19 +511,19 @@ def _place(parts: _Parts, parameter: Parameter, value: object) -> None:
 
 
 def _rows(prefix: str, value: object) -> Iterator[tuple[str, str]]:
-    """The fields of several forms, numbered as Django's formsets do; rows that are there already come first."""
+    """Yield the numbered fields of a Django formset. Rows with an id, which exist already, come first."""
     rows = [row for row in value if isinstance(row, Mapping)] if isinstance(value, list) else []
     there = next((index for index, row in enumerate(rows) if row.get("id") is None), len(rows))
     yield f"{prefix}-TOTAL_FORMS", str(len(rows))
     yield f"{prefix}-INITIAL_FORMS", str(there)
     for index, row in enumerate(rows):
         for name, inner in row.items():
-            if inner is not False:  # a box that is not ticked is not sent
+            if inner is not False:  # an unchecked box is not sent
                 yield from ((f"{prefix}-{index}-{name}", text) for text in _texts(inner))
 
 
 class File(NamedTuple):
-    """A file of an input."""
+    """A file in an input."""
 
     name: str
     media_type: str
@@ -527,10 +531,10 @@ class File(NamedTuple):
 
 
 def _read_file(field_name: str, value: object, pointer: str) -> File:
-    """A file as base64, as a data URL (RFC 2397), or as `{"filename", "content"}` of which the content is one of these.
+    """Read a file given as base64, as a data URL (RFC 2397), or as `{"filename", "content"}` with either as content.
 
-    One without a name is called after its field, with the extension of its media type: forms judge files by that.
-    Raises InvalidInput.
+    A file without a name gets that of its field, with the extension of its media type, which forms may check. Raises
+    InvalidInput.
     """
     filename, text = "", value
     if isinstance(value, Mapping):
@@ -565,11 +569,11 @@ _SIGNATURES: Final = (
     (re.compile(rb"RIFF.{4}WEBP", re.DOTALL), "image/webp"),
     (re.compile(rb"%PDF-"), "application/pdf"),
 )
-"""How files begin whose media type nobody has told (WHATWG, MIME Sniffing, section 6)."""
+"""Signatures of files whose media type is not given (WHATWG MIME Sniffing, section 6)."""
 
 
 def _multipart(fields: Iterable[tuple[str, str]], files: Iterable[tuple[str, File]]) -> tuple[str, bytes]:
-    """A body of RFC 7578."""
+    """Return the content type and the body of a multipart/form-data request (RFC 7578)."""
     boundary = secrets.token_hex(16)
     pieces: list[bytes] = []
     for name, text in fields:
@@ -588,12 +592,12 @@ def _quoted(name: str) -> str:
     return name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
 
 
-# --- The way to the route ---
+# --- Calling the route ---
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
 MAX_DECODINGS: Final = 4
-"""How often an application may decode its addresses that keeps its routes to itself."""
+"""How often an application whose routes are unknown is assumed to percent-decode a path, at most."""
 
 _OF_CONNECTION: Final = ("asgi", "http_version", "scheme", "server", "client", "root_path")
 _ELSEWHERE: Final = "names another address of this site"
@@ -602,12 +606,11 @@ _NOWHERE: Final = "does not fit the action's address"
 
 @dataclass(frozen=True, slots=True)
 class CalledApplication:
-    """The application as calls see it: what stands inside of us, and `routes`, what has its routes.
+    """The application that calls go to: `inside` is what this middleware wraps, `routes` the object with its routes.
 
-    `entrance` is the whole application where middleware of the site stands outside of us, None where none does or all
-    of it is trusted; `outside` is there where it is trusted too. `state` is what the application keeps for its
-    requests, for those that come in there. `session_cookies` are the names of the cookies in which middleware outside
-    of us keeps the session of a request.
+    `entrance` is the outermost application if calls have to pass middleware outside of us, otherwise None. `outside` is
+    the same, but set even if that middleware is trusted. `state` returns the lifespan state for requests that enter
+    there. `session_cookies` are the names of the cookies in which middleware outside of us keeps sessions.
     """
 
     inside: AsgiApp
@@ -619,7 +622,7 @@ class CalledApplication:
 
 
 class RouteCaller:
-    """Sends calls to the routes of one ASGI application. `among` is the whole catalog, where `catalog` is a part of it.
+    """Sends calls to the routes of one ASGI application. If `catalog` is a part of a catalog, `among` is the whole.
 
     Raises DeclarationError for a route that another one hides.
     """
@@ -633,7 +636,7 @@ class RouteCaller:
         self.codes = catalog.site.errors
 
     def check(self, call: Call) -> None:
-        """Refuse at once what could not be sent to the route later. Raises InvalidInput."""
+        """Raise InvalidInput if a call cannot be sent to its route."""
         action = call.action
         if action.way is not None:
             encoder, arrive = self._ways[action.id]
@@ -642,9 +645,9 @@ class RouteCaller:
                 arrive(scope)
 
     async def rehearse(self, call: Call) -> None:
-        """Ask the route's own security of a caller, and run nothing else. Raises the Problem of its 401 or 403.
+        """Run only the route's security checks for a call. Raises the Problem of a 401 or 403.
 
-        What else it says is for the call itself to meet, as is what goes wrong here.
+        Any other answer, and any failure, is ignored: the call itself will run into it.
         """
         app, action = self._app, call.action
         entrance = app.outside if call.is_fresh else app.entrance
@@ -665,13 +668,13 @@ class RouteCaller:
         except Exception:
             logger.exception("the security of action %s failed (request_id=%s)", action.id, call.request_id)
             return
-        if exchange.status in (401, 403) and not exchange.is_astray:
+        if exchange.status in (401, 403) and not exchange.is_misrouted:
             result = read_answer(call, exchange.status, exchange.headers, exchange.body, self.codes)
             if isinstance(result, Problem):
                 raise result
 
     async def call(self, call: Call) -> Result:
-        """Send a call to its route, and return the answer. Raises a Problem, and what the application raises."""
+        """Send a call to its route and return the answer. Raises a Problem, or whatever the application raises."""
         app = self._app
         entrance = app.outside if call.is_fresh else app.entrance
         encoder, arrive = self._ways[call.action.id]
@@ -681,7 +684,7 @@ class RouteCaller:
             exchange.outer_session = scope.get("session")
             exchange.session_cookies = app.session_cookies
             scope = come_from_outside(scope, app.state(), call.request_id)
-        # Every endpoint that the routing may name on the way to the action's own.
+        # `way` has every endpoint that the routing may set in the scope on the way to the action's own.
         if arrive is not None and (way := arrive(scope)):
             scope = _GuardedScope(scope, way, exchange)
         scope[ROUTE_CALL] = exchange
@@ -689,29 +692,29 @@ class RouteCaller:
             if entrance is None:
                 inside = app.inside
                 await inside(scope, exchange.receive, exchange.send)
-            else:  # in a task, so that what this pass sets in context variables stays in it
+            else:  # in a task, so that context variables set by the middleware do not leak into the caller's
                 await asyncio.ensure_future(entrance(scope, exchange.receive, exchange.send))
         except Exception:
-            if exchange.is_astray:
+            if exchange.is_misrouted:
                 raise _refuse(call.action, _ELSEWHERE) from None
             if isinstance(call.answer, HandlerFailed):
-                call.answer = None  # what was said of an exception that then went on is not for callers
+                call.answer = None  # it was made from an exception that was then re-raised
             raise
-        if exchange.is_astray:
+        if exchange.is_misrouted:
             return _refuse(call.action, _ELSEWHERE)
         status = exchange.status
         if status >= 500 or status < 200:
             logger.error("action %s: its route answered %d (request_id=%s)", call.action.id, status, call.request_id)
         if call.answer is not None:
             return call.answer
-        unfinished = exchange.body or b"".join(exchange.parts or ())  # the last message of the answer never came
+        unfinished = exchange.body or b"".join(exchange.parts or ())  # the answer's last message is missing
         return read_answer(call, status, exchange.headers, unfinished, self.codes)
 
 
 class RouteCall:
-    """A call on its way to its route: hands out the request's body, collects the answer, says where it may arrive.
+    """The ASGI exchange of a call with its route: provides the request's body and collects the answer.
 
-    `parts` are those of a body in several messages.
+    `parts` are the chunks of a streamed answer. `is_misrouted` is set if the routing has chosen another route.
     """
 
     __slots__ = (
@@ -721,7 +724,7 @@ class RouteCall:
         "_session",
         "body",
         "headers",
-        "is_astray",
+        "is_misrouted",
         "outer_session",
         "parts",
         "session_cookies",
@@ -738,12 +741,12 @@ class RouteCall:
         self.headers: Iterable[tuple[bytes, bytes]] = ()
         self.body = b""
         self.outer_session: object = None
-        self.is_astray = False
+        self.is_misrouted = False
         self._session: object = None
 
     @property
     def request_id(self) -> str:
-        """Return the id by which problems name the request."""
+        """The request id that problems contain."""
         return self._call.request_id
 
     @property
@@ -753,21 +756,21 @@ class RouteCall:
 
     @property
     def hidden(self) -> object:
-        """The endpoint of the hidden route that the request is for, None where the action's own is meant."""
+        """The endpoint of a hidden route if the request is for one, None if it is for the action's own route."""
         entry = self._call.action.entry
         return entry.arrival.endpoint if entry is not None and entry.arrival is not None else None
 
-    def go_astray(self) -> None:
-        """The routing has chosen another route than the action's own: whatever is answered, the call is refused."""
-        self.is_astray = True
+    def mark_misrouted(self) -> None:
+        """Note that the routing has chosen another route than the action's own. The call is then refused."""
+        self.is_misrouted = True
 
     @property
     def is_fresh(self) -> bool:
-        """Return True if the route is to be reached from outside, where else a part of the way would be left out."""
+        """True if the request has to enter through all middleware, even if that is trusted."""
         return self._call.is_fresh
 
     async def arrive(self, app: AsgiApp, scope: Scope, receive: Receive, send: Send) -> None:
-        """Go on to the route: the request has come through what stands outside of us."""
+        """Continue to the route after the request has passed the middleware outside of us."""
         self._session = scope.get("session")
         await app(scope, receive, send)
 
@@ -780,7 +783,7 @@ class RouteCall:
         return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
-        if self.is_astray:
+        if self.is_misrouted:
             return
         kind = message["type"]
         if kind == "http.response.start":
@@ -798,18 +801,18 @@ class RouteCall:
                 body = b"".join((*self.parts, body))
             self.body = body
             if self.outer_session is not None:
-                self._hand_session_on()
+                self._copy_session_out()
             self._call.answer = read_answer(self._call, self.status, self.headers, body, self._codes)
 
-    def _hand_session_on(self) -> None:
-        """The caller's own pass ends later, and would write its older session over what the route has made of it."""
+    def _copy_session_out(self) -> None:
+        """Copy the route's session into that of the caller's own request, whose middleware saves its session later."""
         outer, inner = self.outer_session, self._session
         if outer is inner or not isinstance(outer, MutableMapping) or not isinstance(inner, Mapping):
             return
         if dict(outer) != dict(inner):
             outer.clear()
             outer.update(inner)
-        # It writes the cookie too: one response sets one cookie of a name (RFC 6265 section 4.1.1).
+        # That middleware also sets the cookie, and a response sets each cookie once (RFC 6265 section 4.1.1).
         written = self.session_cookies
         self.headers = [
             (name, value)
@@ -819,7 +822,7 @@ class RouteCall:
 
 
 class Rehearsal(RouteCall):
-    """A call of which only the route's security is asked: nothing of what is answered is the call's own answer."""
+    """An exchange that only runs the route's security checks. Its answer does not become the call's answer."""
 
     __slots__ = ()
 
@@ -835,7 +838,7 @@ class Rehearsal(RouteCall):
 
 
 def come_from_outside(scope: Scope, state: Mapping[str, object], request_id: str) -> Scope:
-    """Return the same request as a server would have made it: without what middleware outside of us has put there."""
+    """Return the scope as the server would have made it, without the members that outer middleware has added."""
     kept = ("type", "method", "path", "raw_path", "query_string", "headers", "extensions", *_OF_CONNECTION)
     fresh: Scope = {name: scope[name] for name in kept if name in scope}
     if all(name != b"x-request-id" for name, _ in scope["headers"]):
@@ -845,14 +848,17 @@ def come_from_outside(scope: Scope, state: Mapping[str, object], request_id: str
     return fresh
 
 
-# --- Where it arrives ---
+# --- Checking the route that a request arrives at ---
 
 Compare = Callable[[Scope], tuple[object, ...]]
-"""Asks where a request arrives. Raises InvalidInput if it is not the action's own route."""
+"""Returns the endpoints on the way to the action's route. Raises InvalidInput if a request arrives at another one."""
 
 
 def _compared(app: object, catalog: Catalog, among: Catalog) -> Mapping[str, Compare]:
-    """By action, how the arrival of its requests is compared, where it depends on them. Raises DeclarationError."""
+    """Return the route checks of the actions whose routing depends on the request. The others are checked now.
+
+    Raises DeclarationError for a route that another one hides.
+    """
     if compares_routes(app):
         return {}
     by_host, found, fixed = asks_for_host(app), {}, fixed_arrivals(app)
@@ -864,17 +870,17 @@ def _compared(app: object, catalog: Catalog, among: Catalog) -> Mapping[str, Com
         if by_host or any(parameter.location == "path" for parameter in action.target.parameters):
             found[action.id] = compare
             if action.target.arrival is None:
-                known()  # once for all of them, and not when the first is called
+                known()  # fill the cache now, not during the first call
         else:
             compare.check_fixed(action.target, fixed)
     return found
 
 
 class _Arrivals:
-    """The route at which the requests of one action arrive.
+    """Checks that the requests of one action arrive at its own route.
 
-    The application's own routes are asked, in their order, each time: some may have been added since it started. Where
-    it keeps them to itself, what is known of the site stands for them: the other actions, its pages, and our addresses.
+    The application's routes are matched in their order, for each request, because routes may be added at runtime. If
+    its routes are unknown, the known addresses of the site take their place: other actions, pages, and our own paths.
     """
 
     def __init__(
@@ -889,7 +895,7 @@ class _Arrivals:
 
     @cached_property
     def _rivals(self) -> list[re.Pattern[str]]:
-        """The addresses that some values of the template's parameters would lead to, but not all."""
+        """Patterns of other addresses that only some values of the action's path parameters lead to."""
         others = (pattern for path, pattern in self._known().items() if path != self._path)
         return [pattern for pattern in others if not pattern.fullmatch(self._path)]
 
@@ -900,11 +906,11 @@ class _Arrivals:
         if not self._is_own(routed):
             raise _refuse(self._action, _ELSEWHERE)
         if self._own is None:
-            self._check_unseen(scope["path"][len(mount_of(scope)) :])
+            self._check_unknown_routes(scope["path"][len(mount_of(scope)) :])
         return routed.endpoints
 
     def check_fixed(self, target: Target, find: Callable[[Scope], Routed | None]) -> None:
-        """The same for a path without parameters, at start-up. Raises DeclarationError."""
+        """Check a path without parameters, at start-up. Raises DeclarationError if another route answers it."""
         scope: Scope = {"type": "http", "method": target.method, "path": target.path, "headers": [], "root_path": ""}
         routed = find(scope)
         if routed is not None and not self._is_own(routed):
@@ -923,7 +929,7 @@ class _Arrivals:
             return self._own is None and arrival.endpoint is None
         return arrival.endpoint is self._own.endpoint and arrival.path == self._own.path
 
-    def _check_unseen(self, path: str) -> None:
+    def _check_unknown_routes(self, path: str) -> None:
         plain = path
         for _ in range(MAX_DECODINGS):
             plain = unquote(plain)
@@ -939,7 +945,7 @@ class _Arrivals:
 
 
 def _addresses_of(catalog: Catalog) -> Mapping[str, re.Pattern[str]]:
-    """The addresses known of a site, by their templates."""
+    """Return patterns of all known addresses of a site, by path template."""
     paths = catalog.paths
     known = {action.target.path for action in catalog.actions if action.target is not None}
     known |= {unquote(page.path) for page in catalog.pages} | catalog.documents | {door.path for door in catalog.doors}
@@ -957,17 +963,17 @@ def _addresses_of(catalog: Catalog) -> Mapping[str, re.Pattern[str]]:
 def _refuse(action: Action, detail: str) -> InvalidInput:
     names = [one.name for one in action.target.parameters if one.location == "path"] if action.target else []
     pointers = [pointer_to([name]) for name in names] or [""]
-    told = "The address" if not names else " and ".join(pointers)
+    subject = "The address" if not names else " and ".join(pointers)
     return InvalidInput(
-        f"The input cannot be sent to the action: {told} {detail}.",
+        f"The input cannot be sent to the action: {subject} {detail}.",
         errors=[Violation(pointer, detail) for pointer in pointers],
     )
 
 
 class _GuardedScope(dict[str, Any]):
-    """A scope in which the routing may name only endpoints on the way to the action's own route.
+    """A scope in which the routing may set only endpoints on the way to the action's own route.
 
-    The route was asked for beforehand; this holds where middleware inside of us changes the path after that.
+    The route was checked beforehand; this applies if middleware inside of us changes the path afterwards.
     """
 
     def __init__(self, scope: Scope, way: tuple[object, ...], call: RouteCall) -> None:
@@ -980,23 +986,23 @@ class _GuardedScope(dict[str, Any]):
         super().update(*args, **members)
         endpoint = self.get("endpoint")
         if self._has_arrived:
-            return  # what an endpoint does with its own scope is its own affair
+            return  # the endpoint may change its own scope
         if all(endpoint is not one for one in self._ahead):
-            self._call.go_astray()
+            self._call.mark_misrouted()
             raise HTTPException(404)
         self._has_arrived = endpoint is self._ahead[-1]
 
 
-# --- What a job has to know of its caller's request ---
-# The headers are among it, credentials too: the route's own authentication and session hold for the job as they do
-# for a call. They are forgotten as soon as the job has ended.
+# --- The caller's request, stored with a background job ---
+# It includes the headers with their credentials, so that the route's authentication and session work for the job as
+# they do for a call. They are deleted when the job ends.
 
 _PLAIN: Final = ("http_version", "scheme", "root_path", "path")
 _ADDRESSES: Final = ("server", "client")
 
 
 def pack_request(scope: Scope) -> JsonObject:
-    """The part of an ASGI scope that is worth keeping, as JSON."""
+    """Return the members of an ASGI scope that a job needs, as JSON."""
     headers = [
         (name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"] if name not in NOT_CARRIED
     ]
@@ -1007,7 +1013,7 @@ def pack_request(scope: Scope) -> JsonObject:
 
 
 def unpack_request(packed: Mapping[str, object], state: Mapping[str, object]) -> Scope:
-    """A scope from which the request can be made again; `state` is the application's own of this process."""
+    """Return a scope made from a packed request. `state` is the application's lifespan state in this process."""
     listed = packed.get("headers")
     pairs = listed if isinstance(listed, list) else []
     return {

@@ -1,7 +1,7 @@
-"""Documents prepared once: their bytes are made when the site is frozen, replies when a document is first asked for.
+"""Documents with prepared replies: after the first request, an answer is a dict lookup and a choice of variant.
 
-Those are the ETags, compressed forms, headers and the 304; most documents of a site are never asked for. From then on a
-request is a dict lookup and the choice between ready replies.
+The bytes are rendered when the site is frozen. ETags, compressed variants, headers and 304 replies are made at the
+first request, because most documents of a site are never requested.
 """
 
 import gzip
@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
 from functools import cached_property, lru_cache, partial
 from importlib import import_module
-from typing import Final
+from typing import Final, final
 
 from awp_publish.model import Catalog
 from awp_publish.problems import ALL, MethodNotAllowed, Refused, below, code_of, slug_of
@@ -31,14 +31,14 @@ from awp_publish.serve.http import (
 
 METHODS: Final = "GET, HEAD, OPTIONS"
 LARGE: Final = 262_144
-"""Bytes from which compressing harder takes longer than a request may wait."""
+"""Bytes from which a document is compressed at a faster level, so that the first request does not take too long."""
 
 IDENTITY: Final = "identity"
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One representation: the full reply, the same for HEAD, and the 304."""
+    """One representation: the replies to GET and HEAD, and the 304."""
 
     etag: bytes
     full: Reply
@@ -47,7 +47,7 @@ class Variant:
 
 
 class Encodings:
-    """The bytes of a document, at whatever paths it is served; `encoded` by content coding, the best first."""
+    """The bytes of a document, shared by all of its paths. `encoded` has them by content coding, the best first."""
 
     def __init__(self, body: bytes) -> None:
         self.body = body
@@ -63,9 +63,10 @@ class Encodings:
         return {coding: data for coding, data in compressed if len(data) < len(self.body)} | {IDENTITY: self.body}
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """One document, ready to be served. `headers` are those that all of its representations share."""
+    """One document, ready to be served. `headers` are common to all of its representations."""
 
     encodings: Encodings
     headers: RawHeaders
@@ -74,7 +75,7 @@ class Prepared:
 
     @property
     def body(self) -> bytes:
-        """The document itself, not compressed."""
+        """The uncompressed bytes."""
         return self.encodings.body
 
     @property
@@ -84,7 +85,7 @@ class Prepared:
 
     @cached_property
     def variants(self) -> tuple[Variant, ...]:
-        """The representations, one for each content coding."""
+        """The representations, one per content coding."""
         variants, digest = [], self.encodings.digest
         for coding, data in self.encodings.encoded.items():
             etag = (f'"{digest}"' if coding == IDENTITY else f'"{digest}-{coding}"').encode()
@@ -96,7 +97,7 @@ class Prepared:
         return tuple(variants)
 
     def answer(self, method: str, headers: Headers) -> Reply:
-        """The reply to a request, by method, `Accept-Encoding` and the conditional headers (RFC 9110 section 13)."""
+        """Return the reply to a request, by method, `Accept-Encoding` and conditional headers (RFC 9110 section 13)."""
         accepted = wanted = since = required = unless = None
         for name, value in headers:
             if name not in _CONSIDERED:
@@ -117,7 +118,7 @@ class Prepared:
         return _decide(self, method, accepted, wanted, since)
 
     def _has_changed(self, required: bytes | None, unless: bytes | None) -> bool:
-        """Return True where If-Match fails, compared strongly (RFC 9110 section 13.1.1), else If-Unmodified-Since."""
+        """Return True if If-Match, compared strongly (RFC 9110 section 13.1.1), or else If-Unmodified-Since fails."""
         if required is None:
             date = _date(unless or b"")
             return date is not None and self.modified > date
@@ -134,7 +135,7 @@ _CONSIDERED: Final = frozenset(
 def _decide(
     document: Prepared, method: str, accepted: bytes | None, wanted: bytes | None, since: bytes | None
 ) -> Reply:
-    """Remembered: clients send the same few headers, and reading them takes longer than answering."""
+    """Choose the reply. Cached, because clients send the same few headers and parsing them takes longer."""
     if method != "GET" and method != "HEAD":
         return _PREFLIGHT if method == "OPTIONS" else _NOT_ALLOWED
     variant = document.variants[-1 if accepted is None else choose_coding(accepted, document.codings)]
@@ -152,7 +153,7 @@ def _decide(
 
 
 def _date(value: bytes) -> datetime | None:
-    """Return the time that a header tells; what is no date is not there."""
+    """Return the time in a header, None if it is not a valid date."""
     try:
         date = parsedate_to_datetime(value.decode("latin-1"))
     except (ValueError, OverflowError):
@@ -166,10 +167,10 @@ def _date(value: bytes) -> datetime | None:
 def prepare(
     documents: Iterable[Document], catalog: Catalog, link: bytes, before: Mapping[str, Prepared], now: datetime
 ) -> dict[str, Prepared]:
-    """Render every document of a catalog, by path.
+    """Render every document of a catalog. Returns them by path.
 
-    A document whose bytes are those of `before` keeps its date, so that a refresh that changes nothing is not seen.
-    `link` points at all of them (RFC 8288). `Last-Modified` is the site's declared `updated`, or `now`.
+    A document with the same bytes as in `before` keeps its date, so that caches stay valid. `link` is the Link header
+    (RFC 8288) of all documents. `Last-Modified` is the site's declared `updated`, or `now`.
     """
     first = catalog.site.updated if not before and catalog.site.updated else now
     # HTTP dates have no fractions; a date without a zone is read as UTC.
@@ -201,7 +202,7 @@ def prepare(
 
 
 _COMPRESSORS: Final[list[tuple[str, Callable[[bytes, int], bytes]]]] = [
-    ("gzip", lambda body, level: gzip.compress(body, level, mtime=0)),  # mtime would change the bytes with every start
+    ("gzip", lambda body, level: gzip.compress(body, level, mtime=0)),  # without mtime, the bytes are reproducible
 ]
 try:
     _brotli = import_module("brotli")
@@ -210,7 +211,7 @@ except ImportError:  # its extra is not installed
 else:
 
     def _compress_brotli(body: bytes, level: int) -> bytes:
-        # No window is larger than the document: the usual one of 4 MiB takes ten times as long for a few kilobytes.
+        # For a few kilobytes, the default window of 4 MiB takes ten times as long as one of the document's size.
         window = min(max(len(body).bit_length(), 10), 22)
         return bytes(_brotli.compress(body, quality=level, lgwin=window))
 
@@ -221,7 +222,7 @@ _NOT_ALLOWED: Final = render_problem(
     MethodNotAllowed(f"Documents are read: use one of {METHODS}.", headers=[("Allow", METHODS)]), extra=(ANY_ORIGIN,)
 )
 _CHANGED: Final = Reply(412, ((b"content-length", b"0"), ANY_ORIGIN))
-"""RFC 9110 section 15.5.13: what was asked for is not what stands here now."""
+"""412 Precondition Failed (RFC 9110 section 15.5.13)."""
 
 
 # --- A page for each problem type ---
@@ -232,7 +233,7 @@ _FILL: Final = Pieces("problems.html").fill
 
 
 def problem_documents(catalog: Catalog) -> Iterator[Document]:
-    """One page for each built-in problem and each error code that the site declares, and an index."""
+    """Yield a page for each built-in problem and each error code of the site, and an index."""
     base = catalog.paths.problems
     codes = {code_of(kind.slug) for kind in ALL} | set(catalog.site.errors)
     for code in sorted(codes):
@@ -245,7 +246,7 @@ def _render_page(code: str, catalog: Catalog) -> bytes:
     return _write_page(code, recovery, catalog.prefix, catalog.site.name, index)
 
 
-@lru_cache(256)  # the pages of a site are the same in each of its catalogs
+@lru_cache(256)  # all catalogs of a site have the same pages
 def _write_page(code: str, recovery: str | None, prefix: str, site: str, index: str) -> bytes:
     kind = next((kind for kind in ALL if code_of(kind.slug) == code), Refused)
     own = code_of(kind.slug) == code

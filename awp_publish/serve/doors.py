@@ -1,4 +1,4 @@
-"""The contract of live doors: doors that a site asks for, each in its own file, opened only then."""
+"""The interface of live doors: optional doors, each in its own module, opened only if the site enables them."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -10,7 +10,7 @@ from awp_publish.policy.call import Principal
 from awp_publish.serve.credentials import read_credentials
 from awp_publish.serve.http import AsgiApp, Fields, Receive, Scope, Send, read_fields
 
-if TYPE_CHECKING:  # which are made elsewhere, and only handed on
+if TYPE_CHECKING:
     from awp_publish.discover import Route
     from awp_publish.invoke import Invoker
     from awp_publish.policy.guard import Guards
@@ -26,26 +26,26 @@ if TYPE_CHECKING:  # which are made elsewhere, and only handed on
 Answer: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 AnswerRest: TypeAlias = Callable[[Scope, Receive, Send, str], Awaitable[None]]
-"""A door that is given the rest of its path."""
+"""A door that receives the rest of the path below its prefix."""
 
 Identify: TypeAlias = Callable[[Scope, Fields], Awaitable[Principal | None]]
-"""Who makes a request, None for nobody known. Raises a Problem for credentials that are not valid."""
+"""Returns the principal of a request, None if it is anonymous. Raises a Problem for invalid credentials."""
 
 ENTRANCE: Final = "awp_publish.entrance"
-"""The member of a scope in which a framework of its own way says where requests come in from outside."""
+"""The scope member in which the adapter of another framework gives its outermost application."""
 
 Entrance: TypeAlias = Callable[[Scope], AsgiApp]
-"""The application with all that stands around us, as a connection that has come in to us tells it."""
+"""Returns the outermost application, including all middleware, for the scope of an incoming connection."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoorContext:
-    """The parts of the doors of one public address of a site. `catalog` has what is offered at the door.
+    """What the doors of one public address of a site share. `catalog` has the actions that are offered at the door.
 
-    `published` is the catalog as it was published last, with what works at the moment. `keys` are what is signed with,
-    the newest first. `pages` is None where pages are HTML only. `sessions` and `carry` are there where the site has
-    sessions: they keep those of callers without a cookie jar, and have them at hand in a call. For the overview there
-    are `site`, its `documents` (those of ours, and those that stand where the application has none) and the `routes`.
+    `published` returns the catalog as it was last published, with its current status. `keys` are the signing keys, the
+    newest first. `pages` is None if pages are served as HTML only. `sessions` stores the sessions of callers without a
+    cookie jar, and `carry` runs calls in them; both are None if the site has no sessions. The overview also uses
+    `site`, `documents` (ours, and those served only if the application has none) and `routes`.
     """
 
     settings: "SiteSettings"
@@ -68,10 +68,10 @@ class DoorContext:
 
 @dataclass(frozen=True, slots=True)
 class LiveDoor:
-    """A door's answers, their paths, and what has to run for it while the application runs.
+    """A door's endpoints by path, and the context that it needs while the application runs.
 
-    `exact` are paths known beforehand, `below` beginnings of paths, `sockets` paths of WebSockets. Without a lifespan
-    `running` is never entered, and the door has to work all the same.
+    `exact` has fixed paths, `below` prefixes of paths, `sockets` paths of WebSockets. Without a lifespan, `running` is
+    never entered, and the door has to work without it.
     """
 
     exact: Mapping[str, Answer]
@@ -81,9 +81,9 @@ class LiveDoor:
 
 
 def identify_caller(context: DoorContext, action: Action | None = None) -> Identify:
-    """Return what tells who makes a request, with the cookies of the session that it shows.
+    """Return a function that authenticates requests, with the cookies of their sessions.
 
-    Of an `action` it is told what the action asks its callers for.
+    If an `action` is given, its requirements (authentication, scopes) apply.
     """
     carry, proxies = context.carry, context.admission.trusted_proxies
     needed, scopes = (False, ()) if action is None else (action.auth_required, action.scopes)

@@ -1,7 +1,7 @@
-"""Drift: what a site's pages and its actions.json say of each other and do not mean alike.
+"""Drift: differences between a site's pages and its actions.json.
 
-Every declared page is rendered, in process or in a browser, and held to the published map. A page of several addresses
-is visited where a link on another page leads to it. Nothing is sent but forms of actions that only read.
+Every declared page is rendered, in process or in a browser, and compared with the published map. A page with several
+addresses is visited at the first one that another page links to. Only forms of read-only actions are submitted.
 """
 
 from __future__ import annotations
@@ -80,12 +80,12 @@ KINDS: Final[Mapping[str, tuple[Level, str, str]]] = {
         "Correct the selectors.",
     ),
 }
-"""The kinds of findings: level, the rule, and what to do."""
+"""The kinds of findings: level, rule, and advice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """One place where page and map disagree. `page` is its path, `subject` what of the map is meant."""
+    """One difference. `page` is the page's path, `subject` the part of the map that differs."""
 
     kind: str
     page: str
@@ -96,15 +96,14 @@ class Drift:
 
     @property
     def hint(self) -> str:
-        """Advice on what to do."""
+        """Advice on how to resolve it."""
         return KINDS[self.kind][2]
 
     def __str__(self) -> str:
-        told = json.dumps(self.evidence, ensure_ascii=False, default=str)
-        told = told if len(told) <= 600 else told[:600] + "..."
-        return (
-            f"{self.level}: {self.page}: {self.subject}: {self.message} {self.hint} [{self.kind}]\n    evidence: {told}"
-        )
+        evidence = json.dumps(self.evidence, ensure_ascii=False, default=str)
+        evidence = evidence if len(evidence) <= 600 else evidence[:600] + "..."
+        finding = f"{self.level}: {self.page}: {self.subject}: {self.message} {self.hint} [{self.kind}]"
+        return f"{finding}\n    evidence: {evidence}"
 
     def describe(self) -> JsonObject:
         """Return the finding as JSON."""
@@ -113,7 +112,7 @@ class Drift:
 
 
 OpenPage: TypeAlias = Callable[[], AbstractAsyncContextManager[LivePage]]
-"""Opens an empty page of a new visitor."""
+"""Opens an empty page as a new visitor."""
 
 _SECONDS: Final = 30.0
 _ATTRIBUTES: Final[Sequence[JsonObject]] = (
@@ -165,7 +164,7 @@ _ATTRIBUTES: Final[Sequence[JsonObject]] = (
 
 @asynccontextmanager
 async def in_process(app: AsgiApp, catalog: Catalog, state: Mapping[str, object]) -> AsyncIterator[OpenPage]:
-    """Give pages of an application that runs, without a server or a browser."""
+    """Yield a function that opens pages of a running application, without a server or a browser."""
     origins = Origins.of(catalog.url)
     async with _client(app, catalog, state) as client:
 
@@ -181,9 +180,9 @@ async def in_process(app: AsgiApp, catalog: Catalog, state: Mapping[str, object]
 
 @asynccontextmanager
 async def in_chromium(app: AsgiApp, catalog: Catalog, state: Mapping[str, object]) -> AsyncIterator[OpenPage]:
-    """Give pages of an application that runs, in Chromium; their requests never leave this process.
+    """Yield a function that opens pages of a running application in Chromium. Requests do not leave this process.
 
-    Raises DeclarationError where there is no Chromium, or the extra "browser" is missing.
+    Raises DeclarationError if Chromium or the extra "browser" is not installed.
     """
     async with _client(app, catalog, state) as client:
 
@@ -208,7 +207,7 @@ async def in_chromium(app: AsgiApp, catalog: Catalog, state: Mapping[str, object
 
 @asynccontextmanager
 async def _client(app: AsgiApp, catalog: Catalog, state: Mapping[str, object]) -> AsyncIterator[SiteClient]:
-    """Give what makes the requests of a visitor who is not signed in."""
+    """Yield a client that sends requests as a visitor who is not signed in."""
     tasks = OwnedTasks()
     scope: Scope = {"type": "http", "path": "/", "headers": [], "client": ("127.0.0.1", 0), "state": dict(state)}
     try:
@@ -218,14 +217,14 @@ async def _client(app: AsgiApp, catalog: Catalog, state: Mapping[str, object]) -
 
 
 async def check_pages(app: AsgiApp, catalog: Callable[[], Catalog], *, browser: bool = False) -> Sequence[Drift]:
-    """Render every declared page of an application and return what does not agree with its map.
+    """Render every declared page of an application, and return its differences from the map.
 
-    The application is started and ended. `catalog` is asked when it runs. With `browser` the pages are opened in
-    Chromium, where their scripts run.
+    This starts and stops the application. `catalog` is called while it runs. With `browser`, pages are opened in
+    Chromium, which runs their scripts.
     """
     opening = in_chromium if browser else in_process
     async with running(app) as state:
-        # The map is asked for once: where an application knows no lifespan, the first request publishes the site.
+        # Request the map once: without a lifespan, the first request publishes the site.
         request = PageRequest(urlsplit("http://localhost"), actions_json.PATH.encode(), b"", (), state=state)
         exchange = PageExchange(b"", 0)
         await app(request.scope({"type": "http", "path": "/", "headers": []}), exchange.receive, exchange.send)
@@ -234,7 +233,7 @@ async def check_pages(app: AsgiApp, catalog: Callable[[], Catalog], *, browser: 
 
 
 class _Inspection:
-    """The course of one inspection: what was found, and what was seen at least once."""
+    """The state of one inspection: the findings, and what has been observed at least once."""
 
     def __init__(self, catalog: Catalog, open_page: OpenPage) -> None:
         self.catalog, self.open_page = catalog, open_page
@@ -282,7 +281,7 @@ class _Inspection:
         return sorted(self.found, key=lambda one: order.index(one.page) if one.page in order else -1)
 
     def address_of(self, page: Page) -> str | None:
-        """Return an address of a page: its own, or of several the first that a link leads to."""
+        """Return an address of a page: for a template, the first link to one that was found, None if none was."""
         if not page.is_template:
             return self.catalog.absolute(page.path)
         pieces = [piece.partition("}")[2] if at else piece for at, piece in enumerate(page.path.split("{"))]
@@ -302,10 +301,10 @@ class _Inspection:
             return False
         status = answer.get("status")
         if isinstance(status, int) and status >= 400:
-            told = {"url": live.url, "status": status}
+            evidence = {"url": live.url, "status": status}
             is_closed = status in (401, 403)
             message = f"It answers with the status {status}{' to somebody who has not signed in' if is_closed else ''}."
-            self.note("drift-page", page.path, "page", message, told, WARNING if is_closed else None)
+            self.note("drift-page", page.path, "page", message, evidence, WARNING if is_closed else None)
             return False
         if urlsplit(live.url).path != urlsplit(address).path:
             message = "It leads to another address, perhaps for somebody who has not signed in."
@@ -321,7 +320,7 @@ class _Inspection:
         self.links += [urljoin(live.url, str(one.get("href"))) for one in rules.objects(records, "links")]
         current = await self.observe(page, runtime)
         for name, locator in page.locators.items():
-            if name == "done" or name.endswith("_done"):  # what comes after the form is sent
+            if name == "done" or name.endswith("_done"):  # appears only after the form is submitted
                 continue
             predicates = ("role", "name", "text_equals", "text_contains")
             given = {one: value for one in predicates if (value := getattr(locator, one)) is not None}
@@ -341,7 +340,7 @@ class _Inspection:
         self.compare_forms(page, live.url, records)
 
     async def find(self, page: Page, live: LivePage, subject: str, target: Mapping[str, object], *, one: bool) -> bool:
-        """Look for a place of a page, and say whether it is there."""
+        """Locate an element on a page and note differences. Returns True if it is found."""
         try:
             match = await locate(live, target)
         except PrimitiveError as error:
@@ -357,7 +356,7 @@ class _Inspection:
         return bool(match.elements)
 
     async def inspect_tool(self, page: Page, live: LivePage, action: Action, current: Sequence[str]) -> None:
-        """Look for what a tool acts upon: its form, and in its workflow all up to where the page goes on."""
+        """Locate the elements of a tool: its form, and those of its workflow up to the step that leaves the page."""
         tool = self.map.find("tools", action.id) or {}
         target, workflow = tool.get("target"), tool.get("workflow")
         state = rules.part(tool, "target").get("state")
@@ -376,13 +375,13 @@ class _Inspection:
             await self.find(page, live, f"tool {action.id}, input {name}", {"selector": css}, one=True)
 
     async def observe(self, page: Page, runtime: Runtime) -> Sequence[str]:
-        """Note which states hold now and what projections read, and return the states."""
-        told = await runtime.states()
-        current = told["current"]
+        """Record the current states and the results of projections. Returns the states."""
+        states = await runtime.states()
+        current = states["current"]
         assert isinstance(current, list)
         self.held |= set(current)
-        if isinstance(told["diagnostics"], Mapping):
-            for name, one in told["diagnostics"].items():
+        if isinstance(states["diagnostics"], Mapping):
+            for name, one in states["diagnostics"].items():
                 if name.startswith(f"{page.id}."):
                     self.diagnosed[name] = {"url": runtime.page.url, "diagnostics": one}
         for one in rules.objects(await runtime.list(), "projections"):
@@ -452,7 +451,7 @@ class _Inspection:
                 self.note("drift-attribute", page.path, f"input {name}", message, {"attributes": dict(one)})
 
     def compare_forms(self, page: Page, url: str, records: Mapping[str, object]) -> None:
-        """Say which forms of actions are not declared, and which declared inputs a form has not."""
+        """Note forms of actions that are not declared, and differences between their fields and the inputs."""
         by_route = {
             (action.target.method, self.catalog.prefix + action.target.path): action
             for action in self.catalog.actions
@@ -467,7 +466,7 @@ class _Inspection:
             controls = {str(one["name"]): one for one in rules.objects(form, "controls") if one.get("name")}
             evidence: JsonObject = {"form": {"method": method, "path": path}, "controls": list(controls.values())}
             if action.id not in page.actions and action.id in self.declared:
-                continue  # a form that stands on every page is declared on one
+                continue  # a form that is on every page has to be declared on one only
             if action.id not in page.actions:
                 selector = f"form[action='{form.get('action')}']" if form.get("action") else "form"
                 places = {name: f"{selector} [name='{name}']" for name in controls}
@@ -491,7 +490,7 @@ class _Inspection:
     # --- Workflows ---
 
     def readers(self, page: Page) -> Iterable[Action]:
-        """Return the page's actions whose workflow may be tried: they only read."""
+        """Yield the page's read-only actions with a workflow, which may be tried."""
         for action in self.catalog.actions:
             tool = self.map.find("tools", action.id) if action.id in page.actions else None
             if tool is not None and "workflow" in tool and action.effect == "read":
@@ -507,13 +506,13 @@ class _Inspection:
                 await live.perform("browser.navigate", {"url": address})
                 await runtime.call(action.id, given)
             except PrimitiveError:
-                return  # the page itself is told of already
+                return  # the page itself has been reported already
             except RuntimeFailure as failure:
                 evidence = {"input": given, "error": failure.describe()}
                 self.note("drift-workflow", page.path, f"tool {action.id}", failure.message, evidence)
             await self.observe(page, runtime)
 
-    # --- What was never seen ---
+    # --- What was never observed ---
 
     def conclude(self, page: Page) -> None:
         if self.map.is_valid and not any(one.page == page.path and one.kind in _UNSEEN for one in self.found):
@@ -539,7 +538,7 @@ _UNSEEN: Final = frozenset(("drift-unvisited", "drift-page"))
 
 
 def _example(schema: JsonObject) -> dict[str, object]:
-    """Make up inputs of an action that has no examples: what is required, as plain as its schema allows."""
+    """Make up the required inputs of an action without examples, as simple as its schema allows."""
     properties, required = schema.get("properties", {}), schema.get("required", [])
     if not isinstance(properties, Mapping) or not isinstance(required, list):
         return {}

@@ -1,4 +1,4 @@
-"""The prologue of every door: a request's id, the answer to it, and the rendering of problems."""
+"""What all HTTP doors share: request ids, answers, the rendering of problems, and the checks before a call."""
 
 import os
 import re
@@ -44,24 +44,24 @@ from awp_publish.serve.http import (
 )
 from awp_publish.settings import SiteSettings
 
-# --- One HTTP request to a door of ours: its id, and how its result is told ---
+# --- One HTTP request to a door: its id and its answer ---
 
 STATIC_HEADERS: Final[RawHeaders] = (
     (b"content-type", b"application/json"),
     (b"cache-control", b"no-store"),
     NO_SNIFFING,
 )
-_TELLING: Final = BROWSER_FIELDS | {b"x-request-id", b"signature-input", b"dpop"}
-"""Headers that most calls come without, so that they are looked for once and together."""
+_RARE_FIELDS: Final = BROWSER_FIELDS | {b"x-request-id", b"signature-input", b"dpop"}
+"""Headers that most calls lack. One set operation finds out whether any of them is present."""
 
 _REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,128}")
 _process = secrets.token_hex(12)
 _numbers: Final = count(10_000_000)
-"""Request ids are the process and a number: unlike between processes, and without a system call for each request."""
+"""Request ids are a random process id and a counter: unique across processes, without a system call per request."""
 
 
 def _after_fork() -> None:
-    """Give a worker ids of its own that was forked from a process which has loaded the application."""
+    """Give a forked worker its own process id for request ids."""
     global _process
     _process = secrets.token_hex(12)
 
@@ -71,9 +71,10 @@ if hasattr(os, "register_at_fork"):
 
 
 class ProblemRenderer:
-    """The doors' one renderer of problems: where their types are explained, and what the site says of them.
+    """Renders problems for all doors, with the URLs of their types and the site's own recovery texts.
 
-    `dialect` are recoveries by code for a door at which a caller has to say things otherwise than at the WoA door.
+    `dialect` replaces recovery texts, by code, at a door whose callers send keys and the like in another way than at
+    the WoA door.
     """
 
     __slots__ = ("_prefix", "recoveries", "types")
@@ -83,16 +84,16 @@ class ProblemRenderer:
         self._prefix = catalog.prefix
         own = {}
         if (action := catalog.sign_in) is not None:
-            told = f"Call {action.id}, then call again with the session that its answer hands out."
-            own[code_of(AuthenticationRequired.slug)] = told
+            recovery = f"Call {action.id}, then call again with the session that its answer hands out."
+            own[code_of(AuthenticationRequired.slug)] = recovery
         self.recoveries: Mapping[str, str] = {**own, **(dialect or {}), **catalog.site.errors}
 
     def instance_of(self, scope: Scope) -> str:
-        """Return the path of a request as its caller knows it, whatever part of it the server has taken away."""
+        """Return the path of a request as its caller sent it, with a prefix that a proxy may have removed."""
         return quote(self._prefix + route_path(scope))
 
     def describe(self, problem: Problem, instance: str = "", request_id: str = "") -> dict[str, object]:
-        """Return the members of a problem."""
+        """Return the members of a problem details object."""
         return describe_problem(problem, self.types, self.recoveries, instance, request_id, self._prefix)
 
     def reply(self, problem: Problem, instance: str = "", request_id: str = "", extra: RawHeaders = ()) -> Reply:
@@ -101,7 +102,7 @@ class ProblemRenderer:
 
 
 class DoorRequest:
-    """One request to a door of ours and its answer. `call` is set as soon as the request is known to be one."""
+    """One request to a door, and its answer. `call` is set once the request has become a call."""
 
     __slots__ = ("_cors", "_send", "call", "fields", "is_of_browser", "receive", "renderer", "request_id", "scope")
 
@@ -125,7 +126,7 @@ class DoorRequest:
         self.call: Call | None = None
         self.is_of_browser = False
         self._cors: RawHeaders = ()
-        if _TELLING.isdisjoint(fields):
+        if _RARE_FIELDS.isdisjoint(fields):
             self.request_id = f"{_process}{next(_numbers)}"
         else:
             self.request_id = read_request_id(fields)
@@ -136,22 +137,22 @@ class DoorRequest:
             self._cors = cors.headers(fields)
 
     def drop_content(self) -> None:
-        """Answer without content, as HEAD asks."""
+        """Answer without content, as for HEAD."""
         self._send = without_content(self._send)
 
     async def disconnected(self) -> None:
-        """Return when the caller of a request whose body was read has gone."""
+        """Return when the client has disconnected. Call this after the body was read."""
         while (await self.receive())["type"] != "http.disconnect":
             pass
 
     async def deliver(self, result: Result) -> None:
         """Answer the request."""
         added: RawHeaders = ()
-        if (call := self.call) is not None:  # each holds the other, and only the garbage collector would part them
+        if (call := self.call) is not None:  # break the reference cycle between the request and its call
             added, self.call = call.headers, None
         request_id = (b"x-request-id", self.request_id.encode())
-        if isinstance(result, Problem):
-            if added:  # what a gate has set stands in place of a route's own
+        if not isinstance(result, Outcome):
+            if added:  # headers of the gates replace the route's own
                 names = {name.decode("ascii") for name, _ in added}
                 result.headers = tuple(pair for pair in result.headers if pair[0].lower() not in names)
             extra = (*added, *self._cors, request_id)
@@ -174,41 +175,42 @@ class DoorRequest:
         await send({"type": "http.response.body", "body": body})
 
     def write(self, outcome: Outcome, content: Content) -> tuple[RawHeaders, bytes]:
-        """The headers and the body of a success whose JSON stands for something else: here it stays JSON."""
+        """Return headers and body of an answer that is not JSON itself. At most doors, JSON represents it."""
         return STATIC_HEADERS, outcome.body
 
     async def reply(self, reply: Reply) -> None:
-        """Answer the request with what is rendered already."""
+        """Answer the request with a prepared reply."""
         await send_reply(reply, self._send)
 
 
 class PlainRequest(DoorRequest):
-    """A request whose answer is given as the route has given it, if that is not JSON."""
+    """A request that is answered with the route's own body if the route did not answer with JSON."""
 
     __slots__ = ()
 
     def write(self, outcome: Outcome, content: Content) -> tuple[RawHeaders, bytes]:
-        """The headers and the body of what the route has given."""
+        """Return the route's media type and body."""
         content_type = (b"content-type", content.media_type.encode("latin-1"))
         return (content_type, *STATIC_HEADERS[1:]), content.bytes_of(outcome.output)
 
 
 def read_request_id(fields: Fields) -> str:
-    """The caller's own id, if it is fit to stand in a log and a header; else a new one."""
+    """Return the caller's own request id if it is safe in logs and headers, otherwise a new one."""
     given = fields.get(b"x-request-id")
     if given is not None and _REQUEST_ID.fullmatch(given):
         return given.decode("ascii")
     return f"{_process}{next(_numbers)}"
 
 
-# --- What every HTTP door of one site holds its requests to, before they are calls ---
+# --- Limits that apply to requests at every HTTP door of a site ---
 
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """A size in bytes; other origins whose pages may call; the hosts of the site itself; proxies that are believed.
+    """Limits of all doors: body sizes in bytes, origins whose pages may call, the site's own hosts, trusted proxies.
 
-    `max_body_bytes` is what a door reads before it knows the action: the most that any takes. Then `check_size`.
+    A door reads up to `max_body_bytes`, the largest limit of any action, and calls `check_size` once it knows the
+    action. `usual_body_bytes` is the limit of actions that declare none.
     """
 
     max_body_bytes: int
@@ -218,23 +220,23 @@ class Admission:
     usual_body_bytes: int
 
     def check_size(self, action: Action, size: int) -> None:
-        """Raise BodyTooLarge for a call of an action with a larger body than that takes."""
+        """Raise BodyTooLarge if a body of `size` bytes exceeds the action's limit."""
         most = action.max_body_bytes or self.usual_body_bytes
         if size > most:
             raise too_large(most)
 
     def smallest_limit(self, actions: Iterable[Action]) -> int:
-        """Return the size in bytes up to which no action refuses a body."""
+        """Return the smallest limit of any action, in bytes."""
         return min([self.usual_body_bytes, *filter(None, (one.max_body_bytes for one in actions))])
 
 
 def largest_body(settings: SiteSettings, actions: Iterable[Action]) -> int:
-    """Return the bytes of the largest body that any action takes."""
+    """Return the largest limit of any action, in bytes."""
     return max([settings.max_body_bytes, *(action.max_body_bytes or 0 for action in actions)])
 
 
 def read_admission_of(settings: SiteSettings, actions: Iterable[Action] = ()) -> Admission:
-    """Return what is admitted: the largest body, the origins and the hosts that the site declares."""
+    """Return the limits that a site declares."""
     return Admission(
         largest_body(settings, actions),
         tuple(settings.allow_origins),
@@ -244,15 +246,15 @@ def read_admission_of(settings: SiteSettings, actions: Iterable[Action] = ()) ->
     )
 
 
-# --- What the gates want to know ---
+# --- Idempotency key, confirmation, receipts and session of a call ---
 
 CONFIRMATION: Final = (b"awp-confirmation", "confirmation")
 RECEIPTS: Final = (RECEIPT, "receipts")
 SESSION: Final = (SESSION_HEADER, "session")
-"""Header and member of the envelope, of which either is enough."""
+"""Pairs of a header and an envelope member; a caller may use either."""
 
 KEY_FIELD: Final = Idempotency().key_field
-"""The member that holds an idempotency key, understood beside the name that an action declares for it."""
+"""The member for the idempotency key. It works even if the action declares a name of its own."""
 
 
 def read_admission(call: Call, members: Mapping[str, object], fields: Fields) -> None:
@@ -294,7 +296,7 @@ def read_admission(call: Call, members: Mapping[str, object], fields: Fields) ->
 
 
 _ENVELOPE: Final = frozenset({"agent", "operation", "input"})
-"""The members of an envelope that are no concern of any gate."""
+"""The members of an envelope that `read_admission` does not read."""
 
 
 def _text(members: Mapping[str, object], name: str) -> str | None:
@@ -308,19 +310,20 @@ def _text(members: Mapping[str, object], name: str) -> str | None:
 
 
 class Endpoint(ABC):
-    """One HTTP door: what all of them do before and after what is their own.
+    """Base class of the HTTP doors.
 
-    Before: preflights, the request's id, CORS, pages of other sites, methods. After: problems, each with its headers.
+    Before `handle`, it answers preflights, assigns the request id, and checks the method and the origin of a browser's
+    page. Afterwards it renders a problem that `handle` has raised.
     """
 
     methods: str
-    """What an `Allow` field says; OPTIONS is answered here."""
+    """The value of the `Allow` header. OPTIONS is answered here."""
 
     usage: str
-    """What a request with another method is told, up to the method."""
+    """The beginning of the error text for other methods: "<usage>, not PUT."."""
 
     request_type: ClassVar[type[DoorRequest]] = DoorRequest
-    """What `handle` gets: the requests of a door may know more than others."""
+    """The class of the requests that `handle` gets."""
 
     def __init__(self, renderer: ProblemRenderer, cors: Cors, own_hosts: frozenset[str]) -> None:
         self._renderer = renderer
@@ -332,22 +335,22 @@ class Endpoint(ABC):
 
     @abstractmethod
     async def handle(self, request: DoorRequest, named: str | None) -> None:
-        """Answer a request of the right kind. Raises a Problem that is to be its answer, or ClientDisconnect."""
+        """Answer a request with an allowed method. Raises a Problem, which becomes the answer, or ClientDisconnect."""
 
     def refuse_foreign(self, fields: Fields) -> None:
-        """Refuse what another site's page sends. Called only for requests with one of BROWSER_FIELDS."""
+        """Refuse a request from another site's page. Called only for requests with one of BROWSER_FIELDS."""
         refuse_foreign_pages(fields, self._own_hosts)
 
     def note_refusal(self, request: DoorRequest, problem: Problem) -> None:
-        """Note that `handle` has raised a problem."""  # of which most doors keep no record
+        """Record that `handle` has raised a problem. Most doors do not."""
         return
 
     def __call__(self, scope: Scope, receive: Receive, send: Send, named: str | None = None) -> Awaitable[None]:
-        """Answer one request; `named` is what its address names: an agent, a job."""
+        """Answer one request. `named` is the agent or job that its URL names, if any."""
         return self.answer(named, scope, receive, send)
 
     async def answer(self, named: str | None, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request to the address of what is `named`."""
+        """Answer one request, with `named` first so that doors can bind it."""
         make = self._make_request
         request, method = make(self._renderer, self._cors, scope, receive, send), scope["method"]
         try:

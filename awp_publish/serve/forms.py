@@ -1,6 +1,6 @@
-"""Calls without an envelope: what such callers are told, and inputs as they travel in a query or a form.
+"""Inputs in queries and forms, for calls without an envelope, and the recovery texts for their callers.
 
-Those are texts and files, whose kinds only the action's schema tells.
+Fields are texts and files; the action's schema determines their types.
 """
 
 import base64
@@ -18,13 +18,13 @@ from awp_publish.schema_reading import branches, kinds, members, required_member
 from awp_publish.serve.http import parse_json
 
 Fields: TypeAlias = list[tuple[str, str | bytes]]
-"""Names and values in the order in which they came; the content of a file is bytes."""
+"""Names and values in their original order; the content of a file is bytes."""
 
 MAX_FIELDS: Final = 1000
-"""Fields of a query or a form, as many as Starlette takes."""
+"""Maximum fields of a query or a form, as in Starlette."""
 
 MAX_PART_HEAD: Final = 8192
-"""Bytes of the headers of one part of a form."""
+"""Maximum bytes of the headers of one part of a form."""
 
 FORM: Final = b"application/x-www-form-urlencoded"
 MULTIPART: Final = b"multipart/form-data"
@@ -37,13 +37,13 @@ _BOOLEANS: Final = {
     **dict.fromkeys(("true", "1", "on", "yes", "t", "y"), True),
     **dict.fromkeys(("false", "0", "off", "no", "f", "n"), False),
 }
-"""What pydantic, and with it FastAPI, takes for a boolean."""
+"""The texts that pydantic, and therefore FastAPI, accepts as booleans."""
 
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,20}")
 _NUMBER: Final = re.compile(r"[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE][+-]?[0-9]{1,4})?")
 
 
-# --- What a caller is told ---
+# --- Recovery texts ---
 
 DIALECT: Final = {
     "CONFIRMATION_REQUIRED": "Show confirmation.summary to your user. Only if they agree, send the same request again "
@@ -54,14 +54,14 @@ DIALECT: Final = {
     "INVALID_ENVELOPE": "Send the idempotency key and the confirmation as strings, and receipts as a list of strings.",
     "UNSUPPORTED_MEDIA_TYPE": "Send the inputs as application/json in UTF-8, or as a form, without a content encoding.",
 }
-"""What a caller does where there is no envelope."""
+"""Recovery texts by code, for doors without an envelope."""
 
 
-# --- What was sent ---
+# --- Parsing queries and forms ---
 
 
 def read_query(text: bytes, name: str = "query") -> Fields:
-    """The fields of a query, or of a form that is written like one. Raises InvalidInput."""
+    """Return the fields of a query or of an urlencoded form. Raises InvalidInput."""
     try:
         return list(parse_qsl(text.decode(), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS))
     except UnicodeDecodeError:
@@ -71,12 +71,12 @@ def read_query(text: bytes, name: str = "query") -> Fields:
 
 
 def is_form(content_type: bytes) -> bool:
-    """Return True for a form of either media type."""
+    """Return True for the media type of an urlencoded or multipart form."""
     return content_type.split(b";", 1)[0].strip().lower() in (FORM, MULTIPART)
 
 
 def read_form(content_type: bytes, body: bytes) -> Fields:
-    """The fields of a form, of either media type. Raises InvalidInput, UnsupportedMediaType."""
+    """Return the fields of an urlencoded or multipart form. Raises InvalidInput, UnsupportedMediaType."""
     if content_type.split(b";", 1)[0].strip().lower() == FORM:
         return read_query(body, "form")
     boundary = _BOUNDARY.fullmatch(content_type.strip())
@@ -92,8 +92,8 @@ def read_form(content_type: bytes, body: bytes) -> Fields:
 
 
 def _read_part(part: bytes) -> tuple[str, str | bytes]:
-    """One part of a form (RFC 7578 section 4): its name, and its text or the content of its file."""
-    # The line of the delimiter may end in white space; a part without headers begins with the empty line itself.
+    """Return the name of a part (RFC 7578 section 4), and its text or the content of its file."""
+    # The delimiter's line may end in white space, and a part without headers begins with the empty line.
     head, separator, content = part.partition(b"\r\n\r\n")
     if len(head) > MAX_PART_HEAD:
         raise InvalidInput(f"A part of the form has more than {MAX_PART_HEAD} bytes of headers.")
@@ -117,14 +117,14 @@ def _read_part(part: bytes) -> tuple[str, str | bytes]:
         raise InvalidInput("A field of the form is not UTF-8.") from None
 
 
-# --- What it means ---
+# --- Converting fields by schema ---
 
 
 class FieldReader:
-    """Reads the members of an input from fields, by the input's schema, as the route behind an action would.
+    """Converts fields to the members of an input by the input's schema, as the route of an action would.
 
-    Numbers and booleans are read from their texts, objects from JSON; a list is a field that comes several times. A
-    text that is not what the schema asks for stays a text, of which the gate for the input says what is wrong.
+    Numbers and booleans are parsed from their texts, objects from JSON; a repeated field is a list. A text that does
+    not match the schema is kept as it is, so that input validation reports it.
     """
 
     def __init__(self, schema: JsonObject) -> None:
@@ -133,11 +133,11 @@ class FieldReader:
         self._required = required_members(facts)
         self._validator: Validator | None = None
         if any(len(member.kinds) > 1 for member in self._members.values()):
-            with suppress(UnusableSchema):  # by which the reading of a union is chosen
+            with suppress(UnusableSchema):  # chooses between the readings of a union type
                 self._validator = compile_schema({**schema, "properties": members(facts), "required": []})
 
     def read(self, fields: Fields) -> dict[str, object]:
-        """The members. Raises InvalidInput for what cannot be read in one way."""
+        """Return the members. Raises InvalidInput for a repeated field or a file that the schema does not allow."""
         found: dict[str, list[str | bytes]] = {}
         for name, value in fields:
             found.setdefault(name, []).append(value)
@@ -166,7 +166,7 @@ class _UnusableValueError(ValueError):
 
 
 class _Member:
-    """The facts of a schema's member that matter for reading it."""
+    """The types of a member, as far as they matter for parsing it."""
 
     def __init__(self, schema: object, root: JsonObject) -> None:
         facts = resolved(schema, root)
@@ -178,7 +178,7 @@ class _Member:
         self._is_base64 = any(part.get("contentEncoding") == "base64" for part in (*parts, *inner))
 
     def readings(self, values: list[str | bytes]) -> list[object]:
-        """Return what the values may mean, the likeliest first."""
+        """Return the possible values, the most likely first."""
         if self._is_base64:
             values = [base64.b64encode(one).decode() if isinstance(one, bytes) else one for one in values]
         texts = [_text_of(value) for value in values]
@@ -200,7 +200,7 @@ def _text_of(value: str | bytes) -> str:
 
 
 def _readings(text: str, wanted: Iterable[str]) -> list[object]:
-    """The values of the wanted kinds that a text is; the text itself if there is none."""
+    """Return a text's values in the wanted types; the text itself if it has none."""
     found: list[object] = []
     listed = list(wanted)
     if "string" in listed or not listed:

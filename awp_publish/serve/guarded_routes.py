@@ -1,10 +1,10 @@
-"""Direct requests of the actions' routes, behind the gates that stand before calls (`guard_routes=True`).
+"""Applies the gates of calls to direct requests of the actions' routes (`guard_routes=True`).
 
-A request that arrives at the route of a guarded action is read as a call of it: who calls, how often, its input by the
-places where the route looks for it, key, confirmation and receipts in headers. What a gate refuses is answered as
-problem+json. What passes goes on to the route as it came, and the route's own answer is given, page or redirect, with
-the gates' headers; it is held until it is whole, so that it is recorded before it is given. Calls that come from a door
-of ours have met the gates already, and pass by here.
+A request that arrives at a guarded action's route is treated as a call of it. Its input is read from where the route
+reads it; idempotency key, confirmation and receipts are read from headers. If a gate refuses, the answer is
+problem+json. Otherwise the request reaches the route unchanged, and the route's own answer (a page, a redirect) is sent
+with the gates' headers. The answer is buffered, because it is recorded before it is sent. Calls from our own doors have
+passed the gates already and are not checked again.
 """
 
 import re
@@ -15,7 +15,7 @@ from functools import partial
 from http.cookies import CookieError, SimpleCookie
 from typing import Final, cast
 
-from awp_publish.discover import find_arrival, routed
+from awp_publish.discover import find_arrival, unwrap
 from awp_publish.invoke import Invoker, Observer
 from awp_publish.model import Action, Arrival, Catalog, Parameter, Status, Target
 from awp_publish.policy.call import Call, Outcome, Result
@@ -41,17 +41,17 @@ from awp_publish.serve.http import (
 
 DOOR: Final = "route"
 SAFE: Final = frozenset({"GET", "HEAD"})
-"""Methods with which pages of other sites link here, as they may."""
+"""Methods of requests that pages of other sites may cause, by links."""
 
 ARRIVED: Final = "awp_publish.arrived"
-"""The member of a scope in which an adapter says at which action's route a request arrives, if it asked before."""
+"""The scope member in which an adapter keeps the action whose route the request arrives at, once that is found."""
 
 TELLS_ARRIVAL: Final = "awp_arrival"
-"""A method that tells where a path arrives in an application of another framework: `(path) -> Arrival | None`."""
+"""The method by which another framework's application resolves a path to its route: `(path) -> Arrival | None`."""
 
 
 class GuardedRoutes:
-    """An application whose routes are guarded. `actions` are those of a catalog whose routes are."""
+    """Wraps an application and guards the routes of `actions`."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class GuardedRoutes:
     ) -> None:
         self._app = app
         self._routes = routes
-        # What the route answers is its own affair; it is never handled later. People use what no agent is told of yet.
+        # The route's output is not validated, and it never runs as a job. People may use actions not yet approved.
         direct = tuple(replace(action, outputs={}, function=None, is_approved=True) for action in actions)
         self._invoker = Invoker(replace(catalog, actions=direct, agents=()), _pass_on, guards, None, observer)
         known = [_GuardedRoute(action, action.target) for action in direct if action.target is not None]
@@ -74,15 +74,15 @@ class GuardedRoutes:
 
     @property
     def is_needed(self) -> bool:
-        """Return True if any of the routes has a gate before it."""
+        """Return True if any of the routes has a gate."""
         return bool(self._guarded)
 
     def set_status(self, status: Status) -> None:
-        """From now on refuse what does not work."""
+        """Refuse requests of degraded actions from now on."""
         self._invoker.set_status(status)
 
     def find(self, scope: Scope) -> Action | None:
-        """The action at whose route a request arrives, None if that is not guarded."""
+        """Return the action whose route a request arrives at, None if the route is not guarded."""
         if ARRIVED in scope:
             return cast(Action, scope[ARRIVED])
         method, path = scope["method"], route_path(scope)
@@ -90,7 +90,7 @@ class GuardedRoutes:
         own = [one for one in self._guarded if one.action.method == method and one.pattern.fullmatch(path)]
         if not own:
             return None
-        tell: Callable[[str], Arrival | None] | None = getattr(routed(self._routes), TELLS_ARRIVAL, None)
+        tell: Callable[[str], Arrival | None] | None = getattr(unwrap(self._routes), TELLS_ARRIVAL, None)
         if tell is not None:
             arrival = tell(path)
         else:
@@ -109,7 +109,7 @@ class GuardedRoutes:
 
 
 def pattern_of(target: Target) -> re.Pattern[str]:
-    """Return what the paths of requests match that a route takes."""
+    """Return the pattern of the paths that a route matches, with a group for each path parameter."""
     spanning = {one.wire_name for one in target.parameters if one.spans_segments}
     pieces = re.split(r"{(\w+)}", target.path)  # text, name, text, name, ..., text
     expression = re.escape(pieces[0])
@@ -119,7 +119,7 @@ def pattern_of(target: Target) -> re.Pattern[str]:
 
 
 class _GuardedRoute:
-    """One route: which requests arrive there, and how the input is read from them."""
+    """The route of an action: matches requests and reads their inputs."""
 
     def __init__(self, action: Action, target: Target) -> None:
         self.action = action
@@ -134,14 +134,17 @@ class _GuardedRoute:
         self._is_open = facts.get("additionalProperties", True) is not False
 
     def is_reached(self, arrival: Arrival) -> bool:
-        """Return True if that is the place where requests of the route arrive; None is a place that nobody shows."""
+        """Return True if `arrival` is this route. An arrival without an endpoint is one that the framework hides."""
         own = self._target.arrival
         if own is None or arrival.endpoint is None:
             return own is None or own.endpoint is None
         return own.path == arrival.path and (own.endpoint is None or own.endpoint is arrival.endpoint)
 
     def read(self, scope: Scope, fields: Fields, body: bytes) -> dict[str, object]:
-        """The input of a request. What the action does not name is left to its route. Raises a Problem."""
+        """Return the input of a request. Fields that the action does not declare are left to its route.
+
+        Raises a Problem.
+        """
         matched = self.pattern.fullmatch(route_path(scope))
         pairs: Pairs = self._named("path", list(matched.groupdict().items()) if matched is not None else [])
         pairs += self._named("query", read_query(scope["query_string"])) if scope["query_string"] else []
@@ -164,7 +167,7 @@ class _GuardedRoute:
                 known = places.get(name)
                 if known is None and self._is_open and self._target.content_type != JSON:
                     pairs.append((name, value))
-                elif known is not None and (value or known.name in self._required):  # empty fields of forms are none
+                elif known is not None and (value or known.name in self._required):  # empty optional fields are absent
                     pairs.append((known.name, value))
         elif body and whole is not None:
             given[whole.name] = parse_json(body) if is_json else body.decode("utf-8", "replace")
@@ -176,13 +179,13 @@ class _GuardedRoute:
         return given | self._reader.read(pairs)
 
     def _named(self, place: str, pairs: Iterable[tuple[str, str | bytes]]) -> Pairs:
-        """The fields of one place that the action knows, under its own names."""
+        """Return the declared parameters of one place, by their names in the action."""
         known = self._by_place.get(place, {})
         return [(known[name].name, value) for name, value in pairs if name in known]
 
 
 class _Exchange:
-    """A direct request on its way to its route, and the route's own answer."""
+    """The ASGI exchange of a direct request with its route. It buffers the route's answer."""
 
     def __init__(self, app: AsgiApp, scope: Scope, body: bytes, codes: Mapping[str, str]) -> None:
         self.app = app
@@ -213,7 +216,7 @@ class _Exchange:
                 self.call.answer = self.result = self._read(self.call)
 
     def _read(self, call: Call) -> Result:
-        """Return what the answer means for the record of the call: a redirect is one, as people get it after a form."""
+        """Return the result to record for the call. A redirect is a success: it is the usual answer to a form."""
         status, headers = self.start["status"], [(name.lower(), value) for name, value in self.start.get("headers", ())]
         if 300 <= status < 400:
             return Outcome(b"null", None, status, tuple(pair for pair in headers if pair[0] == b"location"))
@@ -221,15 +224,15 @@ class _Exchange:
 
 
 async def _pass_on(call: Call) -> Result:
-    """Have the route answer. The only way there for a direct request, and `invoke` goes it behind the gates."""
+    """Send a direct request to its route. `Invoker` calls this, after the gates."""
     exchange = cast(_Exchange, call.context)
     await exchange.app(exchange.scope, exchange.receive, exchange.send)
-    exchange.call = None  # each held the other
+    exchange.call = None  # break the reference cycle
     return exchange.result or HandlerFailed(f"The route of action {call.action.id} gave no answer.")
 
 
 class _DirectRequest(PlainRequest):
-    """A request that is answered as its route has answered it, if it has."""
+    """A request that is answered with the unchanged answer of its route, if there is one."""
 
     __slots__ = ()
 
@@ -269,17 +272,17 @@ class _DirectDoor(Endpoint):
         self._codes = catalog.site.errors
 
     def refuse_foreign(self, fields: Fields) -> None:
-        """Let links of other sites lead here; `handle` refuses the rest."""
+        """Do nothing: links from other sites are allowed, and `handle` refuses the rest."""
 
     async def handle(self, request: _DirectRequest, named: str | None) -> None:  # type: ignore[override]
-        """Make a call of the request, and have it carried out."""
+        """Make a call of the request and run it."""
         fields, scope, receive, route = request.fields, request.scope, request.receive, self._guarded[named or ""]
         if scope["method"] not in SAFE:
             refuse_foreign_pages(fields, self._own_hosts)
         body = await read_body(scope, fields, receive, self._admission.max_body_bytes)
         self._admission.check_size(route.action, len(body))
         given = route.read(scope, fields, body)
-        scope["extensions"] = {}  # the server's shortcuts for sending files would go round us
+        scope["extensions"] = {}  # server extensions for sending files would bypass the buffer
         exchange = _Exchange(self._app, scope, body, self._codes)
         call = exchange.call = Call(route.action, given, request.request_id, DOOR, exchange, request.disconnected)
         call.credentials = partial(read_credentials, scope, fields, self._admission.trusted_proxies)
@@ -288,5 +291,5 @@ class _DirectDoor(Endpoint):
         await self._invoker.run(call, request.deliver)
 
     def note_refusal(self, request: _DirectRequest, problem: Problem) -> None:  # type: ignore[override]
-        """Note a request that never became a call."""
+        """Report a request that never became a call."""
         self._invoker.note_refusal(DOOR, request.request_id, problem)

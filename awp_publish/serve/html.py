@@ -1,4 +1,4 @@
-"""HTML by the piece: from a file of pieces with placeholders, and elements that are written one by one."""
+"""HTML from a file of templates with placeholders, and single elements."""
 
 import re
 from collections.abc import Iterable
@@ -10,15 +10,15 @@ STATIC: Final = Path(__file__).parents[1] / "static"
 
 
 class Html(str):
-    """Text that is HTML already."""
+    """Text that is HTML, and is not escaped again."""
 
     __slots__ = ()
 
 
 class Pieces:
-    """The pieces of a file in `static`, by name.
+    """The pieces of a template file in `static`, by name.
 
-    Each begins with its name in a comment. Its lines are joined without the white space around them.
+    Each begins with its name in a comment. Its lines are stripped and joined.
     """
 
     def __init__(self, file: str) -> None:
@@ -27,7 +27,7 @@ class Pieces:
         self._pieces = dict(zip(found[::2], lines, strict=True))
 
     def fill(self, piece: str, /, **values: object) -> Html:
-        """Return a piece. Lines without a value (None) are left out; what is not `Html` is escaped."""
+        """Fill in a piece. Lines with a value of None are left out, and values other than `Html` are escaped."""
         written = list[str]()
         for line in self._pieces[piece]:
             held = [values.get(name) for name in line[1::2]]
@@ -39,7 +39,7 @@ class Pieces:
 
 
 def tag(name: str, /, *children: object, **attributes: object) -> Html:
-    """Return an element, without the attributes that are None or False."""
+    """Return an element. Attributes that are None or False are left out."""
     written = "".join(
         f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(str(value))}"')
         for key, value in attributes.items()
@@ -49,7 +49,7 @@ def tag(name: str, /, *children: object, **attributes: object) -> Html:
 
 
 def inner(children: object) -> Html:
-    """Return one child, or several after each other, as HTML: escaped unless it is `Html`, nothing for None."""
+    """Return a child or an iterable of children as HTML, escaped unless it is `Html`; nothing for None."""
     if isinstance(children, Html):
         return children
     if children is None:

@@ -1,4 +1,4 @@
-"""HTTP as the doors need it: a neutral reply, headers, bodies, problems, strict JSON, cross-origin answers."""
+"""HTTP for the doors: a neutral `Reply`, headers, request bodies, problem details, strict JSON, and CORS."""
 
 import asyncio
 import json
@@ -34,7 +34,7 @@ NO_SNIFFING: Final = (b"x-content-type-options", b"nosniff")
 PREFLIGHT_MAX_AGE: Final = b"86400"
 
 HOLDS_THREAD: Final = "awp_publish.holds_thread"
-"""The member of a scope by which a gateway says that a thread of the server waits for the whole answer."""
+"""The scope member that a gateway sets if a server thread is blocked until the answer is complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +48,12 @@ class Reply:
 
 @lru_cache(maxsize=2048)
 def content_length(size: int) -> Pair:
-    """Return the header of a body of so many bytes."""
+    """Return the Content-Length header of a body of `size` bytes."""
     return (b"content-length", b"%d" % size)
 
 
 async def send_reply(reply: Reply, send: Send) -> None:
-    """Answer an ASGI request. Headers are copied: middleware outside of us may change its copy."""
+    """Answer an ASGI request. The headers are copied because outer middleware may change them in place."""
     await send({"type": "http.response.start", "status": reply.status, "headers": list(reply.headers)})
     await send({"type": "http.response.body", "body": reply.body})
 
@@ -66,9 +66,9 @@ async def ask_first(
     missing: Container[int],
     instead: Callable[[Receive], Awaitable[None]],
 ) -> None:
-    """Let the application answer; where its status is one of `missing`, drop that and answer otherwise.
+    """Let the application answer. If its status is one of `missing`, discard that answer and call `instead`.
 
-    `instead` receives what the application has received of the request's body, and what comes after it.
+    `instead` gets a `receive` that replays the part of the body that the application has read, then yields the rest.
     """
     is_missing = False
     read: list[Message] = []
@@ -95,7 +95,7 @@ async def ask_first(
 
 
 def without_content(send: Send) -> Send:
-    """Return what sends an answer to HEAD: all of it but the content (RFC 9110 section 9.3.2)."""
+    """Return a `send` that drops the content, for answers to HEAD (RFC 9110 section 9.3.2)."""
 
     async def send_head(message: Message) -> None:
         await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
@@ -104,10 +104,10 @@ def without_content(send: Send) -> Send:
 
 
 def read_fields(headers: Headers) -> Fields:
-    """Headers by name; several of one name are joined as RFC 9110 section 5.3 says, cookies as RFC 9113 section 8.2.3.
+    """Return headers by name. Repeated ones are joined (RFC 9110 section 5.3; cookies: RFC 9113 section 8.2.3).
 
-    What may stand once only (Authorization, Content-Type, Host) is joined too, and then is nothing that anybody takes:
-    of two, none is chosen that somebody else, in front of us or behind, might not have chosen.
+    So are headers that may occur only once (Authorization, Content-Type, Host), which makes them invalid: a proxy or
+    the application might choose another one of the two than we do.
     """
     pairs = headers if type(headers) is list else list(headers)
     fields = dict(pairs)
@@ -121,14 +121,17 @@ def read_fields(headers: Headers) -> Fields:
 
 @lru_cache(maxsize=256)
 def accepts(accept: bytes, media_type: str) -> bool:
-    """Return True if an `Accept` header takes `media_type` (RFC 9110 section 12.5.1). An empty one accepts all."""
+    """Return True if an `Accept` header admits `media_type` (RFC 9110 section 12.5.1). An empty one admits all."""
     text = accept.decode("latin-1")
     return not text.strip() or quality(text, (media_type, media_type.split("/")[0] + "/*", "*/*")) > 0
 
 
 @lru_cache(maxsize=256)
 def choose_coding(accept_encoding: bytes, codings: tuple[str, ...]) -> int:
-    """Return the one of `codings`, best first and identity last, that a client likes best (RFC 9110 section 12.5.3)."""
+    """Return the index of the coding that a client prefers (RFC 9110 section 12.5.3).
+
+    `codings` are in our own order of preference, with identity last.
+    """
     text = accept_encoding.decode("latin-1")
     weights = [quality(text, (coding, "*"), absent=float(coding == "identity")) for coding in codings]
     best = max(weights)
@@ -136,7 +139,7 @@ def choose_coding(accept_encoding: bytes, codings: tuple[str, ...]) -> int:
 
 
 def quality(field: str, names: Iterable[str], absent: float = 0.0) -> float:
-    """The weight of the first of `names`, most specific first, that a weighted list names."""
+    """Return the weight of the first of `names` that is in a weighted list; give the most specific name first."""
     weights: dict[str, float] = {}
     for element in field.split(","):
         name = element.split(";", 1)[0].strip().lower()
@@ -150,7 +153,7 @@ _WEIGHT: Final = re.compile(r";\s*q\s*=\s*([01](?:\.\d{0,3})?)", re.IGNORECASE)
 
 
 def preflight(methods: str, origin: bytes = b"*", extra: RawHeaders = (), headers: bytes = b"*") -> Reply:
-    """The answer to a CORS preflight and to any other OPTIONS."""
+    """Return the answer to a CORS preflight or any other OPTIONS request."""
     return Reply(
         204,
         (
@@ -165,7 +168,7 @@ def preflight(methods: str, origin: bytes = b"*", extra: RawHeaders = (), header
 
 
 def route_path(scope: Scope) -> str:
-    """The path below the point where the application is mounted: without `root_path`, if the server left it in."""
+    """Return the path below the application's mount point, without the `root_path` that some servers include."""
     path: str = scope["path"]
     root: str = scope.get("root_path", "")
     if not root or not path.startswith(root):
@@ -175,7 +178,7 @@ def route_path(scope: Scope) -> str:
 
 
 def mount_of(scope: Scope) -> str:
-    """The path under which the application is mounted, as far as it is part of a request's path."""
+    """Return the application's mount point, "" if the request's path does not include it."""
     path: str = scope["path"]
     return path[: len(path) - len(route_path(scope))]
 
@@ -196,10 +199,10 @@ def describe_problem(
     request_id: str = "",
     prefix: str = "",
 ) -> dict[str, object]:
-    """The members of a problem, in the order of RFC 9457 section 3.1, then ours.
+    """Return the members of a problem: those of RFC 9457 section 3.1 in that order, then ours.
 
-    `types` is the address below which problem types are documented, `recoveries` what the site declared for a code,
-    `prefix` the path below which it stands.
+    `types` is the base URL of the problem types' documentation, `recoveries` are the site's own recovery texts by code,
+    `prefix` is the path at which the site is mounted.
     """
     described: dict[str, object] = {
         "type": f"{types}/{slug_of(problem.code)}" if types else "about:blank",
@@ -220,7 +223,7 @@ def describe_problem(
 
 
 _CARRIED: Final = frozenset({"type", "title", "errors", "recovery"})
-"""Members that a route's own problem+json answer brings along in place of ours."""
+"""Members of a route's own problem+json answer that replace ours."""
 
 
 def render_problem(
@@ -232,11 +235,11 @@ def render_problem(
     extra: RawHeaders = (),
     prefix: str = "",
 ) -> Reply:
-    """The reply for a problem."""
+    """Return the problem+json reply for a problem."""
     described = describe_problem(problem, types, recoveries, instance, request_id, prefix)
     try:
         body = orjson.dumps(described)
-    except TypeError:  # text from a request may hold what JSON cannot say, a lone surrogate: it is replaced
+    except TypeError:  # text from a request may contain lone surrogates, which JSON cannot represent: replace them
         body = orjson.dumps(_printable(described))
     return Reply(
         problem.status,
@@ -262,26 +265,26 @@ def _printable(value: object) -> object:
     return value if isinstance(value, (int, float, bool)) or value is None else str(value)
 
 
-# --- JSON text from strangers, read without guessing ---
-# JSON leaves duplicate names, huge numbers and lone surrogates to the reader, and readers differ (RFC 8259 sections
-# 4, 6, 8). What two parsers could understand differently is refused, as I-JSON (RFC 7493) asks.
+# --- Strict JSON from untrusted sources ---
+# JSON parsers differ on duplicate names, huge numbers and lone surrogates (RFC 8259 sections 4, 6, 8). A text that two
+# parsers could understand differently is refused, as in I-JSON (RFC 7493).
 
-DEEPEST: Final = 200
-"""Levels of nesting that are taken; RFC 8259 section 9 leaves the limit to us, and encoders give up soon after."""
+MAX_DEPTH: Final = 200
+"""The maximum nesting depth. RFC 8259 section 9 leaves it to the parser; encoders fail at little more."""
 
-_LARGEST: Final = 2**63
+_INT64_LIMIT: Final = 2**63
 _WHITE_SPACE: Final = b" \t\r\n"
 
 
 def parse_json(body: bytes) -> object:
-    """The value of a JSON text. Raises NotJson that says what is wrong."""
-    # What opens has to close again: a short text cannot be that deep.
-    if len(body) > 2 * DEEPEST and body.count(b"{") + body.count(b"[") > DEEPEST:
+    """Return the value of a JSON text. Raises NotJson."""
+    # A text of depth N has at least 2 * N brackets, so a short text cannot be too deep.
+    if len(body) > 2 * MAX_DEPTH and body.count(b"{") + body.count(b"[") > MAX_DEPTH:
         return _parse_strictly(body)
     try:
         value: object = orjson.loads(body)
-        # What is written as it was read can be read in one way only. Names that were there twice are not written again.
-        # White space changes nothing: without any, even in its strings, a text has the same members one after another.
+        # A text that a round trip reproduces is unambiguous: the second of two equal names would be missing. Comparing
+        # without white space, even that inside strings, still shows any missing member.
         written = orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)
         if written == body or written.translate(None, _WHITE_SPACE) == body.translate(None, _WHITE_SPACE):
             return value
@@ -291,11 +294,11 @@ def parse_json(body: bytes) -> object:
 
 
 def _parse_strictly(body: bytes) -> object:
-    """The slow way, which looks at every name and number and has words for what is wrong."""
+    """Parse with Python's own decoder, which checks every name and number. Raises NotJson with the cause."""
     try:
         value: object = _DECODER.decode(body.decode("utf-8"))
         if b"\\u" in body:
-            orjson.dumps(value)  # refuses lone surrogates, which only an escape can bring in
+            orjson.dumps(value)  # raises for lone surrogates, which can only come from an escape
     except NotJson:
         raise
     except UnicodeDecodeError as error:
@@ -306,13 +309,13 @@ def _parse_strictly(body: bytes) -> object:
         raise NotJson("The body is nested too deeply.") from error
     except TypeError as error:
         raise NotJson("The body holds a lone surrogate, or is nested too deeply.") from error
-    if body.count(b"{") + body.count(b"[") > DEEPEST and _is_deeper(value, DEEPEST):
-        raise NotJson(f"The body is nested too deeply: {DEEPEST} levels are taken.")
+    if body.count(b"{") + body.count(b"[") > MAX_DEPTH and _is_deeper(value, MAX_DEPTH):
+        raise NotJson(f"The body is nested too deeply: {MAX_DEPTH} levels are taken.")
     return value
 
 
 def _is_deeper(value: object, levels: int) -> bool:
-    """Walk level by level, over objects and arrays alone: a body may hold hundreds of thousands of them."""
+    """Return True if a value is nested more than `levels` deep. Iterative, because a body may be very deep."""
     inner = [value] if isinstance(value, (dict, list)) else []
     while inner and levels:
         members = chain.from_iterable(one.values() if isinstance(one, dict) else one for one in inner)
@@ -331,7 +334,7 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _whole_number(text: str) -> int:
-    if len(text) > 20 or not -_LARGEST <= (number := int(text)) < _LARGEST:
+    if len(text) > 20 or not -_INT64_LIMIT <= (number := int(text)) < _INT64_LIMIT:
         raise NotJson(f"The body holds the number {text[:30]}, which is beyond 64 bits.")
     return number
 
@@ -356,51 +359,51 @@ _JSON_TYPE: Final = re.compile(rb'application/json\s*(;\s*charset\s*=\s*"?utf-?8
 
 
 def is_json(content_type: bytes) -> bool:
-    """Return True if a body is said to be application/json, in UTF-8 as JSON is (RFC 8259 section 8.1)."""
+    """Return True for application/json, with no charset but UTF-8 (RFC 8259 section 8.1)."""
     return content_type == b"application/json" or _JSON_TYPE.fullmatch(content_type.strip()) is not None
 
 
 def json_kind(value: object) -> str:
-    """A JSON value's kind, in words."""
+    """Return the name of a JSON value's type, with an article."""
     return _KINDS.get(type(value), "a number")
 
 
 _KINDS: Final = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
 
 
-# --- The body of a request to a door: whole, no larger than the site takes, and in time ---
+# --- Request bodies: limited in size and time ---
 
 BODY_TIMEOUT: Final = 30.0
-"""Seconds in which a body has to arrive, and one more for each SLOWEST bytes of it that have."""
+"""Seconds within which a body has to arrive, plus one second for every MIN_BYTES_PER_SECOND bytes received."""
 
-SLOWEST: Final = 16_384
-"""Bytes a second. Who sends less, however patiently, holds a connection for nothing."""
+MIN_BYTES_PER_SECOND: Final = 16_384
+"""The minimum transfer rate of request bodies, so that slow clients cannot hold connections open."""
 
 
-_LONGEST: Final = 100
-"""Digits of a length that can be read as a number; Python reads no more than 4300."""
+_MAX_LENGTH_DIGITS: Final = 100
+"""Digits of a Content-Length that are converted to a number; Python refuses more than 4300."""
 
 
 MAX_DROPPED: Final = 8_388_608
 DROP_TIMEOUT: Final = 10.0
-"""Bytes of a body that is too large, and seconds, in which the rest of it is read and dropped. A client that is still
-sending when the connection ends sees a broken pipe in place of the answer."""
+"""Bytes and seconds up to which the rest of a too large body is read and discarded: a client that is still sending when
+the connection closes would see a broken pipe instead of the answer."""
 
 
 class ClientDisconnect(Exception):
-    """The client left before its request was complete; there is nobody to answer."""
+    """The client disconnected before its request was complete."""
 
 
 async def read_body(scope: Scope, fields: Fields, receive: Receive, most: int) -> bytes:
-    """Return the body, at most `most` bytes.
+    """Return the body, which may have up to `most` bytes.
 
-    Raises BodyTooLarge, once the rest of the body was dropped if that is not too much, BodyTimeout, and
-    ClientDisconnect.
+    Raises BodyTooLarge (after reading the rest of the body, up to MAX_DROPPED), BodyTimeout, or ClientDisconnect.
     """
     declared = fields.get(b"content-length", b"")
-    if len(declared) > 3 and declared.isdigit() and (len(declared) > _LONGEST or int(declared) > most):
-        length = MAX_DROPPED + 1 if len(declared) > _LONGEST else int(declared)
-        if length <= MAX_DROPPED and fields.get(b"expect", b"").lower() != b"100-continue":  # who asks, has not sent it
+    if len(declared) > 3 and declared.isdigit() and (len(declared) > _MAX_LENGTH_DIGITS or int(declared) > most):
+        length = MAX_DROPPED + 1 if len(declared) > _MAX_LENGTH_DIGITS else int(declared)
+        # A client that expects 100 Continue has not sent the body yet.
+        if length <= MAX_DROPPED and fields.get(b"expect", b"").lower() != b"100-continue":
             await _drop_rest(receive, MAX_DROPPED)
         raise too_large(most)
     begun, size = 0.0, 0
@@ -408,7 +411,7 @@ async def read_body(scope: Scope, fields: Fields, receive: Receive, most: int) -
     arrived: list[Message] = []
     while True:
         steps = _receive_into(arrived, receive).__await__()
-        for pending in steps:  # only a message that is not there at once costs a timer
+        for pending in steps:  # no timer if the message is available at once
             begun = begun or asyncio.get_running_loop().time()
             await _wait_in_time(scope, steps, pending, begun, size)
             break
@@ -429,12 +432,12 @@ async def read_body(scope: Scope, fields: Fields, receive: Receive, most: int) -
 
 
 async def _receive_into(arrived: list[Message], receive: Receive) -> None:
-    """Receive a message into a list: a step that returns nothing can be tried without an exception."""
+    """Append a message to a list. A coroutine without a result can be stepped in a `for`, without StopIteration."""
     arrived.append(await receive())
 
 
 async def _drop_rest(receive: Receive, left: int) -> None:
-    """Read what is left of a body, at most `left` bytes more. Raises ClientDisconnect."""
+    """Read and discard the rest of a body, up to `left` bytes. Raises ClientDisconnect."""
     try:
         async with asyncio.timeout(DROP_TIMEOUT):
             while left > 0:
@@ -449,7 +452,7 @@ async def _drop_rest(receive: Receive, left: int) -> None:
 
 
 def receive_in_time(scope: Scope, receive: Receive) -> Receive:
-    """Return `receive`, which raises BodyTimeout while the body does not come."""
+    """Return a `receive` that raises BodyTimeout if the body arrives too slowly."""
     begun, size, is_whole = asyncio.get_running_loop().time(), 0, False
 
     async def receive_next() -> Message:
@@ -471,9 +474,9 @@ def receive_in_time(scope: Scope, receive: Receive) -> Receive:
 
 
 async def _wait_in_time(scope: Scope, steps: Generator[Any, Any, T], pending: Any, begun: float, size: int) -> T:
-    """Wait for a message that was not there at once. `size` bytes have come since the body was `begun`."""
+    """Wait for a message that was not available at once. `size` bytes have arrived since the time `begun`."""
     try:
-        async with asyncio.timeout_at(begun + BODY_TIMEOUT + size / SLOWEST):
+        async with asyncio.timeout_at(begun + BODY_TIMEOUT + size / MIN_BYTES_PER_SECOND):
             return await _Resumed(steps, pending)
     except TimeoutError as error:
         # RFC 9110 section 15.5.9: the connection ends with this answer. HTTP/2 has no such header.
@@ -483,7 +486,7 @@ async def _wait_in_time(scope: Scope, steps: Generator[Any, Any, T], pending: An
 
 
 class _Resumed(Generic[T]):
-    """Goes on with an awaitable whose first step was taken, and waits for `pending`."""
+    """Resumes an awaitable whose first step has yielded `pending`."""
 
     __slots__ = ("_pending", "_steps")
 
@@ -510,17 +513,17 @@ class _Resumed(Generic[T]):
 
 
 async def wait_for_disconnect(receive: Receive) -> None:
-    """Return when the caller of a request whose body was read has gone."""
+    """Return when the client has disconnected. Call this after the body was read."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
 def too_large(most: int) -> BodyTooLarge:
-    """Return the problem of a body with more than `most` bytes."""
+    """Return the problem for a body of more than `most` bytes."""
     return BodyTooLarge(f"The body is larger than {most} bytes.", members={"max_body_bytes": most})
 
 
-# --- CORS for the doors: an explicit list of origins, never credentials ---
+# --- CORS for the doors: a list of origins, without credentials ---
 
 _EXPOSED: Final = (
     b"access-control-expose-headers",
@@ -530,18 +533,18 @@ _EXPOSED: Final = (
 
 
 _ALLOWED: Final = b"*, Authorization"
-"""Any header, and the one that "*" does not mean (Fetch, section 3.2.3)."""
+"""Any header, and Authorization, which "*" does not include (Fetch, section 3.2.3)."""
 
 
 class Cors:
-    """The origins whose pages may call from a browser; "*" for all."""
+    """The CORS headers for a list of origins; "*" admits all."""
 
     def __init__(self, origins: Iterable[str]) -> None:
         self._origins = frozenset(origins)
         self.is_closed = not self._origins
 
     def headers(self, fields: Fields) -> RawHeaders:
-        """Return the headers of an answer to this request."""
+        """Return the headers to add to the answer."""
         if not self._origins:
             return ()
         if "*" in self._origins:
@@ -553,7 +556,7 @@ class Cors:
         return ((b"access-control-allow-origin", origin), _EXPOSED, *vary)
 
     def preflight(self, fields: Fields, methods: str) -> Reply:
-        """The answer to OPTIONS."""
+        """Return the answer to an OPTIONS request."""
         allowed = dict(self.headers(fields)).get(b"access-control-allow-origin")
         if allowed is None:
             return Reply(204, ((b"allow", methods.encode()),))
@@ -561,22 +564,22 @@ class Cors:
 
 
 class PublicCors(Cors):
-    """CORS of what is as public as a document: any page may read it."""
+    """CORS for public content: any page may read it."""
 
     def __init__(self) -> None:
         super().__init__("*")
 
     def headers(self, fields: Fields) -> RawHeaders:
-        """Return the headers of an answer."""
+        """Return the headers to add to the answer."""
         return (ANY_ORIGIN,)
 
     def preflight(self, fields: Fields, methods: str) -> Reply:
-        """The answer to OPTIONS."""
+        """Return the answer to an OPTIONS request."""
         return preflight(methods)
 
 
 def with_header(headers: list[Pair], header: Pair | None) -> list[Pair]:
-    """Return headers with another one in place of those of its name, if there is one."""
+    """Return headers in which `header` replaces those of its name; unchanged if it is None."""
     if header is None:
         return headers
     return [*(pair for pair in headers if pair[0] != header[0]), header]

@@ -1,4 +1,4 @@
-"""An application called in process: by one request, in a conversation, or by whoever is no coroutine."""
+"""Calls an application in process: by single requests, over a WebSocket, or from synchronous code."""
 
 import asyncio
 import json
@@ -13,19 +13,19 @@ from awp_publish.serve.http import AsgiApp, Message, RawHeaders, Receive, Scope,
 from awp_publish.serve.lifespan import running
 
 # --- A request to a page of this site, in process ---
-# The request is made anew, so that all middleware sees a visitor; who that is, the caller says. No other host is
-# ever asked: an address is only a path here, never connected to. Calls of actions go another way (`dispatch`): they
-# carry their client's own request on.
+# The request is made from scratch, so that middleware treats it as a visitor's; the caller decides on its credentials.
+# No connection is opened to any host. Calls of actions use `dispatch` instead, which derives them from the client's own
+# request.
 
 FORWARDED: Final = frozenset({b"forwarded", b"x-forwarded-for", b"x-real-ip"})
-"""Headers in which proxies name the client, which hold for the pages that are fetched for it too."""
+"""Headers in which proxies name the client. They are also passed on with requests made for that client."""
 
 DEFAULT_PORTS: Final = {"https": 443, "http": 80}
 
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """A request for a page. `path` is percent-encoded, without the path under which the application is mounted."""
+    """A request for a page. `path` is percent-encoded, and relative to the application's mount point."""
 
     origin: SplitResult
     path: bytes
@@ -36,7 +36,7 @@ class PageRequest:
     state: Mapping[str, object] = field(default_factory=dict)
 
     def scope(self, outer: Scope) -> Scope:
-        """Return the ASGI scope, with the mount point and the client's address of the request that caused this one."""
+        """Return the ASGI scope, with the mount point and the client's address of the `outer` request."""
         mounted, origin = mount_of(outer), self.origin
         length = ((b"content-length", b"%d" % len(self.body)),) if self.body else ()
         return {
@@ -53,11 +53,11 @@ class PageRequest:
             "client": outer.get("client"),
             "server": (origin.hostname or "", origin.port or DEFAULT_PORTS.get(origin.scheme, 80)),
             "state": dict(self.state),
-            "extensions": {},  # the server's shortcuts for sending files would go round us
+            "extensions": {},  # server extensions for sending files would bypass `PageExchange.send`
         }
 
     def websocket(self, outer: Scope) -> Scope:
-        """Return the scope of a WebSocket, whose refusal may have a body (ASGI, WebSocket Denial Response)."""
+        """Return the scope of a WebSocket, with support for refusals with a body (ASGI, WebSocket Denial Response)."""
         scope = self.scope(outer)
         del scope["method"]
         scheme = "wss" if scope["scheme"] == "https" else "ws"
@@ -67,7 +67,7 @@ class PageRequest:
 
 @dataclass(frozen=True, slots=True)
 class PageAnswer:
-    """The application's answer; of one that is too long only the beginning, and then it is not `is_whole`."""
+    """The application's answer. `is_whole` is False if it was too long and only its beginning is here."""
 
     status: int
     headers: RawHeaders
@@ -76,10 +76,10 @@ class PageAnswer:
 
 
 class PageExchange:
-    """The two ends of one request in process: hands out its body, collects at most `max_bytes` of its answer.
+    """The ASGI exchange of an in-process request: provides its body, collects at most `max_bytes` of the answer.
 
-    The application sees a disconnect when the answer is complete or too long, when `hang_up()` is
-    called, and when `outer`, the request behind this one, ends. `answered` is done as soon as the answer is.
+    The application sees a disconnect when the answer is complete or too long, when `hang_up()` is called, or when the
+    client of the `outer` request disconnects. The future `answered` is done when the answer is.
     """
 
     __slots__ = ("_body", "_headers", "_left", "_max_bytes", "_outer", "_over", "_status", "answered")
@@ -114,7 +114,7 @@ class PageExchange:
 
     async def send(self, message: Message) -> None:
         if self._over.is_set():
-            await asyncio.sleep(0)  # one that sends without end and never waits can be stopped here
+            await asyncio.sleep(0)  # lets an application that sends endlessly be cancelled
         elif message["type"] == "http.response.start":
             self._status, self._headers = message["status"], tuple(message.get("headers", ()))
         elif message["type"] == "http.response.body":
@@ -126,23 +126,23 @@ class PageExchange:
 
     @property
     def is_cut(self) -> bool:
-        """True once the answer is longer than was allowed."""
+        """True if the answer is longer than `max_bytes`."""
         return len(self._body) > self._max_bytes
 
     def hang_up(self) -> None:
-        """Let the application see a disconnect: nobody waits for the answer any more."""
+        """Let the application see a disconnect."""
         self._over.set()
 
     def collected(self) -> PageAnswer:
-        """Return the answer as far as it has come, with status 500 if nothing has."""
+        """Return the answer received so far, with status 500 if there is none."""
         return PageAnswer(self._status, self._headers, bytes(self._body), not self.is_cut)
 
 
-# --- A conversation over a WebSocket ---
+# --- WebSockets ---
 
 
 class TalkFailed(Exception):
-    """A WebSocket that was not opened, or closed too early; with status and body of its refusal, 0 without one."""
+    """A WebSocket was refused or closed early. `status` and `body` are those of the refusal, 0 and empty if none."""
 
     def __init__(self, detail: str, status: int = 0, body: bytes = b"") -> None:
         super().__init__(detail)
@@ -150,51 +150,51 @@ class TalkFailed(Exception):
 
 
 async def talk(app: AsgiApp, scope: Scope, messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Open a WebSocket, and send each message after the answer to the one before; return them, up to an error.
+    """Open a WebSocket and send messages, each after the answer to the one before. Returns the answers.
 
-    Raises TalkFailed.
+    Stops after the first answer with an error. Raises TalkFailed.
     """
     inbox: asyncio.Queue[Message] = asyncio.Queue()
     outbox: asyncio.Queue[Message] = asyncio.Queue()
     inbox.put_nowait({"type": "websocket.connect"})
     task = asyncio.ensure_future(app(scope, inbox.get, outbox.put))
 
-    async def hear() -> Message:
-        """Return the next message. Raises TalkFailed where the connection is closed, or the application has ended."""
-        heard = asyncio.ensure_future(outbox.get())
-        waited: set[asyncio.Future[Any]] = {heard, task}
+    async def receive_next() -> Message:
+        """Return the next message. Raises TalkFailed if the connection is closed or the application has returned."""
+        received = asyncio.ensure_future(outbox.get())
+        waited: set[asyncio.Future[Any]] = {received, task}
         await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
-        if not heard.done():
-            heard.cancel()
+        if not received.done():
+            received.cancel()
             raise TalkFailed("The application has no WebSocket at this address.")
-        message = heard.result()
+        message = received.result()
         if message["type"] == "websocket.http.response.start":
-            raise TalkFailed("The connection was refused.", message["status"], (await hear()).get("body", b""))
+            raise TalkFailed("The connection was refused.", message["status"], (await receive_next()).get("body", b""))
         if message["type"] == "websocket.close":
             raise TalkFailed("The connection was refused.")
         return message
 
-    told: list[dict[str, Any]] = []
+    answers: list[dict[str, Any]] = []
     try:
-        await hear()  # accepted
+        await receive_next()  # accepted
         for message in messages:
             inbox.put_nowait({"type": "websocket.receive", "text": json.dumps(message)})
             while True:
-                heard = json.loads((await hear())["text"])
-                if heard.get("id") == message["id"]:
+                answer = json.loads((await receive_next())["text"])
+                if answer.get("id") == message["id"]:
                     break
-            told.append(heard)
-            if "error" in heard:
+            answers.append(answer)
+            if "error" in answer:
                 break
     finally:
         inbox.put_nowait({"type": "websocket.disconnect", "code": 1000})
         await asyncio.wait({task}, timeout=5)
         task.cancel()
         await asyncio.wait({task})
-    return told
+    return answers
 
 
-# --- Calls by whoever is no coroutine ---
+# --- Synchronous calls ---
 
 T = TypeVar("T")
 
@@ -203,14 +203,14 @@ _CLIENT: Final[Scope] = {"client": ("127.0.0.1", 50000), "path": "/"}
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """An answer over HTTP; the names of its headers are lower-case."""
+    """An HTTP response; the names of its headers are lower-case."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
 
     def json(self) -> Any:
-        """The JSON of the body; of an event stream, that of its last event."""
+        """Return the JSON of the body; of an event stream, the JSON of its last event."""
         if self.headers.get("content-type", "").startswith("text/event-stream"):
             lines = [line[5:] for line in self.body.decode().splitlines() if line.startswith("data:")]
             return json.loads(next(line for line in reversed(lines) if line.strip()))
@@ -218,7 +218,7 @@ class Response:
 
 
 class InProcess:
-    """An application on an event loop in a thread of its own, with its lifespan around all calls."""
+    """Runs an application, with its lifespan, on an event loop in a thread of its own."""
 
     prefix = ""
 

@@ -1,7 +1,7 @@
 """The HTTP door of background jobs: `GET` and `DELETE` of a job's address.
 
-A job is a resource of its own: a poll is answered with 200 whatever became of the job, and the answer says what that
-is. Its address is what WoA (draft-gaikwad-woa-00) and agent.json call the poll endpoint.
+A job is a resource of its own: a poll is answered with 200 even if the job has failed, and the body has its status. The
+job's address is the poll endpoint of WoA (draft-gaikwad-woa-00) and agent.json.
 """
 
 import logging
@@ -49,25 +49,25 @@ if TYPE_CHECKING:
 logger: Final = logging.getLogger("awp_publish.calls")
 
 METHODS: Final = "GET, HEAD, DELETE, OPTIONS"
-LONGEST_PAUSE: Final = 5
-"""Seconds that a caller is asked to wait between two polls, at most."""
+MAX_PAUSE: Final = 5
+"""Maximum seconds in the Retry-After of a poll."""
 
 YOUNG_SECONDS: Final = 15
-"""Every so many seconds of a job's life, its caller is asked to wait a second longer."""
+"""Seconds of a job's age after which its Retry-After grows by one second, repeatedly."""
 
-_NOT_RETOLD: Final = frozenset({b"content-type", b"content-length", b"cache-control", b"set-cookie", b"retry-after"})
-"""Headers of an action's answer that speak about that answer itself, or that must not be told again with each poll."""
+_NOT_REPEATED: Final = frozenset({b"content-type", b"content-length", b"cache-control", b"set-cookie", b"retry-after"})
+"""Headers of an action's answer that are not repeated in polls: they describe that answer itself, or set cookies."""
 
 
 def accepted_reply(job: Job, address: str) -> Reply:
-    """Return the reply to a call that has become a job (RFC 9110 section 15.3.3). `address` is that of all jobs."""
+    """Return the 202 reply to a call that has become a job (RFC 9110 section 15.3.3). `address` is that of all jobs."""
     endpoint = f"{address}/{job.id}"
     body = orjson.dumps(job.describe(endpoint))
     return Reply(202, ((b"location", endpoint.encode()), (b"retry-after", b"1")), body)
 
 
 class JobsDoor(Endpoint):
-    """Answers polls and cancellations. `address` is the public address of all jobs, without a slash at its end."""
+    """Answers polls and cancellations. `address` is the public address of all jobs, without a trailing slash."""
 
     methods = METHODS
     usage = "A job is polled with GET and cancelled with DELETE"
@@ -83,7 +83,7 @@ class JobsDoor(Endpoint):
         sessions: "CookieSessions | None" = None,
         actions: Iterable[Action] = (),
     ) -> None:
-        """`actions` are those of the site, of which some may not be for everybody."""
+        """Create the door. `actions` are the site's; jobs of those for a limited audience are checked."""
         super().__init__(renderer, cors, own_hosts)
         self._sessions = sessions
         self._restricted = restricted(actions)
@@ -92,7 +92,7 @@ class JobsDoor(Endpoint):
         self._identify = identify
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
-        """Answer a poll or a cancellation of the job that the rest of the path names, whatever that is."""
+        """Answer a poll or a cancellation of the job with the id `named`, which may be any text."""
         caller = await self._identify(request.scope, request.fields)
         principal = caller.id if caller is not None else ""
         if self._restricted:
@@ -107,11 +107,11 @@ class JobsDoor(Endpoint):
         if job.problem is not None:
             described["problem"] = self._renderer.describe(job.problem, urlsplit(endpoint).path, job.request_id)
         headers: RawHeaders = ()
-        if not job.has_ended:  # a job that has taken long will hardly end within the next second
+        if not job.has_ended:  # the longer a job has taken, the less likely it ends within the next second
             age = (self._jobs.clock() - job.created).total_seconds()
-            headers = ((b"retry-after", b"%d" % min(LONGEST_PAUSE, 1 + max(0, int(age // YOUNG_SECONDS)))),)
+            headers = ((b"retry-after", b"%d" % min(MAX_PAUSE, 1 + max(0, int(age // YOUNG_SECONDS)))),)
         if job.result is not None:
-            headers += tuple(pair for pair in job.result.headers if pair[0].lower() not in _NOT_RETOLD)
+            headers += tuple(pair for pair in job.result.headers if pair[0].lower() not in _NOT_REPEATED)
             for begun in self._sessions.ids_of_job(job.id) if self._sessions is not None else ():
                 if await cast("CookieSessions", self._sessions).find(begun) is not None:
                     headers += ((SESSION_HEADER, begun.encode()),)
@@ -119,27 +119,27 @@ class JobsDoor(Endpoint):
 
 
 def restricted(actions: Iterable[Action]) -> Mapping[str, Action]:
-    """The actions that are not for everybody, by id."""
+    """Return the actions for a limited audience, by id."""
     return {one.id: one for one in actions if not one.is_public}
 
 
 def check_visible(actions: Mapping[str, Action], action_id: str, caller: Principal | None) -> None:
-    """Raise UnknownJob for a job of one of these `restricted` actions if its caller may not know of it any more."""
+    """Raise UnknownJob if a job's action is one of `actions` and the caller may no longer know of it."""
     action = actions.get(action_id)
     if action is not None and not action.is_for(caller.scopes if caller is not None else None):
         raise UnknownJob("There is no such job, its result has expired, or somebody else started it.")
 
 
-# --- Background actions: calls become jobs, and jobs become calls again, in this process or in another ---
-# A job reaches its route through the whole application, from outside, as its caller would: what other middleware
-# makes of the request (session, user) is made again.
+# --- Background actions: calls become jobs, which are run as calls again, in this process or in another ---
+# A job reaches its route through all middleware of the application, as its caller would, so that middleware sets up
+# the request (session, user) again.
 
 BACKGROUNDS: Final = "awp_publish.backgrounds"
-"""An extension of the lifespan's scope: a list, into which a publisher puts its Background."""
+"""An extension of the lifespan's scope: a list to which a publisher appends its Background."""
 
 
 class Background:
-    """The jobs of one site. `app` is the whole application, with all that stands around us; `routes` has its routes."""
+    """The jobs of one site. `app` is the outermost application, `routes` the object that has its routes."""
 
     def __init__(
         self,
@@ -157,7 +157,7 @@ class Background:
         self._settings = settings.jobs
         self._queue_name = f"awp_publish:{settings.namespace}"
         self._actions: Mapping[str, Action] = {one.id: one for one in catalog.actions if one.is_background}
-        # What is degraded was refused when it was accepted; what was accepted is done.
+        # Degraded actions are refused when a call comes in. Accepted jobs always run.
         own = replace(catalog, actions=tuple(self._actions.values()), agents=(), status=Status())
         self._routes = RouteCaller(CalledApplication(app, routes), own, among=catalog)
         self._invoker = Invoker(own, self._routes.call, observer=observer)
@@ -167,7 +167,7 @@ class Background:
         self._has_lifespan = False
 
     def announce_to(self, webhooks: "Webhooks", site: "Site") -> None:
-        """Have it told when a job has ended: to whoever waits for it, and as an event of its caller's."""
+        """Announce the end of each job: to the webhooks that wait for it, and as an event for its caller."""
         self.jobs.announced = JOBS_ENDED, webhooks.hurry
 
         async def announce(job_id: str) -> None:
@@ -175,14 +175,14 @@ class Background:
                 stored = await self.jobs.look(job_id)
                 if stored is not None and stored.job.principal and site.tells_jobs:
                     job, endpoint = stored.job, self._catalog.absolute(f"{self._catalog.paths.jobs}/{job_id}")
-                    told = {"job_id": job.id, "action": job.action, "status": job.status, "poll_endpoint": endpoint}
-                    await site.emit(JOB_ENDED, told, audience=Principal(job.principal), unique=job.id)
+                    event = {"job_id": job.id, "action": job.action, "status": job.status, "poll_endpoint": endpoint}
+                    await site.emit(JOB_ENDED, event, audience=Principal(job.principal), unique=job.id)
             await webhooks.wake(f"job:{job_id}", Unschedule(JOBS_ENDED, job_id))
 
         webhooks.on_queue[JOBS_ENDED] = announce
 
     def accepting(self, catalog: Catalog) -> Accept:
-        """Return the function that takes calls in at one address of the site."""
+        """Return the function that accepts calls at one address of the site."""
         return partial(self._accept, catalog.absolute(catalog.paths.jobs))
 
     async def _accept(self, address: str, call: Call) -> Outcome:
@@ -205,13 +205,13 @@ class Background:
         )
         works = self._worker is not None and self._worker.is_working
         if not works and not self._has_lifespan and self._settings.queue is None:
-            self._worker = self._runs_here()  # where no server tells of a lifespan: it ends with the event loop
+            self._worker = self._runs_here()  # without a lifespan, the worker ends with the event loop
             self._worker.start()
         reply = accepted_reply(job, address)
         return Outcome(reply.body, None, reply.status, reply.headers)
 
     async def run(self, job: Job) -> JobResult | Problem:
-        """Make a job a call again, and carry it out. No gate stands before it: it was admitted when it was accepted."""
+        """Run a job as a call. There are no gates: the call passed them when it was accepted."""
         results: list[Result] = []
 
         async def keep(result: Result) -> None:
@@ -232,11 +232,11 @@ class Background:
         result = results[0]
         if isinstance(result, Problem):
             return result
-        headers = [pair for pair in result.headers if pair[0].lower() != b"set-cookie"]  # nobody is told them
+        headers = [pair for pair in result.headers if pair[0].lower() != b"set-cookie"]
         return JobResult(result.status, (*headers, *await self._guards.certify(call)), result.body)
 
     async def _keep_cookies(self, job: Job, set_cookies: list[str]) -> None:
-        """Keep the cookies of a job for its caller, who has no jar: in the session of the call, or in a new one."""
+        """Save the cookies of a job in the session of its call, or in a new one."""
         target = self._actions[job.action].target
         if self._sessions is None or target is None:
             return
@@ -246,9 +246,9 @@ class Background:
             session = await self._sessions.load(key)
             if session is not None:
                 await self._sessions.update(session, set_cookies, at)
-            elif not has_begun and self._sessions.are_worth(set_cookies, at):
+            elif not has_begun and self._sessions.are_worth_keeping(set_cookies, at):
                 await self._sessions.begin(key, job.principal, job.share.removeprefix("ip:"), set_cookies, at)
-        except (StoreUnavailable, SessionUnknown):  # must not cost the caller the answer
+        except (StoreUnavailable, SessionUnknown):  # the caller gets the answer nevertheless
             logger.exception(
                 "the cookies of a job of action %s are not kept (request_id=%s)", job.action, job.request_id
             )
@@ -257,7 +257,7 @@ class Background:
 
     @asynccontextmanager
     async def working(self, state: Mapping[str, object]) -> AsyncIterator[None]:
-        """Carry out what is due, here or at a task queue. `state` is what the application keeps for its requests."""
+        """Run due jobs, in this process or by a task queue. `state` is the application's lifespan state."""
         self._state = state
         self._has_lifespan = True
         async with AsyncExitStack() as stack:
@@ -274,7 +274,7 @@ class Background:
             yield
 
     async def serve(self) -> None:
-        """Be a worker process: run jobs until SIGTERM or SIGINT. Within `working`."""
+        """Run jobs in a worker process until SIGTERM or SIGINT. Call this inside `working`."""
         if self._settings.queue is None:
             await wait_for_signal()
             return
@@ -300,7 +300,7 @@ class Background:
 
 
 async def serve_jobs(app: AsgiApp) -> None:
-    """Run the background jobs of an application in a process that is no server, until SIGTERM or SIGINT.
+    """Run the background jobs of an application in a worker process, until SIGTERM or SIGINT.
 
     Raises DeclarationError if it has no background actions, StartFailed if it does not start.
     """

@@ -1,7 +1,7 @@
-"""Things of ours that run while the application runs: opened after it has started, closed before it stops.
+"""Runs our own contexts during the application's lifespan: opened after its startup, closed before its shutdown.
 
-They are opened and closed in one task of their own, as task groups ask for, whichever task the application happens to
-receive and send its lifespan messages in.
+They are opened and closed in one task of their own, as task groups require. The application may handle its lifespan
+messages in any task.
 """
 
 import asyncio
@@ -19,10 +19,10 @@ Opened: TypeAlias = Callable[[], AbstractAsyncContextManager[object]]
 
 
 async def run_lifespan(app: AsgiApp, scope: Scope, receive: Receive, send: Send, opened: Opened) -> None:
-    """Pass a lifespan exchange on to the application, with what `opened` opens inside of it.
+    """Pass a lifespan exchange on to the application, and keep the context `opened` open meanwhile.
 
-    If that cannot be opened the start fails with its words, and the application is shut down again. An application that
-    knows no lifespan raises, as it does without us; then nothing is opened.
+    If the context cannot be opened, startup fails with its error, and the application is shut down again. An
+    application without lifespan support raises, as it would without us; then the context is not opened.
     """
     exchange = _Lifespan(receive, send, opened)
     try:
@@ -31,16 +31,16 @@ async def run_lifespan(app: AsgiApp, scope: Scope, receive: Receive, send: Send,
         await exchange.keeper.close()
 
 
-# --- Streams, which a server waits for before it tells the application to stop ---
+# --- Ending streams at shutdown: a server waits for them before it sends `lifespan.shutdown` ---
 
 LOOK_SECONDS: Final = 0.5
-"""Seconds between two looks at whether the server is about to stop."""
+"""Seconds between two checks whether the server is about to stop."""
 
 
 def is_stopping() -> bool:
-    """Return True if uvicorn is about to stop: it lets open answers end, and only then sends `lifespan.shutdown`.
+    """Return True if uvicorn is about to stop. It waits for open responses before it sends `lifespan.shutdown`.
 
-    It tells nobody, but what it has put behind SIGTERM is a method of the server. Other servers cannot be asked.
+    It has no API for this, but its SIGTERM handler is a method of the server object. Other servers are not supported.
     """
     server = getattr(signal.getsignal(signal.SIGTERM), "__self__", None)
     return getattr(server, "should_exit", False) is True
@@ -48,7 +48,7 @@ def is_stopping() -> bool:
 
 @contextmanager
 def ended_by_stop(end: Callable[[], object]) -> Iterator[None]:
-    """Call `end` in this event loop if the server is about to stop while the block runs."""
+    """Call `end` in this event loop if the server begins to stop while the block runs."""
     loop = asyncio.get_running_loop()
     timers: list[asyncio.TimerHandle] = []
 
@@ -63,22 +63,22 @@ def ended_by_stop(end: Callable[[], object]) -> Iterator[None]:
         yield
     finally:
         timers[0].cancel()
-        timers.clear()  # each holds the function that holds them
+        timers.clear()  # break the reference cycle with `look`
 
 
-# --- For a process that is no server ---
+# --- Running an application without a server ---
 
 
 class StartFailed(Exception):
-    """The application did not start; the message is its own."""
+    """The application's startup failed; the message is the application's own."""
 
 
 @asynccontextmanager
 async def running(app: AsgiApp, extensions: Mapping[str, object] | None = None) -> AsyncIterator[Mapping[str, object]]:
-    """Keep an application running as a server does, and give the `state` that it keeps for its requests.
+    """Run an application's lifespan as a server does, and yield the lifespan `state` for its requests.
 
-    `extensions` are those of the lifespan's scope (ASGI specification, Extensions). An application that knows no
-    lifespan runs without. Raises StartFailed.
+    `extensions` go into the lifespan's scope (ASGI specification, Extensions). An application without lifespan support
+    runs without. Raises StartFailed.
     """
     server = _Server(extensions or {})
     task = asyncio.create_task(server.serve(app), name="awp_publish application")
@@ -91,7 +91,7 @@ async def running(app: AsgiApp, extensions: Mapping[str, object] | None = None) 
 
 
 class _Server:
-    """A server's two ends of the exchange."""
+    """The server's side of a lifespan exchange."""
 
     def __init__(self, extensions: Mapping[str, object]) -> None:
         self._extensions = extensions
@@ -128,7 +128,7 @@ class _Server:
 
 
 async def _wait_for_end(task: "asyncio.Task[None]") -> None:
-    """Wait until a task has ended; whoever is cancelled while waiting cancels it, and still waits."""
+    """Wait until a task has ended. If the waiting is cancelled, cancel the task and wait for its end."""
     try:
         await asyncio.wait({task})
     except asyncio.CancelledError:
@@ -137,18 +137,18 @@ async def _wait_for_end(task: "asyncio.Task[None]") -> None:
         raise
 
 
-# --- What runs beside the application ---
+# --- Our own context ---
 
 
 class _Keeper:
-    """The task in which a context is entered, kept open and left."""
+    """Enters, holds and exits a context in one task."""
 
     def __init__(self, opened: Opened) -> None:
         self._opened = opened
         self._task: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Enter the context. Raises what it raises."""
+        """Enter the context. Raises whatever that raises."""
         loop = asyncio.get_running_loop()
         self._is_open: asyncio.Future[None] = loop.create_future()
         self._is_over = asyncio.Event()
@@ -170,10 +170,10 @@ class _Keeper:
         except Exception:
             if not self._is_open.done():
                 raise
-            logger.exception("what runs beside the application has failed")  # and the application goes on
+            logger.exception("what runs beside the application has failed")  # the application continues
 
     async def close(self) -> None:
-        """Leave the context, if it is open."""
+        """Exit the context if it is open."""
         task, self._task = self._task, None
         if task is None:
             return
@@ -182,7 +182,7 @@ class _Keeper:
 
 
 class _Lifespan:
-    """The application's two ends of the exchange."""
+    """The application's side of the exchange: intercepts its lifespan messages."""
 
     def __init__(self, receive: Receive, send: Send, opened: Opened) -> None:
         self.keeper = _Keeper(opened)
@@ -200,7 +200,7 @@ class _Lifespan:
 
     async def send(self, message: Message) -> None:
         if self._has_failed:
-            return  # the server was told that the start failed, and listens no more
+            return  # the server has received `startup.failed` and expects no more messages
         if message["type"] == "lifespan.startup.complete":
             try:
                 await self.keeper.open()
@@ -211,14 +211,19 @@ class _Lifespan:
         await self._send(message)
 
 
-# --- Tasks that end with what they are done for ---
+# --- Tasks with an owner ---
+
+
+FINISH_SECONDS: Final = 10.0
+"""Seconds that a task has to finish after its owner has ended, if `let_finish` was called for it."""
 
 
 class OwnedTasks:
-    """Tasks that end with their owner. What fails in one is logged."""
+    """Tasks that are cancelled with their owner. Their exceptions are logged."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
+        self._finishing: set[asyncio.Task[None]] = set()
 
     def __len__(self) -> int:
         return len(self._tasks)
@@ -230,15 +235,26 @@ class OwnedTasks:
         task.add_done_callback(self._forget)
         return task
 
+    def let_finish(self, task: "asyncio.Task[None]") -> None:
+        """Give a task that was started here FINISH_SECONDS to finish before it is cancelled with its owner."""
+        self._finishing.add(task)
+
     async def cancel(self) -> None:
-        """Cancel those that still run, and wait for them."""
-        running = tuple(self._tasks)
-        for task in running:
+        """Cancel the tasks that still run, and wait for them."""
+        for task in self._tasks - self._finishing:
             task.cancel()
-        if running:
-            await asyncio.wait(running)
+        try:
+            if finishing := self._tasks & self._finishing:
+                await asyncio.wait(finishing, timeout=FINISH_SECONDS)
+        finally:
+            running = tuple(self._tasks)
+            for task in running:
+                task.cancel()
+            if running:
+                await asyncio.wait(running)
 
     def _forget(self, task: "asyncio.Task[None]") -> None:
         self._tasks.discard(task)
+        self._finishing.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             logging.getLogger("awp_publish.calls").error("%s failed", task.get_name(), exc_info=error)

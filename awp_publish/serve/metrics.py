@@ -1,7 +1,7 @@
-"""The totals of traffic as OpenMetrics 1.0, where a site asks for that: `Site(traffic=Traffic(metrics=True))`.
+"""The totals of traffic as OpenMetrics 1.0, if enabled by `Site(traffic=Traffic(metrics=True))`.
 
-Counters are the sums of all workers, in the site's store, and never go back; they have no callers. Needs the extra
-`metrics`.
+Counters are the totals of all workers, kept in the site's store, and never decrease. They do not contain callers. Needs
+the extra `metrics`.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ MEDIA_TYPE: Final = b"application/openmetrics-text; version=1.0.0; charset=utf-8
 
 
 class MetricsDoor(Endpoint):
-    """Answers GET with the totals, to everybody or to callers whom `gate` lets pass."""
+    """Answers GET with the totals, for everybody, or for callers that `gate` admits."""
 
     methods = "GET, HEAD, OPTIONS"
     usage = "Metrics are read with GET"
@@ -39,11 +39,11 @@ class MetricsDoor(Endpoint):
         self._traffic = traffic
         self._gate = gate
         self._proxies = proxies
-        # Where nobody has to be known, nobody learns of actions that are not for everybody.
+        # Without authentication, actions for a limited audience are left out.
         self._hidden = {one.id for one in catalog.actions if gate is None and not one.is_public}
 
     def refuse_foreign(self, fields: Fields) -> None:
-        """Refuse a browser that asks under another name."""
+        """Refuse a browser's request with a foreign Host."""
         refuse_foreign_host(fields, self._own_hosts)
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
@@ -81,13 +81,13 @@ def write_metrics(report: TrafficReport) -> bytes:
 
 
 def collect(report: TrafficReport) -> "Iterator[Metric]":
-    """Yield the metrics of a report: calls, readings of pages, latencies."""
+    """Yield the metrics of a report: calls, page readings, latencies."""
     from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
 
-    told = ("door", "action", "label", "outcome")
-    calls = CounterMetricFamily("awp_publish_calls", "Calls of actions.", labels=told)
-    pages = CounterMetricFamily("awp_publish_page_readings", "Pages read as Markdown or SOM.", labels=told)
-    for key, count in report.sum_by(*told).items():
+    labels = ("door", "action", "label", "outcome")
+    calls = CounterMetricFamily("awp_publish_calls", "Calls of actions.", labels=labels)
+    pages = CounterMetricFamily("awp_publish_page_readings", "Pages read as Markdown or SOM.", labels=labels)
+    for key, count in report.sum_by(*labels).items():
         (pages if key[0] in PAGES else calls).add_metric(key, count)
     yield calls
     yield pages

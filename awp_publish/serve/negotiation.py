@@ -1,10 +1,10 @@
-"""Pages of the application as SOM or Markdown, where a request asks for them (RFC 9110 section 12.1).
+"""Serves the application's pages as SOM or Markdown on request (proactive negotiation, RFC 9110 section 12.1).
 
-`negotiate` wraps an ASGI application. An adapter of another gateway asks `NegotiatedPages.read_request` for the request
-that its application is to get, and turns the HTML that it answers into the reply with `NegotiatedRequest.render`.
+`negotiate` wraps an ASGI application. The adapter of another gateway calls `NegotiatedPages.read_request` to get the
+request for its application, and `NegotiatedRequest.render` to convert the application's HTML answer.
 
-What is no HTML page passes as it is (a redirect, an image, an answer that the application itself gives in the format),
-and so does a page that is too large, comes without end, or is in a content coding that cannot be undone here.
+Answers that are not HTML pages are passed on unchanged: a redirect, an image, or an answer that the application itself
+gives in the requested format. So are pages that are too large, never end, or have an unknown content coding.
 """
 
 import hashlib
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 logger: Final = logging.getLogger("awp_publish.pages")
 
 # --- Requested formats ---
-# Only a format that is named is given: `*/*` and `text/*` are what tools send without thinking, and mean HTML.
+# A format is only sent if the request names it: `*/*` and `text/*` are defaults of many tools, and mean HTML.
 
 FormatName: TypeAlias = Literal["som", "md"]
 BudgetName: TypeAlias = Literal["full", "default", "tight"]
@@ -63,25 +63,26 @@ FORMATS: Final[dict[str, FormatName]] = {"som": "som", "md": "md"}
 CONTENT_TYPES: Final[dict[FormatName, bytes]] = {"som": b"application/som+json", "md": b"text/markdown; charset=utf-8"}
 READ_METHODS: Final = frozenset({"GET", "HEAD"})
 PAGE_METHODS: Final = READ_METHODS | {"POST"}
-"""Methods that are answered with pages: what a form was sent with too."""
+"""Methods that may be answered with a page; POST is for forms."""
 
 HTML_TYPES: Final = frozenset({b"text/html", b"application/xhtml+xml"})
 
 _FORMATS_BY_TYPE: Final[dict[str, FormatName]] = {"application/som+json": "som", "text/markdown": "md"}
 _HTML_RANGES: Final = ("text/html", "text/*", "*/*")
-"""The most specific first: the one that names most decides (RFC 9110 section 12.5.1)."""
+"""Media ranges that include HTML. The most specific one, which is first here, decides (RFC 9110 section 12.5.1)."""
 
 _ELEMENT: Final = re.compile(r'(?:[^,"]++|"(?:[^"\\]++|\\.?)*+(?:"|$))++', re.DOTALL)
-"""An element of a list, between its commas; a comma within quotes is none. Nothing is read twice."""
+"""An element of a comma-separated list, which may contain quoted commas. The pattern never backtracks."""
 
 _WEIGHT: Final = re.compile(r"0(?:\.\d{0,3})?|1(?:\.0{0,3})?")
 
 
 @dataclass(frozen=True, slots=True)
 class RequestedFormat:
-    """A format, for SOM how much of the page it holds, and whether the address asked for it.
+    """A format, and for SOM the budget (how much of the page it contains).
 
-    `is_file` asks for Markdown that can stand alone: with front matter, and with a way on.
+    `by_query` is True if the query string has requested it, not the Accept header. `is_file` requests self-contained
+    Markdown, with front matter and links to llms.txt and the sitemap.
     """
 
     format: FormatName
@@ -91,7 +92,7 @@ class RequestedFormat:
 
 
 class Accept(NamedTuple):
-    """An Accept header: the format it asks for, None for HTML, and whether it names HTML, as browsers do."""
+    """An Accept header: the format that it requests (None for HTML), and whether it names HTML, as in browsers."""
 
     requested: RequestedFormat | None
     names_html: bool
@@ -101,8 +102,8 @@ class Accept(NamedTuple):
 def read_accept(accept: bytes) -> Accept:
     """Read an Accept header (RFC 9110 section 12.5.1).
 
-    A named format is given if its weight is above 0 and at least that of HTML; of two, the weightier or the first. A
-    weight that is none counts as 0, so that a broken header asks for nothing unusual.
+    A named format is chosen if its weight is above 0 and at least that of HTML. Of two, the one with the higher weight
+    is chosen, or the first. An invalid weight counts as 0, so that a broken header means HTML.
     """
     html: dict[str, float] = {}
     requested, best = None, 0.0
@@ -116,7 +117,7 @@ def read_accept(accept: bytes) -> Accept:
         weight = float(written) if _WEIGHT.fullmatch(written) else 0.0
         if name in _HTML_RANGES:
             html.setdefault(name, weight)
-        # A range whose parameters no answer of ours has matches none (section 12.5.1).
+        # A media range with parameters that our answers do not have does not match (section 12.5.1).
         format_name = _FORMATS_BY_TYPE.get(name)
         budget = BUDGETS.get(parameters.get("budget", USUAL_BUDGET)) if format_name == "som" else USUAL_BUDGET
         is_utf8 = parameters.get("charset", "utf-8") in ("utf-8", "utf8")
@@ -127,7 +128,7 @@ def read_accept(accept: bytes) -> Accept:
 
 
 def _read_query(query: bytes) -> tuple[RequestedFormat | None, bytes]:
-    """The format that a query string asks for, and the query without it. Other formats are the application's."""
+    """Return the format that a query string requests, and the rest of the query. Unknown formats stay in the query."""
     formats, budgets, rest = list[FormatName](), list[BudgetName](), list[bytes]()
     for part in query.split(b"&") if b"format=" in query else ():
         name, value = (unquote_plus(text) for text in part.decode("latin-1").partition("=")[::2])
@@ -146,20 +147,20 @@ def _read_query(query: bytes) -> tuple[RequestedFormat | None, bytes]:
 # --- Rendering, and the cache of renderings ---
 
 MAX_PAGE_BYTES: Final = 4_194_304
-"""Bytes of HTML, before and after its content coding is undone, beyond which a page passes as it is."""
+"""Bytes of HTML, both encoded and decoded, above which a page is passed on unchanged."""
 
 INLINE_LIMIT: Final = 32_768
-"""Bytes of HTML up to which a page is rendered on the event loop, which does not notice."""
+"""Bytes of HTML up to which a page is rendered on the event loop instead of in a thread."""
 
 CACHE_BYTES: Final = 16_777_216
 CACHE_OVERHEAD: Final = 512
-"""Bytes that an entry takes besides what it holds."""
+"""Estimated overhead of a cache entry in bytes."""
 
 MAX_MEMBERS: Final = 100
-"""Members of a gzip body: looking for the next one costs as much as the body is long."""
+"""Maximum members of a gzip body: finding each next one takes time proportional to the rest of the body."""
 
 PLAIN: Final = "/%:@!$&'()*+,;=?[]~"
-"""Characters of an address that stay as they are."""
+"""Characters of a URL that are not quoted again."""
 
 _GZIP: Final = zlib.MAX_WBITS | 16
 _WINDOWS: Final[dict[bytes, tuple[int, ...]]] = {
@@ -169,14 +170,17 @@ _WINDOWS: Final[dict[bytes, tuple[int, ...]]] = {
     b"x-gzip": (_GZIP,),
     b"deflate": (zlib.MAX_WBITS, -zlib.MAX_WBITS),
 }
-"""RFC 9110 section 8.4.1. What is called deflate has its zlib header or, from many servers, has none."""
+"""The zlib window sizes to try for each content coding (RFC 9110 section 8.4.1).
+
+Many servers send "deflate" without the zlib header.
+"""
 
 
 class Guide(NamedTuple):
-    """The way from one page to the others: the addresses of llms.txt and sitemap.md, as far as they are.
+    """What self-contained Markdown adds to a page: the URLs of llms.txt and sitemap.md, if they are published.
 
-    `version` is the site's, and `updated` the day when it last changed; `title` and `description` are those that the
-    page was declared with, for what it does not say itself.
+    `version` is the site's version, `updated` the date of its last change. `title` and `description` are those of the
+    page's declaration, used if the page itself has none.
     """
 
     llms_txt: str | None
@@ -188,7 +192,7 @@ class Guide(NamedTuple):
 
 
 class RenderKey(NamedTuple):
-    """Everything that a rendering depends on, so that no visitor can be given what was made of another's page."""
+    """Everything that a rendering depends on, so that no visitor can get a rendering of another visitor's page."""
 
     requested: RequestedFormat
     url: str
@@ -208,14 +212,14 @@ class Rendering:
 
     @property
     def size(self) -> int:
-        """Bytes that it takes in the cache."""
+        """Size in the cache, in bytes."""
         return len(self.body) + len(self.canonical) + CACHE_OVERHEAD
 
 
 class PageRenderer:
-    """Renders pages, and caches the renderings that were used last, up to `CACHE_BYTES`. Safe to use from threads.
+    """Renders pages, with an LRU cache of up to `CACHE_BYTES`. Thread-safe.
 
-    Raises ImportError where the extra [pages] is missing.
+    Raises ImportError if the extra [pages] is not installed.
     """
 
     def __init__(self) -> None:
@@ -224,10 +228,10 @@ class PageRenderer:
         self._size = 0
         self._lock = Lock()
         self.on_reading: Callable[[str, str, int, Fields], None] | None = None
-        """Is told of every reading: the page's address, the format, the status and the reader's headers."""
+        """Called for each page that is read, with its URL, the format, the status and the reader's headers."""
 
     def cached(self, key: RenderKey) -> Rendering | None:
-        """The rendering of the same page, made before."""
+        """Return the cached rendering of a page, None if there is none."""
         with self._lock:
             found = self._cache.get(key)
             if found is not None:
@@ -235,7 +239,7 @@ class PageRenderer:
             return found
 
     def render(self, key: RenderKey, body: bytes) -> Rendering | None:
-        """Render a page; None for one that cannot be decoded, or (which is logged) cannot be rendered."""
+        """Render a page. Returns None if it cannot be decoded or, which is logged, cannot be rendered."""
         html = _decode(body, key.coding)
         if html is None:
             return None
@@ -270,7 +274,7 @@ class PageRenderer:
 
 
 def _decode(body: bytes, coding: bytes) -> bytes | None:
-    """Undo a content coding; None for what cannot be undone, or is too large: a small body may unpack to a huge one."""
+    """Decode a content coding. Returns None for an unknown or broken one, and if the result would be too large."""
     windows = _WINDOWS.get(coding)
     if not windows:
         return body if windows is not None and len(body) <= MAX_PAGE_BYTES else None
@@ -284,7 +288,7 @@ def _decode(body: bytes, coding: bytes) -> bytes | None:
                 unpacked += engine.decompress(rest, MAX_PAGE_BYTES + 1 - len(unpacked))
                 if len(unpacked) > MAX_PAGE_BYTES or not engine.eof:
                     break
-                # Members that follow one another are one body (RFC 1952 section 2.2).
+                # A gzip body may consist of several members (RFC 1952 section 2.2).
                 rest = engine.unused_data if window == _GZIP else b""
         except zlib.error:
             continue
@@ -292,7 +296,7 @@ def _decode(body: bytes, coding: bytes) -> bytes | None:
 
 
 def _as_file(text: str, tree: "Tree", canonical: str, guide: Guide | None) -> str:
-    """Markdown that stands alone: front matter, where all else is told, the page, and where further pages are."""
+    """Return self-contained Markdown: front matter, a link to llms.txt, the page, and a link to the sitemap."""
     from awp_publish.pages.tree import read_title
 
     metas = {node.attributes.get("name", "").lower(): node for node in tree.tagged("meta")}
@@ -314,12 +318,12 @@ def _as_file(text: str, tree: "Tree", canonical: str, guide: Guide | None) -> st
 
 
 def _yaml(value: str) -> str:
-    """A scalar that YAML reads as this text: in double quotes, as JSON has it."""
+    """Return a text as a YAML scalar. A JSON string is one."""
     return orjson.dumps(value).decode()
 
 
 def _canonical_address(tree: "Tree", url: str) -> str:
-    """The canonical address (RFC 6596) that a page names in its head, fit to stand in a header; else its own."""
+    """Return the canonical URL (RFC 6596) from a page's head, quoted for a header, otherwise the page's own URL."""
     for node in tree.head.children if tree.head is not None else ():
         if node.tag == "link" and "canonical" in node.attributes.get("rel", "").lower().split():
             try:
@@ -345,10 +349,10 @@ DROPPED_FIELDS: Final = frozenset(
         b"te",
     }
 )
-"""Request headers about the answer that the client gets, which is not the one that the application gives."""
+"""Request headers that apply to the rendered answer, so the application must not get them."""
 
 _FORMAT_FIELDS: Final = frozenset({b"accept", b"accept-encoding", b"range", b"te"})
-"""Those of them that are about the format only."""
+"""The subset of DROPPED_FIELDS that is about the format only."""
 
 _HTML_ONLY: Final = frozenset(
     {
@@ -367,24 +371,24 @@ _HTML_ONLY: Final = frozenset(
         b"transfer-encoding",
     }
 )
-"""Headers that describe the HTML itself. All others are kept: cookies, Cache-Control, security policies."""
+"""Response headers that describe the HTML itself. All others are kept: cookies, Cache-Control, security policies."""
 
 _NOT_IN_304: Final = frozenset(
     {b"content-language", b"content-length", b"content-type", b"last-modified", NO_SNIFFING[0]}
 )
-"""RFC 9110 section 15.4.5: what describes content that is not sent."""
+"""Headers that describe content, which a 304 does not have (RFC 9110 section 15.4.5)."""
 
 _SHARED_DIRECTIVES: Final = frozenset({"public", "private", "s-maxage", "proxy-revalidate"})
-"""Directives of Cache-Control about shared caches; `private` of some fields only is made one of all."""
+"""Directives of Cache-Control about shared caches. All are replaced with an unqualified `private`."""
 
 _CACHE_FIELDS: Final = frozenset({b"cache-control", b"surrogate-control", b"edge-control", b"x-accel-expires"})
-"""Headers that caches in front of a site obey, besides those of their own (RFC 9213: CDN-Cache-Control)."""
+"""Headers for caches in front of a site, besides targeted ones such as CDN-Cache-Control (RFC 9213)."""
 
 _ACCEPT: Final[dict[FormatName, bytes]] = {
     "som": b"application/som+json, text/html;q=0.9, application/xhtml+xml;q=0.8, */*;q=0.1",
     "md": b"text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.8, */*;q=0.1",
 }
-"""An application that has the format itself may answer with it; it knows its pages best."""
+"""The Accept header for the application, which may answer with the format itself if it has it."""
 
 _CHARSET: Final = re.compile(rb';\s*charset\s*=\s*"?([^\s";]+)', re.IGNORECASE)
 _CANONICAL: Final = re.compile(rb'rel\s*=\s*"?[^",;]*\bcanonical\b', re.IGNORECASE)
@@ -392,20 +396,20 @@ _TAG: Final = re.compile(rb'(W/)?("[^"]*")')
 """An entity tag (RFC 9110 section 8.8.3)."""
 
 BYTES_PER_TOKEN: Final = 4
-"""Of English text, about; the header x-markdown-tokens is an estimate."""
+"""Approximate bytes per token of English text; the header x-markdown-tokens is an estimate."""
 
 RENDER_THREADS: Final = 2
-"""Large pages that are rendered at a time: each needs memory many times its size."""
+"""How many large pages are rendered at the same time: each needs many times its size in memory."""
 
 _render_limiter: Final[RunVar[CapacityLimiter]] = RunVar("awp_publish_render_limiter")
 
 
 @dataclass(frozen=True, slots=True)
 class NegotiatedRequest:
-    """A request for a page in another format. `scope` is the request for the page itself, `fields` the client's own.
+    """A request for a page in another format. `scope` requests the page itself, `fields` are the client's own headers.
 
-    `in_shared_cache` lets shared caches keep what Accept has chosen, since they obey Vary. `link` is the header that
-    every representation of a page has, `guide` what Markdown names that stands alone.
+    `in_shared_cache` lets shared caches store answers that were chosen by Accept: the site's caches obey Vary. `link`
+    is the Link header of all of the page's representations, `guide` the content added to self-contained Markdown.
     """
 
     requested: RequestedFormat
@@ -420,9 +424,9 @@ class NegotiatedRequest:
     guide: Guide | None = None
 
     def takes(self, status: int, headers: Headers) -> bool:
-        """Return whether an answer that begins like this can be rendered; any other passes as it is.
+        """Return True if an answer with this status and these headers can be rendered.
 
-        That is HTML in a coding that can be undone: a page, or an error in the form of a page.
+        It has to be HTML, of a success or an error, in a known content coding.
         """
         fields = _read_lower(headers)
         is_whole = 200 <= status < 300 and status not in (204, 205, 206)
@@ -430,15 +434,16 @@ class NegotiatedRequest:
         return (is_whole or status >= 400) and is_decodable and _is_html(fields)
 
     def pass_headers(self, headers: Headers, status: int = 200) -> Headers:
-        """Return the headers of an answer that passes as it is. HTML was chosen: the next page here may be rendered.
+        """Return the headers of an answer that is passed on unchanged.
 
-        A 304 has the Vary of the answer that it stands for (RFC 9110 section 15.4.5).
+        HTML gets `Vary: Accept`, because the same URL may be rendered the next time. A 304 has the Vary header of the
+        answer that it stands for (RFC 9110 section 15.4.5).
         """
         is_chosen = not self.requested.by_query and (status == 304 or _is_html(_read_lower(headers)))
         return vary_by_accept(headers) if is_chosen else headers
 
     def render(self, status: int, headers: Headers, body: bytes) -> Reply | None:
-        """Return the reply, made of the application's answer to `scope`; None where that has to pass as it is."""
+        """Convert the application's answer to `scope`. Returns None if that has to be passed on unchanged."""
         if not self.takes(status, headers):
             return None
         fields = _read_lower(headers)
@@ -447,7 +452,7 @@ class NegotiatedRequest:
         return None if rendering is None else self._reply(status, headers, fields, rendering)
 
     async def render_async(self, status: int, headers: Headers, body: bytes) -> Reply | None:
-        """Do the same, in a thread where it would take longer than an event loop should wait."""
+        """Like `render`, but render large pages in a thread."""
         if not self.takes(status, headers):
             return None
         fields = _read_lower(headers)
@@ -464,7 +469,7 @@ class NegotiatedRequest:
         return None if rendering is None else self._reply(status, headers, fields, rendering)
 
     def _key(self, fields: Fields, body: bytes) -> RenderKey:
-        """Without a charset in the Content-Type, the page itself may name one."""
+        """Return the cache key. Without a charset in the Content-Type, the page itself may name one."""
         charset = _CHARSET.search(fields.get(b"content-type", b""))
         coding = fields.get(b"content-encoding", b"").strip().lower()
         digest = hashlib.sha256(body).digest()
@@ -475,7 +480,7 @@ class NegotiatedRequest:
         varies = not self.requested.by_query
         kept = [pair for pair in headers if pair[0].lower() not in _HTML_ONLY]
         if varies and not self.in_shared_cache:
-            # Many shared caches ignore Vary and would give this to a browser: none may keep it (RFC 9111 section 5.2).
+            # Many shared caches ignore Vary and would send this to browsers, so it is private (RFC 9111 section 5.2).
             written = _ELEMENT.findall(fields.get(b"cache-control", b"").decode("latin-1"))
             directives = [(one.partition("=")[0].strip().lower(), one.strip()) for one in written if one.strip()]
             control = [one for name, one in directives if name not in _SHARED_DIRECTIVES]
@@ -511,7 +516,7 @@ class NegotiatedRequest:
         return Reply(status, tuple(kept), b"" if self.is_head else rendering.body)
 
     def _condition(self, modified: bytes, etag: bytes) -> int:
-        """RFC 9110 section 13.2.2, in its order; the client's conditions are about the rendering and not the HTML."""
+        """Evaluate the client's conditions, which apply to the rendering, in the order of RFC 9110 section 13.2.2."""
         fields = self.fields
         if b"if-match" in fields:
             if not _lists(fields[b"if-match"], etag, weakly=False):
@@ -524,7 +529,7 @@ class NegotiatedRequest:
 
 
 def vary_by_accept(headers: Headers) -> list[tuple[bytes, bytes]]:
-    """Return headers whose Vary names Accept, so that no cache gives the answer to who wants another format."""
+    """Return headers whose Vary includes Accept, so that caches keep the formats apart."""
     kept = list(headers)
     given = [value for name, value in kept if name.lower() == b"vary"]
     if not given:
@@ -536,7 +541,7 @@ def vary_by_accept(headers: Headers) -> list[tuple[bytes, bytes]]:
 
 
 def _read_lower(headers: Headers) -> Fields:
-    """Headers by name in lower case, which an application may have missed to write."""
+    """Return headers by lower-case name, since applications may not write them so."""
     return read_fields([(name.lower(), value) for name, value in headers])
 
 
@@ -545,17 +550,17 @@ def _is_html(fields: Fields) -> bool:
 
 
 def _lists(listed: bytes, etag: bytes, weakly: bool) -> bool:
-    """RFC 9110 section 13.1.1: one star, or tags. A comma or a star within quotes is part of a tag."""
+    """Return True if a list of entity tags includes `etag` or is "*" (RFC 9110 section 13.1.1)."""
     if listed.strip() == b"*":
         return True
     return any(tag == etag and (weakly or not weak) for weak, tag in _TAG.findall(listed))
 
 
 def _is_unmodified(modified: bytes, since: bytes) -> bool | None:
-    """None where one of the dates is none, or is not known."""
+    """Compare two HTTP dates. Returns None if one is missing or invalid."""
     try:
-        last, asked = (parsedate_to_datetime(text.decode("latin-1")) for text in (modified, since))
-        return last <= asked
+        changed, limit = (parsedate_to_datetime(text.decode("latin-1")) for text in (modified, since))
+        return changed <= limit
     except (ValueError, TypeError, OverflowError):
         return None
 
@@ -564,7 +569,7 @@ def _is_unmodified(modified: bytes, since: bytes) -> bool | None:
 
 
 class NegotiatedPages:
-    """The pages of one public address of a site, which never comes from a request."""
+    """The pages of one public address. URLs are made from the site's declared address, never from a request."""
 
     def __init__(
         self,
@@ -584,7 +589,7 @@ class NegotiatedPages:
         self._som = catalog.absolute(catalog.paths.som)
 
     def read_request(self, scope: Scope) -> NegotiatedRequest | None:
-        """Return what a request asks for, None for HTML: then the request is the application's as it is."""
+        """Return the request for a page in another format, None if HTML is requested."""
         if scope["method"] not in PAGE_METHODS:
             return None
         fields = read_fields(scope["headers"])
@@ -595,10 +600,10 @@ class NegotiatedPages:
         return None if requested is None else self._request(scope, fields, requested, query)
 
     def read_file(self, scope: Scope) -> NegotiatedRequest | None:
-        """Return the request for the page whose Markdown an address with `.md` behind it means; None for any other.
+        """Return the request for the page whose Markdown is requested by the suffix `.md`, None if there is no suffix.
 
-        `/about.md` is that of `/about`, `/index.md` that of the site's first page. The application's own files come
-        first: this is for what it does not know.
+        `/about.md` is the Markdown of `/about`, `/index.md` that of `/`. The application's own files take precedence:
+        call this only if it has none.
         """
         path: str = scope["path"]
         if scope["method"] not in READ_METHODS or not path.endswith(FILE_SUFFIX):
@@ -610,17 +615,17 @@ class NegotiatedPages:
         return self._request(shorter, read_fields(scope["headers"]), requested, scope["query_string"])
 
     def alternates(self, scope: Scope) -> bytes:
-        """Return members of a `Link` header that lead to a page's own Markdown and SOM."""
+        """Return the members of a `Link` header for a page's Markdown and SOM."""
         path, query = _path_of(scope), quote(scope["query_string"], safe=PLAIN + "/")
-        asked = f"?{query}" if query else ""
-        file = f"{self._url}{path}{'index' if path.endswith('/') else ''}{FILE_SUFFIX}{asked}"
-        som = f"{self._som}?url={quote(path + asked, safe='/')}"
+        suffix = f"?{query}" if query else ""
+        file = f"{self._url}{path}{'index' if path.endswith('/') else ''}{FILE_SUFFIX}{suffix}"
+        som = f"{self._som}?url={quote(path + suffix, safe='/')}"
         alternate = '<{}>; rel="alternate"; type="{}"'
         listed = (alternate.format(file, "text/markdown"), alternate.format(som, "application/som+json"))
         return ", ".join(listed).encode("latin-1")
 
     def links(self, scope: Scope) -> bytes | None:
-        """Return the `Link` header of every representation of a page, None for none; a form's answer has no file."""
+        """Return the `Link` header of a page, None if link headers are off. A form's answer has no other formats."""
         if self._link is None or scope["method"] not in READ_METHODS:
             return self._link
         return b"%b, %b" % (self._link, self.alternates(scope))
@@ -629,19 +634,19 @@ class NegotiatedPages:
         url = self._url + _path_of(scope)
         url += f"?{quote(query, safe=PLAIN + '/')}" if query else ""
         location = None
-        if self.in_query and not requested.is_file:  # an address that is the rendering's own (RFC 9110 section 8.7)
+        if self.in_query and not requested.is_file:  # the rendering has a URL of its own (RFC 9110 section 8.7)
             budget = "" if requested.budget == USUAL_BUDGET else f"&budget={requested.budget}"
             location = f"{url}{'&' if '?' in url else '?'}format={requested.format}{budget}".encode("latin-1")
 
-        is_form = scope["method"] == "POST"  # its conditions are the application's: they are about what it changes
+        is_form = scope["method"] == "POST"  # conditional headers of a POST are for the application
         dropped = _FORMAT_FIELDS if is_form else DROPPED_FIELDS
         kept = [pair for pair in scope["headers"] if pair[0] not in dropped]
         inner = {
             **scope,
-            "method": "POST" if is_form else "GET",  # what HEAD is told of the content, only the content tells
+            "method": "POST" if is_form else "GET",  # the headers of a rendering depend on the content, even for HEAD
             "query_string": query,
             "headers": [*kept, (b"accept", _ACCEPT[requested.format])],
-            "extensions": {},  # the server's shortcuts for sending files would go round us
+            "extensions": {},  # server extensions for sending files would bypass the rendering
         }
         guide, page = self._guide, self._declared.get(_path_of(scope))
         if guide is not None and page is not None:
@@ -664,7 +669,7 @@ FILE_SUFFIX: Final = ".md"
 
 
 def _path_of(scope: Scope) -> str:
-    """The path below the site as the client wrote it, fit to stand in a header."""
+    """Return the path below the site's mount point as the client wrote it, quoted for a header."""
     raw = scope.get("raw_path")
     written = raw.split(b"?", 1)[0].decode("latin-1") if raw else quote(scope["path"])
     root = quote(mount_of(scope))
@@ -673,7 +678,7 @@ def _path_of(scope: Scope) -> str:
 
 
 def _without_suffix(path: str) -> str:
-    """The page that a file is made of."""
+    """Return the path of the page that a `.md` path belongs to."""
     shorter = path.removesuffix(FILE_SUFFIX)
     return shorter.removesuffix("index") if shorter.endswith("/index") else shorter
 
@@ -684,19 +689,19 @@ _VARY: Final = (b"vary", b"Accept")
 _ANYTHING: Final = Accept(None, names_html=False)
 
 
-_HEAD_ASKED: Final = "awp_publish.head_asked"
-"""The member of a scope that tells a HEAD of which the application is asked itself, before it is asked with GET."""
+_HEAD_TRIED: Final = "awp_publish.head_asked"
+"""The scope member that marks a HEAD request which is tried on the application first, before it is sent as GET."""
 
 
 def negotiate(
     app: AsgiApp, pages: NegotiatedPages | None, link: bytes | None, timeout: float
 ) -> Callable[[Scope, Receive, Send], Awaitable[None]]:
-    """Wrap an application so that its pages are offered in other formats.
+    """Wrap an application so that its pages are offered in other formats; in HTML only if `pages` is None.
 
-    All of its HTML then says that it is chosen by Accept, and HEAD is answered where the application only knows GET;
-    with `pages` None there is HTML only. HTML and JSON also get a `link` header, None for none. `timeout` is how many
-    seconds a page may take from its first to its last byte before it passes as it is. Every request comes by here, so
-    nothing here is a coroutine itself.
+    All of its HTML then gets `Vary: Accept`, and HEAD is answered by way of GET if the application does not allow HEAD.
+    `link` is the `Link` header for HTML and JSON, None for none. `timeout` is the number of seconds from a page's first
+    to its last byte after which the page is passed on unchanged. The wrappers are not coroutines, because every
+    request passes them.
     """
     if pages is None and link is None:
         return app
@@ -705,7 +710,7 @@ def negotiate(
     def forward(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if pages is not None and scope["path"].endswith(FILE_SUFFIX) and (file := pages.read_file(scope)) is not None:
             responder = NegotiatedResponder(file, send, timeout)
-            # 400 and 422: a route whose parameter may be "green", but is not "green.md".
+            # 400 and 422: a route that matches, but whose parameter is not valid with the suffix.
             unknown = (400, 404, 405, 422)
             return ask_first(offer, scope, receive, send, unknown, partial(responder.respond, app))
         return offer(scope, receive, send)
@@ -713,10 +718,10 @@ def negotiate(
     def offer(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         names_html = False
         if pages is not None:
-            if scope["method"] == "HEAD" and _HEAD_ASKED not in scope:
-                asked, got = {**scope, _HEAD_ASKED: True}, {**scope, "method": "GET"}
+            if scope["method"] == "HEAD" and _HEAD_TRIED not in scope:
+                tried, got = {**scope, _HEAD_TRIED: True}, {**scope, "method": "GET"}
                 return ask_first(
-                    offer, asked, receive, send, (405,), lambda again: offer(got, again, without_content(send))
+                    offer, tried, receive, send, (405,), lambda again: offer(got, again, without_content(send))
                 )
             accept = b""
             for name, value in scope["headers"]:
@@ -754,17 +759,18 @@ def negotiate(
 
 
 def stands_for_page(names_html: bool, path: str) -> bool:
-    """Tell whether a 304 may be that of a page, whose Vary it has to have (RFC 9110 section 15.4.5): it tells no type.
+    """Return True if a 304, which has no Content-Type, may stand for a page.
 
-    It is, if its request names HTML, or if its path is no file's: who takes anything says nothing of it.
+    It then needs the page's Vary header (RFC 9110 section 15.4.5). This is assumed if the request names HTML or the
+    path has no file extension.
     """
     return names_html or "." not in path.rpartition("/")[2]
 
 
 class NegotiatedResponder:
-    """Buffers what the application answers until it is whole, then sends the requested format in its place.
+    """Buffers the application's answer until it is complete, then sends it in the requested format.
 
-    `_buffer` begins with the start of an answer that is to be rendered; it is empty while messages pass as they are.
+    `_buffer` begins with the start message of an answer to render. It is empty if messages are passed on unchanged.
     """
 
     __slots__ = ("_buffer", "_deadline", "_request", "_send", "_size", "_timeout")
@@ -778,7 +784,7 @@ class NegotiatedResponder:
         self._size = 0
 
     async def respond(self, app: AsgiApp, receive: Receive) -> None:
-        """Let the application answer. What it leaves unfinished stays unfinished, as its server would see it."""
+        """Let the application answer. An incomplete answer is passed on as such, so that the server notices."""
         await app(self._request.scope, receive, self._collect)
         await self._flush()
 
@@ -804,13 +810,13 @@ class NegotiatedResponder:
                 await self._flush()
 
     async def _flush(self) -> None:
-        """Send the page as it came; what is still to come goes straight on."""
+        """Send the buffered messages unchanged, and stop buffering."""
         buffer, self._buffer = self._buffer, []
         for message in buffer:
             await self._pass(message)
 
     async def _pass(self, message: Message) -> None:
-        """HEAD gets no content; the application was asked with GET."""
+        """Pass a message on unchanged, but without content for HEAD, which the application got as GET."""
         if message["type"] == "http.response.start":
             headers = self._request.pass_headers(tuple(message.get("headers", ())), message["status"])
             message = {**message, "headers": list(headers)}

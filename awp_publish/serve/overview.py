@@ -1,8 +1,8 @@
-"""The overview at `/agents`: what a site publishes, one form for every door, what a caller sees, how to connect.
+"""The overview at `/agents`: what a site publishes, a form for every door, what a caller sees, how to connect.
 
-It is for the site's owner, and there only where the site asks for it. It works without scripts: its forms post to it,
-and it sends what they hold through the whole application in this process, as a client would, with the visitor's own
-cookies and nothing else of theirs.
+It is for the site's owner, and served only if the site enables it. It works without scripts: its forms post to it, and
+it sends their inputs through the whole application in this process, as a client would. Of the visitor's own request,
+only the cookies and the address are passed on.
 """
 
 import asyncio
@@ -114,25 +114,25 @@ SECURITY: Final = (
 )
 
 MAX_DETAILED: Final = 100
-"""Actions of a site whose inputs and outputs are all on one page; those of a larger one are on the page of each."""
+"""Maximum actions whose inputs and outputs are listed on the main page; otherwise, each has them on its own page."""
 
 MAX_COLUMNS: Final = 12
-"""Callers that stand side by side."""
+"""Maximum callers that are compared side by side."""
 
 APPROVING_FOR: Final = 5.0
-"""Seconds for which one operator may write approvals while others wait."""
+"""Seconds after which the lock of an operator who writes approvals expires."""
 
 APPROVABLE_FOR: Final = 3600.0
-"""Seconds for which a form that approves may be sent after it was read."""
+"""Seconds for which an approval form is valid."""
 
 TRAFFIC_DAYS: Final = 30
 MAX_FORM_BYTES: Final = 4_194_304
 MAX_ANSWER_BYTES: Final = 1_048_576
 MAX_COMPARED_LINES: Final = 400
 MAX_EXPECTED: Final = 2000
-"""Characters of an answer that a test compares with."""
+"""Maximum characters of an answer in the assertion of a generated test."""
 TOKEN_BYTES: Final = 4
-"""Bytes of JSON or English that make a token of a model, about."""
+"""Approximate bytes of JSON or English per token of a model."""
 
 
 # --- HTML ---
@@ -143,7 +143,7 @@ _CLIENTS: Final[list[dict[str, str]]] = tomllib.loads((STATIC / "clients.toml").
 
 
 def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[object]]) -> Html:
-    """Return a table that can be scrolled where it does not fit."""
+    """Return a table that scrolls if it does not fit."""
     lines = [
         tag("tr", (tag("th" if not n else "td", cell, scope=None if n else "row") for n, cell in enumerate(row)))
         for row in rows
@@ -167,7 +167,7 @@ def pretty(value: object) -> str:
 
 
 def tokens_of(count: int) -> int:
-    """Return about how many tokens of a model so many bytes are."""
+    """Return the approximate number of tokens in `count` bytes."""
     return -(-count // TOKEN_BYTES)
 
 
@@ -175,7 +175,7 @@ def size_of(count: int) -> str:
     return f"{count:,} bytes, about {tokens_of(count):,} tokens"
 
 
-# --- What is published, in words ---
+# --- Descriptions of actions and schemas ---
 
 _KIND_WORDS: Final = {
     "string": "text",
@@ -209,11 +209,11 @@ _LIMIT_WORDS: Final = {
     "contentEncoding": "as {}",
 }
 MAX_DEPTH: Final = 3
-"""Levels of objects whose members are listed; deeper ones are called objects."""
+"""Levels of nested objects whose members are listed."""
 
 
 def limit_words(limit: RateLimit) -> str:
-    """Say a limit: "30 a minute for each caller"."""
+    """Describe a limit: "30 a minute for each caller"."""
     unit = UNIT_NAMES[limit.unit]
     article = "an" if unit == "hour" else "a"
     window = f"{article} {unit}" if limit.count == 1 else f"in {limit.count} {unit}s"
@@ -221,34 +221,34 @@ def limit_words(limit: RateLimit) -> str:
 
 
 def policy_words(catalog: Catalog, action: Action) -> list[str]:
-    """Say what stands before the handler of an action, one thing after the other."""
-    said = [_EFFECT_WORDS[action.effect]]
+    """Describe the gates and limits of an action, one phrase each."""
+    phrases = [_EFFECT_WORDS[action.effect]]
     if action.rate_limit is not None:
-        said.append(limit_words(action.rate_limit))
+        phrases.append(limit_words(action.rate_limit))
     if catalog.site.rate_limit is not None:
-        said.append(f"with all other actions {limit_words(catalog.site.rate_limit)}")
+        phrases.append(f"with all other actions {limit_words(catalog.site.rate_limit)}")
     if action.needs_confirmation:
-        said.append("a person confirms")
+        phrases.append("a person confirms")
     if action.scopes:
-        said.append(f"callers need the scope{'s' * (len(action.scopes) > 1)} {', '.join(action.scopes)}")
+        phrases.append(f"callers need the scope{'s' * (len(action.scopes) > 1)} {', '.join(action.scopes)}")
     elif action.auth_required:
-        said.append("callers have to be known")
+        phrases.append("callers have to be known")
     if action.allow_agents:
-        said.append(f"for {', '.join(action.allow_agents)} only")
+        phrases.append(f"for {', '.join(action.allow_agents)} only")
     if action.requires:
-        said.append(f"only after a success of {', '.join(action.requires)}")
+        phrases.append(f"only after a success of {', '.join(action.requires)}")
     if before := [one for one in action.depends_on if one not in action.requires]:
-        said.append(f"comes after {', '.join(before)}")
+        phrases.append(f"comes after {', '.join(before)}")
     if action.idempotency is not None:
-        said.append(f"the same key within {action.idempotency.window} gives the first answer again")
+        phrases.append(f"the same key within {action.idempotency.window} gives the first answer again")
     if action.is_background:
-        said.append("runs in the background, as a job")
-    said.append(f"at most {action.timeout:g} seconds")
-    return said
+        phrases.append("runs in the background, as a job")
+    phrases.append(f"at most {action.timeout:g} seconds")
+    return phrases
 
 
 def kind_words(schema: object, root: JsonObject, depth: int = 0) -> str:
-    """Say what a value is: "whole number", "list of text", "one of new, used"."""
+    """Describe a value's type: "whole number", "list of text", "one of new, used"."""
     facts = resolved(schema, root)
     if values := options(facts, root):
         shown = ", ".join(json.dumps(one, ensure_ascii=False) for one in values[:12])
@@ -265,15 +265,15 @@ def kind_words(schema: object, root: JsonObject, depth: int = 0) -> str:
 
 
 def limits_of(facts: JsonObject) -> list[str]:
-    """Say within which limits a value has to be: "at least 1 character"."""
+    """Describe the limits of a value: "at least 1 character"."""
     found = ((words, facts[key]) for key, words in _LIMIT_WORDS.items() if key in facts)
     one = {" characters": " character", " entries": " entry"}
-    said = ((words.format(value), value) for words, value in found)
-    return [re.sub(r" (characters|entries)$", lambda end: one[end[0]], text) if n == 1 else text for text, n in said]
+    phrases = ((words.format(value), value) for words, value in found)
+    return [re.sub(r" (characters|entries)$", lambda end: one[end[0]], text) if n == 1 else text for text, n in phrases]
 
 
 def schema_rows(schema: JsonObject, root: JsonObject, prefix: str = "", depth: int = 0) -> Iterable[Sequence[object]]:
-    """Yield a row for each member of an object, and for those of objects in it."""
+    """Yield a row for each member of an object, including those of nested objects."""
     facts = object_facts(schema, root)
     required = required_members(facts)
     for name, part in members(facts).items():
@@ -292,7 +292,7 @@ def schema_rows(schema: JsonObject, root: JsonObject, prefix: str = "", depth: i
 
 
 def schema_table(caption: str, schema: JsonObject) -> Html:
-    """Return the members of a schema as a table, or what it is where it has none."""
+    """Return the members of a schema as a table, or a description of its type if it has none."""
     rows = list(schema_rows(schema, schema))
     if rows:
         return table(caption, ("name", "kind", "needed", "meaning", "limits"), rows)
@@ -300,11 +300,11 @@ def schema_table(caption: str, schema: JsonObject) -> Html:
     return tag("p", f"{caption}: ", "nothing" if is_empty else kind_words(schema, schema), ".")
 
 
-# --- Requests, as each door takes them ---
+# --- Requests for each door ---
 
 
 class Wire(NamedTuple):
-    """A way to send a call: its key in addresses, its name, and the door that the site needs for it, "" for none."""
+    """A protocol for calls: its key in URLs, its title, and the door that the site has to enable, "" for none."""
 
     key: str
     title: str
@@ -326,7 +326,7 @@ _MCP: Final = "io.modelcontextprotocol/"
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """The form as filled in: the input, and what goes beside it. `secrets` are headers whose values are not shown."""
+    """A completed form: the input, and the fields besides it. `secrets` are headers whose values are not displayed."""
 
     given: Mapping[str, object]
     key: str = ""
@@ -337,14 +337,14 @@ class Filled:
     secrets: tuple[tuple[str, str], ...] = ()
 
     def beside(self, key_field: str, receipts: object) -> dict[str, object]:
-        """Return what goes beside the input, without what is empty."""
+        """Return the non-empty fields besides the input."""
         found = {key_field: self.key, "confirmation": self.confirmation, "receipts": receipts, "session": self.session}
         return {name: value for name, value in found.items() if value}
 
 
 @dataclass(frozen=True, slots=True)
 class WireRequest:
-    """One request as it goes over the wire. `frames` are the messages of a WebSocket, sent one after the other."""
+    """One request of a protocol. `frames` are the messages of a WebSocket, in order."""
 
     wire: Wire
     method: str
@@ -357,7 +357,7 @@ class WireRequest:
         return b"" if self.body is None else orjson.dumps(self.body)
 
     def text(self, origin: str) -> str:
-        """Return the request as it is shown."""
+        """Return the request for display, without credentials."""
         parts = urlsplit(origin)
         lines = [f"{self.method} {parts.path}{self.path} HTTP/1.1", f"Host: {parts.netloc}"]
         lines += [f"{name}: {_masked(name, value)}" for name, value in self.headers]
@@ -367,7 +367,7 @@ class WireRequest:
         return "\n".join(lines) + ("" if self.body is None else f"\n\n{pretty(self.body)}")
 
     def curl(self, origin: str) -> str:
-        """Return the request as a command line."""
+        """Return the request as a curl command, without credentials."""
         words = ["curl", "-i"] + (["-X", self.method] if self.method not in ("GET", "POST") else [])
         lines = [shlex.join([*words, origin + self.path])]
         lines += [f"  -H {shlex.quote(f'{name}: {_masked(name, value)}')}" for name, value in self.headers]
@@ -378,11 +378,11 @@ class WireRequest:
 
 _MASK: Final = "***"
 _SHOWN_HEADERS: Final = ("content-type", "accept", "idempotency-key", "mcp-", "a2a-", "awp-")
-"""Beginnings of the names of headers whose values are shown; all others are credentials."""
+"""Prefixes of headers whose values are displayed; all others are treated as credentials."""
 
 
 def _masked(name: str, value: str) -> str:
-    """Return a header's value as it may be shown, without credentials: pages end up in screenshots."""
+    """Return a header's value with credentials masked, since pages end up in screenshots."""
     if name.lower() == "authorization":
         return f"{value.partition(' ')[0]} {_MASK}" if " " in value else _MASK
     return value if name.lower().startswith(_SHOWN_HEADERS) else _MASK
@@ -413,8 +413,8 @@ def write_request(wire: Wire, catalog: Catalog, action: Action, filled: Filled) 
         query = urlencode(fields_of(given))
         return WireRequest(wire, action.method, path + (f"?{query}" if query else ""), beside)
     if wire.door == "mcp":
-        told = filled.beside("idempotencyKey", receipts)
-        meta: dict[str, object] = {f"awp/{name}": value for name, value in told.items()}
+        others = filled.beside("idempotencyKey", receipts)
+        meta: dict[str, object] = {f"awp/{name}": value for name, value in others.items()}
         name = SITE_TOOL if action.id == SITE_ACTION else action.id
         headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": CLASSIC}
         if wire.key == "mcp":
@@ -470,7 +470,7 @@ def python_call(action: Action, given: Mapping[str, object]) -> str:
 
 
 def write_test(action: Action, filled: Filled, chosen: Wire, answer: "WireAnswer | None") -> str:
-    """Return a call as a test, which expects what `answer` was if the call was sent."""
+    """Return the source of a test for a call. If the call was sent, the test expects the same answer."""
     options = [f"door={json.dumps(chosen.door or chosen.key)}"] if chosen is not WIRES[0] else []
     options += ["confirm=True"] if action.needs_confirmation else []
     options += ['token="..."'] if any(name == "Authorization" for name, _ in filled.secrets) else []
@@ -494,12 +494,12 @@ def write_test(action: Action, filled: Filled, chosen: Wire, answer: "WireAnswer
     )
 
 
-# --- Answers, read back into what they have in common ---
+# --- Answers, converted to a common form ---
 
 
 @dataclass(frozen=True, slots=True)
 class WireAnswer:
-    """The answer as it came back on the wire, and what it means at every door. `problem` is None for a success."""
+    """An answer as received, and its output or problem in a common form. `problem` is None for a success."""
 
     request: WireRequest
     status: int
@@ -511,8 +511,8 @@ class WireAnswer:
     problem: Mapping[str, Any] | None = None
 
     @property
-    def told(self) -> object:
-        """Return what a caller makes of it, without what differs by door because each door says it in its own way."""
+    def common(self) -> object:
+        """The output, or the members of the problem that are the same at every door."""
         if self.problem is None:
             return self.output
         return {
@@ -521,13 +521,13 @@ class WireAnswer:
 
     @property
     def question(self) -> Mapping[str, Any] | None:
-        """Return the confirmation that a person is asked for."""
+        """The confirmation that a person is asked for, None if there is none."""
         asked = self.problem.get("confirmation") if self.problem is not None else None
         return asked if isinstance(asked, dict) and isinstance(asked.get("token"), str) else None
 
     @property
     def job_id(self) -> str | None:
-        """Return the job that the call has become."""
+        """The id of the job that the call has become, None if it has not."""
         value = self.output
         found = value.get("job_id") if isinstance(value, dict) and "poll_endpoint" in value else None
         return found if isinstance(found, str) and _JOB_ID.fullmatch(found) else None
@@ -539,10 +539,10 @@ _JOB_ID: Final = re.compile(r"[A-Za-z0-9._~=-]{1,512}")
 def read_answer(
     request: WireRequest, action: Action, status: int, content_type: str, body: bytes
 ) -> tuple[object, Any]:
-    """Return the output and the problem of an answer; of a body that is no JSON the text."""
+    """Return the output and the problem of an answer, one of which is None. A body that is not JSON becomes text."""
     kind = content_type.partition(";")[0].strip().lower()
     if status < 400 and kind and not kind.endswith("json") and not kind.startswith("text/"):
-        return base64.b64encode(body).decode(), None  # as doors of JSON give it
+        return base64.b64encode(body).decode(), None  # as at the JSON doors
     text = body.decode("utf-8", "replace")
     if content_type.startswith("text/event-stream"):
         messages = [line[5:].strip() for line in text.splitlines() if line.startswith("data:")]
@@ -557,9 +557,9 @@ def read_answer(
         return (value, None) if status < 400 else (None, {"status": status, "detail": text[:500]})
     if (error := value.get("error")) is not None and isinstance(error, dict):
         data = error.get("data")
-        told = data[0].get("metadata") if isinstance(data, list) and data and isinstance(data[0], dict) else data
-        told = told if isinstance(told, dict) and "code" in told else error.get("details")
-        return None, told if isinstance(told, dict) and "code" in told else {
+        problem = data[0].get("metadata") if isinstance(data, list) and data and isinstance(data[0], dict) else data
+        problem = problem if isinstance(problem, dict) and "code" in problem else error.get("details")
+        return None, problem if isinstance(problem, dict) and "code" in problem else {
             "code": error.get("code"),
             "detail": error.get("message"),
         }
@@ -575,7 +575,7 @@ def read_answer(
             if isinstance(found, str) and "string" not in kinds(
                 resolved(action.outputs, action.outputs), action.outputs
             ):
-                with suppress(orjson.JSONDecodeError):  # what no schema describes is JSON in a text, or a text
+                with suppress(orjson.JSONDecodeError):  # without a schema, a text may be JSON
                     return orjson.loads(found), None
             return found, None
         output, declared = result["structuredContent"], answer_schema(action)
@@ -589,16 +589,16 @@ def read_answer(
         if state.get("state") == "TASK_STATE_COMPLETED" or parts:
             found = [part.get("data", part.get("text", part.get("raw"))) for part in parts]
             return (found[0] if len(found) == 1 else found), None
-        told = [
+        found_data = [
             part["data"] for part in state.get("message", {}).get("parts", ()) if isinstance(part.get("data"), dict)
         ]
-        problem = next((one for one in told if "code" in one), None)
-        return (None, problem) if problem is not None else (told[0] if told else task, None)
+        problem = next((one for one in found_data if "code" in one), None)
+        return (None, problem) if problem is not None else (found_data[0] if found_data else task, None)
     return result.get("output", result), None
 
 
 def _content_of(content: object) -> object:
-    """Return what the first block of an MCP result holds: a text, or base64."""
+    """Return the text or the base64 of the first content block of an MCP result."""
     blocks = content if isinstance(content, list) else []
     first = blocks[0] if blocks and isinstance(blocks[0], dict) else {}
     held = first["resource"] if isinstance(first.get("resource"), dict) else first
@@ -608,7 +608,7 @@ def _content_of(content: object) -> object:
 async def send_request(
     request: WireRequest, catalog: Catalog, action: Action, app: AsgiApp, outer: Scope, seconds: float
 ) -> WireAnswer:
-    """Send a request through the application, as the visitor of `outer` could send it from elsewhere."""
+    """Send a request through the whole application, with the cookies and the address of the visitor of `outer`."""
     origin = urlsplit(catalog.url)
     carried = tuple(pair for pair in outer["headers"] if pair[0] in FORWARDED or pair[0] == b"cookie")
     own = (
@@ -620,7 +620,7 @@ async def send_request(
     inside = PageRequest(
         origin, path.encode(), query.encode(), headers, request.method, request.content(), outer.get("state", {})
     )
-    told: tuple[tuple[str, str], ...] = ()
+    answer_headers: tuple[tuple[str, str], ...] = ()
     started, status, body = time.perf_counter(), 0, b""
     scope, content_type, failed = inside.scope(outer), "application/json", ""
     exchange = PageExchange(inside.body, MAX_ANSWER_BYTES)
@@ -642,17 +642,17 @@ async def send_request(
         failed = f"The application failed with {type(error).__name__}; its log says more."
     finally:
         _STEPS.reset(timing)
-    if exchange.answered.done():  # what the application still does after its answer is its own affair
+    if exchange.answered.done():  # a failure after the answer does not matter
         answer, failed = exchange.collected(), ""
         status, body = answer.status, answer.body
-        told = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in answer.headers)
-        content_type = {name.lower(): value for name, value in told}.get("content-type", "")
-        # A session of the application's is the visitor's own, and goes on with what the call has made of it.
+        answer_headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in answer.headers)
+        content_type = {name.lower(): value for name, value in answer_headers}.get("content-type", "")
+        # The application's session is the visitor's own: copy the changes that the call has made to it.
         now, before = scope.get("session"), outer.get("session")
         if isinstance(now, dict) and isinstance(before, dict):
             for name in before.keys() - now.keys():
                 del before[name]
-            for name, value in now.items():  # one by one: a session may keep count of its changes
+            for name, value in now.items():  # one by one, because a session may track its changes
                 if name not in before or before[name] != value:
                     before[name] = value
     output: object = None
@@ -664,12 +664,12 @@ async def send_request(
             problem = {"detail": "The answer is not what this door gives."}
     passed = (time.perf_counter() - started) * 1000
     return WireAnswer(
-        request, status, told, body.decode("utf-8", "replace"), passed, steps.words(passed), output, problem
+        request, status, answer_headers, body.decode("utf-8", "replace"), passed, steps.words(passed), output, problem
     )
 
 
 def aligned(value: object, like: object) -> object:
-    """Return JSON as it is, with its members in the order of another's and whole numbers without a fraction."""
+    """Return a JSON value with its members in the order of another's, and whole floats as integers."""
     if isinstance(value, dict):
         first = like if isinstance(like, dict) else {}
         names = [*(name for name in first if name in value), *(name for name in value if name not in first)]
@@ -681,9 +681,9 @@ def aligned(value: object, like: object) -> object:
 
 
 def differing(answer: WireAnswer, first: WireAnswer) -> tuple[Html, int]:
-    """Return what an answer tells, with its lines marked that the first one has not, and how many these are."""
-    like = aligned(first.told, None)  # A2A carries objects without an order, and every number as a float
-    mine, theirs = pretty(aligned(answer.told, like)).splitlines(), pretty(like).splitlines()
+    """Return an answer with marks on the lines that differ from the first answer, and the number of differences."""
+    like = aligned(first.common, None)  # A2A does not keep the order of members, and has only floats
+    mine, theirs = pretty(aligned(answer.common, like)).splitlines(), pretty(like).splitlines()
     if mine == theirs or len(mine) > MAX_COMPARED_LINES or len(theirs) > MAX_COMPARED_LINES:
         return inner("\n".join(mine)), 0 if mine == theirs else 1
     lines, count = list[object](), 0
@@ -698,7 +698,7 @@ def differing(answer: WireAnswer, first: WireAnswer) -> tuple[Html, int]:
 
 
 def connections(catalog: Catalog) -> Iterable[Html]:
-    """Yield for each client of `clients.toml` how it is connected to the site."""
+    """Yield instructions for connecting each client of `clients.toml` to the site."""
     name = re.sub(r"[^a-z0-9]+", "-", catalog.site.name.lower()).strip("-") or "site"
     address, request = catalog.url + catalog.paths.mcp, ""
     in_code = json.dumps({"name": name, "type": "http", "url": address})
@@ -726,7 +726,7 @@ def connections(catalog: Catalog) -> Iterable[Html]:
 
 
 class BesideField(NamedTuple):
-    """A field of the form beside the input: its name, its label, and how it is typed."""
+    """A field of the form besides the inputs: its name, label, hint, and HTML input type."""
 
     name: str
     label: str
@@ -735,7 +735,7 @@ class BesideField(NamedTuple):
 
 
 PREFIX: Final = "awp-"
-"""What the names of fields begin with that are no inputs."""
+"""The prefix of fields that are not inputs."""
 
 _BESIDE: Final = (
     BesideField("awp-key", "Idempotency key", "The same key with the same input gives the first answer again."),
@@ -748,23 +748,23 @@ _BESIDE: Final = (
 )
 _FORMATS: Final = {"date": "date", "email": "email", "uri": "url", "password": "password", "time": "time"}
 LONG_TEXT: Final = 500
-"""Characters from which a text is typed in several lines."""
+"""Characters above which a text gets a multi-line field."""
 
 MAX_SHOWN_FILE: Final = 1000
-"""Characters of base64 that pages show; of a larger file they say how large it is."""
+"""Maximum characters of base64 on a page; of a larger file, only its size is displayed."""
 
 CUT: Final = "(not shown:"
 
 
 def input_field(name: str, schema: object, root: JsonObject, required: bool, value: str) -> Html:
-    """Return the field for one input, with its label and what its schema says."""
+    """Return the field for one input, with its label, type, limits and description."""
     facts, ident = resolved(schema, root), f"in-{name}"
     found, values = kinds(facts, root), options(facts, root)
     limits, typed, kept = limits_of(facts), kind_words(schema, root), None
     common = {"name": name, "id": ident, "aria_describedby": f"{ident}-hint"}
     if (media_type := file_type(schema, root)) is not None:
         typed, limits = "files" if "array" in found else "a file", []
-        if value:  # no page can fill in a file: what was sent goes along until another one is chosen
+        if value:  # pages cannot preset a file field, so a hidden field keeps the file until another one is chosen
             kept = tag("input", type="hidden", name=name, value=value)
             typed += f"; the one that is here, {size_words(value)}, is sent until another one is chosen"
         accept = media_type if media_type != BINARY else None
@@ -790,14 +790,14 @@ def input_field(name: str, schema: object, root: JsonObject, required: bool, val
             mode = "numeric" if found == ["integer"] else "decimal" if "number" in found else None
             shown = {"placeholder": str(facts["default"])} if "default" in facts else {}
             field = tag("input", type=kind, value=value, inputmode=mode, autocomplete="off", **common, **shown)
-    said = (str(facts.get("description", "")).rstrip("."), ", ".join([typed, *limits]))
-    hint = " ".join(f"{one[0].upper()}{one[1:]}." for one in said if one)
+    hints = (str(facts.get("description", "")).rstrip("."), ", ".join([typed, *limits]))
+    hint = " ".join(f"{one[0].upper()}{one[1:]}." for one in hints if one)
     needed = " required" if required else ""
     return fill("field", ident=ident, label=name, needed=needed, kept=kept, field=field, hint=hint)
 
 
 def file_type(schema: object, root: JsonObject) -> str | None:
-    """Return the media type of the file that an input takes, or a list of; None where it takes none."""
+    """Return the media type of an input that takes a file or a list of files, None for any other input."""
     facts = resolved(schema, root)
     for part in (facts, *(resolved(branch, root) for branch in branches(facts))):
         inner = resolved(part.get("items"), root) if "items" in part else part
@@ -807,12 +807,12 @@ def file_type(schema: object, root: JsonObject) -> str | None:
 
 
 def size_words(content: str) -> str:
-    """Say how large the files of base64 in the lines of a text are."""
+    """Describe the total size of files, given as lines of base64."""
     return f"{sum(len(line.strip()) * 3 // 4 - line.count('=') for line in content.splitlines()):,} bytes"
 
 
 def shortened(action: Action, given: Mapping[str, object]) -> dict[str, object]:
-    """Return an input as pages show it: of a large file only how large it is."""
+    """Return an input for display, with large files replaced by their sizes."""
     found = dict(given)
     for name, part in members(object_facts(action.inputs, action.inputs)).items():
         if name in found and file_type(part, action.inputs) is not None:
@@ -823,14 +823,14 @@ def shortened(action: Action, given: Mapping[str, object]) -> dict[str, object]:
 
 
 def credential_headers(catalog: Catalog, action: Action) -> list[str]:
-    """Return the headers in which the site or the action's route looks for a caller, besides Authorization."""
+    """Return the headers, other than Authorization, from which the site or the action's route reads credentials."""
     site = catalog.site.authentication.api_key_header if catalog.site.authentication is not None else None
     named = [site or "", *(one.name for one in action.route_credentials if one.place == "header")]
     return list({name.lower(): name for name in named if name and name.lower() != "authorization"}.values())
 
 
 def read_input(action: Action, pairs: Sequence[tuple[str, str | bytes]]) -> dict[str, object]:
-    """Return the input that fields of the form, or of a deep link, stand for. Empty fields are left out."""
+    """Return the input from the fields of the form or of a deep link. Empty fields are left out."""
     facts = object_facts(action.inputs, action.inputs)
     chosen = {name for name, value in pairs if isinstance(value, bytes) and value}
     fields: list[tuple[str, str | bytes]] = []
@@ -853,28 +853,28 @@ def read_input(action: Action, pairs: Sequence[tuple[str, str | bytes]]) -> dict
         else:
             fields += [(name, line) for line in value.splitlines() if line.strip()]
     given = FieldReader(action.inputs).read(fields)
-    # In one order, whatever that of the fields: what a person is asked may follow it.
+    # In the order of the schema, because the text of a confirmation may depend on it.
     declared = {name: given[name] for name in members(facts) if name in given}
     return declared | given
 
 
 def shown_value(value: object) -> str:
-    """Return an input as it stands in its field."""
+    """Return the text of an input's value in its form field."""
     if isinstance(value, list):
         is_plain = all(isinstance(one, (str, int, float)) and "\n" not in str(one) for one in value)
         return "\n".join(map(shown_value, value)) if is_plain else pretty(value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-# --- Where the time of a call goes ---
+# --- Timing of calls ---
 
 _STEPS: Final[ContextVar["Steps | None"]] = ContextVar("awp_publish_steps", default=None)
-"""The steps of the call that the overview sends; None for everybody else's."""
+"""The timing of a call that the overview sends, None for all other calls."""
 
 
 @dataclass(slots=True)
 class Steps:
-    """The times at which a call began, its handler did, and both ended: in seconds, 0 for what did not happen."""
+    """When a call and its handler began and ended, in seconds of perf_counter; 0 if that did not happen."""
 
     begun: float = 0.0
     handled: float = 0.0
@@ -882,7 +882,7 @@ class Steps:
     ended: float = 0.0
 
     def words(self, milliseconds: float) -> str:
-        """Say how the time of a call through a door was spent."""
+        """Describe how the time of a call was spent."""
         if not self.ended:
             return ""
         gates = (self.handled or self.ended) - self.begun
@@ -894,7 +894,7 @@ class Steps:
 
 
 def time_call(carry: Carry) -> Carry:
-    """Return what carries calls, and notes when those of the overview begin and are answered."""
+    """Wrap the path of calls, to record when the overview's own calls begin and are answered."""
 
     def carry_timed(call: Call, deliver: Deliver) -> Awaitable[None]:
         steps = _STEPS.get()
@@ -912,7 +912,7 @@ def time_call(carry: Carry) -> Carry:
 
 
 def time_handler(handle: Handle) -> Handle:
-    """Return a handler, whose beginning and end are noted in calls of the overview."""
+    """Wrap a handler, to record when it begins and ends in the overview's own calls."""
 
     async def handle_timed(given: Any) -> Any:
         steps = _STEPS.get()
@@ -935,12 +935,15 @@ def caller_id(caller: Principal | None) -> str:
 
 
 def scopes_of(caller: Principal | None) -> frozenset[str] | None:
-    """Return a caller's scopes, None for nobody known."""
+    """Return a caller's scopes, None for an anonymous caller."""
     return caller.scopes if caller is not None else None
 
 
 def open_door(door: DoorContext) -> LiveDoor:
-    """Make the overview of one public address of a site. Raises DeclarationError for a scope that nobody can have."""
+    """Create the overview of one public address of a site.
+
+    Raises DeclarationError if it requires a scope but the site authenticates nobody.
+    """
     if isinstance(door.settings.overview, str) and not door.guards.authenticators:
         wrong = f'overview: asks for the scope "{door.settings.overview}", and nothing here tells who calls.'
         raise DeclarationError("site", wrong, "Give Site(authenticate=...), or write overview=True for everybody.")
@@ -980,7 +983,7 @@ def open_door(door: DoorContext) -> LiveDoor:
 
 
 class Overview(Endpoint):
-    """Shows one public address of a site to its owner, and sends what its forms hold."""
+    """Shows one public address of a site to its owner, and sends the calls of its forms."""
 
     methods = "GET, HEAD, POST, OPTIONS"
     usage = "The overview is read with GET, and its forms are sent with POST"
@@ -1002,19 +1005,19 @@ class Overview(Endpoint):
         self.wires = tuple(one for one in WIRES if not one.door or door.catalog.door(one.door) is not None)
 
     def refuse_foreign(self, fields: Fields) -> None:
-        """Refuse pages of rebound hosts. What pages of other sites send is refused where a form is read."""
+        """Refuse rebound hosts only. Forms from pages of other sites are refused in `_page`."""
         refuse_foreign_host(fields, self._own_hosts)
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
-        """Answer with a page; refusals are a page too where a browser asks."""
+        """Answer with a page. Refusals are pages too if the client accepts HTML."""
         status, extra = 200, cast(RawHeaders, ())
         try:
             title, content, extra = await self._page(request)
         except Problem as problem:
             if b"text/html" not in request.fields.get(b"accept", b""):
                 raise
-            title, status, told = problem.title, problem.status, self._renderer.describe(problem)
-            content = fill("refusal", title=title, detail=told["detail"], recovery=told["recovery"])
+            title, status, described = problem.title, problem.status, self._renderer.describe(problem)
+            content = fill("refusal", title=title, detail=described["detail"], recovery=described["recovery"])
             extra = tuple(
                 (name.lower().encode(), value.encode("latin-1", "replace")) for name, value in problem.headers
             )
@@ -1024,7 +1027,7 @@ class Overview(Endpoint):
         await request.reply(Reply(status, (*headers, *extra), body))
 
     async def _page(self, request: DoorRequest) -> tuple[str, Html, RawHeaders]:
-        """Return the title, the content and further headers of the page that a request asks for. Raises a Problem."""
+        """Return the title, the content and additional headers of the requested page. Raises a Problem."""
         scope, fields, catalog = request.scope, request.fields, self.door.catalog
         if scope["method"] == "POST" and is_cross_site(fields, self._own_hosts):
             raise CrossSiteCookies("The form was sent by a page of another site, and was not read.")
@@ -1053,7 +1056,7 @@ class Overview(Endpoint):
         sees = asked if isinstance(asked, str) else ""
         notice = await self._approve(request, caller) if scope["method"] == "POST" else None
         documents, _ = self.door.documents()
-        if self._found[0] is not documents:  # the checks look at them once for each time that they are published
+        if self._found[0] is not documents:  # the checks run once after each publication
             check = partial(check_published, catalog, documents, self.door.routes(), "")
             self._found = (documents, await run_in_thread(check, asyncio.to_thread))
         traffic: TrafficReport | str | None = None
@@ -1076,11 +1079,11 @@ class Overview(Endpoint):
         return read_form(content_type, body)
 
     def _may_approve(self, caller: Principal | None) -> bool:
-        """An operator is who this overview asks for, or has the scope by that name; never just everybody."""
+        """Return True if the overview requires a scope, or the caller has the scope "operator"."""
         return self._gate.required or (caller is not None and OPERATOR in caller.scopes)
 
     async def _approve(self, request: DoorRequest, caller: Principal | None) -> Html:
-        """Approve what an operator has read, and say what came of it. Raises a Problem for anybody else's form."""
+        """Approve the actions of an operator's form, and return the result. Raises a Problem for an invalid form."""
         site, given = self.door.site, dict(await self._read_form(request))
         if not site.settings.approval or "awp-approve" not in given:
             raise InvalidInput("This form is none of the overview's.", recovery="Load the page again.")
@@ -1097,13 +1100,13 @@ class Overview(Endpoint):
         now = {one.id: digests_of(one)["digest"] for one in site.catalog.actions}
         digests = cast(Mapping[str, str], read["digests"])
         same = [name for name, digest in digests.items() if now.get(name) == digest]
-        told = list[object]()
+        notices = list[object]()
         if len(same) < len(digests):
             changed = ", ".join(name for name in digests if name not in same)
-            told.append(tag("p", f"Not approved, for it has changed since you read it: {changed}.", class_="error"))
+            notices.append(tag("p", f"Not approved, for it has changed since you read it: {changed}.", class_="error"))
         if same:
             name = path_of(site.settings.approval).name
-            # One operator after the other, in whichever process: the first decision stands, and the next is told so.
+            # One operator at a time, across processes. An action that another one has approved meanwhile is reported.
             turn, store = Add("approving", secrets.token_bytes(16), APPROVING_FOR), site.store
             while True:
                 if (await store.run((turn,))).failed is None:
@@ -1121,11 +1124,13 @@ class Overview(Endpoint):
             finally:
                 await store.run((Swap(turn.key, turn.value, None),))
             if late:
-                told.append(tag("p", f"Approved before, and left as it is: {', '.join(late)}."))
+                notices.append(tag("p", f"Approved before, and left as it is: {', '.join(late)}."))
             if same:
                 logger.info("%s approved %s", caller_id(caller), ", ".join(same))
-                told.append(f"Approved: {', '.join(same)}. Keep {name} in version control, and start the site again.")
-        return tag("div", told, role="status")
+                notices.append(
+                    f"Approved: {', '.join(same)}. Keep {name} in version control, and start the site again."
+                )
+        return tag("div", notices, role="status")
 
     # --- What is published ---
 
@@ -1135,9 +1140,9 @@ class Overview(Endpoint):
         door = self.door
         catalog = door.published().visible_to(scopes_of(caller))
         site, (documents, fallbacks) = catalog.site, door.documents()
-        if self._cards[0] is not catalog:  # a card for each action, the same until the catalog is published anew
+        if self._cards[0] is not catalog:  # the cards are rendered once after each publication
             self._cards = (catalog, inner([self._action(catalog, one) for one in catalog.actions]))
-        problems = f"{catalog.paths.problems}/"  # a page for each, of which nobody has to see the list
+        problems = f"{catalog.paths.problems}/"  # the pages of single problems are not listed
         listed = {**documents, **fallbacks}
         documents = {path: one for path, one in listed.items() if not f"{path}/".startswith(problems)}
         hint: object = None
@@ -1175,7 +1180,7 @@ class Overview(Endpoint):
                     for one in self._found[1]
                 ),
             ),
-            *(section("approval", *told) for told in self._approval(caller, notice)),
+            *(section("approval", *part) for part in self._approval(caller, notice)),
             *([section("traffic", "Traffic", self._traffic(catalog, traffic))] if traffic is not None else []),
             section("documents", f"Documents ({len(documents)})", self._documents(documents)),
             listing(
@@ -1253,7 +1258,7 @@ class Overview(Endpoint):
         )
 
     def wires_of(self, action: Action) -> tuple[Wire, ...]:
-        """Return the wires whose doors offer an action."""
+        """Return the protocols whose doors offer an action."""
         return tuple(one for one in self.wires if action.is_exposed_at(one.door or one.key))
 
     def _doors_of(self, action: Action) -> list[str]:
@@ -1263,10 +1268,11 @@ class Overview(Endpoint):
         return [*titles, "the Actions Bridge"] if has_bridge else titles
 
     def _approval(self, caller: Principal | None, notice: Html | None) -> Iterable[tuple[str, Html]]:
-        """Yield the title and the content of what waits for approval, by the file as it is now; none without approval.
+        """Yield the title and the content of the section about approval, if the site uses it.
 
-        What would not be for a reader once it is approved is not told to them before. A button of an operator's sends
-        what they have read, signed: what has changed meanwhile is not approved by it.
+        It lists the actions that wait, by the current file, but only those that the reader may know of once they are
+        approved. An operator's button submits a signed token with the digests of the displayed actions, so that an
+        action that has changed meanwhile is not approved.
         """
         site, may_approve = self.door.site, self._may_approve(caller)
         if not site.settings.approval:
@@ -1295,17 +1301,17 @@ class Overview(Endpoint):
             if not replace(action, is_approved=True).is_for(scopes_of(caller)):
                 continue
             if is_approved:
-                said = "Approved by now; hidden until all that it requires is approved and the site starts again."
+                state = "Approved by now; hidden until all that it requires is approved and the site starts again."
             elif one.state == "new":
-                said = "New: it was never approved."
+                state = "New: it was never approved."
             else:
-                said = f"Changed since it was approved: {', '.join(one.changed)}."
+                state = f"Changed since it was approved: {', '.join(one.changed)}."
             own = None
             if not is_approved:
                 waiting.append(action.id)
                 own = button([action.id], f"Approve {action.id}")
             ident, is_detailed = f"waiting-{action.id}", len(cards) < MAX_DETAILED
-            cards.append(card(site.catalog, action, ident, is_detailed=is_detailed, waiting=said, button=own))
+            cards.append(card(site.catalog, action, ident, is_detailed=is_detailed, waiting=state, button=own))
         gone = [one.action for one in standing if one.action not in actions]
         line = block(f"awp-publish approve module:app {' '.join(waiting)}", "Line that approves them")
         yield (
@@ -1322,7 +1328,7 @@ class Overview(Endpoint):
         )
 
     def _traffic(self, catalog: Catalog, report: TrafficReport | str) -> Html:
-        """Show what has been called, as far as a reader of this catalog may know of it."""
+        """Return the traffic of the actions that a reader of this catalog may know of."""
         if isinstance(report, str):
             return tag("p", report, class_="error")
         hidden = {one.id for one in self.door.site.catalog.actions} - {one.id for one in catalog.actions}
@@ -1332,11 +1338,11 @@ class Overview(Endpoint):
         picture = Html(traffic_svg(report))
         if not rows:
             return fill("traffic", picture=picture, none=f"Nothing has been called or read in {days} days.")
-        told = [
+        breakdowns = [
             table(one.caption, one.heads, ((code(line[0]), *line[1:]) for line in one.rows))
-            for one in traffic_breakdowns(report, with_callers=self._gate.required)  # for readers who are known
+            for one in traffic_breakdowns(report, with_callers=self._gate.required)
         ]
-        return fill("traffic", days=days, picture=picture, by_day=Html(traffic_table(report)), tables=told)
+        return fill("traffic", days=days, picture=picture, by_day=Html(traffic_table(report)), tables=breakdowns)
 
     def _documents(self, documents: Mapping[str, Prepared]) -> Html:
         prefix, rows = self.door.catalog.prefix, list[Sequence[object]]()
@@ -1361,7 +1367,7 @@ class Overview(Endpoint):
         )
 
     def _sees(self, catalog: Catalog, documents: Mapping[str, Prepared], asked: str) -> Html:
-        """Show what anybody, a caller with scopes, or an agent that signs reads and may call, and what that costs."""
+        """Return what the chosen kind of caller is shown and may call, and its size in tokens."""
         audiences = {action.audience for action in catalog.actions} - {PUBLIC, KNOWN}
         known = sorted(audiences.union(*(action.scopes for action in catalog.actions)))
         agents = {one for action in catalog.actions for one in action.allow_agents if one not in get_args(Label)}
@@ -1388,7 +1394,7 @@ class Overview(Endpoint):
             return catalog.visible_to(scopes if choice else None)
 
         def tools(choice: str) -> dict[str, str]:
-            """Return what is listed to a caller, each with "" for what they may call, or why they may not."""
+            """Return the actions that are listed for a caller, with the reason why each may not be called, or ""."""
             kind, _, named = choice.partition(":")
             scopes = frozenset(named.split() if kind == "scope" else ())
             names = {"verified", named, named.partition("://")[2]} if kind == "agent" else {"unknown", ""}
@@ -1418,7 +1424,7 @@ class Overview(Endpoint):
             for action in catalog.actions
             if action.id in listed
         ]
-        # Side by side: what differs from what an anonymous caller is shown, is marked.
+        # Compare all kinds of callers, and mark the differences from an anonymous caller.
         columns = {text: tools(choice) for choice, text in list(choices.items())[:MAX_COLUMNS]}
 
         def standing(tools: Mapping[str, str], name: str) -> str:
@@ -1428,7 +1434,7 @@ class Overview(Endpoint):
             (code(name), *(word if word == standing(nobody, name) else tag("mark", word) for word in words))
             for name in sizes
             if (words := [standing(tools, name) for tools in columns.values()])
-            and (len(sizes) <= MAX_DETAILED or len(set(words)) > 1)  # of many, those that are not the same for all
+            and (len(sizes) <= MAX_DETAILED or len(set(words)) > 1)  # of many actions, only those that differ
         ][:MAX_DETAILED]
         costs = [tokens_of(sum(sizes[name] for name in tools)) for tools in columns.values()]
         beside.append(("tokens of the list", *(f"{n:,}" if n == costs[0] else tag("mark", f"{n:,}") for n in costs)))
@@ -1453,7 +1459,7 @@ class Overview(Endpoint):
 
 
 class Trial:
-    """The form of an action as it is filled in, and what comes of sending it. `wrong` is an input that is none."""
+    """The completed form of an action, and the answers to it. `wrong` is set if the input cannot be read."""
 
     def __init__(
         self, overview: Overview, action: Action, pairs: Sequence[tuple[str, str | bytes]], scope: Scope
@@ -1473,7 +1479,7 @@ class Trial:
             self.wrong = problem
         self._key_headers = credential_headers(self._catalog, action)
         typed = {"Authorization": "awp-authorization"} | {name: PREFIX + name.lower() for name in self._key_headers}
-        told = {name: re.sub(r"[\x00-\x1f\x7f]", "", self._control(field)) for name, field in typed.items()}
+        credentials = {name: re.sub(r"[\x00-\x1f\x7f]", "", self._control(field)) for name, field in typed.items()}
         receipts = (one.strip() for one in self._control("awp-receipts").split(","))
         filled = Filled(
             self._given,
@@ -1482,7 +1488,7 @@ class Trial:
             tuple(one for one in receipts if one),
             self._control("awp-session"),
             secrets.token_hex(8),
-            tuple((name, value) for name, value in told.items() if value),
+            tuple((name, value) for name, value in credentials.items() if value),
         )
         redact = input_redactor(action.inputs)
         self._kept = filled if redact is None else replace(filled, given=redact(self._given))
@@ -1498,7 +1504,7 @@ class Trial:
         return self._controls.get(name, "")
 
     async def send(self) -> None:
-        """Do what the button asks for that was pressed: send the input, or look at a job."""
+        """Run the action of the button that was pressed: send the input, or poll a job."""
         do, seconds = self._controls.get("awp-do", "send"), self._action.timeout + 5.0
         if do == "job" and _JOB_ID.fullmatch(self._control("awp-job")):
             self._told.append(await self._job(self._control("awp-job")))
@@ -1515,14 +1521,14 @@ class Trial:
         return await send_request(request, self._catalog, self._action, entrance, self._scope, seconds)
 
     def page(self) -> Html:
-        """Return the form with what came of it."""
+        """Return the form with its answers."""
         action, origin = self._action, self._catalog.url
         given, requests = self._shown.given, self._shown_requests
         door = {} if self._chosen is self._wires[0] else {"awp-door": self._chosen.key}
         sent = next((one for one in self._answers if one.request.wire is self._chosen), None)
         shown = {key: (one.wire.title, one.text(origin)) for key, one in requests.items()}
         plain = next((one for one in (requests[self._chosen.key], *requests.values()) if not one.frames), None)
-        if plain is not None:  # no line of curl is a WebSocket
+        if plain is not None:  # curl does not speak WebSocket
             shown["curl"] = ("curl", plain.curl(origin))
         client = f"from awp_publish.client import AgentClient\n\nclient = AgentClient({json.dumps(origin)})\n"
         shown["python"] = ("Python", f"{client}answer = {python_call(action, given)}")
@@ -1552,14 +1558,14 @@ class Trial:
         action, inputs, given = self._action, self._action.inputs, self._given
         parts = members(facts := object_facts(inputs, inputs))
         values = {name: shown_value(given[name]) if name in given else self._raw.get(name, "") for name in parts}
-        if (redact := input_redactor(inputs)) is not None:  # a secret is typed for each sending
+        if (redact := input_redactor(inputs)) is not None:  # secrets have to be typed each time
             values |= dict.fromkeys(given.keys() - public_part(redact(given)).keys() & values.keys(), "")
         required = required_members(facts)
         fields = [input_field(name, part, inputs, name in required, values[name]) for name, part in parts.items()]
         more = {name: shown_value(value) for name, value in given.items() if name not in values}
         fields += [input_field(name, {}, inputs, False, value) for name, value in more.items()]
-        told = "It is sent and never shown."
-        secret = [BesideField(PREFIX + name.lower(), name, told, "password") for name in self._key_headers]
+        hint = "It is sent and never shown."
+        secret = [BesideField(PREFIX + name.lower(), name, hint, "password") for name in self._key_headers]
         beside = [
             fill(
                 "field",
@@ -1570,7 +1576,7 @@ class Trial:
                     type=one.kind,
                     name=one.name,
                     id=one.name,
-                    # A credential is typed for each sending: no page holds one.
+                    # Credentials have to be typed each time, so that no page contains them.
                     value="" if one.kind == "password" else self._control(one.name),
                     autocomplete="off",
                     aria_describedby=f"{one.name}-hint",
@@ -1579,7 +1585,7 @@ class Trial:
             )
             for one in (*_BESIDE, *secret)
         ]
-        said = tag("summary", "Beside the input: keys, confirmation, credentials")
+        summary = tag("summary", "Beside the input: keys, confirmation, credentials")
         doors = [
             tag(
                 "label",
@@ -1594,7 +1600,7 @@ class Trial:
             wrong=self.wrong.detail if self.wrong is not None else None,
             fields=fields or None,
             none=None if fields else "It takes none.",
-            beside=tag("details", said, beside, open=any(self._control(one.name) for one in _BESIDE)),
+            beside=tag("details", summary, beside, open=any(self._control(one.name) for one in _BESIDE)),
             doors=doors,
             effect=_EFFECT_WORDS[action.effect] if action.effect != "read" else None,
             many=len(self._wires),
@@ -1611,7 +1617,7 @@ class Trial:
         )
 
     async def _answer(self, answer: WireAnswer) -> Html:
-        """Return one answer beside the others."""
+        """Return one answer, compared with the first."""
         first, wire, problem, question = self._answers[0], answer.request.wire, answer.problem, None
         lines, count = differing(answer, first)
         compared: object = ""
@@ -1650,7 +1656,7 @@ class Trial:
         )
 
     def _again(self, controls: Mapping[str, str], label: str) -> Html:
-        """Return a form that sends the same input with something more. Credentials have to be typed again."""
+        """Return a form that sends the same input with additional fields. Credentials have to be typed again."""
         filled, public = self._kept, public_part(self._kept.given)
         kept = {"awp-key": filled.key, "awp-receipts": ", ".join(filled.receipts), "awp-session": filled.session}
         hidden = [*fields_of_form(public), *{**kept, **controls}.items()]
@@ -1665,7 +1671,7 @@ class Trial:
         return tag("form", fields, tag("button", label), method="post", action=here, data_live=True)
 
     async def _job(self, job_id: str) -> Html:
-        """Return how far a job is."""
+        """Poll a job and return its progress."""
         filled, path = self._kept, f"{self._catalog.paths.jobs}/{job_id}"
         session = (("AWP-Session", filled.session),) if filled.session else ()
         request = WireRequest(Wire("job", "Job", ""), "GET", path, (*session, *filled.secrets))
@@ -1686,7 +1692,7 @@ class Trial:
 
 
 def facts_of(catalog: Catalog, action: Action) -> dict[str, object]:
-    """Return what a card and the page of an action say of it alike."""
+    """Return the facts about an action that are both on its card and on its page."""
     facts = [tag("li", one) for one in policy_words(catalog, action)]
     return {"name": action.name, "id": action.id, "description": action.description, "facts": facts}
 
@@ -1694,7 +1700,7 @@ def facts_of(catalog: Catalog, action: Action) -> dict[str, object]:
 def card(
     catalog: Catalog, action: Action, ident: str, *, is_detailed: bool, here: str | None = None, **more: object
 ) -> Html:
-    """Return what is said of an action, with its examples where `here` is its form."""
+    """Return the card of an action, with its examples if `here` is the address of its form."""
     examples = [
         fill("example", text=block(pretty(one), f"Example {n} of {action.id}"), link=link_to(here or "", one), number=n)
         for n, one in enumerate(action.examples if here else (), 1)
@@ -1711,17 +1717,17 @@ def schema_tables(action: Action) -> tuple[Html, Html]:
 
 
 def public_part(given: Mapping[str, object]) -> dict[str, object]:
-    """Return an input without the members that are not shown: secrets, and large files."""
+    """Return an input without the members that are not displayed: secrets and large files."""
     written = {name: orjson.dumps(value).decode() for name, value in given.items()}
     return {name: value for name, value in given.items() if HIDDEN not in written[name] and CUT not in written[name]}
 
 
 def fields_of_form(given: Mapping[str, object]) -> list[tuple[str, str]]:
-    """Return an input as the fields of the form hold it."""
+    """Return an input as fields of the form."""
     return [(name, shown_value(value)) for name, value in given.items()]
 
 
 def link_to(here: str, given: Mapping[str, object], controls: Mapping[str, str] | None = None) -> str:
-    """Return the address of the form as it is filled in."""
+    """Return the address of the form with these values."""
     query = urlencode([*fields_of_form(given), *(controls or {}).items()])
     return f"{here}?{query}" if query else here

@@ -1,4 +1,4 @@
-"""Pages of the site for agents: read in process, and served as SOM and Markdown at an address of their own."""
+"""Pages of the site for agents: requested in process, and served as SOM and Markdown at an endpoint of their own."""
 
 import asyncio
 import logging
@@ -39,27 +39,27 @@ from awp_publish.serve.negotiation import (
 )
 from awp_publish.settings import SiteSettings
 
-# --- The address of a page of this site, and of no other ---
+# --- Addresses of pages, which have to be pages of this site ---
 
 MAX_ADDRESS_LENGTH: Final = 8_000
-"""Characters of an address; more is no page of anybody's."""
+"""Maximum characters of an address."""
 
 _BROKEN: Final = re.compile(r"[\x00-\x1f\x7f\\]")
-"""Characters that servers and clients read differently. A space is a "+" that was not encoded."""
+"""Characters that servers and clients interpret differently. A space, from an unencoded "+", is not among them."""
 
 _INVALID: Final = {"error": "invalid_url"}
-"""The name that the reference publisher of somspec.org has for it."""
+"""The error name of the reference publisher at somspec.org."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageAddress:
-    """A page of this site. `path` is percent-encoded, and below the path of the site's url."""
+    """The address of a page of this site. `path` is percent-encoded, and relative to the path of the site's url."""
 
     path: str
     query: str
 
     def below(self, url: str) -> str:
-        """Return the address of the page on a site with this url."""
+        """Return the full address, on a site with this url."""
         return url + self.path + (f"?{self.query}" if self.query else "")
 
 
@@ -72,8 +72,8 @@ def read_address(given: str, urls: Iterable[str], base: str) -> PageAddress:
         origin = _origin(parts)
     except ValueError as error:
         raise InvalidUrl(f"url is not an address: {error}.", members=_INVALID) from error
-    # Joining has resolved dot segments (RFC 3986 section 5.2.4), with which a path could leave the site's; those that
-    # were written percent-encoded are resolved here.
+    # urljoin has resolved dot segments (RFC 3986 section 5.2.4), which could lead out of the site's path. Those that
+    # are percent-encoded are resolved here.
     kept: list[str] = []
     segments = parts.path.split("/")
     for number, segment in enumerate(segments):
@@ -98,9 +98,9 @@ def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
 
 
 # --- A page of this site in another format ---
-# Nothing of the client is taken along by which a site could know it: no cookie, no credentials, none of the state that
-# middleware in front of us has made of these. So the page may be given to everybody. Other sites are never fetched, and
-# what is answered by us is no page.
+# The page is requested anonymously: without the client's cookies and credentials, and without state that outer
+# middleware has derived from them. So the result is public. Other sites are never fetched, and our own documents and
+# doors are not pages.
 
 logger: Final = logging.getLogger("awp_publish.pages")
 
@@ -113,7 +113,7 @@ CLIENT_FIELDS: Final = FORWARDED | {
     b"user-agent",
     b"x-request-id",
 }
-"""The client's language, and where its request is from: a page that only some addresses see stays theirs."""
+"""Headers with the client's language and address, so that pages for certain addresses only stay restricted."""
 
 PAGE_FIELDS: Final = frozenset(
     {
@@ -126,21 +126,21 @@ PAGE_FIELDS: Final = frozenset(
         b"x-robots-tag",
     }
 )
-"""Headers of the page's own answer that are passed on. No cookie: it would be everybody's."""
+"""Headers of the page's own answer that are passed on. Cookies are not, since everybody would share them."""
 
 MAX_REDIRECTS: Final = 5
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _ACCEPT_HTML: Final = (b"accept", b"text/html, application/xhtml+xml;q=0.9, */*;q=0.1")
 _PUBLIC: Final = (b"cache-control", b"public, max-age=%d" % FRESHNESS)
 _NEW_VISITOR: Final = (b"cache-control", b"no-store")
-"""A page that begins a visit may hold what belongs to that visit, a token in a form for instance."""
+"""For pages that set a cookie: they may contain data of that one visit, such as a token in a form."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageReader:
-    """Reads pages of one address of a site. `app` is the whole application, `state` what it keeps for its requests.
+    """Reads the pages of one address of a site. `app` is the outermost application, `state` its lifespan state.
 
-    `owns` says of a request that it is answered by us, and so for no page; `links` gives the `Link` header of a page.
+    `owns` returns True for requests to our own documents and doors, `links` returns the `Link` header of a page.
     """
 
     settings: SiteSettings
@@ -163,12 +163,11 @@ class PageReader:
     ) -> Reply:
         """Return the page at `url`, after redirects within the site, in the requested format.
 
-        `scope` and `receive` are the request behind it, `fields` hold its conditions; `admit` may refuse each request
-        that is made for it. Raises InvalidUrl for what is no
-        address of this site, PageNotFound for what is no page that everybody may see.
+        `scope` and `receive` are the client's own request, and `fields` its headers. `admit` may refuse each request to
+        the application. Raises InvalidUrl for an address of another site, PageNotFound if there is no public page.
         """
         address = read_address(url, self.settings.urls, self.catalog.url + "/")
-        # GET, at the declared origin, without credentials.
+        # A GET request to the declared origin, without credentials.
         own = urlsplit(self.catalog.url)
         carried = (pair for pair in scope["headers"] if pair[0] in CLIENT_FIELDS)
         headers = ((b"host", own.netloc.encode("ascii")), *carried, _ACCEPT_HTML)
@@ -213,7 +212,7 @@ class PageReader:
         return reply
 
     async def _fetch(self, inner: Scope, receive: Receive) -> PageAnswer:
-        """All that the application does for the request is waited for, so that nothing is left over."""
+        """Send a request, and wait until the application has finished it, including background tasks."""
         exchange = PageExchange(b"", MAX_PAGE_BYTES, receive)
         try:
             async with asyncio.timeout(self.settings.timeout):
@@ -231,7 +230,7 @@ def _not_found(detail: str) -> PageNotFound:
 
 
 def _public_headers(headers: RawHeaders) -> RawHeaders:
-    """The headers of a page that everybody may see. Nothing varies by what was not sent."""
+    """Return the headers of a public page. Of Vary, only Accept-Language is kept: other headers are not passed on."""
     named = [(name.lower(), value) for name, value in headers]
     kept = [pair for pair in named if pair[0] in PAGE_FIELDS]
     if all(name not in (b"cache-control", b"expires") for name, _ in kept):
@@ -242,17 +241,17 @@ def _public_headers(headers: RawHeaders) -> RawHeaders:
 
 
 # --- The endpoint for pages of this site ---
-# A page is fetched as an anonymous visitor would see it, so its answer is public, and caches may keep it. Another
-# site's pages may read it only if they are among `allow_origins`: a site behind a firewall is not opened to the world.
+# A page is requested anonymously, so its answer is public and may be cached. Pages of other origins may read it only if
+# `allow_origins` lists them; otherwise they could read sites behind a firewall.
 
 
 def describe_pages(settings: SiteSettings) -> tuple[Door, ...]:
-    """Return what the documents may say about the endpoint: nothing where pages are HTML only."""
+    """Return the facts about the endpoint that documents publish; none if pages are served as HTML only."""
     return (Door(DOOR, SOM_VERSION, settings.paths.som),) if settings.page_formats is not None else ()
 
 
 class SomDoor(Endpoint):
-    """Answers at the endpoint of one address with its directory, or with the page that a request names."""
+    """Answers with the directory of pages, or with the page that a request names."""
 
     methods = "GET, HEAD, OPTIONS"
     usage = "Pages are read with GET or HEAD"
@@ -263,11 +262,11 @@ class SomDoor(Endpoint):
         self._directory = prepare(PROTOCOL.documents, reader.catalog, b"", {}, datetime.now(UTC))[PATH]
 
     def refuse_foreign(self, fields: Fields) -> None:
-        """Refuse pages of rebound hosts only: what those of other sites may read is up to CORS."""
+        """Refuse rebound hosts only. CORS decides what pages of other sites may read."""
         refuse_foreign_host(fields, self._own_hosts)
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
-        """Answer with the directory, or with the page at `url` in the format that is named, else accepted, else SOM."""
+        """Answer with the directory, or with the page at `url`, in the requested format (SOM by default)."""
         scope, fields = request.scope, request.fields
         pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         names, given = [name for name, _ in pairs], dict(pairs)
@@ -275,7 +274,7 @@ class SomDoor(Endpoint):
             if names.count(one) > 1:
                 raise InvalidUrl(f"{one} is given {names.count(one)} times; percent-encode what belongs to the page.")
         if "url" not in given:
-            await self._tell(request, self._directory.answer(scope["method"], scope["headers"]))
+            await self._reply(request, self._directory.answer(scope["method"], scope["headers"]))
             return
         name, budget = given.get("format"), given.get("budget")
         if (name or "som") not in FORMATS or (budget or USUAL_BUDGET) not in BUDGETS:
@@ -289,8 +288,8 @@ class SomDoor(Endpoint):
         requested = RequestedFormat(chosen, amount if chosen == "som" else USUAL_BUDGET, by_query=name is not None)
         is_head = scope["method"] == "HEAD"
         reply = await self._reader.read(given["url"], requested, scope, request.receive, fields, is_head)
-        await self._tell(request, reply)
+        await self._reply(request, reply)
 
-    async def _tell(self, request: DoorRequest, reply: Reply) -> None:
+    async def _reply(self, request: DoorRequest, reply: Reply) -> None:
         headers = (*reply.headers, *self._cors.headers(request.fields))
         await request.reply(Reply(reply.status, headers, reply.body))

@@ -1,8 +1,8 @@
-"""The plain door: an action at an address of its own, with its own method and its inputs as they are.
+"""The plain door: each action at an address of its own, with its own method, and without an envelope.
 
-It is what AWAS and agent.json name for every action whose own route does not keep what they promise
-(`Catalog.own_route`): a client that has read one of them and nothing else sends the inputs in the query, as a form or
-as the members of a JSON object, and gets JSON or problem+json. Every gate stands before it, as at every other door.
+AWAS and agent.json name this address for every action whose own route does not behave as they promise
+(`Catalog.own_route`). A client that knows only one of these documents sends the inputs in the query, as a form or as
+the members of a JSON object, and gets JSON or problem+json. All gates apply, as at every other door.
 """
 
 from collections.abc import Callable
@@ -31,12 +31,12 @@ from awp_publish.serve.http import Cors, Fields, is_json, parse_json, read_body
 
 DOOR: Final = "plain"
 
-MANAGED: Final = (b"basic", b"digest", b"negotiate", b"ntlm")
-"""Schemes of Authorization (RFC 9110 section 11) that browsers answer by themselves, for any page's form."""
+BROWSER_SCHEMES: Final = (b"basic", b"digest", b"negotiate", b"ntlm")
+"""Authorization schemes (RFC 9110 section 11) whose credentials browsers send automatically, even for other sites."""
 
 
 MAX_COMPARED: Final = 1000
-"""Actions among which the nearest to an unknown one is looked for."""
+"""Maximum action ids that an unknown one is compared with for suggestions."""
 
 _PLACES: Final = {
     "input": "send its members directly, in the query, a form or the body",
@@ -61,7 +61,7 @@ class PlainDoor(Endpoint):
         cors: Cors,
         unknown: Callable[[str], Problem],
     ) -> None:
-        """`unknown` is what is said of an action that there is not, by its id."""
+        """Create the door. `unknown` makes the problem for an unknown action from its id."""
         self._own_methods = "GET, HEAD, OPTIONS" if action.method == "GET" else f"{action.method}, OPTIONS"
         self.methods = self._own_methods if action.is_public else UnknownActionDoor.methods
         self._unknown = partial(unknown, action.id)
@@ -71,28 +71,28 @@ class PlainDoor(Endpoint):
         self._invoker = invoker
         self._admission = admission
         self._reader: FieldReader | None = None
-        # What may stand beside the inputs, unless the action itself has an input of that name.
+        # Members that may accompany the inputs, unless the action itself has an input of that name.
         beside = {
             action.idempotency.key_field if action.idempotency is not None else "": action.idempotency,
             "confirmation": action.needs_confirmation,
             "receipts": action.requires,
         }
-        self._beside = [name for name, is_asked_for in beside.items() if is_asked_for]
+        self._beside = [name for name, is_used in beside.items() if is_used]
         if self._beside:
             own = members(resolved(action.inputs, action.inputs))
             self._beside = [name for name in self._beside if name not in own]
 
     def refuse_foreign(self, fields: Fields) -> None:
-        """Refuse what another site's page sends: also with credentials that a browser adds to its forms by itself."""
+        """Refuse a request from another site's page if it has cookies or credentials that a browser adds itself."""
         refuse_foreign_pages(fields, self._own_hosts)
         scheme = fields.get(b"authorization", b"").partition(b" ")[0].lower()
-        if scheme in MANAGED and is_cross_site(fields, self._own_hosts):
+        if scheme in BROWSER_SCHEMES and is_cross_site(fields, self._own_hosts):
             raise CrossSiteCookies(
                 "The call has a browser's own credentials, but it comes from a page of another site."
             )
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
-        """Carry out one call."""
+        """Run one call."""
         fields, scope, action = request.fields, request.scope, self._action
         call = Call(action, {}, request.request_id, DOOR, scope, request.disconnected)
         call.places = _PLACES
@@ -115,14 +115,14 @@ class PlainDoor(Endpoint):
         await self._invoker.run(call, request.deliver)
 
     async def _read(self, request: DoorRequest) -> dict[str, object]:
-        """The members of the query and of the body together. Raises a Problem."""
+        """Return the inputs of the query and the body. Raises a Problem."""
         fields, scope = request.fields, request.scope
         if self._reader is None:  # most actions of a large site are never called here
             self._reader = FieldReader(self._action.inputs)
         given = self._reader.read(read_query(scope["query_string"])) if scope["query_string"] else {}
         for one in self._action.route_credentials:
             if one.place == "query" and one.name not in members(self._action.inputs):
-                given.pop(one.name, None)  # it says who calls
+                given.pop(one.name, None)  # an API key
         body = await read_body(scope, fields, request.receive, self._admission.max_body_bytes)
         self._admission.check_size(self._action, len(body))
         if not body:
@@ -151,12 +151,12 @@ class PlainDoor(Endpoint):
         return given | sent
 
     def note_refusal(self, request: DoorRequest, problem: Problem) -> None:
-        """Note a request that never became a call."""
+        """Report a request that never became a call."""
         self._invoker.note_refusal(DOOR, request.request_id, problem)
 
 
 class UnknownActionDoor(Endpoint):
-    """Answers at the addresses of actions that there are not."""
+    """Answers at the addresses of unknown actions."""
 
     methods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
     usage = "Actions are called with their own methods"
@@ -166,11 +166,11 @@ class UnknownActionDoor(Endpoint):
         self._known = [action.id for action in catalog.public.actions[:MAX_COMPARED]]
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
-        """Say which actions there are of about that name."""
+        """Raise the problem for an unknown action."""
         raise self.describe(named or "")
 
     def describe(self, named: str) -> Problem:
-        """Return what is said of an action that there is not."""
+        """Return the problem for an unknown action, with suggestions."""
         shown = named[:100]
         near = get_close_matches(shown, self._known, n=3)
         meant = f" Did you mean {' or '.join(near)}?" if near else ""

@@ -1,7 +1,7 @@
-"""The log records of the SDKs of MCP and A2A, without what the request said.
+"""Redacts the log records of the MCP and A2A SDKs.
 
-At their debug level they print bodies and answers, and their warnings quote what cannot be read: inputs, tokens. Of a
-record that is made while a door of ours is open are left its place, its level and where an exception came from.
+Their debug records contain requests and answers, and their warnings quote invalid input, which may contain secrets.
+Records that are made while a door of ours handles a request keep only their location, level and traceback.
 """
 
 import logging
@@ -18,7 +18,7 @@ _inside: Final[ContextVar[bool]] = ContextVar("awp_publish_inside_sdk", default=
 
 @contextmanager
 def without_contents() -> Iterator[None]:
-    """Serve a request, in this task and those that it starts."""
+    """Redact the SDKs' records inside this block, including tasks that are started in it."""
     before = _inside.set(True)
     try:
         yield
@@ -27,10 +27,10 @@ def without_contents() -> Iterator[None]:
 
 
 def keep_contents_out() -> None:
-    """Have the loggers of the SDKs, which exist once they are imported, leave out what is logged `without_contents`."""
+    """Install the filter on the SDKs' loggers. Call this after the SDKs are imported."""
     for name, logger in list(logging.root.manager.loggerDict.items()):
         if name.startswith(NAMES) and isinstance(logger, logging.Logger):
-            logger.addFilter(_leave_out)  # once, however often
+            logger.addFilter(_leave_out)  # adding it again has no effect
 
 
 def _leave_out(record: logging.LogRecord) -> bool:

@@ -1,13 +1,12 @@
-"""Sessions: at every door the one way in which callers without a cookie jar keep their cookies.
+"""Sessions: server-side cookie jars for callers without one, the same at every door.
 
-What the route of an action sets in cookies is kept in the store under an id of ours, which the answer hands out; a
-call that shows the id has the cookies. A caller who sends cookies has a jar, and needs none of it. The id is a secret,
-so the store knows only its digest; a session that a known caller has begun is nobody else's. It ends when its cookies
-are cleared, when nobody has used it for IDLE seconds, and LIFETIME seconds after it began.
+The cookies that an action's route sets are kept in the store under an id of ours, which the answer contains. A later
+call with this id is made with these cookies. Callers that send cookies have a jar of their own and get no session. The
+id is a secret, so the store has only its digest. A session begun by an authenticated caller belongs to that caller
+alone. It ends when its cookies are cleared, after IDLE seconds without use, or LIFETIME seconds after it began.
 
-Where middleware of the site stands outside of us, a call with a session comes in once more, from outside and with its
-cookies, so that what this middleware knows its visitors by holds for agents too. The cookies that it sets on the way
-out are the session's.
+If middleware of the site runs outside of us, a call with a session is sent through it again, with its cookies, so that
+this middleware recognizes agents as it recognizes visitors. Cookies that it sets on the answer go into the session.
 """
 
 import asyncio
@@ -25,7 +24,7 @@ from awp_publish.browsing.addresses import WebAddress, parse_address
 from awp_publish.browsing.cookies import Cookie, CookieJar
 from awp_publish.model import Catalog
 from awp_publish.policy.call import SESSION_HEADER, Call, Deliver, Outcome, Result
-from awp_publish.policy.guard import FLEETING, Guards, Tokens
+from awp_publish.policy.guard import VOLATILE_COOKIES, Guards, Tokens
 from awp_publish.problems import HandlerFailed, Problem, SessionUnknown, StoreUnavailable, code_of
 from awp_publish.serve.credentials import TrustedProxies, client_address, read_credentials
 from awp_publish.serve.dispatch import NOT_CARRIED, ROUTE_CALL, come_from_outside, read_answer
@@ -34,37 +33,37 @@ from awp_publish.stores.store import Add, Count, Look, Step, Store, Swap, sessio
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
-# --- What is kept of a session. The cookies themselves are in the store in the clear, as they are in a browser's ---
+# --- Session records. The store has the cookies in plain text, as browsers do ---
 
 IDLE: Final = 2 * 3600.0
-"""Seconds after its last use at which a session ends."""
+"""Seconds without use after which a session ends."""
 
 LIFETIME: Final = 24 * 3600.0
-"""Seconds after its begin at which a session ends, however much it is used."""
+"""Seconds after its creation at which a session ends."""
 
 REFRESH: Final = IDLE / 8
-"""Seconds after which a use is written down that has changed no cookie."""
+"""Seconds after which the last use is saved even if no cookie has changed."""
 
 MAX_COOKIES: Final = 30
 MAX_COOKIE_BYTES: Final = 4096
-"""Bytes of a cookie's name and value, which is what browsers take (RFC 6265 section 6.1)."""
+"""Maximum bytes of a cookie's name and value, as in browsers (RFC 6265 section 6.1)."""
 
 MAX_BYTES: Final = 16_384
-"""Bytes of all that is kept of a session; beyond it, as beyond MAX_COOKIES, the oldest cookies are dropped."""
+"""Maximum bytes of a session's record; above it, as above MAX_COOKIES, the oldest cookies are dropped."""
 
 MAX_ANONYMOUS: Final = 300
 ANONYMOUS_WINDOW: Final = 3600.0
-"""Sessions that callers of one address whom nobody knows may begin, in so many seconds."""
+"""Sessions that anonymous callers of one address may begin within ANONYMOUS_WINDOW seconds."""
 
 MAX_TRIES: Final = 100
-"""Times that the cookies of one answer are put to those of other calls of the session, which write at that moment."""
+"""How often an update is retried if other calls of the session write at the same time."""
 
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{32}[0-9a-f]{24}")
 
 
 @dataclass(slots=True)
 class KeptSession:
-    """A session as it is in the store: `raw` is the record there. `key` tells sessions apart and is no secret."""
+    """A session from the store; `raw` is its record. `key` identifies it and is not a secret."""
 
     key: str
     owner: str
@@ -75,7 +74,7 @@ class KeptSession:
 
 
 class CookieSessions:
-    """The sessions of one site. `tokens` tell the ids that were made here. Every verb raises StoreUnavailable."""
+    """The sessions of one site. `tokens` authenticate its ids. Methods that use the store raise StoreUnavailable."""
 
     def __init__(self, store: Store, tokens: Tokens, clock: Callable[[], float] = time.time) -> None:
         self._store = store
@@ -83,12 +82,12 @@ class CookieSessions:
         self._clock = clock
 
     def new_id(self) -> str:
-        """Return an id that nobody can guess (192 bits), and that this site knows for its own."""
+        """Return a new id: 192 random bits and an authentication code."""
         name = secrets.token_urlsafe(24)
         return name + self._tokens.digests(name)[0][:24]
 
     def is_own(self, session_id: str) -> bool:
-        """Tell whether an id was made by this site, and not thought up by a caller."""
+        """Return True if this site has issued an id."""
         if not _ID.fullmatch(session_id):
             return False
         return any(
@@ -96,34 +95,34 @@ class CookieSessions:
         )
 
     def ids_of_job(self, job_id: str) -> tuple[str, ...]:
-        """Return the ids that a session has which a job has begun, under each of the site's keys, the newest first.
+        """Return the ids of the session that a job has begun, one for each signing key, the newest first.
 
-        They are not kept with the job: who reads the store learns none.
+        They are derived and not stored with the job, so that the store does not reveal them.
         """
         names = [digest[:32] for digest in self._tokens.digests(f"job {job_id}")]
         return tuple(name + self._tokens.digests(name)[0][:24] for name in names)
 
     async def find(self, session_id: str) -> KeptSession | None:
-        """Return a session, None if there is none under that id."""
+        """Return the session with an id, None if there is none."""
         return await self.load(session_key(session_id)) if _ID.fullmatch(session_id) else None
 
     async def load(self, key: str) -> KeptSession | None:
-        """Return the session under a key, None for none."""
+        """Return the session with a key, None if there is none."""
         raw = (await self._store.run((Look(key),))).seen[0]
         return self._read(key, raw) if isinstance(raw, bytes) else None
 
     def header_for(self, session: KeptSession, at: WebAddress) -> str:
-        """Return the value of the header Cookie for a request to an address, "" for none."""
+        """Return the Cookie header for a request to an address, "" for none."""
         return session.jar.header_for(at, self._clock())
 
-    def are_worth(self, set_cookies: Iterable[str], at: WebAddress) -> bool:
-        """Tell whether an answer from an address sets cookies for which a session is begun."""
+    def are_worth_keeping(self, set_cookies: Iterable[str], at: WebAddress) -> bool:
+        """Return True if an answer sets cookies that are worth a session."""
         jar = CookieJar(MAX_COOKIES, MAX_COOKIE_BYTES)
         jar.store_from((("set-cookie", one) for one in set_cookies), at, self._clock())
-        return _is_worth(jar)
+        return _is_worth_keeping(jar)
 
     async def begin(self, key: str, owner: str, address: str, set_cookies: Iterable[str], at: WebAddress) -> bool:
-        """Keep the cookies that an answer from an address sets; False if the caller's `address` has begun too many."""
+        """Begin a session with the cookies of an answer. Returns False if `address` has begun too many sessions."""
         now = self._clock()
         jar = CookieJar(MAX_COOKIES, MAX_COOKIE_BYTES)
         jar.store_from((("set-cookie", one) for one in set_cookies), at, now)
@@ -132,7 +131,7 @@ class CookieSessions:
         if not owner:
             steps.append(Count(f"sessions:ip:{address}", MAX_ANONYMOUS, ANONYMOUS_WINDOW))
         ran = await self._store.run(steps)
-        if ran.failed == 0:  # another call of the same conversation was quicker
+        if ran.failed == 0:  # another call of the same conversation has begun it meanwhile
             other = self._read(key, ran.seen[0]) if isinstance(ran.seen[0], bytes) else None
             if other is None or other.owner != owner:
                 return False
@@ -143,9 +142,9 @@ class CookieSessions:
         return ran.failed is None
 
     async def update(self, session: KeptSession, set_cookies: Iterable[str], at: WebAddress) -> None:
-        """Put the cookies that an answer sets to those that the session has by then; without any left it ends.
+        """Add the cookies of an answer to a session, which ends if no cookies are left.
 
-        A session that has ended meanwhile stays ended.
+        Concurrent changes are kept. A session that has ended meanwhile stays ended.
         """
         headers = [("set-cookie", one) for one in set_cookies]
         for _ in range(MAX_TRIES):
@@ -153,7 +152,7 @@ class CookieSessions:
             if not headers and now - session.used < REFRESH:
                 return
             session.jar.store_from(headers, at, now)
-            new = _write(session.owner, session.created, now, session.jar) if _is_worth(session.jar) else None
+            new = _write(session.owner, session.created, now, session.jar) if _is_worth_keeping(session.jar) else None
             seconds = min(IDLE, session.created + LIFETIME - now)
             ran = await self._store.run((Swap(session.key, session.raw, new, seconds),))
             if ran.failed is None:
@@ -174,19 +173,19 @@ class CookieSessions:
         except (ValueError, KeyError, TypeError) as error:
             logger.error("the record of a session cannot be read: %s", type(error).__name__)
             raise unavailable("The record of this session is damaged.") from None
-        if session.created + LIFETIME <= self._clock():  # a clock was set back, or the store's differs
+        if session.created + LIFETIME <= self._clock():  # usually the store has removed it; the clocks may differ
             raise SessionUnknown("The session is over.")
         return session
 
 
-def names_somebody(cookie: str) -> bool:
-    """Tell whether a header Cookie holds more than what proxies, statistics and CSRF checks leave in any client."""
+def has_own_cookies(cookie: str) -> bool:
+    """Return True if a Cookie header has more than the cookies that proxies, analytics and CSRF checks set."""
     names = (pair.partition("=")[0].strip() for pair in cookie.split(";"))
-    return any(name and not FLEETING.match(name) for name in names)
+    return any(name and not VOLATILE_COOKIES.match(name) for name in names)
 
 
-def _is_worth(jar: CookieJar) -> bool:
-    return any(not FLEETING.match(cookie.name) for cookie in jar)
+def _is_worth_keeping(jar: CookieJar) -> bool:
+    return any(not VOLATILE_COOKIES.match(cookie.name) for cookie in jar)
 
 
 def _write(owner: str, created: float, used: float, jar: CookieJar) -> bytes:
@@ -199,7 +198,7 @@ def _write(owner: str, created: float, used: float, jar: CookieJar) -> bytes:
 
 
 def has_session_callers(guards: Guards, catalog: Catalog) -> bool:
-    """Tell whether callers are known by cookies: by the application's session or user, or by a route's own scheme."""
+    """Return True if callers are identified by cookies: by the application's session, or by a route's own scheme."""
     by_session = any(one.method == "session" for one in guards.authenticators)
     return by_session or any(one.place == "cookie" for action in catalog.actions for one in action.route_credentials)
 
@@ -207,18 +206,18 @@ def has_session_callers(guards: Guards, catalog: Catalog) -> bool:
 # --- Calls with a session ---
 
 CHALLENGE: Final = "AWP-Session"
-"""No such scheme is registered, but a 401 has to carry a challenge (RFC 9110 section 11.6.1)."""
+"""The challenge of a 401, which always needs one (RFC 9110 section 11.6.1). The scheme is not registered."""
 
 _FAILED: Final = "a request with the cookies of a session failed (request_id=%s)"
 _NOT_KEPT: Final = "the cookies of action %s are not kept (request_id=%s)"
 
 Run: TypeAlias = Callable[[Call, Deliver], Awaitable[None]]
-"""Carries a call through its gates and its handler."""
+"""Runs a call through its gates and its handler."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """The whole application, where something stands outside of us; `carried` are members that its scopes need."""
+    """The outermost application, if anything runs outside of us. `carried` are scope members that it needs."""
 
     app: AsgiApp
     state: Callable[[], Mapping[str, object]]
@@ -226,7 +225,7 @@ class Outside:
 
 
 class SessionCalls:
-    """Runs the calls of one catalog that have a session, or may begin one. `outside` is None where nothing is there."""
+    """Runs the calls of one catalog in their sessions. `outside` is None if nothing runs outside of us."""
 
     def __init__(
         self,
@@ -240,7 +239,8 @@ class SessionCalls:
         self._catalog = catalog
         self._proxies = trusted_proxies
         self._outside = outside
-        # Whose a session is, it cannot say itself. What is wrong with credentials is counted by the call's own gate.
+        # The owner of a session is never identified by the session itself. Failed logins are counted by the call's
+        # own gate, so there is no store here.
         others = tuple(one for one in guards.authenticators if one.method != "session")
         self._identify = replace(guards.identify(), authenticators=others, store=None) if others else None
         self._addresses: dict[str, WebAddress] = {
@@ -253,10 +253,10 @@ class SessionCalls:
             self._recovery = f"Leave the session out and call {sign_in.id}, {again}"
 
     async def __call__(self, run: Run, call: Call, deliver: Deliver) -> None:
-        """Run a call. Delivers SessionUnknown for a session that is none, or not this caller's."""
+        """Run a call in its session. Delivers SessionUnknown if it is unknown or belongs to another caller."""
         scope = cast(Scope, call.context)
         fields, at, taken = read_fields(scope["headers"]), self._addresses[call.action.id], list[str]()
-        if call.has_cookie_jar or names_somebody(fields.get(b"cookie", b"").decode("latin-1")):
+        if call.has_cookie_jar or has_own_cookies(fields.get(b"cookie", b"").decode("latin-1")):
             if SESSION_HEADER in fields:
                 self._put_headers(call, scope, "")
             await run(call, deliver)
@@ -278,16 +278,16 @@ class SessionCalls:
 
             def take(set_cookies: list[bytes]) -> None:
                 taken.extend(one.decode("latin-1") for one in set_cookies)
-                if taken and self._sessions.are_worth(taken, at):
+                if taken and self._sessions.are_worth_keeping(taken, at):
                     call.session_id = session_key(new_id)
 
             async def hand_out(result: Result) -> None:
                 if call.session_id:
                     address = client_address(scope, fields, self._proxies)
-                    try:  # who came without cookies is known, if at all, by more than the session
+                    try:  # without cookies, a caller with an id was identified by other credentials
                         if await self._sessions.begin(session_key(new_id), call.caller_id, address, taken, at):
                             call.headers += ((SESSION_HEADER, new_id.encode()),)
-                    except StoreUnavailable:  # must not cost the caller the answer
+                    except StoreUnavailable:  # the caller gets the answer nevertheless
                         logger.exception(_NOT_KEPT, call.action.id, call.request_id)
                 await deliver(result)
 
@@ -299,14 +299,14 @@ class SessionCalls:
         call.on_cookies = lambda set_cookies: taken.extend(one.decode("latin-1") for one in set_cookies)
 
         async def keep(result: Result) -> None:
-            # The session has the cookies: a client with a jar, which would send one of them, is known by its session.
+            # The cookies stay in the session: a client that stored them would send them instead of the session's id.
             if isinstance(result, Outcome):
                 result.headers = tuple(pair for pair in result.headers if pair[0] != b"set-cookie")
             else:
                 result.headers = tuple(pair for pair in result.headers if pair[0].lower() != "set-cookie")
             try:
                 await self._sessions.update(session, taken, at)
-            except StoreUnavailable:  # must not cost the caller the answer
+            except StoreUnavailable:  # the caller gets the answer nevertheless
                 logger.exception(_NOT_KEPT, call.action.id, call.request_id)
             await deliver(result)
 
@@ -318,7 +318,7 @@ class SessionCalls:
             await self._reenter(run, call, keep, scope, cookies, taken)
 
     async def _find(self, call: Call) -> KeptSession | None:
-        """Return the session that a call shows. Raises SessionUnknown, StoreUnavailable."""
+        """Return the session of a call, None if it has none. Raises SessionUnknown, StoreUnavailable."""
         shown, conversation = call.session, call.conversation
         if shown is None and (conversation is None or not self._sessions.is_own(conversation)):
             return None
@@ -330,7 +330,7 @@ class SessionCalls:
         return session
 
     async def _own_id(self, call: Call, owner: str) -> str:
-        """Return the id of a caller who is known by more than the session, "" for nobody."""
+        """Return the id of a caller identified by credentials other than the session, "" for an anonymous one."""
         if self._identify is None or call.credentials is None:
             return ""
         try:
@@ -338,7 +338,7 @@ class SessionCalls:
         except Problem:
             if owner and not call.action.route_authenticates:
                 raise
-            return ""  # the call's own gate says what is wrong
+            return ""  # the call's own gate refuses the credentials
         return principal.id if principal is not None else ""
 
     def _put_headers(self, call: Call, scope: Scope, cookies: str) -> Scope:
@@ -357,13 +357,13 @@ class SessionCalls:
     async def _reenter(
         self, run: Run, call: Call, deliver: Deliver, scope: Scope, cookies: str, taken: list[str]
     ) -> None:
-        """Run a call within a request that comes in from outside, with the cookies of its session."""
+        """Run a call inside a request through the outermost application, with the session's cookies."""
         results = list[Result]()
 
         async def arrive(inner: Scope, answer: Callable[[], Awaitable[None]]) -> None:
             async def deliver_inside(result: Result) -> None:
                 results.append(result)
-                await answer()  # which goes out through all that looks at cookies
+                await answer()  # through the outer middleware, which may set cookies
 
             self._put_scope(call, inner)
             await run(call, deliver_inside)
@@ -375,7 +375,7 @@ class SessionCalls:
             taken += passing.set_cookies
             if results:
                 await deliver(results[0])
-            elif not passing.has_arrived:  # something around us has answered, or failed
+            elif not passing.has_arrived:  # outer middleware has answered or failed
                 refused = 300 <= passing.status < 600
                 failure = HandlerFailed("The site failed before the action was called.")
                 await deliver(read_answer(call, passing.status, (), b"", {}) if refused else failure)
@@ -383,7 +383,7 @@ class SessionCalls:
             entering.cancel()
             raise
         finally:
-            await asyncio.wait({entering})  # the handler may work on after its answer
+            await asyncio.wait({entering})  # the handler may continue after its answer
         if not entering.cancelled() and (error := entering.exception()) is not None:
             logger.error(_FAILED, call.request_id, exc_info=error)
 
@@ -396,13 +396,13 @@ class SessionCalls:
         await outside.app(fresh, passing.receive, passing.send)
 
     async def visit(self, scope: Scope) -> Scope:
-        """Return the scope of a request that is no call as what knows visitors sees it with the session that it shows.
+        """Return the scope of a request that is not a call, as the outer middleware sets it for the request's session.
 
         Raises SessionUnknown, StoreUnavailable.
         """
         fields = read_fields(scope["headers"])
         shown = fields.get(SESSION_HEADER, b"").decode("latin-1").strip()
-        if not shown or names_somebody(fields.get(b"cookie", b"").decode("latin-1")):
+        if not shown or has_own_cookies(fields.get(b"cookie", b"").decode("latin-1")):
             return scope
         session, own = await self._sessions.find(shown), ""
         if self._identify is not None:
@@ -431,7 +431,7 @@ class SessionCalls:
 
 
 def with_cookies(scope: Scope, cookies: str) -> Scope:
-    """Return the scope that a caller with these cookies would have sent. Nobody behind it sees the session's id."""
+    """Return a scope with additional cookies, and without the session's id, which the application must not see."""
     headers = [pair for pair in scope["headers"] if pair[0] != SESSION_HEADER]
     if cookies:
         own = [value for name, value in headers if name == b"cookie"]
@@ -441,7 +441,7 @@ def with_cookies(scope: Scope, cookies: str) -> Scope:
 
 
 class SessionPass:
-    """A request on its way through what stands outside of us. `arrived` is given the scope in which it arrives."""
+    """A request through the middleware outside of us. `arrived` is called with its scope when it reaches us."""
 
     target = None
 
@@ -454,7 +454,7 @@ class SessionPass:
         self.set_cookies: list[str] = []
 
     async def arrive(self, app: AsgiApp, scope: Scope, receive: Receive, send: Send) -> None:
-        """Have done what is to be done here, and answer the request, as soon as that wants it or when it is done."""
+        """Call `arrived`, and answer the request: when `arrived` asks for that, at the latest when it returns."""
         self.has_arrived, is_answered = True, False
         scope.pop(ROUTE_CALL)
 
@@ -484,7 +484,7 @@ class SessionPass:
             self._end()
 
     async def wait(self, entering: "asyncio.Future[None]") -> None:
-        """Return when the request is answered, or its task has ended without that."""
+        """Return when the request is answered or its task has ended."""
         entering.add_done_callback(lambda _: self._end())
         await self._ended
 

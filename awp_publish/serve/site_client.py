@@ -1,7 +1,7 @@
-"""The way of doors over WebSocket to the site's own pages and actions, in this process and from outside.
+"""Lets doors over WebSocket request the site's own pages and call its actions, in this process.
 
-Requests come in as a visitor's do, so that sessions, authentication and all other middleware hold. What is given here
-of a connection is its client's address and what it shows of its caller.
+The requests pass the whole application like a visitor's, so that sessions, authentication and all other middleware
+apply. Only the client's address and, for calls, its credentials are taken from the connection.
 """
 
 import asyncio
@@ -18,6 +18,7 @@ from awp_publish.browsing.errors import AwpError
 from awp_publish.browsing.page import Fetch, Fetched, Steps
 from awp_publish.invoke import Invoker
 from awp_publish.model import Action, JsonObject
+from awp_publish.policy.botauth import SIGNED
 from awp_publish.policy.call import Call, RawHeaders, Result, Signed
 from awp_publish.problems import HandlerFailed, InvalidEnvelope, Problem
 from awp_publish.serve.credentials import read_credentials
@@ -35,12 +36,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SiteClient:
-    """Makes one connection's requests to the site's pages, as a visitor does who has the session's cookies.
+    """Sends one connection's requests to the site's pages, as a visitor with the session's cookies.
 
-    They come in from outside, so that sessions, authentication and all other middleware hold. Of the WebSocket's own
-    request, `scope`, they have the client's address and the state of the lifespan, no credentials. `prefix` is the path
-    of the site's public address, `max_bytes` how much of an answer is read, `address` that of the client, "" where it
-    is not known. `tasks` are the requests that go on after their answer, as background tasks of an application do.
+    They pass the whole application. From the WebSocket's own request, `scope`, they take the client's address and the
+    lifespan state, but no credentials. `prefix` is the path of the site's public address, `max_bytes` the maximum that
+    is read of an answer, `address` the client's address, "" if unknown. `tasks` owns requests that continue after their
+    answer, as with an application's background tasks.
     """
 
     app: AsgiApp
@@ -51,12 +52,12 @@ class SiteClient:
     address: str = ""
 
     async def fetch(self, fetch: Fetch, members: Mapping[str, object] | None = None) -> Fetched:
-        """Make a request. `members` are further members of the scope. Raises AwpError NAVIGATION_FAILED.
+        """Send a request. `members` are additional members of its scope. Raises AwpError NAVIGATION_FAILED.
 
-        Returns as soon as the answer is complete, or longer than any page may be; then its beginning is returned.
+        Returns when the answer is complete or exceeds `max_bytes`; in the latter case, only its beginning is returned.
         """
         target, _, query = fetch.path.partition("?")
-        # A proxy may have taken the site's prefix off, or a server not.
+        # The scope's own mount point is added below: proxies may have removed the prefix, and servers may not.
         path, prefix = target.encode("latin-1", "replace"), self.prefix.encode("latin-1", "replace")
         if path != prefix and not path.startswith(prefix + b"/"):
             raise AwpError("NAVIGATION_FAILED", "The address is not one of this site.", {"reason": "foreign_address"})
@@ -77,7 +78,7 @@ class SiteClient:
             try:
                 await self.app(scope, exchange.receive, exchange.send)
             finally:
-                if not exchange.answered.done():  # returned or raised without an answer, where a server would give one
+                if not exchange.answered.done():  # returned or raised without an answer: a server would send a 500
                     details = {"status": 500, "reason": "no_answer"}
                     failure = AwpError("NAVIGATION_FAILED", "The site failed to answer.", details)
                     exchange.answered.set_exception(failure)
@@ -85,13 +86,12 @@ class SiteClient:
         task = self.tasks.start(run(), "a page that was browsed")
         try:
             answer = await exchange.answered
-        except asyncio.CancelledError:
-            exchange.hang_up()
-            task.cancel()
-            raise
         finally:
-            if exchange.is_cut:
+            if exchange.is_cut or exchange.answered.cancelled():  # nobody waits for more
+                exchange.hang_up()
                 task.cancel()
+            elif not task.done():
+                self.tasks.let_finish(task)
         headers = tuple((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in answer.headers)
         return Fetched(answer.status, headers, answer.body)
 
@@ -99,14 +99,14 @@ class SiteClient:
 # --- Methods of a session ---
 
 INLINE_LIMIT: Final = 64_000
-"""Bytes of a page that is read on the event loop; a larger one takes longer than others should wait."""
+"""Bytes up to which a page is parsed on the event loop instead of in a thread."""
 
 _READERS: Final = ThreadPoolExecutor(2, "awp_publish browsing")
-"""Threads of their own, and few: pages that agents ask for must not keep visitors from theirs."""
+"""A separate pool of few threads, so that agents' pages do not delay those of visitors."""
 
 
 def has_large_page(session: "Session") -> bool:
-    """Tell whether a page of a session is large: to look at it again may mean to read it again."""
+    """Return True if a page of a session is large, so that a step may take long to parse it again."""
     shown = (tab.history.current for tab in session.tabs.values())
     return any(one is not None and one.page is not None and len(one.page.html) > INLINE_LIMIT for one in shown)
 
@@ -120,15 +120,15 @@ async def drive(
     in_thread: bool = False,
     alone: asyncio.Lock | None = None,
 ) -> JsonObject:
-    """Drive a method to its result. Raises its AwpError; TIMEOUT when its time is up, and then its page is as it was.
+    """Run the steps of a method and return its result. Raises its AwpError, or TIMEOUT, which leaves its page as is.
 
-    `in_thread` says that its first step takes long already. `alone` is held for each step, but not for its fetches.
+    `in_thread` runs all steps in a thread. The lock `alone` is held during each step, but not during fetches.
     """
 
     def advance(fetched: Fetched | None) -> Fetch | JsonObject:
         try:
             return next(steps) if fetched is None else steps.send(fetched)
-        except StopIteration as end:  # cannot leave a thread
+        except StopIteration as end:  # cannot be raised out of a thread
             result: JsonObject = end.value
             return result
 
@@ -143,7 +143,7 @@ async def drive(
                         try:
                             step = await asyncio.shield(advancing)
                         except asyncio.CancelledError:
-                            # A thread cannot be interrupted: only when it has ended can `steps` be closed.
+                            # A thread cannot be interrupted, and `steps` can only be closed after it has ended.
                             if not job.cancel():
                                 await asyncio.wait({advancing})
                             raise
@@ -161,13 +161,13 @@ async def drive(
 
 
 # --- Calls of actions ---
-# A call is made of a request that comes in from outside, through the whole application, as at the HTTP doors: with what
-# the connection shows of its caller and, given a session, with the cookies of that session, which keeps those that it
-# is set. So whoever has signed in on a page is known to the actions, and the other way round. The request carries the
-# call in its scope, where nobody outside of this process can put anything.
+# A call is sent in a request through the whole application, as at the HTTP doors: with the connection's credentials
+# and, if it has a browsing session, with that session's cookies, which are updated by the answer. So a caller that has
+# signed in on a page is signed in for actions, and vice versa. The call is in the request's scope, which only this
+# process can write.
 
 INNER_CALL: Final = "awp_publish.inner_call"
-"""The member of a scope that carries a call."""
+"""The scope member that contains a call."""
 
 _OF_UPGRADE: Final = (
     b"accept",
@@ -180,15 +180,15 @@ _OF_UPGRADE: Final = (
     b"upgrade",
     b"x-request-id",
 )
-"""Beginnings of headers that speak about the upgrade, not about its caller."""
+"""Prefixes of headers that describe the upgrade request and not its caller."""
 
 
 @dataclass(slots=True)
 class InnerCall:
-    """A call on its way through the application: what it is made of, and what came of it.
+    """A call that is sent through the application, and its result.
 
-    `members` are those of an envelope, beside its input. `invoker` carries it out, where it is not the door's own.
-    `unknown` is how the door says that there is no such action, `objection` what it found wrong with the request.
+    `members` are envelope members other than the input. `invoker` runs the call, the door's own if None. `unknown`
+    makes the door's problem for an unknown action; `objection` is a problem that the door has found in the request.
     """
 
     action: Action
@@ -206,7 +206,7 @@ class InnerCall:
 
 
 class InnerCalls:
-    """Carries the calls of one door through the application, to the path at which the door is."""
+    """Sends the calls of one door through the application, to the door's own path."""
 
     def __init__(self, door: DoorContext, protocol: str, path: str, places: Mapping[str, str]) -> None:
         self._catalog, self._invoker, self._protocol, self._places = door.catalog, door.invoker, protocol, places
@@ -215,10 +215,9 @@ class InnerCalls:
     async def send(
         self, inner_call: InnerCall, site: SiteClient, header: Pair | None = None, session: "Session | None" = None
     ) -> tuple[Result, RawHeaders]:
-        """Send a call to our own door, in one request in which the whole application has its say.
+        """Send a call in a request through the whole application. Returns the result and the headers that gates add.
 
-        A session is a visitor of its own: with one, the connection's cookies stay out of the call, and out of the
-        session; the cookies are those of the action. Returns the result and what gates add to its headers.
+        With a browsing session, its cookies for the action's address are used and the connection's are not.
         """
         action, catalog = inner_call.action, self._catalog
         home = parse_address(catalog.absolute(self._path))
@@ -226,7 +225,7 @@ class InnerCalls:
         goal = parse_address(catalog.absolute(own))  # whose cookies these are
         headers = [("host", home.authority), ("content-type", "application/json"), ("x-request-id", inner_call.trace)]
         for name, value in with_header(site.scope["headers"], header):
-            if not name.startswith(_OF_UPGRADE):  # what is left may tell who calls
+            if not name.startswith(_OF_UPGRADE):  # the others may be credentials
                 headers.append((name.decode("latin-1"), value.decode("latin-1")))
         if session is not None:
             inner_call.has_cookie_jar = True
@@ -235,7 +234,7 @@ class InnerCalls:
             headers = [*(pair for pair in headers if pair[0] not in visitor), *visitor.items()]
         keys = {one.name for one in action.route_credentials if one.place == "query"}
         pairs = parse_qsl(site.scope.get("query_string", b"").decode("latin-1")) if keys else []
-        query = urlencode([pair for pair in pairs if pair[0] in keys])  # the caller's own keys, which are no inputs
+        query = urlencode([pair for pair in pairs if pair[0] in keys])  # API keys of the caller, which are not inputs
         fetch = Fetch(
             "POST",
             f"{home.target}?{query}" if query else home.target,
@@ -243,12 +242,13 @@ class InnerCalls:
             b"{}",
             home.origin,
         )
-        fetched = await site.fetch(fetch, {INNER_CALL: inner_call})
+        # What was signed of the upgrade was checked once, for all that is sent through it.
+        fetched = await site.fetch(fetch, {INNER_CALL: inner_call, SIGNED: site.scope.setdefault(SIGNED, {})})
         if session is not None:
             session.browser.jar.store_from(fetched.headers, goal, session.browser.clock())
         result, added = inner_call.result, inner_call.call.headers if inner_call.call is not None else ()
-        inner_call.call = None  # its request holds the two of them
-        if result is None and fetched.status >= 500:  # something around us has answered, and the call was never made
+        inner_call.call = None  # break the reference cycle
+        if result is None and fetched.status >= 500:  # outer middleware has answered, and the call was never made
             result = HandlerFailed("The site failed before the action was called.")
         elif result is None:
             detail = f"The site refused the request before the action was called, with status {fetched.status}."
@@ -256,7 +256,7 @@ class InnerCalls:
         return result, added
 
     async def answer(self, inner_call: InnerCall, scope: Scope, receive: Receive, send: Send) -> None:
-        """Run a call that has come in through the application; its result stays in this process."""
+        """Run a call that has arrived through the application, and put its result on `inner_call`."""
         action, trace, disconnected = inner_call.action, inner_call.trace, partial(wait_for_disconnect, receive)
         invoker = inner_call.invoker or self._invoker
         call = inner_call.call = Call(action, inner_call.given, trace, self._protocol, scope, disconnected)

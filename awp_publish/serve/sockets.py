@@ -1,7 +1,7 @@
-"""The parts that the doors over WebSocket share: who may connect, and how one connection is read, written and closed.
+"""What the doors over WebSocket share: who may connect, and how a connection is read, written and closed.
 
-Requests are answered as soon as they can be; several may be under way. No more than MAX_PENDING wait at a time: then
-nothing is read until one of them is answered. A client that does not read its answers for CLIENT_TIMEOUT is left.
+Requests are handled concurrently. If MAX_PENDING are pending, no more are read until one is answered. The connection
+is closed if the client does not read its answers for CLIENT_TIMEOUT seconds.
 """
 
 import asyncio
@@ -30,11 +30,11 @@ _FOREIGN: Final = Reply(403, (PLAIN,), b"Pages of this origin may not connect he
 
 
 class SocketGate:
-    """Decides who may open a WebSocket at one path of a site, and answers those who may not."""
+    """Completes or refuses the handshakes at one WebSocket path of a site."""
 
     def __init__(self, door: DoorContext, protocol: str, path: str, renderer: ProblemRenderer) -> None:
         self._door, self._protocol, self._path, self._renderer = door, protocol, path, renderer
-        # As browsers write them (Fetch, section 3.2): without the port that goes without saying.
+        # As browsers write them (Fetch, section 3.2): without the default port.
         self._origins = frozenset(parse_address(url).origin for url in door.settings.urls)
         self._allowed = frozenset(origin.lower() for origin in door.admission.allow_origins)
 
@@ -51,7 +51,7 @@ class SocketGate:
         return False
 
     async def refuse(self, denial: Reply, scope: Scope, send: Send) -> None:
-        """Refuse a handshake, with an answer where the server can give one."""
+        """Refuse a handshake, with an HTTP response if the server supports one."""
         if "websocket.http.response" in scope.get("extensions", {}):
             headers = list(denial.headers)
             await send({"type": "websocket.http.response.start", "status": denial.status, "headers": headers})
@@ -60,10 +60,10 @@ class SocketGate:
             await send({"type": "websocket.close", "code": 1008, "reason": ""})
 
     def _deny(self, fields: Fields) -> Reply | None:
-        """Return the refusal of a browser's page that may not connect.
+        """Return the refusal if a browser's page may not connect, otherwise None.
 
-        WebSockets are not held to CORS: a browser opens one for any page, and sends cookies along. So an Origin has to
-        be one of the site's own addresses or of `allow_origins`, and Host one of the site's hosts.
+        CORS does not apply to WebSockets: a browser opens one for any page, with cookies. So the Origin has to be one
+        of the site's own or of `allow_origins`, and the Host one of the site's.
         """
         try:
             refuse_foreign_host(fields, self._door.admission.own_hosts)
@@ -81,7 +81,7 @@ class SocketGate:
 
 
 def own_urls(door: DoorContext) -> tuple[str, ...]:
-    """Return the public addresses under which the pages of a door's catalog are."""
+    """Return the site's public URLs with the same path prefix as the door's catalog."""
     return tuple(url for url in door.settings.urls if urlsplit(url).path == door.catalog.prefix)
 
 
@@ -90,20 +90,20 @@ def own_urls(door: DoorContext) -> tuple[str, ...]:
 Frame: TypeAlias = str | bytes
 
 MAX_PENDING: Final = 64
-"""Requests of one connection that are under way at a time."""
+"""Maximum pending requests of one connection."""
 
 CLIENT_TIMEOUT: Final = 30.0
-"""Seconds in which a client has to complete its handshake, whatever else it sends, and to take an answer."""
+"""Seconds within which a client has to complete its handshake, and to read an answer."""
 
 ADDRESS_SHARE: Final = 5
-"""All callers of one address have a fifth of what a process keeps for callers (`browsing.sessions`)."""
+"""All callers of one address together get a fifth of the sessions of a process (`browsing.sessions`)."""
 
 MAX_REFUSED: Final = 1000
-"""Requests in a row that are refused as too many, before the connection is closed."""
+"""Consecutive requests refused by the rate limit after which the connection is closed."""
 
 
 class CloseReason(NamedTuple):
-    """The reason for closing a connection from this side: a code of RFC 6455 section 7.4.1, and words."""
+    """The reason for which the server closes a connection: a code (RFC 6455 section 7.4.1) and a text."""
 
     code: int
     words: str
@@ -117,9 +117,10 @@ _UNREAD: Final = CloseReason(1008, "Answers are not read.")
 
 
 class SocketConnection(ABC):
-    """One client's WebSocket, once it is accepted: it reads frames and has them taken, whatever the other end does.
+    """An accepted WebSocket connection: reads frames, and passes them to `take`.
 
-    `rate` are the messages that may come in a second, `idle` the seconds without one that end the connection.
+    `rate` is the number of messages allowed per second, `idle` the number of seconds without one after which the
+    connection is closed.
     """
 
     max_pending = MAX_PENDING
@@ -131,7 +132,7 @@ class SocketConnection(ABC):
         self.max_bytes = max_bytes
         self._idle = idle
         self._rate = rate
-        self._tokens = 2.0 * rate  # a token bucket: as many messages at once as two seconds are worth
+        self._tokens = 2.0 * rate  # a token bucket, with a burst of two seconds' messages
         self._filled = time.monotonic()
         self._refused = 0
         self._greet_by = 0.0
@@ -144,27 +145,27 @@ class SocketConnection(ABC):
     @property
     @abstractmethod
     def is_greeted(self) -> bool:
-        """Return True if the client has completed the handshake of its protocol."""
+        """True if the client has completed the handshake of its protocol."""
 
     @property
     def is_waited_for(self) -> bool:
-        """Return True if the client has a reason to be silent."""
+        """True if the client is waiting for answers, so that it is not idle."""
         return bool(self._pending)
 
     @abstractmethod
     async def take(self, frame: Frame, retry_after_ms: int | None) -> None:
-        """Have a frame answered; with `retry_after_ms` it came too soon, and is to be refused."""
+        """Handle a frame. If `retry_after_ms` is given, refuse it: it exceeds the rate limit."""
 
     @abstractmethod
     async def refuse_large(self, frame: Frame) -> None:
-        """Tell the client that a frame was larger than `max_bytes`."""
+        """Answer a frame that is larger than `max_bytes`. The connection is closed afterwards."""
 
     @abstractmethod
     def leave(self) -> None:
-        """Let go of what the client had: it is gone."""
+        """Release the client's resources: it has disconnected."""
 
     async def serve(self) -> None:
-        """Take frames until either end closes. Whatever happens, nothing of this client goes on after it."""
+        """Handle frames until either end closes. Afterwards no task of this client is left running."""
         self._greet_by = asyncio.get_running_loop().time() + CLIENT_TIMEOUT
         try:
             while (frame := await self._read()) is not None:
@@ -186,30 +187,30 @@ class SocketConnection(ABC):
                 await self.take(frame, round((1.0 - self._tokens) / self._rate * 1000) + 1)
             if self._closing is not None:
                 code, words = self._closing
-                with suppress(TimeoutError):  # its answers are not read: this would not be either
+                with suppress(TimeoutError):  # a client that does not read its answers will not read this either
                     async with asyncio.timeout(1.0):
                         await self._send({"type": "websocket.close", "code": code, "reason": words})
         except OSError:
-            pass  # the other end is gone, as servers tell who write to it
+            pass  # the client has disconnected
         finally:
             self.leave()
             await self._pending.cancel()
 
     def close(self, reason: CloseReason) -> None:
-        """Close this connection as soon as it can be."""
+        """Close this connection as soon as possible."""
         self._closing = self._closing or reason
         if self._waiting is not None and not self._waiting.expired():
             self._waiting.reschedule(asyncio.get_running_loop().time())
 
     async def start(self, work: Coroutine[object, object, None], name: str) -> None:
-        """Answer a request beside others, as soon as there is room for it."""
+        """Handle a request in a task, after waiting until fewer than `max_pending` are pending."""
         self._refused = 0
         await self._room.acquire()
         task = self._pending.start(work, name)
         task.add_done_callback(lambda _: self._room.release())
 
     async def write(self, frame: Message) -> None:
-        """Send a frame, after those before it. Raises OSError where the other end is gone."""
+        """Send a frame, in order. Raises OSError if the client has disconnected."""
         try:
             async with self._writing, asyncio.timeout(CLIENT_TIMEOUT):
                 await self._send(frame)
@@ -217,9 +218,9 @@ class SocketConnection(ABC):
             self.close(_UNREAD)
 
     async def _read(self) -> Frame | None:
-        """Return the next frame, None when there will be none.
+        """Return the next frame, None if the connection is closed.
 
-        The handshake has one deadline, however many other messages come before it; then each message has its own.
+        The handshake has one deadline, even if other messages come before it. Afterwards, the idle timeout applies.
         """
         while self._closing is None:
             until = asyncio.get_running_loop().time() + self._idle if self.is_greeted else self._greet_by

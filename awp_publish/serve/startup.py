@@ -1,6 +1,7 @@
-"""The log of a server's start: findings of the checks, and addresses that lead nowhere.
+"""Logs the findings of the checks when a server starts, including addresses that no route answers.
 
-Equal findings are one line, and there are at most MOST_LINES; one of several workers speaks for all.
+Findings of the same check are grouped into one line, with at most MAX_LINES in total. Only one of several workers
+logs them.
 """
 
 import logging
@@ -21,16 +22,16 @@ if TYPE_CHECKING:
 
 logger: Final = logging.getLogger("awp_publish.checks")
 
-MOST_LINES: Final = 10
+MAX_LINES: Final = 10
 COMMAND: Final = "awp-publish check module:app"
 
 _LEVELS: Final = {"error": logging.ERROR, "warning": logging.WARNING}
 DEVELOPMENT_CHECKS: Final = frozenset({"woa-base", "woa-loopback", "woa-private-address"})
-"""Checks that say no more of a site on a loopback address than that it is one."""
+"""Checks that are left out for a site on a loopback address, where they would only report that fact."""
 
 
 def report(site: "Site", documents: Mapping[str, Prepared], routes: Sequence[Route], root_path: str) -> None:
-    """Log what is found about the first address of a site. Worker processes but the first keep silent."""
+    """Log the findings about the first address of a site."""
     catalog = site.catalog
     remembering = [action.id for action in catalog.actions if action.remembers]
     if remembering and not site.store.is_shared:
@@ -47,7 +48,7 @@ def report(site: "Site", documents: Mapping[str, Prepared], routes: Sequence[Rou
 def check_published(
     catalog: Catalog, documents: Mapping[str, Prepared], routes: Sequence[Route], root_path: str
 ) -> tuple[Finding, ...]:
-    """Return what is found about one address of a site: its documents, and where its addresses lead."""
+    """Return the findings about one address of a site: about its documents, and about the addresses in them."""
     bodies = {catalog.prefix + path: one.body for path, one in documents.items() if one.media_type.endswith("json")}
     found = [*check_addresses(catalog, documents, routes, root_path), *check_documents(bodies)]
     is_local = is_loopback(catalog.domain)
@@ -55,13 +56,13 @@ def check_published(
 
 
 def summarize(findings: Iterable[Finding]) -> Iterator[tuple[int, str]]:
-    """Return lines for a log, errors first: one for all that a check finds in documents, and not too many."""
+    """Yield log levels and lines, errors first: one line for all findings of a check in documents."""
     groups: dict[tuple[str, str, str], list[Finding]] = {}
     for one in sorted(findings, key=lambda one: one.level != "error"):
-        own = "" if one.document else one.message  # what is about the site itself is a thing of its own each time
+        own = "" if one.document else one.message  # findings about the site itself are not grouped
         groups.setdefault((one.level, one.check, own), []).append(one)
     listed = list(groups.items())
-    shown = listed if len(listed) <= MOST_LINES else listed[: MOST_LINES - 1]
+    shown = listed if len(listed) <= MAX_LINES else listed[: MAX_LINES - 1]
     for (level, check, _), found in shown:
         first = str(found[0]).removeprefix(f"{level}: ")
         many = f"{level}: {len(found)} x {check}, first: {first} All of them: {COMMAND}"
@@ -74,9 +75,9 @@ def summarize(findings: Iterable[Finding]) -> Iterator[tuple[int, str]]:
 def check_addresses(
     catalog: Catalog, documents: Iterable[str], routes: Sequence[Route], root_path: str
 ) -> Iterator[Finding]:
-    """Find addresses that the site names and nothing answers, and routes of its own that we answer instead.
+    """Find declared addresses that no route answers, and routes of the application that we answer instead.
 
-    `root_path` is the path under which the server says that the application is reached.
+    `root_path` is that of the server: the path at which it says the application is mounted.
     """
     if root_path.rstrip("/") not in ("", catalog.prefix):
         yield _warning(
@@ -116,7 +117,7 @@ def check_addresses(
             f"The actions {', '.join(unknown)} need credentials, and nothing is known of which: no document says it.",
             "Use FastAPI's security (HTTPBearer, APIKeyHeader, ...) in their routes, or give Site(authenticate=...).",
         )
-    # RFC 9728 section 3.3: clients ask for tokens for the resource that the metadata names.
+    # Clients request tokens for the resource that the metadata names (RFC 9728 section 3.3).
     resources = {catalog.url: is_published(catalog), catalog.absolute(catalog.paths.mcp): is_published_of_mcp(catalog)}
     audiences = declared.audiences if declared is not None else ()
     foreign = [resource for resource, is_told in resources.items() if is_told and resource not in audiences]
@@ -139,7 +140,7 @@ def check_addresses(
 
 
 def _named(catalog: Catalog) -> Iterator[tuple[str, str]]:
-    """The addresses in a site's declarations, with the places where they were written."""
+    """Return the addresses in a site's declarations, with the names of their declarations."""
     site, declared = catalog.site, catalog.site.authentication
     found: dict[str, str | None] = {"About(documentation=...)": site.documentation}
     if site.contact is not None:
@@ -155,7 +156,7 @@ def _named(catalog: Catalog) -> Iterator[tuple[str, str]]:
 def _is_installed(name: str) -> bool:
     try:
         return find_spec(name) is not None
-    except ValueError:  # somebody has put None in its place
+    except ValueError:  # sys.modules has None in its place
         return False
 
 

@@ -1,4 +1,4 @@
-"""The status for monitors (agent.json section 13): asked of the probes, and answered at one address."""
+"""The status for monitors (agent.json section 13): runs the probes, and serves their results at one address."""
 
 import asyncio
 import time
@@ -17,25 +17,25 @@ from awp_publish.serve.http import Fields, PublicCors
 
 
 class StatusKeeper:
-    """Asks a site's probes at their interval, or, where no server keeps it running, whenever somebody asks.
+    """Runs a site's probes at their interval; without a lifespan, at requests for the status.
 
-    `ask` asks them, and publishes what they find.
+    `ask` runs the probes and publishes their results.
     """
 
     def __init__(self, liveness: Liveness, ask: Callable[[], Awaitable[None]]) -> None:
         self.liveness = liveness
-        self._ask = ask
-        self._asked = float("-inf")
-        self._asking = asyncio.Lock()
+        self._run_probes = ask
+        self._last_run = float("-inf")
+        self._lock = asyncio.Lock()
         self.checked_at: datetime | None = None
 
     @asynccontextmanager
     async def keeping(self) -> AsyncIterator[None]:
-        """Ask again and again, as long as the application runs."""
+        """Run the probes at their interval while the application runs."""
 
         async def keep() -> None:
             while True:
-                await self.freshen()
+                await self.refresh()
                 await asyncio.sleep(self.liveness.interval)
 
         task = asyncio.create_task(keep(), name="awp_publish status")
@@ -45,17 +45,17 @@ class StatusKeeper:
             task.cancel()
             await asyncio.wait({task})
 
-    async def freshen(self) -> None:
-        """Ask the probes unless they were asked within the interval."""
-        async with self._asking:
-            if self.liveness.probes and time.monotonic() - self._asked >= self.liveness.interval:
-                self._asked = time.monotonic()
-                await self._ask()
+    async def refresh(self) -> None:
+        """Run the probes unless they have run within the interval."""
+        async with self._lock:
+            if self.liveness.probes and time.monotonic() - self._last_run >= self.liveness.interval:
+                self._last_run = time.monotonic()
+                await self._run_probes()
                 self.checked_at = datetime.now(UTC)
 
 
 class StatusDoor(Endpoint):
-    """Answers GET with what works: the site, and each of its actions."""
+    """Answers GET with the status of the site and of each action."""
 
     methods = "GET, HEAD, OPTIONS"
     usage = "Read the status with GET"
@@ -66,14 +66,14 @@ class StatusDoor(Endpoint):
         self._keeper = keeper
 
     def refuse_foreign(self, fields: Fields) -> None:
-        """Refuse a browser that asks under another name; cookies do nothing here."""
+        """Refuse a browser's request with a foreign Host. Cookies have no effect here."""
         refuse_foreign_host(fields, self._own_hosts)
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
-        """Answer with what works, after the probes were asked if their answers are old."""
-        await self._keeper.freshen()
+        """Answer with the status, after running the probes if their results are out of date."""
+        await self._keeper.refresh()
         status = self._keeper.liveness.status
-        # A site that does not work has no action that does.
+        # If the site is not operational, no action is.
         degraded = status.degraded_actions if status.operational else {one.id for one in self._actions}
         works = {one.id: "degraded" if one.id in degraded else "operational" for one in self._actions}
         described = {

@@ -1,12 +1,13 @@
-"""Webhooks: what has happened is sent to the addresses that callers have named, signed, and again where that fails.
+"""Webhooks: signed messages about events, sent to URLs that callers have registered, with retries.
 
 A webhook is a record in the site's store and a member of a queue, due when there may be something to send. A worker
-takes it, and whoever has registered its kind (`Webhooks.kinds`) reads from the record what is next. So nothing that was
-accepted is lost with a process; some of it may be sent twice, under the same id.
+takes it from the queue, and the handler of its kind (`Webhooks.kinds`) decides by the record what to send next. So an
+accepted message is not lost if a process ends; it may be sent twice, under the same id.
 
-Requests are signed as Standard Webhooks has it (standardwebhooks.com). They go to public addresses over https alone,
-resolved and judged for each of them; no redirect is followed. The environment variable AWP_PUBLISH_CALLBACK_ORIGINS may
-name origins that are trusted, for development and for networks of one's own: these may be private, and without TLS.
+Requests are signed according to Standard Webhooks (standardwebhooks.com). They are sent only to public addresses, over
+https. Each address is resolved and checked before each request, and redirects are not followed. The environment
+variable AWP_PUBLISH_CALLBACK_ORIGINS lists trusted origins, for development and for private networks: these may have
+private addresses and use plain HTTP.
 """
 
 import asyncio
@@ -45,47 +46,50 @@ ORIGINS_VARIABLE: Final = "AWP_PUBLISH_CALLBACK_ORIGINS"
 
 DUE: Final = "webhooks"
 LEASE: Final = 20.0
-"""Seconds after which a webhook is another worker's, if the one that had it is silent."""
+"""Seconds after which another worker may take a webhook from one that does not finish."""
 
 QUIET_SECONDS: Final = 300.0
-"""Seconds after which a webhook is looked at again, though nobody has said that there is something to send."""
+"""Seconds after which a webhook is checked again without a notification that there is something to send."""
 
 LOOK_SECONDS: Final = 1.0
 OTHERS_EVERY: Final = 5
-"""Looks at what is due for one at what other processes have left to be told of."""
+"""The queues of `on_queue` are polled in every fifth round only, in case another process has no worker.
+
+LOOK_SECONDS is the time between two rounds.
+"""
 
 MAX_AT_ONCE: Final = 32
 MAX_AT_ONCE_OF_CALLER: Final = 8
-"""Webhooks that are sent to at once: addresses that never answer hold no others up but those of their own caller."""
+"""Concurrent webhooks, in total and per caller: addresses that never answer delay only those of the same caller."""
 
 MAX_TAKEN: Final = 1_000
-"""Webhooks that are due and wait for their turn."""
+"""Maximum webhooks that this process has taken from the queue."""
 
 MAX_AT_ONE_LOOK: Final = 100
 
 MAX_AT_LOG: Final = 1_000
 MAX_OF_CALLER: Final = 100
 VERIFICATIONS: Final = 30
-"""Addresses that one caller, and one host, may be asked to verify in a minute."""
+"""Verification requests per minute, both per caller and per host."""
 
 VERIFIED_SECONDS: Final = 7 * 86_400.0
 FOREVER: Final = 10 * 365 * 86_400.0
 GRACE: Final = 86_400.0
-"""Seconds for which the record of a webhook outlives it, so that it is taken out of all lists."""
+"""Seconds for which the record of an expired webhook is kept, so that it can be removed from all lists."""
 
 PAUSES: Final = (1.0, 5.0, 30.0, 120.0, 300.0)
-"""Seconds before each further attempt to send one message; then it is given up."""
+"""Seconds before each retry of a message; after the last one it is discarded."""
 
 MAX_RETRYING: Final = 100
 SUSPENDED_AFTER: Final = 100
 SUSPENDED_SECONDS: Final = 3600.0
-"""A webhook is not sent to any more after so many failures in a row, over so long; a refresh begins anew."""
+"""A webhook is suspended after SUSPENDED_AFTER consecutive failures over SUSPENDED_SECONDS, until it is refreshed."""
 
 DROPPED_SECONDS: Final = 3 * 86_400.0
-"""One that never expires is forgotten after it has failed for so long."""
+"""Seconds of continuous failure after which a webhook without expiry is removed."""
 
 ROTATION_SECONDS: Final = 600.0
-"""Seconds for which messages are signed with the secret before, too."""
+"""Seconds for which messages are also signed with the previous secret."""
 
 MAX_URL: Final = 2_000
 MAX_TRIES: Final = 20
@@ -98,7 +102,7 @@ _SECRET: Final = re.compile(r"whsec_([A-Za-z0-9+/]+={0,2})")
 
 
 class RefusedCallback(Exception):
-    """An address or a secret that cannot be taken. `reason` is given where the address was asked."""
+    """A URL or secret was refused. `reason` is set if a verification request failed."""
 
     def __init__(self, detail: str, reason: Reason | None = None) -> None:
         super().__init__(detail)
@@ -107,7 +111,7 @@ class RefusedCallback(Exception):
 
 
 class TooMany(Exception):
-    """There are as many of something as there may be."""
+    """A limit is reached: there are `most` of `what` already."""
 
     def __init__(self, what: str, most: int) -> None:
         super().__init__(f"There are {most} {what} already.")
@@ -117,11 +121,11 @@ class TooMany(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class Webhook:
-    """An address, and what is sent there.
+    """A registered URL, and the state of its deliveries.
 
-    `kind` says who makes the messages, of what `about` has. `logs` are those whose events wake it. `secret` is None for
-    a receiver that has given none. `expires` (seconds since 1970) is None for one that never does. `retries` are
-    messages that have failed: a key of the kind's own, the attempts, and when the next is due.
+    `kind` selects the handler that makes the messages, and `about` has the handler's own data. Events in `logs` make
+    the webhook due. `secret` is None if the receiver has given none. `expires` (seconds since 1970) is None if it never
+    expires. `retries` are failed messages: a key of the handler's own, the number of attempts, and the next time.
     """
 
     id: str
@@ -148,20 +152,20 @@ class Webhook:
 
     @property
     def seconds(self) -> float:
-        """The seconds for which its record is kept from now on."""
+        """Seconds for which its record is kept from now on."""
         return FOREVER if self.expires is None else max(self.expires - time.time(), 0.0) + GRACE
 
     def has_expired(self) -> bool:
-        """Say whether its time is over."""
+        """Return True if it has expired."""
         return self.expires is not None and self.expires <= time.time()
 
     def write(self) -> bytes:
-        """Return its bytes."""
+        """Serialize it for the store."""
         return orjson.dumps({name: getattr(self, name) for name in self.__slots__ if name != "raw"})
 
 
 def read_webhook(raw: bytes) -> Webhook:
-    """Return the webhook of some bytes."""
+    """Read a webhook from its record in the store."""
     members = orjson.loads(raw)
     old = members.pop("old_secret")
     retries = [(key, attempts, due) for key, attempts, due in members.pop("retries")]
@@ -171,7 +175,7 @@ def read_webhook(raw: bytes) -> Webhook:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a webhook: its id, its body, and headers beside those of the signature."""
+    """One message of a webhook: its id, its body, and headers in addition to those of the signature."""
 
     id: str
     body: bytes
@@ -179,11 +183,11 @@ class Message:
 
 
 Carry: TypeAlias = Callable[[Webhook], Awaitable[float | None]]
-"""Sends what is to be sent, and returns after how many seconds there may be more; None where the webhook has ended."""
+"""Sends the due messages of a webhook. Returns the seconds until there may be more, None if the webhook has ended."""
 
 
 class Webhooks:
-    """The webhooks of one site. `kinds` says for each kind of webhook who makes its messages."""
+    """The webhooks of one site. `kinds` has the handler of each kind of webhook."""
 
     def __init__(self, store: Callable[[], Store], events: Events) -> None:
         self._store = store
@@ -191,7 +195,7 @@ class Webhooks:
         self.kinds: dict[str, Carry] = {}
         self.on_queue: dict[str, Callable[[str], Awaitable[None]]] = {APPENDED: self._fan_out}
         self._has_lifespan = False
-        # Not those of the event loop: they are few, and whoever checks credentials needs them.
+        # Separate from the event loop's few threads, which are needed to check credentials.
         self._threads = ThreadsOfTheirOwn()
         self._turns = asyncio.Semaphore(MAX_AT_ONCE)
         self._turns_of: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
@@ -203,13 +207,13 @@ class Webhooks:
 
     @property
     def is_durable(self) -> bool:
-        """True where webhooks outlive the process."""
+        """True if webhooks survive the process."""
         return self._store().is_shared
 
-    # --- What callers ask for ---
+    # --- Registering ---
 
     def check_address(self, url: str) -> None:
-        """Refuse an address that nothing is sent to, whatever it leads to. Raises RefusedCallback."""
+        """Check a URL without resolving its host. Raises RefusedCallback."""
         try:
             parts = urlsplit(url)
             host, _ = parts.hostname or "", parts.port
@@ -230,9 +234,9 @@ class Webhooks:
             raise RefusedCallback("The url leads into a private network.")
 
     async def verify(self, hook: Webhook, seconds: float) -> None:
-        """Have an address show that it wants what it is sent (SEP-3415, Endpoint verification).
+        """Verify that a URL wants the messages, by a challenge (SEP-3415, Endpoint verification).
 
-        Holds for its caller for `seconds`. Raises RefusedCallback, TooMany, StoreUnavailable.
+        The result is valid for the same caller for `seconds`. Raises RefusedCallback, TooMany, StoreUnavailable.
         """
         key = f"webhook-verified:{_digest(hook.principal, hook.url)}"
         host = urlsplit(hook.url).netloc
@@ -253,28 +257,28 @@ class Webhooks:
                 if hmac.compare_digest(echoed.encode(), challenge.encode()):
                     await self._store().run([Add(key, b"1", seconds)])
                     return
-        told = {None: "did not echo the challenge", "http_4xx": "refused", "http_5xx": "failed"}
+        outcomes = {None: "did not echo the challenge", "http_4xx": "refused", "http_5xx": "failed"}
         raise RefusedCallback(
-            f"The address {told.get(reason, 'could not be reached')}.",
+            f"The address {outcomes.get(reason, 'could not be reached')}.",
             reason if isinstance(answer, str) else "challenge_failed",
         )
 
     async def find(self, webhook_id: str) -> Webhook | None:
-        """Return a webhook, None for none. One that has expired is still returned."""
+        """Return a webhook, expired or not; None if there is none."""
         raw = (await self._store().run([Look(f"{WEBHOOK}{webhook_id}")])).seen[0]
         return read_webhook(raw) if isinstance(raw, bytes) else None
 
     async def at(self, log: str) -> list[Webhook]:
-        """Return the webhooks that a log wakes."""
+        """Return the webhooks that are registered for a log."""
         raw = (await self._store().run([Look(f"webhooks-at:{log}")])).seen[0]
         ids: list[str] = orjson.loads(raw) if isinstance(raw, bytes) else []
         found = (await self._store().run([Look(f"{WEBHOOK}{one}") for one in ids])).seen if ids else ()
         return [read_webhook(one) for one in found if isinstance(one, bytes)]
 
     async def put(self, hook: Webhook, before: Webhook | None) -> bool:
-        """Keep a webhook, new or in place of what it was; False if somebody else has changed it since.
+        """Store a webhook, new or in place of `before`. Returns False if `before` has been changed meanwhile.
 
-        It is looked at within a moment. Raises TooMany, StoreUnavailable.
+        The webhook is due at once. Raises TooMany, StoreUnavailable.
         """
         store, of_caller = self._store(), f"webhooks:of:{_digest(hook.principal)}"
         written = hook.write()
@@ -305,7 +309,10 @@ class Webhooks:
         return True
 
     async def change(self, hook: Webhook, change: Callable[[Webhook], None]) -> Webhook | None:
-        """Change what is kept of a webhook, however often somebody else does too; None if it is gone."""
+        """Apply a change to the stored webhook, again after each concurrent change. Returns None if it is gone.
+
+        Raises StoreUnavailable after MAX_TRIES.
+        """
         current: Webhook | None = hook
         for _ in range(MAX_TRIES):
             if current is None:
@@ -321,7 +328,7 @@ class Webhooks:
         raise StoreUnavailable("Too many change this subscription at once.", headers=[("Retry-After", "1")])
 
     async def remove(self, hook: Webhook) -> None:
-        """Forget a webhook."""
+        """Remove a webhook."""
         for _ in range(MAX_TRIES):
             ran = await self._store().run(
                 [
@@ -338,7 +345,7 @@ class Webhooks:
             await self._change_list(log, hook.id, is_listed=False)
 
     async def _change_list(self, log: str, webhook_id: str, *, is_listed: bool) -> None:
-        """Put a webhook among those that a log wakes, or take it away."""
+        """Add a webhook to the list of a log, or remove it."""
         key, store = f"webhooks-at:{log}", self._store()
         for _ in range(MAX_TRIES):
             raw = (await store.run([Look(key)])).seen[0]
@@ -360,7 +367,7 @@ class Webhooks:
     # --- Sending ---
 
     async def send(self, hook: Webhook, message: Message) -> Posted | Failure:
-        """Sign a message, and send it once."""
+        """Sign a message and send it once."""
         moment = int(time.time())
         headers = {"Content-Type": "application/json", **message.headers}
         headers |= {"webhook-id": message.id, "webhook-timestamp": str(moment)}
@@ -378,7 +385,7 @@ class Webhooks:
 
     @asynccontextmanager
     async def working(self) -> AsyncIterator[None]:
-        """Send what is due, as long as the application runs."""
+        """Run the worker while the application runs."""
         self._has_lifespan = True
         task = self._start()
         try:
@@ -389,16 +396,16 @@ class Webhooks:
             await asyncio.wait({task})
 
     def work_anyway(self) -> None:
-        """Start the worker where a server tells of no lifespan; it ends with the event loop."""
+        """Start the worker if the server has no lifespan; it then ends with the event loop."""
         if not self._has_lifespan and (
             self._worker is None or self._worker.done() or self._worker.get_loop().is_closed()
         ):
             self._worker = self._start()
 
     def hurry(self) -> None:
-        """Have the worker of this process look at once. May be called in any thread."""
+        """Wake the worker of this process. May be called from any thread."""
         if self._loop is not None:
-            with suppress(RuntimeError):  # the loop has ended without having stopped its worker
+            with suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(self._wake.set)
 
     def _start(self) -> "asyncio.Task[None]":
@@ -429,7 +436,7 @@ class Webhooks:
                 wake.clear()
                 taken: Sequence[str] = ()
                 try:
-                    # What this process puts there wakes us; the others have workers of their own, most of them.
+                    # This process's own entries wake the worker. Most other processes have workers of their own.
                     for queue, handle in self.on_queue.items() if looks % OTHERS_EVERY == 0 else ():
                         for member in await self._store().take(queue, LEASE, MAX_AT_ONE_LOOK):
                             await handle(member)
@@ -443,7 +450,7 @@ class Webhooks:
                 except Exception:
                     logger.exception("looking for webhooks failed, and is tried again")
                 for webhook_id in taken:
-                    if webhook_id in carried:  # who carries it may have seen already that there was nothing more
+                    if webhook_id in carried:  # the running task may have read the record too early
                         again.add(webhook_id)
                     else:
                         start(webhook_id)
@@ -461,7 +468,7 @@ class Webhooks:
         await self.wake(log, Unschedule(APPENDED, log))
 
     async def wake(self, log: str, *also: Step) -> None:
-        """Have the webhooks looked at that a log wakes, and carry out what goes with it. Raises StoreUnavailable."""
+        """Make the webhooks of a log due, together with the steps of `also`. Raises StoreUnavailable."""
         raw = (await self._store().run([Look(f"webhooks-at:{log}")])).seen[0]
         ids: list[str] = orjson.loads(raw) if isinstance(raw, bytes) else []
         await self._store().run([*(Schedule(DUE, one, 0.0) for one in ids), *also])
@@ -490,7 +497,7 @@ class Webhooks:
                 if hook.has_expired() or (hook.expires is None and gone > DROPPED_SECONDS):
                     await self.remove(hook)
                     return
-                if not hook.is_active or hook.kind not in self.kinds:  # another version of the site may have its door
+                if not hook.is_active or hook.kind not in self.kinds:  # another version of the site may know the kind
                     await self._store().run([Schedule(DUE, webhook_id, QUIET_SECONDS)])
                     return
                 pause = await self.kinds[hook.kind](hook)
@@ -503,7 +510,7 @@ class Webhooks:
 
 
 def note(hook: Webhook, answer: Posted | Failure) -> bool:
-    """Note what became of a message, and say whether it is done with: taken, or refused for good."""
+    """Record the result of sending a message. Returns True if it is final: accepted, or refused permanently."""
     reason, now = reason_of(answer), time.time()
     if isinstance(answer, Posted) and answer.status in FINAL:
         return True
@@ -518,19 +525,19 @@ def note(hook: Webhook, answer: Posted | Failure) -> bool:
 
 
 def try_again(hook: Webhook, key: list[Any], attempts: int) -> None:
-    """Have a message sent again that has failed so many times; one that has failed too often is given up."""
+    """Schedule the retry of a message that has failed `attempts` times, unless that is too often."""
     hook.retries = [one for one in hook.retries if one[0] != key]
     if attempts <= len(PAUSES):
         hook.retries = [*hook.retries, (key, attempts, time.time() + PAUSES[attempts - 1])][-MAX_RETRYING:]
 
 
 def control(kind: str, body: bytes, hook: Webhook) -> Message:
-    """Return a message that is no event (SEP-3415, Non-event webhook bodies)."""
+    """Return a message that is not an event (SEP-3415, Non-event webhook bodies)."""
     return Message(f"msg_{kind}_{secrets.token_urlsafe(12)}", body, {"X-MCP-Subscription-Id": hook.id})
 
 
 def reason_of(answer: Posted | Failure) -> Reason | None:
-    """Return why a message was not taken, None if it was. Nothing of the answer itself is told."""
+    """Return why a message was not accepted, None if it was. The reason contains nothing of the answer."""
     if isinstance(answer, str):
         return answer
     if 200 <= answer.status < 300:
@@ -549,7 +556,7 @@ def read_secret(secret: str) -> bytes:
 
 
 def _key_of(secret: str) -> bytes:
-    """The key that a secret is; of one that is no Standard Webhooks secret the text itself."""
+    """Return the key of a secret: decoded if it is a Standard Webhooks secret, otherwise its text."""
     try:
         return read_secret(secret)
     except RefusedCallback:

@@ -35,18 +35,18 @@ PLACES: Final[Mapping[str, str]] = {
     "receipts": "send them beside input, as receipts, or in the header AWP-Receipt",
     "session": "send it beside input, or in the header AWP-Session",
 }
-"""Where members of the envelope belong that stand inside its input."""
+"""Hints for envelope members that a caller has put into the input by mistake."""
 
 
 _MISNAMED: Final = ("inputs", "args", "arguments", "params", "parameters")
-"""What other doors and protocols call the input."""
+"""Names of the input at other doors and in other protocols."""
 
 
-# --- The invocation URL template of WoA (section 4.3.1), written for every agent and read backwards ---
+# --- The invocation URL template (section 4.3.1) ---
 
 
 class InvokeAddress:
-    """The invocation URL template, read backwards: from a request to the agent it means."""
+    """Matches requests against the invocation URL template and finds the agent that they name."""
 
     def __init__(self, template: str) -> None:
         self._template = template
@@ -57,15 +57,15 @@ class InvokeAddress:
         self._fixed = [(name, value) for name, value in pairs if "{agent_id}" not in value]
 
     def calls(self, catalog: Catalog) -> Mapping[str, str]:
-        """The invocation paths of the catalog's agents, where an agent is told by the path alone."""
+        """Return the invocation paths of all agents, by path. Empty if the path alone does not name the agent."""
         if "?" in self._template or "{agent_id}" not in self._template:
             return {}
         return {self._template.replace("{agent_id}", agent.id): agent.id for agent in catalog.agents}
 
     def match(self, path: str, query_string: bytes) -> re.Match[str] | None:
-        """Return True if a request is an invocation.
+        """Return the match of a request's path, None if the request is not an invocation.
 
-        A path with a placeholder is shared with the application's own, so its query has to be there too.
+        If the path has a placeholder, it may also be a path of the application's, so the template's query is required.
         """
         matched = self._path.fullmatch(path)
         if matched is None or not self._path.groups or not self._fixed:
@@ -74,7 +74,7 @@ class InvokeAddress:
         return matched if all(value in given.get(name, ()) for name, value in self._fixed) else None
 
     def agent_of(self, matched: re.Match[str], query_string: bytes) -> str | None:
-        """The agent that the URL names, None if it names none."""
+        """Return the agent that the URL names, None if it names none."""
         if self._path.groups:
             return matched["agent_id"]
         if not self._query:
@@ -94,12 +94,8 @@ METHODS: Final = "POST, OPTIONS"
 
 
 def door_of(invoke_path: str) -> Door:
-    """Return what the documents may say about this door."""
+    """Return the facts about this door that documents publish."""
     return Door(PROTOCOL, VERSION, invoke_path)
-
-
-_USUAL: Final = {(accept, b"application/json") for accept in (None, b"*/*", b"application/json")}
-"""What most callers say in Accept and Content-Type, in which there is nothing to read."""
 
 
 class WoaDoor(Endpoint):
@@ -111,7 +107,7 @@ class WoaDoor(Endpoint):
     def __init__(self, catalog: Catalog, invoker: Invoker, admission: Admission) -> None:
         super().__init__(ProblemRenderer(catalog), Cors(admission.allow_origins), admission.own_hosts)
         self._invoker = invoker
-        # With what is asked of each call: has it to be known by more than its input, and may everybody know of it?
+        # Each action, whether its calls need the caller's credentials, and whether it is public.
         self._offered = {
             named: (one, one.id in invoker.guarded, one.is_public) for named, one in invoker.offered(PROTOCOL).items()
         }
@@ -119,17 +115,16 @@ class WoaDoor(Endpoint):
         self._small = admission.smallest_limit(catalog.actions)
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
-        """Carry out one invocation: POST, a body of application/json, an answer that is JSON (WoA section 4.3.1)."""
+        """Run one invocation: a POST request with a JSON body and a JSON answer (WoA section 4.3.1)."""
         fields, scope = request.fields, request.scope
-        if (fields.get(b"accept"), fields.get(b"content-type")) not in _USUAL or b"content-encoding" in fields:
-            accept, content_type = fields.get(b"accept", b"*/*"), fields.get(b"content-type", b"")
-            if not accepts(accept, "application/json"):
-                raise NotAcceptable(f'The answer is application/json, which "Accept: {_shown(accept)}" rules out.')
-            if not is_json(content_type):
-                named_type = f'"{_shown(content_type)}"' if content_type else "no Content-Type"
-                raise UnsupportedMediaType(f"The body must be application/json in UTF-8; the request has {named_type}.")
-            if fields.get(b"content-encoding", b"identity") != b"identity":
-                raise UnsupportedMediaType("The body must not be content-encoded.")
+        accept, content_type = fields.get(b"accept", b"*/*"), fields.get(b"content-type", b"")
+        if accept != b"*/*" and not accepts(accept, "application/json"):
+            raise NotAcceptable(f'The answer is application/json, which "Accept: {_shown(accept)}" rules out.')
+        if content_type != b"application/json" and not is_json(content_type):
+            named_type = f'"{_shown(content_type)}"' if content_type else "no Content-Type"
+            raise UnsupportedMediaType(f"The body must be application/json in UTF-8; the request has {named_type}.")
+        if b"content-encoding" in fields and fields[b"content-encoding"] != b"identity":
+            raise UnsupportedMediaType("The body must not be content-encoded.")
 
         # The envelope (section 5.1)
         body = await read_body(scope, fields, request.receive, self._admission.max_body_bytes)
@@ -173,7 +168,7 @@ class WoaDoor(Endpoint):
         await self._invoker.run(call, request.deliver)
 
     def note_refusal(self, request: DoorRequest, problem: Problem) -> None:
-        """Note a request that never became a call."""
+        """Report a request that never became a call."""
         self._invoker.note_refusal(PROTOCOL, request.request_id, problem)
 
 

@@ -1,7 +1,7 @@
-"""The stores in which calls are remembered: memory, SQLite, Redis, PostgreSQL behind one small protocol.
+"""The stores that remember calls: memory, SQLite, Redis and PostgreSQL behind one small protocol.
 
-`open_store` makes a store of the URL that a site owner writes. Nothing is opened by that: threads, files and
-connections come with the first use, since servers fork after they have imported the application.
+`open_store` makes a store from a URL. It opens nothing: threads, files and connections are created at the first use,
+because servers fork after they have imported the application.
 """
 
 import asyncio
@@ -30,11 +30,11 @@ from awp_publish.stores.store import (
 logger: Final = logging.getLogger("awp_publish.stores")
 
 DEFAULT_TIMEOUT: Final = 5.0
-"""Seconds that one verb may take. Stores of ours keep to their own timeouts."""
+"""Seconds that one method of a custom store may take. The built-in stores have their own timeouts."""
 
 
 class ForeignStore:
-    """Somebody else's store as one of ours: whatever goes wrong in it is StoreUnavailable."""
+    """Wraps a site's own store, so that whatever goes wrong in it is StoreUnavailable."""
 
     def __init__(self, store: Store, timeout: float = DEFAULT_TIMEOUT) -> None:
         self._store = store
@@ -75,9 +75,9 @@ REMEDY: Final = (
 
 
 def open_store(url: str, namespace: str) -> Store:
-    """The store that a URL means; `namespace` keeps sites apart that share it. Raises DeclarationError.
+    """Return the store that a URL names; `namespace` separates sites that share it. Raises DeclarationError.
 
-    The problem never repeats a URL of which a part may be a password.
+    The error never repeats the URL, because it may contain a password.
     """
     scheme = url.partition(":")[0]
     if url in ("memory:", "memory://"):
@@ -107,7 +107,7 @@ def open_store(url: str, namespace: str) -> Store:
     if scheme == "postgresql":
         try:
             from awp_publish.stores.postgres import PostgresStore
-        except ImportError as error:  # psycopg without its library says so too
+        except ImportError as error:  # raised without libpq, too
             package = (error.name or "psycopg").partition(".")[0]
             if package not in ("psycopg", "psycopg_pool"):
                 raise

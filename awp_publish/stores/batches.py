@@ -1,13 +1,13 @@
-"""The part that SQLite, Redis and PostgreSQL share: one thread that carries out, together, whatever is waiting.
+"""The batching that SQLite, Redis and PostgreSQL share: one thread carries out together whatever requests are waiting.
 
-An event loop must not wait for a disk or a socket, and a hundred calls at once should cost one round trip and one
-commit. So requests of all loops and threads go to a `BatchThread`: a thread, its queue, and the `Backend` that it
-alone uses. Whatever has gathered while the backend was busy is the next batch. A `PooledThread` has an event loop, in
-which a few batches are under way at the same time.
+An event loop must not wait for a disk or a socket, and a hundred concurrent calls should cost one round trip and one
+commit. So requests from all loops and threads go to a `BatchThread`: a thread, its queue, and the `Backend` that only
+this thread uses. Requests that arrive while the backend is busy form the next batch. A `PooledThread` has an event
+loop, which runs a few batches at the same time.
 
-Whoever was told that the store is unavailable sends the same call again, with the same key and the same confirmation.
-So steps are carried out until their deadline or not at all: the first part of a request's time is for its steps, the
-rest is for the answer to come back.
+A caller who was told that the store is unavailable sends the same call again, with the same key and confirmation. So
+steps are carried out before their deadline or not at all: the first part of a request's time is for its steps, the
+rest for its answer to come back.
 """
 
 import asyncio
@@ -23,16 +23,16 @@ from queue import Empty, SimpleQueue
 from typing import Final, Protocol, TypeAlias, cast
 
 from awp_publish.problems import StoreUnavailable
-from awp_publish.stores.store import LeasingShelf, Look, Ran, Step, Swap, carry_out, unavailable
+from awp_publish.stores.store import LeasingTransaction, Look, Ran, Step, Swap, carry_out, unavailable
 from awp_publish.threads import Thread, ThreadsOfTheirOwn, is_gevent, make_lock, make_queue
 
 logger: Final = logging.getLogger("awp_publish.stores")
 
 MAX_BATCH: Final = 500
-"""Requests carried out together; more would keep the first of them waiting for the last."""
+"""Maximum requests in a batch; in a larger one the first would wait too long for the last."""
 
 SHARE_OF_STEPS: Final = 0.75
-"""Which part of its time a request that changes something may wait. What is left is for the answer's way back."""
+"""The share of its time within which a request that writes must be carried out. The rest is for its answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +57,12 @@ Answer: TypeAlias = Ran | tuple[str, ...]
 
 
 class StoreRequest:
-    """An order on its way, and who waits for it. The backend sets `answer`: what came of it, or the exception.
+    """A pending order and the task that waits for it. The backend sets `answer` to the result or the exception.
 
-    `deadline` is when it may last be carried out, in seconds of `time.monotonic`. The backend asks `is_wanted` before
-    it begins, and `commit` before what it did can no longer be undone: whoever waits gives up at the deadline, but once
-    it is committed only when all of its time is over. `writes` is False for what only looks. `may_be_late` is what only
-    writes down what has happened, under what was claimed for it: better late than never.
+    `deadline`, in seconds of `time.monotonic`, is the last moment at which it may be carried out. The backend checks
+    `is_wanted` before it begins, and calls `commit` before its work can no longer be undone: the waiting task gives up
+    at the deadline, or, once the request is committed, when all of its time is over. `writes` is False if it only
+    reads. `may_be_late` is True if it only records an outcome in place of its claim: better late than never.
     """
 
     __slots__ = (
@@ -96,23 +96,23 @@ class StoreRequest:
 
     @property
     def is_wanted(self) -> bool:
-        """True while somebody waits for it, or if it may be late."""
+        """True while somebody waits for the answer, or if the request may be late."""
         return not self._is_abandoned or self.may_be_late
 
     def commit(self) -> bool:
-        """Decide that it is carried out. False if nobody wants it any more, and then nobody ever will."""
+        """Commit to carrying it out. Returns False if it is no longer wanted, which is then final."""
         with self._lock:
             self._is_committed = self.is_wanted
             return self._is_committed
 
-    def carry_out(self, shelf: LeasingShelf, now: float) -> Answer:
-        """Return what comes of the order on a shelf, in a transaction that may still be undone."""
+    def carry_out(self, transaction: LeasingTransaction, now: float) -> Answer:
+        """Carry out the order within a transaction that can still be rolled back."""
         if isinstance(self.order, TakeDue):
-            return shelf.take(self.order.queue, self.order.lease, self.order.most, now)
-        return carry_out(self.order.steps, shelf, now)
+            return transaction.take(self.order.queue, self.order.lease, self.order.most, now)
+        return carry_out(self.order.steps, transaction, now)
 
     async def wait(self) -> Answer:
-        """The answer. Raises StoreUnavailable when there is none in time."""
+        """Return the answer. Raises StoreUnavailable if it does not come in time."""
         timer = self.loop.call_later(self.deadline - time.monotonic(), self._give_up)
         try:
             return await self._future
@@ -122,7 +122,7 @@ class StoreRequest:
                 self._is_abandoned = True
 
     def settle(self) -> None:
-        """Give the answer to whoever waits, in their own event loop."""
+        """Hand over the answer. Runs in the event loop of the waiting task."""
         if self._future.done():
             return
         if isinstance(self.answer, Exception):
@@ -141,19 +141,22 @@ class StoreRequest:
 
 
 class Backend(Protocol):
-    """The worker of a store, in one thread. Opens its file or connection when it needs it, again after a failure."""
+    """A store's access to its file or server, used by one thread. Connects when needed, and again after a failure."""
 
     def carry_out(self, requests: Sequence[StoreRequest]) -> None:
         """Set the answer of each request that is carried out. Raises StoreUnavailable for all that have none."""
 
     def tidy(self) -> float | None:
-        """Do what can wait, if it has waited long enough. Seconds after which to ask again, None for nothing to do."""
+        """Do deferred work that is due.
+
+        Returns the seconds after which to call again, None if nothing is left to do.
+        """
 
     def close(self) -> None: ...
 
 
 class PooledBackend(Protocol):
-    """The worker of a store with several connections, in the event loop of one thread."""
+    """A store's access to a server through several connections, used by the event loop of one thread."""
 
     async def carry_out(self, requests: Sequence[StoreRequest]) -> None:
         """Set the answer of each request that is carried out. Raises StoreUnavailable for all that have none."""
@@ -164,9 +167,9 @@ class PooledBackend(Protocol):
 class BatchedStore:
     """A store whose work is done by a backend in a thread, for all event loops and threads of a process.
 
-    `timeout` is how many seconds a request may wait and take. What was not carried out within the first three quarters
-    of them never is. Thread and connection come with the first request, again after `close`, and anew in the child
-    after a fork.
+    `timeout` limits the seconds from a request to its answer. What was not carried out within the first three quarters
+    of them never is. The thread is started, and the connection opened, by the first request: also by the first one
+    after `close`, and by the first one in a child process after a fork.
     """
 
     is_shared: Final = True
@@ -177,7 +180,7 @@ class BatchedStore:
         self._lock = make_lock()
         self._thread: BatchThread | None = None
         self._finalizer: weakref.finalize[..., BatchedStore] | None = None
-        """Ends the thread of a store that nobody closed and nobody has any more."""
+        """Ends the thread of a store that was garbage-collected without having been closed."""
         _STORES.add(self)
 
     async def run(self, steps: Sequence[Step], *, durable: bool = False) -> Ran:
@@ -185,7 +188,7 @@ class BatchedStore:
         return cast(Ran, await self._ask(RunSteps(tuple(steps), durable)))
 
     async def take(self, queue: str, lease: float, most: int) -> tuple[str, ...]:
-        """Up to `most` members of a queue that are due, due again after `lease` seconds. Raises StoreUnavailable."""
+        """Return up to `most` due members of a queue, due again after `lease` seconds. Raises StoreUnavailable."""
         return cast(tuple[str, ...], await self._ask(TakeDue(queue, lease, most)))
 
     async def close(self) -> None:
@@ -199,7 +202,7 @@ class BatchedStore:
 
     async def _ask(self, order: Order) -> Answer:
         request = StoreRequest(order, asyncio.get_running_loop(), self._timeout)
-        with self._lock:  # so that no request comes after the thread was told to end
+        with self._lock:  # so that no request is queued behind the end marker
             if self._thread is None:
                 self._thread = self._start()
                 self._finalizer = weakref.finalize(self, self._thread.stop)
@@ -219,12 +222,12 @@ class BatchThread:
         self._is_open = True
         self._is_well = True
         self._ended: Future[None] = Future()
-        self._ended.set_running_or_notify_cancel()  # from here on nobody can cancel it
+        self._ended.set_running_or_notify_cancel()  # so that it cannot be cancelled
         self._process = os.getpid()
         self._thread = Thread(self._work, "awp-publish-store")
 
     def put(self, request: StoreRequest | None) -> None:
-        """Have a request carried out, or the thread end after those before."""
+        """Queue a request; None ends the thread once the requests before it are carried out."""
         self._requests.put(request)
 
     def stop(self) -> None:
@@ -237,7 +240,7 @@ class BatchThread:
         self._thread.join()  # it has nothing left to do
 
     def _gather(self, *, block: bool, timeout: float | None = None) -> list[StoreRequest]:
-        """Wait for a request, if told so, and take along what else is there: nothing after a pause, or at the end."""
+        """Return the queued requests. With `block`, wait up to `timeout` seconds for the first one."""
         batch: list[StoreRequest] = []
         with suppress(Empty):
             while self._is_open and len(batch) < MAX_BATCH:
@@ -269,7 +272,7 @@ class BatchThread:
                 self._ended.set_result(None)
 
     def _fail(self, batch: list[StoreRequest], error: Exception) -> None:
-        """Answer those that have no answer."""
+        """Set the error as the answer of every request that has none."""
         detail = "The site's store failed."
         if isinstance(error, StoreUnavailable):
             self._note(error)
@@ -278,7 +281,7 @@ class BatchThread:
             logger.error("the store failed", exc_info=error)
         for request in batch:
             if request.answer is None:
-                request.answer = unavailable(detail)  # each its own: a traceback is added to it where it is raised
+                request.answer = unavailable(detail)  # one each, because raising it adds a traceback
 
     def _note(self, problem: StoreUnavailable | None) -> None:
         """Log the beginning and the end of an outage, not every call in between."""
@@ -306,9 +309,9 @@ class PooledThread(BatchThread):
                 self._loop.call_soon_threadsafe(self._arrived.set)
 
     def _work(self) -> None:
-        loop = asyncio.SelectorEventLoop()  # the one kind that psycopg can wait in, on every system
+        loop = asyncio.SelectorEventLoop()  # the only kind that psycopg supports on every platform
         try:
-            if is_gevent():  # names of hosts would be looked up by greenlets in this thread
+            if is_gevent():  # its executor would resolve host names in greenlets of this thread
                 loop.set_default_executor(ThreadsOfTheirOwn())
             loop.run_until_complete(self._serve())
         finally:
@@ -317,7 +320,7 @@ class PooledThread(BatchThread):
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._arrived.set()  # what came before there was a loop
+        self._arrived.set()  # for requests that came before the loop ran
         try:
             async with asyncio.TaskGroup() as under_way:
                 while self._is_open:
@@ -343,12 +346,12 @@ class PooledThread(BatchThread):
 
 
 def _settle(batch: list[StoreRequest]) -> None:
-    """Wake each event loop once."""
+    """Hand over the answers, waking each event loop once."""
     by_loop: dict[asyncio.AbstractEventLoop, list[StoreRequest]] = {}
     for request in batch:
         by_loop.setdefault(request.loop, []).append(request)
     for loop, requests in by_loop.items():
-        with suppress(RuntimeError):  # a loop that was closed meanwhile: nobody waits there
+        with suppress(RuntimeError):  # the loop was closed meanwhile: nobody waits there
             loop.call_soon_threadsafe(_settle_here, requests)
 
 
@@ -359,11 +362,11 @@ def _settle_here(requests: list[StoreRequest]) -> None:
 
 _STORES: Final[weakref.WeakSet[BatchedStore]] = weakref.WeakSet()
 _INHERITED: Final[list[BatchThread]] = []
-"""Threads of the parent, kept so that no connection of the parent is closed by its child."""
+"""The parent's threads, kept referenced in a child so that it does not close the parent's connections."""
 
 
 def _after_fork() -> None:
-    """In the child the thread is not there, the connection is the parent's, the lock may be held."""
+    """Reset stores in a child: the thread does not run here, the connection is the parent's, the lock may be held."""
     for store in _STORES:
         store._lock = make_lock()
         if store._thread is not None:

@@ -1,4 +1,4 @@
-"""The store of one process: quick, and forgotten when the process ends. For tests, and for sites of one worker."""
+"""The in-process store: fast, and lost when the process ends. For tests, and for sites with one worker."""
 
 import math
 import threading
@@ -10,22 +10,21 @@ from typing import Any, Final
 from awp_publish.stores.store import Add, Count, Counted, Look, Ran, Schedule, Seen, Step, Swap, Unschedule, unavailable
 
 MAX_OUTDATED: Final = 64
-"""Outdated times that an agenda may hold beside as many as it has names."""
+"""Stale heap entries that `_TimedEntries` may hold beyond one for each of its names."""
 
 ENTRY_BYTES: Final = 256
-"""About the memory that Python needs for an entry beside its key and value."""
-
+"""Approximate memory that Python needs for an entry besides its key and value."""
 
 _new: Final = tuple.__new__
-"""Makes a named tuple as its class does, without a function of Python in between."""
+"""Makes a named tuple without calling its class's Python-level `__new__`."""
 
 
 class MemoryStore:
     """Keeps everything in dicts, for all threads and event loops of this process.
 
-    `clock` tells seconds that never go back. Beyond `most_entries` that have not expired, or `most_bytes` of them, what
-    needs more room is refused with StoreUnavailable; what is there can still be read, replaced by as much or less, and
-    removed.
+    `clock` returns seconds and never goes back. Steps that would exceed `most_entries` unexpired entries or
+    `most_bytes` are refused with StoreUnavailable; existing entries can still be read, removed, or replaced by
+    something no larger.
     """
 
     is_shared: Final = False
@@ -39,36 +38,36 @@ class MemoryStore:
         self._clock = clock
         self._most = most_entries
         self._most_bytes = most_bytes
-        # With less than this no few steps can fill it: then nobody has to look how much they need.
+        # Below this, a single run cannot fill the store, so nobody has to work out how much room it needs.
         self._plenty = min(most_bytes, ENTRY_BYTES * most_entries) // 2
         self._lock = threading.Lock()
-        self._values = _Agenda()
+        self._values = _TimedEntries()
         """Values, and when they expire."""
-        self._windows = _Agenda()
+        self._windows = _TimedEntries()
         """Numbers of events, and when their windows close."""
-        self._queues: dict[str, _Agenda] = {}
+        self._queues: dict[str, _TimedEntries] = {}
         self._bytes = 0
         self._due = math.inf
-        """When the first value or window is over."""
+        """When the first value or window expires."""
 
     async def run(self, steps: Sequence[Step], *, durable: bool = False) -> Ran:
         """Carry out steps. Nothing in memory is durable. Raises StoreUnavailable when the store is full."""
-        # Each call of a guarded action comes by here twice: so all is done in place.
+        # Each call of a guarded action runs this twice, so everything is inlined.
         lock = self._lock
         lock.acquire()  # with a context manager it would take twice as long
         try:
             now = self._clock()
-            if self._due <= now:  # what is over makes room, a little at a time
+            if self._due <= now:  # expired entries make room, a few at a time
                 self._purge(now, 2 * len(steps))
             if self._bytes + ENTRY_BYTES * len(steps) > self._plenty:
                 self._make_room(steps, now)
 
-            # Count and look, until a step does not hold
+            # Test the steps until one does not hold.
             values = self._values.entries
             seen: list[Seen] = []
             changes: list[tuple[str, bytes | None, float]] = []
             size, has_queues = 0, False
-            step: Any  # what it is, `kind` tells
+            step: Any  # its type is tested through `kind`
             for step in steps:
                 kind = type(step)
                 if kind is Count:
@@ -77,7 +76,7 @@ class MemoryStore:
                     if window is None or not now < window[1] <= now + seconds:
                         if allowed <= 0:
                             return Ran(len(seen), (*seen, Counted(0, 0.0)))
-                        # None was, or the clock was set back since.
+                        # No window is open, or the clock has been set back since.
                         closes = now + seconds
                         if self._windows.set(key, window := [0, closes]) is None:
                             self._bytes += ENTRY_BYTES + len(key)
@@ -108,14 +107,14 @@ class MemoryStore:
                     has_queues = True
                     others: Counted | None = None
                     if kind is Schedule and step.most is not None:
-                        agenda = self._queues.get(step.queue)
-                        count = 0 if agenda is None else len(agenda.entries) - (step.member in agenda.entries)
+                        timed = self._queues.get(step.queue)
+                        count = 0 if timed is None else len(timed.entries) - (step.member in timed.entries)
                         others = Counted(count, 0.0)
                         if count >= step.most:
                             return Ran(len(seen), (*seen, others))
                     seen.append(others)
 
-            # All of them hold: change
+            # All of them hold: apply the changes.
             if size > self._plenty:
                 self._make_room(steps, now)
             for key, new, expires in changes:
@@ -138,39 +137,42 @@ class MemoryStore:
             if has_queues:
                 for step in steps:
                     if type(step) is Schedule:
-                        agenda = self._queues.setdefault(step.queue, _Agenda())
-                        if agenda.set(step.member, (None, now + step.delay)) is None:
+                        timed = self._queues.setdefault(step.queue, _TimedEntries())
+                        if timed.set(step.member, (None, now + step.delay)) is None:
                             self._bytes += ENTRY_BYTES + len(step.member)
-                    elif type(step) is Unschedule and (agenda := self._queues.get(step.queue)) is not None:
-                        if agenda.entries.pop(step.member, None) is not None:
+                    elif type(step) is Unschedule and (timed := self._queues.get(step.queue)) is not None:
+                        if timed.entries.pop(step.member, None) is not None:
                             self._bytes -= ENTRY_BYTES + len(step.member)
-                        if not agenda.entries:
+                        if not timed.entries:
                             del self._queues[step.queue]
             return _new(Ran, (None, tuple(seen)))
         finally:
             lock.release()
 
     async def take(self, queue: str, lease: float, most: int) -> tuple[str, ...]:
-        """Up to `most` members of a queue that are due, longest due first. Each is due again after `lease` seconds."""
+        """Return up to `most` due members of a queue, longest due first. Each is due again after `lease` seconds."""
         with self._lock:
-            now, agenda = self._clock(), self._queues.get(queue)
-            if agenda is None:
+            now, timed = self._clock(), self._queues.get(queue)
+            if timed is None:
                 return ()
-            members = tuple(member for member, _ in agenda.pop_due(now, most))
+            members = tuple(member for member, _ in timed.pop_due(now, most))
             for member in members:
-                agenda.set(member, (None, now + lease))
+                timed.set(member, (None, now + lease))
             return members
 
     async def close(self) -> None:
-        """Nothing to let go of: what was put here stays until it expires."""
+        """Do nothing: entries stay until they expire."""
 
     @property
     def bytes_used(self) -> int:
-        """The part of `most_bytes` that is taken, by what has expired and is still to be forgotten too."""
+        """The bytes in use, of at most `most_bytes`, including expired entries that were not purged yet."""
         return self._bytes
 
     def _make_room(self, steps: Sequence[Step], now: float) -> None:
-        """Forget all that is over. Raises StoreUnavailable where that is not enough for the steps."""
+        """Purge everything that has expired.
+
+        Raises StoreUnavailable if that does not make enough room for the steps.
+        """
         self._purge(now, math.inf)
         values, windows, queues = self._values.entries, self._windows.entries, self._queues
         more = size = 0
@@ -193,19 +195,19 @@ class MemoryStore:
         if (more > 0 and count + more > self._most) or (size > 0 and self._bytes + size > self._most_bytes):
             raise unavailable("The site's store is full.")
 
-    def _purge(self, now: float, looks: float) -> None:
-        """Forget values and windows that are over, with so many looks for each."""
-        for key, (value, _) in self._values.pop_due(now, len(self._values.entries), looks):
+    def _purge(self, now: float, visits: float) -> None:
+        """Forget values and windows that have expired, visiting at most `visits` heap entries of each."""
+        for key, (value, _) in self._values.pop_due(now, len(self._values.entries), visits):
             self._bytes -= ENTRY_BYTES + len(key) + len(value)
-        for key, _ in self._windows.pop_due(now, len(self._windows.entries), looks):
+        for key, _ in self._windows.pop_due(now, len(self._windows.entries), visits):
             self._bytes -= ENTRY_BYTES + len(key)
         self._due = min((one.heap[0][0] for one in (self._values, self._windows) if one.heap), default=math.inf)
 
 
-class _Agenda:
-    """Pairs by name: something, and when its time has come. Setting a pair anew outdates the one before.
+class _TimedEntries:
+    """A dict of (value, time) pairs, ordered by time.
 
-    Every name stands in `heap` with its time or an earlier one; when that comes, it is put off.
+    Every name is in `heap` with its time or an earlier one; an entry that surfaces too early is pushed back.
     """
 
     __slots__ = ("entries", "heap")
@@ -215,7 +217,7 @@ class _Agenda:
         self.heap: list[tuple[float, str]] = []
 
     def set(self, name: str, entry: Sequence[Any]) -> Any:
-        """Return the pair that was there before, None for none."""
+        """Set a pair. Returns the previous one, None if there was none."""
         entries, when = self.entries, entry[1]
         before = entries.get(name)
         entries[name] = entry
@@ -225,23 +227,23 @@ class _Agenda:
         return before
 
     def remove(self, name: str) -> Any:
-        """Return the pair that was there, None for none."""
+        """Remove a pair. Returns it, None if there was none."""
         found = self.entries.pop(name, None)
         self._tidy()
         return found
 
     def _tidy(self) -> None:
-        """Keep the heap about as long as there are names."""
+        """Rebuild the heap once stale entries outnumber the names."""
         if len(self.heap) > 2 * len(self.entries) + MAX_OUTDATED:
             self.heap[:] = [(entry[1], name) for name, entry in self.entries.items()]
             heapify(self.heap)
 
-    def pop_due(self, now: float, most: int, looks: float = math.inf) -> list[tuple[str, Any]]:
-        """Take out up to `most` names whose time has come, the earliest first, with so many looks at the heap."""
+    def pop_due(self, now: float, most: int, visits: float = math.inf) -> list[tuple[str, Any]]:
+        """Remove and return up to `most` due names, earliest first, visiting at most `visits` heap entries."""
         found: list[tuple[str, Any]] = []
         heap = self.heap
-        while heap and heap[0][0] <= now and len(found) < most and looks > 0:
-            looks -= 1
+        while heap and heap[0][0] <= now and len(found) < most and visits > 0:
+            visits -= 1
             when, name = heappop(heap)
             entry = self.entries.get(name)
             if entry is not None and entry[1] == when:

@@ -1,13 +1,13 @@
 """The store on PostgreSQL, version 12 or newer, for sites that have one: `postgresql://user:password@host/database`.
 
-A pool of at most POOL_SIZE connections in a thread with an event loop of its own, whichever loops and threads ask: it
-is opened with the first request, and closed with the store. What waits while every connection is busy is one
-transaction of two round trips: one that locks and reads, one that writes and commits. Locks are advisory, one for each
-of STRIPES parts of a namespace, taken in order: what touches other keys goes on, and no two wait for each other.
+One thread with an event loop of its own serves all loops and threads through a pool of at most POOL_SIZE connections,
+which is opened by the first request and closed with the store. Requests that wait while every connection is busy become
+one transaction of two round trips: one locks and reads, one writes and commits. Locks are advisory, one for each of
+STRIPES parts of a namespace, always taken in the same order: other keys are not blocked, and there are no deadlocks.
 
-Time is the server's, which all machines share. The two tables are made when they are missing; a role that may not make
-them needs somebody who does: `SCHEMA` is what is executed. A `durable` run waits for the server's disk
-(`synchronous_commit`), any other may be lost with the last moments before the server crashes.
+Time is the server's, which all machines share. The two tables are created when they are missing; for a role without the
+right to do so, somebody else executes `SCHEMA` beforehand. A `durable` run waits for the server's disk
+(`synchronous_commit`); any other may be lost if the server crashes a moment later.
 """
 
 import asyncio
@@ -24,8 +24,8 @@ from psycopg_pool import AsyncConnectionPool
 from awp_publish.problems import DeclarationError
 from awp_publish.stores.batches import Answer, BatchedStore, PooledThread, RunSteps, StoreRequest, TakeDue
 from awp_publish.stores.store import (
-    ENDLESS,
-    TOLERANCE,
+    CLOCK_TOLERANCE,
+    NEVER_EXPIRES,
     Count,
     Schedule,
     Unschedule,
@@ -36,17 +36,17 @@ from awp_publish.stores.store import (
 )
 
 POOL_SIZE: Final = 4
-"""Connections that a process has at most. One that is idle for some minutes is closed."""
+"""Maximum connections of a process. The pool closes those that stay idle for ten minutes."""
 
 STRIPES: Final = 64
-"""Locks of a namespace, of which a batch takes those of its keys."""
+"""Advisory locks of a namespace; a batch takes those that its keys hash to."""
 
 PURGE_EVERY: Final = 64
-MOST_PURGED: Final = 1000
-"""Changes after which what has expired is forgotten, and how much of it at a time."""
+MAX_PURGED: Final = 1000
+"""Requests after which expired entries are deleted, and how many of them at a time."""
 
-VANISHED: Final = 10_000
-"""Milliseconds after which a server that acknowledges nothing counts as gone, where the system can tell."""
+TCP_USER_TIMEOUT_MS: Final = 10_000
+"""Milliseconds without an acknowledgement after which the connection counts as lost, where the platform supports it."""
 
 SCHEMA: Final[tuple[LiteralString, ...]] = (
     "CREATE TABLE IF NOT EXISTS awp_entries (key bytea PRIMARY KEY, value bytea NOT NULL, events bigint NOT NULL,"
@@ -62,14 +62,17 @@ _LOCK_LIGHTLY: Final = (
     "SELECT pg_advisory_xact_lock(stripe), set_config('synchronous_commit', 'off', true)"
     " FROM unnest(%s::bigint[]) AS stripe"
 )
-"""The same, and the commit need not wait for the disk. A statement costs a client more than what it says."""
+"""The same, without the commit waiting for the disk.
+
+One statement, because each costs the client more than its work.
+"""
 
 _FIND: Final = (
     "SELECT now, key, value, events, expires"
     " FROM (SELECT extract(epoch FROM clock_timestamp())::double precision AS now) AS clock"
     " LEFT JOIN awp_entries ON key = ANY(%s)"
 )
-"""The time beside each entry; without any it stands alone."""
+"""Each row has the time; if no entry is found, one row has it alone."""
 
 _MEMBERS: Final = "SELECT queue, key FROM awp_queue WHERE queue = ANY(%s)"
 _PUT: Final = (
@@ -91,7 +94,7 @@ _PURGE: Final = (
     "DELETE FROM awp_entries WHERE key IN"
     " (SELECT key FROM awp_entries WHERE expires <= %s ORDER BY expires LIMIT %s FOR UPDATE SKIP LOCKED)"
 )
-_FORGIVE: Final = "UPDATE awp_queue SET due = %s, since = %s WHERE queue = %s AND since > %s"
+_MAKE_DUE: Final = "UPDATE awp_queue SET due = %s, since = %s WHERE queue = %s AND since > %s"
 _TAKE: Final = (
     "WITH taken AS (SELECT key, member, due FROM awp_queue WHERE queue = %(queue)s AND due <= %(now)s"
     " ORDER BY due, member LIMIT %(most)s),"
@@ -107,9 +110,9 @@ _Connection: TypeAlias = psycopg.AsyncConnection[Any]
 class PostgresStore(BatchedStore):
     """Keeps everything in the tables awp_entries and awp_queue of a PostgreSQL database.
 
-    Sites that share it are kept apart by their `namespace`. `clock` tells seconds since 1970, without it the server's
-    does; `timeout` is how many seconds a request may wait and take. Raises DeclarationError for a URL that cannot be
-    read, without repeating it: part of it may be a password.
+    Sites that share it are kept apart by their `namespace`. `clock` returns seconds since 1970; the default is the
+    server's clock. `timeout` limits the seconds from a request to its answer. Raises DeclarationError for a URL that
+    cannot be read, without repeating it: it may contain a password.
     """
 
     def __init__(
@@ -124,7 +127,7 @@ class PostgresStore(BatchedStore):
 
 
 class _PostgresBackend:
-    """The pool, and the transactions on its connections."""
+    """The pool and the transactions on its connections."""
 
     def __init__(self, url: str, namespace: str, clock: Callable[[], float] | None, timeout: float) -> None:
         self._namespace = namespace
@@ -137,24 +140,27 @@ class _PostgresBackend:
             kwargs={
                 "autocommit": True,
                 "connect_timeout": max(2, int(timeout)),
-                "tcp_user_timeout": VANISHED,
+                "tcp_user_timeout": TCP_USER_TIMEOUT_MS,
                 "options": f"-c statement_timeout={milliseconds} -c lock_timeout={milliseconds}",
                 "application_name": "awp_publish",
-                "prepare_threshold": None,  # what stands between us and the server may share its connections
+                "prepare_threshold": None,  # a proxy such as PgBouncer may share server connections
             },
             min_size=0,
             max_size=POOL_SIZE,
             timeout=timeout,
             open=False,
-            reconnect_timeout=0,  # whoever waits is told at once, and the next request tries again
-            reconnect_failed=self._refuse,
+            reconnect_timeout=0,  # waiting requests fail at once, and the next one tries again
+            reconnect_failed=self._note_failed_connection,
         )
         self._has_tables = False
-        self._refused: asyncio.Future[None] | None = None
+        self._connection_failed: asyncio.Future[None] | None = None
         self._changes = 0
 
     async def carry_out(self, requests: Sequence[StoreRequest]) -> None:
-        """All steps in one transaction; each in its own if one has spoiled that. Raises StoreUnavailable."""
+        """Carry out all steps in one transaction, or each request in its own if that failed.
+
+        Raises StoreUnavailable.
+        """
         steps = [request for request in requests if isinstance(request.order, RunSteps)]
         batches = [steps] if steps else []
         for batch in batches + [[request] for request in requests if isinstance(request.order, TakeDue)]:
@@ -175,12 +181,12 @@ class _PostgresBackend:
         await self._pool.close()
 
     async def _connect(self) -> _Connection:
-        """A connection of the pool. Raises psycopg.OperationalError as soon as no new one can be made."""
+        """Return a connection from the pool. Raises psycopg.OperationalError as soon as a new one cannot be made."""
         await self._pool.open()
-        if self._refused is None:
-            self._refused = asyncio.get_running_loop().create_future()
+        if self._connection_failed is None:
+            self._connection_failed = asyncio.get_running_loop().create_future()
         getting = asyncio.ensure_future(self._pool.getconn())
-        await asyncio.wait((getting, self._refused), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((getting, self._connection_failed), return_when=asyncio.FIRST_COMPLETED)
         if not getting.done():
             getting.cancel()
             with suppress(asyncio.CancelledError):
@@ -189,22 +195,22 @@ class _PostgresBackend:
         connection: _Connection = getting.result()
         return connection
 
-    async def _refuse(self, _: object) -> None:
-        if self._refused is not None:
-            self._refused.set_result(None)
-            self._refused = None
+    async def _note_failed_connection(self, _: object) -> None:
+        if self._connection_failed is not None:
+            self._connection_failed.set_result(None)
+            self._connection_failed = None
 
     async def _transact(self, batch: Sequence[StoreRequest]) -> None:
-        """Carry out steps, or one lease; once more where the server had closed the connection while it was idle."""
+        """Carry out steps, or one lease; retry once if the server had closed the connection while it was idle."""
         for is_second in (False, True):
             connection = await self._connect()
             has_begun = False
             try:
                 if not self._has_tables:
                     await self._make_tables(connection)
-                now, shelf = await self._begin(connection, [request for request in batch if request.is_wanted])
+                now, found = await self._begin(connection, [request for request in batch if request.is_wanted])
                 has_begun = True
-                await self._finish(connection, batch, now, shelf)
+                await self._finish(connection, batch, now, found)
                 return
             except psycopg.OperationalError:
                 if is_second or has_begun or not connection.broken:
@@ -226,7 +232,7 @@ class _PostgresBackend:
         self._has_tables = True
 
     async def _begin(self, connection: _Connection, wanted: Sequence[StoreRequest]) -> tuple[float, "_Found"]:
-        """The time, and what is there of all that is asked for; locked if anything may change. One round trip."""
+        """Return the time and everything that the requests name, locked if anything may change. One round trip."""
         names: set[bytes] = set()
         queues: set[bytes] = set()
         limited: set[bytes] = set()
@@ -260,12 +266,12 @@ class _PostgresBackend:
     async def _finish(
         self, connection: _Connection, batch: Sequence[StoreRequest], now: float, found: "_Found"
     ) -> None:
-        """Look at the steps, and write what they change, in one round trip. A lease takes two."""
+        """Test the steps and write their changes in one round trip. A lease takes two."""
         order = batch[0].order
         if isinstance(order, TakeDue):
             queue = self._name("q", order.queue)
-            await connection.execute(_FORGIVE, (now, now, queue, now + TOLERANCE))
-            again = min(now + order.lease, ENDLESS)
+            await connection.execute(_MAKE_DUE, (now, now, queue, now + CLOCK_TOLERANCE))
+            again = min(now + order.lease, NEVER_EXPIRES)
             leased = await connection.execute(
                 _TAKE, {"queue": queue, "now": now, "again": again, "most": max(order.most, 0)}
             )
@@ -275,22 +281,22 @@ class _PostgresBackend:
                 batch[0].answer = members
             return
         answers: dict[StoreRequest, Answer] = {}
-        while True:  # again without those who give up meanwhile
+        while True:  # repeated without requests whose callers give up meanwhile
             wanted = [request for request in batch if request.is_wanted]
-            shelf = _PostgresShelf(self._name, found)
+            transaction = _PostgresTransaction(self._name, found)
             for request in wanted:
                 if isinstance(request.order, RunSteps):
-                    answers[request] = carry_out(request.order.steps, shelf, now)
+                    answers[request] = carry_out(request.order.steps, transaction, now)
             if all(request.commit() for request in wanted):
                 break
         if connection.info.transaction_status == TransactionStatus.INTRANS:
             self._changes += len(wanted)
             async with connection.pipeline():
-                for statement, rows in shelf.changes():
+                for statement, rows in transaction.changes():
                     await connection.execute(statement, list(map(list, zip(*rows, strict=True))))
                 if self._changes >= PURGE_EVERY:
                     self._changes = 0
-                    await connection.execute(_PURGE, (now, MOST_PURGED))
+                    await connection.execute(_PURGE, (now, MAX_PURGED))
                 await connection.execute("COMMIT")
         for request in wanted:
             request.answer = answers[request]
@@ -300,14 +306,14 @@ class _PostgresBackend:
 
 
 class _Found(NamedTuple):
-    """The keys that a batch names and the queues that it counts, as the database had them."""
+    """The entries that a batch names and the members of queues that it counts, as the database had them."""
 
     entries: Mapping[bytes, _Entry]
     members: Mapping[bytes, set[bytes]]
 
 
-class _PostgresShelf:
-    """The keys found, with the changes since that are not written yet."""
+class _PostgresTransaction:
+    """What was found, and the changes to it that are not written yet."""
 
     def __init__(self, name: Callable[[str, str], bytes], found: _Found) -> None:
         self._name = name
@@ -325,17 +331,17 @@ class _PostgresShelf:
         return (0, 0.0) if found is None else (found[1], found[2])
 
     def put(self, key: str, value: bytes, expires: float) -> None:
-        self._put[self._name("v", key)] = value, 0, min(expires, ENDLESS)
+        self._put[self._name("v", key)] = value, 0, min(expires, NEVER_EXPIRES)
 
     def drop(self, key: str) -> None:
         self._put[self._name("v", key)] = None
 
     def count(self, key: str, events: int, closes: float) -> None:
-        self._put[self._name("c", key)] = b"", events, min(closes, ENDLESS)
+        self._put[self._name("c", key)] = b"", events, min(closes, NEVER_EXPIRES)
 
     def schedule(self, queue: str, member: str, due: float, now: float) -> None:
         place = self._name("q", queue), _hash(member)
-        self._scheduled[place] = encode(member), min(due, ENDLESS), now
+        self._scheduled[place] = encode(member), min(due, NEVER_EXPIRES), now
         self._members.get(place[0], set()).add(place[1])
 
     def unschedule(self, queue: str, member: str) -> None:
@@ -347,7 +353,7 @@ class _PostgresShelf:
         return len(self._members[self._name("q", queue)] - {_hash(member)})
 
     def changes(self) -> Iterator[tuple[LiteralString, list[tuple[Any, ...]]]]:
-        """The statements that write them, each with its rows."""
+        """Return the statements that write the changes, each with its rows."""
         rows: dict[LiteralString, list[tuple[Any, ...]]] = {}
         for key, entry in self._put.items():
             rows.setdefault(_DROP if entry is None else _PUT, []).append((key, *(entry or ())))
@@ -362,7 +368,7 @@ class _PostgresShelf:
 
 
 def _hash(text: str) -> bytes:
-    """Names of any length, in an index that takes no more than some 2,700 bytes."""
+    """Hash a name: an index row holds no more than some 2,700 bytes, a name may have any length."""
     return hashlib.sha256(encode(text)).digest()
 
 

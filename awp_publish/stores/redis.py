@@ -1,11 +1,12 @@
-"""The store that several machines share: a Redis server, version 6 or newer, not a cluster.
+"""A store that several machines share: a Redis server, version 6 or newer, not a cluster.
 
-Each run is one call of a Lua script, which Redis carries out alone; all that waits is one pipeline, one round trip.
-Time is the server's. A server that was stopped for a while carries out what it was sent meanwhile when it goes on, so
-each run brings its deadline, in the server's time, and is not carried out later. That time is asked for every second.
-What a call relies on must not be evicted: set `maxmemory-policy noeviction`. A job or an answer
-survives a crash of the server as far as its append-only file does: set `appendonly yes`, and `appendfsync always`
-where a `durable` run has to be on the disk when it is answered (with `everysec` it is within a second).
+Each run is one call of a Lua script, which Redis executes atomically; all waiting requests are one pipeline, one round
+trip. Time is the server's. A server that was paused executes, once it resumes, what it was sent meanwhile; so each run
+carries its deadline, in the server's time, and is refused after it. That time is asked for about once a second.
+
+What a call relies on must not be evicted: set `maxmemory-policy noeviction`. A job or an answer survives a crash of the
+server only as far as its append-only file does: set `appendonly yes`, and `appendfsync always` where a `durable` run
+has to be on disk when it is answered (with `everysec` it is within a second).
 """
 
 import time
@@ -31,6 +32,7 @@ from redis.retry import Retry
 from awp_publish.problems import DeclarationError
 from awp_publish.stores.batches import BatchedStore, BatchThread, StoreRequest, TakeDue
 from awp_publish.stores.store import (
+    NEVER_EXPIRES,
     Add,
     Count,
     Counted,
@@ -46,47 +48,44 @@ from awp_publish.stores.store import (
 )
 
 MAX_MILLISECONDS: Final = 10**14
-"""Milliseconds that anything is kept at most (some 3,000 years): Redis refuses what would overflow."""
-
-NEVER: Final = 1e15
-"""The deadline of what may be late, in seconds since 1970."""
+"""The longest that anything is kept (some 3,000 years): Redis refuses values that would overflow."""
 
 LATE: Final = "LATE"
-"""The beginning of the scripts' refusal to do anything, once the deadline has passed."""
+"""The prefix of the error with which the scripts refuse to run after the deadline."""
 
 CLOCK_INTERVAL: Final = 1.0
-"""Seconds between two questions for the server's time, beside what we have to do there."""
+"""Seconds after which a pipeline asks for the server's time again."""
 
 MAX_CLOCK_AGE: Final = 60.0
-"""For how long we rely on what we know of the server's clock: clocks go a little faster or slower than others."""
+"""Seconds for which a measured clock offset is relied on: clocks drift."""
 
-_Word: TypeAlias = bytes | int | float
-_Command: TypeAlias = tuple[_Word, ...]
+_Argument: TypeAlias = bytes | int | float
+_Command: TypeAlias = tuple[_Argument, ...]
 
 
 class RedisStore(BatchedStore):
     """Keeps everything under `awp:{namespace}:` on a Redis server.
 
-    `url` is redis://, rediss:// (TLS) or unix://. `timeout` is how many seconds a request may wait and take. Raises
-    DeclarationError for a URL that cannot be read, without repeating it: part of it may be a password.
+    `url` is redis://, rediss:// (TLS) or unix://. `timeout` limits the seconds from a request to its answer. Raises
+    DeclarationError for a URL that cannot be read, without repeating it: it may contain a password.
     """
 
     def __init__(self, url: str, namespace: str, *, timeout: float = 2.0) -> None:
-        try:  # so that mistakes are found at start-up; nothing is connected by that
+        try:  # so that mistakes are found at start-up; this does not connect
             pool = redis.ConnectionPool.from_url(url)
             pool.connection_class(**pool.connection_kwargs)
             number = urlsplit(url).path.removeprefix("/")
-            is_right = url.startswith("unix:") or not number or number.isdecimal()
+            is_valid = url.startswith("unix:") or not number or number.isdecimal()
         except (ValueError, TypeError, RedisError):
-            is_right = False
-        if not is_right:
+            is_valid = False
+        if not is_valid:
             remedy = 'Write store="redis://host:6379/0", with a percent-encoded password redis://:password@host:6379/0.'
             raise DeclarationError("site", "store= is a Redis URL that cannot be read.", remedy) from None
         super().__init__(lambda: BatchThread(_RedisBackend(url, namespace, timeout)), timeout)
 
 
 class _Script:
-    """A Lua script and the name under which the server knows it once it is loaded."""
+    """A Lua script and the digest by which the server knows it once it is loaded."""
 
     def __init__(self, name: str) -> None:
         self.text = files(__package__).joinpath(name).read_bytes()
@@ -94,26 +93,26 @@ class _Script:
 
 
 class _RedisBackend:
-    """The one client, and the pipelines on it."""
+    """The client and its pipelines."""
 
     def __init__(self, url: str, namespace: str, timeout: float) -> None:
-        never_again = Retry(NoBackoff(), 0)  # a run that is sent again might count twice
+        no_retry = Retry(NoBackoff(), 0)  # a run that is sent twice might count twice
         self._client = redis.Redis.from_url(
-            url, socket_timeout=timeout, socket_connect_timeout=timeout, retry=never_again, retry_on_error=[]
+            url, socket_timeout=timeout, socket_connect_timeout=timeout, retry=no_retry, retry_on_error=[]
         )
         self._client.connection_pool.connection_kwargs["decode_responses"] = False  # whatever the URL says
         self._prefix = f"awp:{namespace}"
         self._run = _Script("redis.lua")
         self._take = _Script("redis_take.lua")
-        self._ahead: float | None = None
-        self._learned = 0.0
+        self._clock_offset: float | None = None
+        self._offset_measured = 0.0
 
     def carry_out(self, requests: Sequence[StoreRequest]) -> None:
-        wanted = [request for request in requests if request.commit()]  # what is sent cannot be called back
+        wanted = [request for request in requests if request.commit()]  # what has been sent cannot be recalled
         try:
             replies = self._send(wanted)
         except (RedisError, OSError) as error:
-            self._ahead = None  # it may be another server that answers next
+            self._clock_offset = None  # it may be another server that answers next
             raise unavailable(_detail(error)) from error
         for request, reply in zip(wanted, replies, strict=True):
             if isinstance(reply, Exception):
@@ -126,13 +125,13 @@ class _RedisBackend:
                 request.answer = Ran(None if failed < 0 else failed, tuple(seen))
 
     def tidy(self) -> None:
-        """Nothing waits here."""
+        """Do nothing: there is no deferred work."""
 
     def close(self) -> None:
         self._client.close()
 
     def _send(self, requests: Sequence[StoreRequest]) -> list[Any]:
-        """One round trip; another for those whom the server could not serve for want of a script or of its time."""
+        """Send requests in one round trip, and again those for which the server lacked a script or we its time."""
         if not requests:
             return []
         asked = time.monotonic()
@@ -143,8 +142,8 @@ class _RedisBackend:
             for index, reply in enumerate(replies)
             if isinstance(reply, NoScriptError) or (_is_late(reply) and time.monotonic() < requests[index].deadline)
         ]
-        if again and self._learned < asked:
-            self._pipe([])  # its clock is not what we thought
+        if again and self._offset_measured < asked:
+            self._pipe([])  # measures the clock offset anew
         if again:
             loads = [(b"SCRIPT", b"LOAD", script.text) for script in (self._run, self._take)] if lost else []
             second = self._pipe([*loads, *(self._command(requests[index]) for index in again)])
@@ -158,37 +157,37 @@ class _RedisBackend:
             for command in commands:
                 put(*command)
             sent = time.monotonic()
-            if commands and self._ahead is not None and sent - self._learned < CLOCK_INTERVAL:
+            if commands and self._clock_offset is not None and sent - self._offset_measured < CLOCK_INTERVAL:
                 return list(pipeline.execute(raise_on_error=False))
             pipeline.time()
             *replies, told = pipeline.execute(raise_on_error=False)
         received = time.monotonic()
         if not isinstance(told, tuple):
-            self._ahead = None
+            self._clock_offset = None
             return replies
         # The server's clock read `there` at some moment between `sent` and `received` of ours: keep by how much it is
-        # ahead, never more than it is, as far as one can know.
+        # ahead at least. An earlier measurement that is still possible is kept.
         there = told[0] + told[1] / 1_000_000
-        if self._ahead is None or not there - received <= self._ahead <= there - sent:
-            self._ahead = there - received
-        self._learned = received
+        if self._clock_offset is None or not there - received <= self._clock_offset <= there - sent:
+            self._clock_offset = there - received
+        self._offset_measured = received
         return replies
 
     def _command(self, request: StoreRequest) -> _Command:
-        # In seconds of the server's clock. While that is unknown the deadline has passed, and nothing is done.
+        # In seconds of the server's clock. While that is unknown, a deadline in the past makes the script refuse.
         if request.may_be_late:
-            deadline = NEVER
-        elif self._ahead is None or time.monotonic() - self._learned > MAX_CLOCK_AGE:
+            deadline = NEVER_EXPIRES
+        elif self._clock_offset is None or time.monotonic() - self._offset_measured > MAX_CLOCK_AGE:
             deadline = 0.0
         else:
-            deadline = request.deadline + self._ahead
+            deadline = request.deadline + self._clock_offset
         order = request.order
         if isinstance(order, TakeDue):
             key = self._name(":q:", order.queue)
             return (b"EVALSHA", self._take.digest, 1, key, deadline, order.lease, max(order.most, 0))
         keys = [self._name(_KINDS[type(step)], step[0]) for step in order.steps]
-        words = [word for step in order.steps for word in _words(step)]
-        return (b"EVALSHA", self._run.digest, len(keys), *keys, deadline, *words)
+        arguments = [argument for step in order.steps for argument in _arguments(step)]
+        return (b"EVALSHA", self._run.digest, len(keys), *keys, deadline, *arguments)
 
     def _name(self, kind: str, name: str) -> bytes:
         return encode(self._prefix + kind + name)
@@ -204,8 +203,8 @@ _KINDS: Final[dict[type, str]] = {
 }
 
 
-def _words(step: Step) -> _Command:
-    """A step as redis.lua reads it."""
+def _arguments(step: Step) -> _Command:
+    """Return a step as redis.lua reads it."""
     match step:
         case Count(_, most, seconds):
             return b"C", most, _milliseconds(seconds)

@@ -1,7 +1,7 @@
-"""The durable store of one machine: an SQLite file, which may be the application's own database.
+"""The durable store for one machine: an SQLite file, which may be the application's own database.
 
-All that waits is one transaction, so a hundred calls at once are one commit. The file is in WAL mode: readers and a
-writer do not wait for each other. Any number of processes of one machine may use it, not those of several machines.
+All waiting requests share a transaction, so a hundred concurrent calls are one commit. The file is in WAL mode: readers
+and a writer do not wait for each other. Any number of processes on one machine may use it, but not several machines.
 """
 
 import logging
@@ -14,18 +14,17 @@ from contextlib import suppress
 from typing import Final
 
 from awp_publish.stores.batches import BatchedStore, BatchThread, RunSteps, StoreRequest
-from awp_publish.stores.store import SECRETS, TOLERANCE, Swap, decode, encode, unavailable
+from awp_publish.stores.store import CLOCK_TOLERANCE, SECRETS, Swap, decode, encode, unavailable
 
 # --- The tables of the SQLite store, and every statement on them ---
-# Records of jobs hold credentials, of which nothing may stay behind. `secure_delete` overwrites what is deleted, but
-# not what SQLite has moved from page to page before to make room: that stays where it was until something else is
-# written there. Only what lies beyond the first part of a row, on pages of its own, is never moved. So a job's record
-# is stored behind as much padding as that part can hold
-# (https://www.sqlite.org/fileformat2.html#cell_payload_overflow_pages).
+# Some records (SECRETS) hold credentials, of which no trace may be left. `secure_delete` overwrites what is deleted,
+# but not the copies that remain where SQLite has moved cells from page to page to make room. Only a row's overflow
+# pages are never moved. So such a record is stored behind as much padding as fits into the part of a row that can be
+# moved (https://www.sqlite.org/fileformat2.html#cell_payload_overflow_pages).
 
 SLOT_SECONDS: Final = 5.0
-MAX_MOMENT: Final = 2.0**60
-"""A slot that never is over."""
+LAST_SLOT: Final = 2.0**60
+"""The slot of what never expires."""
 
 SCHEMA: Final = (
     "CREATE TABLE IF NOT EXISTS awp_entries (key BLOB PRIMARY KEY, value NOT NULL, expires REAL NOT NULL,"
@@ -38,8 +37,8 @@ SCHEMA: Final = (
 )
 """Entries are values (bytes) and windows (a number of events). `since` is when a member was scheduled.
 
-Entries are indexed by the `slot` of seconds in which they expire and not by the moment, so that to replace one, as each
-recorded answer replaces its claim, mostly leaves the index as it is.
+Entries are indexed by the `slot` of seconds in which they expire, not by the exact time, so that replacing one (as each
+recorded answer replaces its claim) rarely touches the index.
 """
 
 FIND: Final = "SELECT value, expires FROM awp_entries WHERE key = ? AND expires > ?"
@@ -48,7 +47,7 @@ PUT: Final = (
     " ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires = excluded.expires WHERE slot = excluded.slot"
 )
 MOVE: Final = "UPDATE awp_entries SET value = ?2, expires = ?3, slot = ?4 WHERE key = ?1"
-"""For what `PUT` has found in another slot. An update that names the slot writes the index, even if it stays."""
+"""For an entry in another slot, which `PUT` leaves alone: an update that names the slot always writes the index."""
 
 DROP: Final = "DELETE FROM awp_entries WHERE key = ?"
 PURGE: Final = "DELETE FROM awp_entries WHERE key IN (SELECT key FROM awp_entries WHERE slot < ? ORDER BY slot LIMIT ?)"
@@ -58,14 +57,14 @@ OTHERS: Final = (
     "SELECT count(*) - EXISTS (SELECT 1 FROM awp_queue WHERE queue = :queue AND member = :member) FROM awp_queue"
     " WHERE queue = :queue"  # without looking at the members, which takes three times as long
 )
-RELEASE: Final = "UPDATE awp_queue SET due = ?, since = ? WHERE queue = ? AND since > ?"
+MAKE_DUE: Final = "UPDATE awp_queue SET due = ?, since = ? WHERE queue = ? AND since > ?"
 DUE: Final = "SELECT member FROM awp_queue WHERE queue = ? AND due <= ? ORDER BY due, member LIMIT ?"
 
 
-class SqliteShelf:
-    """The things of one namespace, inside a transaction that somebody else begins and ends.
+class SqliteTransaction:
+    """The entries and queues of one namespace, inside a transaction that the backend begins and ends.
 
-    `page_size` is the file's, in bytes.
+    `page_size` is that of the file, in bytes.
     """
 
     def __init__(self, connection: sqlite3.Connection, namespace: str, page_size: int) -> None:
@@ -112,15 +111,15 @@ class SqliteShelf:
         return found[0]
 
     def take(self, queue: str, lease: float, most: int, now: float) -> tuple[str, ...]:
-        """Lease what is due, and what would not be due for hours only because the clock was set back."""
+        """Lease members that are due, and those that seem due in hours only because the clock was set back."""
         name = self._name("q", queue)
-        self._execute(RELEASE, (now, now, name, now + TOLERANCE))
+        self._execute(MAKE_DUE, (now, now, name, now + CLOCK_TOLERANCE))
         members: list[bytes] = [member for (member,) in self._execute(DUE, (name, now, max(most, 0)))]
         self._executemany(SCHEDULE, [(name, member, now + lease, now) for member in members])
         return tuple(decode(member) for member in members)
 
     def purge(self, now: float, most: int) -> None:
-        """Forget up to `most` entries whose slot is over, so that the file stays about as large as what is in it."""
+        """Delete up to `most` entries whose slot has passed, so that the file does not keep growing."""
         self._execute(PURGE, (_slot_of(now), most))
 
     def _name(self, kind: str, name: str) -> bytes:
@@ -128,28 +127,28 @@ class SqliteShelf:
 
 
 def _slot_of(moment: float) -> float:
-    return moment // SLOT_SECONDS if moment < MAX_MOMENT else MAX_MOMENT
+    return moment // SLOT_SECONDS if moment < LAST_SLOT else LAST_SLOT
 
 
 logger: Final = logging.getLogger("awp_publish.stores")
 
 LOCK_POLL: Final = 0.01
-"""Seconds that SQLite waits for a lock before we ask it again: its own pauses get so long that others always win."""
+"""Seconds that SQLite waits for a lock before we retry: its own pauses grow so long that other writers always win."""
 
 RETRY_PAUSE: Final = 0.001
-"""Seconds between two such attempts."""
+"""Seconds between two such retries."""
 
 MIN_PURGE: Final = 64
-"""Expired entries that are looked for together."""
+"""Expired entries to delete that make a purge worth its while."""
 
 ERASE_INTERVAL: Final = 1.0
-"""Seconds after which what a job's record held is gone from the log too, or it is tried again."""
+"""Seconds after which replaced secrets are erased from the write-ahead log too, and between attempts to do so."""
 
 BUSY: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
-"""Errors that pass: another connection holds the lock."""
+"""Transient errors: another connection holds the lock."""
 
 HARMLESS: Final = BUSY | {sqlite3.SQLITE_FULL, sqlite3.SQLITE_TOOBIG}
-"""Errors after which the connection is as good as before."""
+"""Errors after which the connection is still usable."""
 
 CAUSED_BY_ONE: Final = {
     sqlite3.SQLITE_FULL,
@@ -158,7 +157,7 @@ CAUSED_BY_ONE: Final = {
     sqlite3.SQLITE_MISMATCH,
     None,
 }
-"""Errors that one request of a batch may have caused alone."""
+"""Errors that a single request of a batch may have caused."""
 
 DETAILS: Final[Mapping[int | None, str]] = {
     sqlite3.SQLITE_BUSY: "The site's store is busy.",
@@ -173,12 +172,12 @@ DETAILS: Final[Mapping[int | None, str]] = {
 
 
 class SqliteStore(BatchedStore):
-    """Keeps everything in the SQLite file at `path`, which is made when it is first needed; its directory must exist.
+    """Keeps everything in the SQLite file at `path`, which is created when first needed; its directory must exist.
 
-    The file is for its owner only. What is removed is overwritten, so that no credentials of ended jobs stay in it.
+    Only its owner can read the file. Deleted content is overwritten, so that no credentials of ended jobs stay in it.
 
-    `clock` tells seconds since 1970: what is kept outlives the process. `timeout` is how many seconds a request may
-    wait and take, the wait for a lock that another process holds included.
+    `clock` returns seconds since 1970, because entries outlive the process. `timeout` limits the seconds from a request
+    to its answer, including the wait for a lock that another process holds.
     """
 
     def __init__(
@@ -189,7 +188,7 @@ class SqliteStore(BatchedStore):
 
 
 class _SqliteBackend:
-    """The one connection, and the transactions on it."""
+    """The connection and its transactions."""
 
     def __init__(self, path: str, namespace: str, clock: Callable[[], float], timeout: float) -> None:
         self._path = path
@@ -198,14 +197,14 @@ class _SqliteBackend:
         self._timeout = timeout
         self._connection: sqlite3.Connection | None = None
         self._identity: tuple[int, int] | None = None
-        self._is_full_sync = False
-        self._owed = 0
+        self._is_synchronous_full = False
+        self._purge_debt = 0
         self._page_size = 0
         self._erase_at: float | None = None
         self._has_warned = False
 
     def carry_out(self, requests: Sequence[StoreRequest]) -> None:
-        """All in one transaction; each in its own if one of them seems to have spoiled that."""
+        """Carry out all requests in one transaction, or each in its own if one of them may have made that fail."""
         try:
             self._transact(requests)
         except (sqlite3.Error, OSError) as error:
@@ -221,7 +220,7 @@ class _SqliteBackend:
                 requests[0].answer = error
 
     def tidy(self) -> float | None:
-        """Empty the log some time after jobs' records were replaced: it keeps them as they were before."""
+        """Empty the write-ahead log some time after secrets were replaced: it still holds what they were before."""
         if self._erase_at is None or self._connection is None:
             return None
         if (left := self._erase_at - time.monotonic()) > 0:
@@ -254,27 +253,27 @@ class _SqliteBackend:
     def _transact(self, requests: Sequence[StoreRequest]) -> None:
         runs = [request.order for request in requests if isinstance(request.order, RunSteps)]
         writes, connection = any(request.writes for request in requests), self._open()
-        # FULL waits for the disk at each commit; with NORMAL a loss of power may undo the last ones.
+        # FULL waits for the disk at each commit; with NORMAL a power failure may undo the last ones.
         is_full = any(order.durable for order in runs)
-        if is_full is not self._is_full_sync:
+        if is_full is not self._is_synchronous_full:
             connection.execute(f"PRAGMA synchronous={'FULL' if is_full else 'NORMAL'}")
-            self._is_full_sync = is_full
-        # Those who only look need not wait for a writer.
+            self._is_synchronous_full = is_full
+        # Requests that only read need not wait for a writer.
         begin = ("BEGIN IMMEDIATE",) if writes else ("BEGIN", "SELECT 1 FROM awp_entries LIMIT 1")
-        self._insist(connection, begin)
+        self._execute_when_free(connection, begin)
         now = self._clock()
-        shelf = SqliteShelf(connection, self._namespace, self._page_size)
+        transaction = SqliteTransaction(connection, self._namespace, self._page_size)
         wanted = [request for request in requests if request.is_wanted]
-        answers = [request.carry_out(shelf, now) for request in wanted]
-        if not all(request.commit() for request in wanted):  # those who gave up meanwhile: none of it has happened
+        answers = [request.carry_out(transaction, now) for request in wanted]
+        if not all(request.commit() for request in wanted):  # a caller gave up meanwhile: its steps must not happen
             connection.execute("ROLLBACK")
             self._transact(requests)
             return
-        if writes:  # forget twice as much as is written, a good deal of it at a time
-            self._owed += 2 * (len(requests) - len(runs) + sum(len(order.steps) for order in runs))
-            if self._owed >= MIN_PURGE:
-                shelf.purge(now, self._owed)
-                self._owed = 0
+        if writes:  # purge up to two entries for each that is written, many at a time
+            self._purge_debt += 2 * (len(requests) - len(runs) + sum(len(order.steps) for order in runs))
+            if self._purge_debt >= MIN_PURGE:
+                transaction.purge(now, self._purge_debt)
+                self._purge_debt = 0
         connection.execute("COMMIT")
         swaps = (step for order in runs for step in order.steps if type(step) is Swap)
         if self._erase_at is None and any(step.key.startswith(SECRETS) for step in swaps):
@@ -288,13 +287,15 @@ class _SqliteBackend:
                 raise FileNotFoundError("the file was deleted or replaced")
             return self._connection
         with suppress(FileExistsError):
-            os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))  # its log is made like it
+            os.close(
+                os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+            )  # SQLite gives its -wal and -shm the same mode
         connection = sqlite3.connect(self._path, timeout=LOCK_POLL, isolation_level=None)
         try:
             settings = ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL", "PRAGMA secure_delete=ON")
-            self._insist(connection, (*settings, "BEGIN IMMEDIATE", *SCHEMA, "COMMIT"))
+            self._execute_when_free(connection, (*settings, "BEGIN IMMEDIATE", *SCHEMA, "COMMIT"))
             self._page_size = connection.execute("PRAGMA page_size").fetchone()[0]
-            self._is_full_sync = False
+            self._is_synchronous_full = False
         except BaseException:
             connection.close()
             raise
@@ -312,12 +313,15 @@ class _SqliteBackend:
         return connection
 
     def _identify(self) -> tuple[int, int]:
-        """SQLite goes on writing into a file that was deleted, where nobody else finds it."""
+        """Return the file's device and inode.
+
+        SQLite would go on writing to a deleted file, unseen by other processes.
+        """
         found = os.stat(self._path)
         return found.st_dev, found.st_ino
 
-    def _insist(self, connection: sqlite3.Connection, statements: Sequence[str]) -> None:
-        """Execute statements, and try again while another process holds the lock, for as long as a request may take."""
+    def _execute_when_free(self, connection: sqlite3.Connection, statements: Sequence[str]) -> None:
+        """Execute statements, and retry while another process holds the lock, for as long as a request may take."""
         give_up = time.monotonic() + self._timeout
         while True:
             try:
@@ -332,7 +336,7 @@ class _SqliteBackend:
                 time.sleep(RETRY_PAUSE)
 
     def _recover(self, error: Exception) -> None:
-        """Undo what was begun, and open the file anew unless the error is harmless."""
+        """Roll back, and close the connection unless the error is harmless."""
         if self._connection is None:
             return
         try:
@@ -345,7 +349,7 @@ class _SqliteBackend:
 
 
 def _code(error: Exception) -> int | None:
-    """SQLite's primary result code; None for what the driver itself refused, such as a value of a wrong type."""
+    """Return SQLite's primary result code; None for what the driver itself refused, such as a value of a wrong type."""
     if isinstance(error, OSError):
         return sqlite3.SQLITE_CANTOPEN
     code: int | None = getattr(error, "sqlite_errorcode", None)

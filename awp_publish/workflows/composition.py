@@ -10,7 +10,7 @@ from awp_publish.model import JsonObject
 from awp_publish.workflows import rules
 
 MAX_TREE: Final = 2 * rules.MAX_TOOLS
-"""Tools of all the maps together."""
+"""Tools of all composed maps together."""
 
 _NAMED: Final[Mapping[str, str]] = {
     "tools": "name",
@@ -22,33 +22,33 @@ _NAMED: Final[Mapping[str, str]] = {
     "attachments": "id",
     "checks": "id",
 }
-"""Sections whose objects are composed, and the member that names each."""
+"""Sections whose objects are composed, and the member with their name."""
 _SPACES: Final[Mapping[str, str]] = {"signals": "tools"}
-"""Tools and signals are one name space."""
+"""Tools and signals share a name space."""
 
 
 class ImportRefused(Exception):
-    """An import that is left out. The message says why."""
+    """An import is left out. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A map that was loaded and checked, and its address, by which cycles are noticed."""
+    """A map that was loaded and checked, and its address, by which cycles are detected."""
 
     document: JsonObject
     address: str
 
 
 Load: TypeAlias = Callable[[str, str], Imported]
-"""From the `uri` of an import and the address of the map that has it, to the map. Raises ImportRefused."""
+"""Loads a map from the `uri` of an import and the address of the importing map. Raises ImportRefused."""
 
 
 @dataclass(slots=True)
 class Composition:
-    """A map with the names of its imports, and what was left out: the pointer of each import, and why.
+    """A map with everything that it imports, and what was left out: the pointer of each import, and why.
 
-    `private` are the tools and projections of imports whose trust is `private`, `foreign` the tools of imports that
-    are not the site's own: no handler of ours is theirs to name.
+    `private` are the tools and projections of imports whose trust is `private`, `foreign` the tools of imports that are
+    not the site's own, which must not use our handlers.
     """
 
     document: dict[str, object]
@@ -58,7 +58,7 @@ class Composition:
 
 
 def compose(document: JsonObject, address: str, load: Load) -> Composition:
-    """Return a checked map together with what it imports. An import that fails leaves its names out."""
+    """Return a checked map together with its imports. The names of a failed import are left out."""
     return _composed(document, (address,), load, [0])
 
 
@@ -86,9 +86,9 @@ def _add(
     *,
     prefers_local: bool,
 ) -> None:
-    """Load one import and put its names into a map.
+    """Load one import and add its names to a map.
 
-    Raises ImportRefused: for names that the map has itself, after the others were put in.
+    Raises ImportRefused; if only because some names exist already, the others were added.
     """
     uri, namespace = str(entry.get("uri")), entry.get("namespace")
     if len(chain) > rules.MAX_IMPORT_DEPTH:
@@ -98,7 +98,7 @@ def _add(
         raise ImportRefused(f"More than {rules.MAX_IMPORTS} maps are imported.")
     found = load(uri, chain[-1])
     if found.address in chain:
-        raise ImportRefused(f"The imports go round in a circle: {' -> '.join((*chain, found.address))}.")
+        raise ImportRefused(f"The imports form a cycle: {' -> '.join((*chain, found.address))}.")
     inner = _composed(found.document, (*chain, found.address), load, loaded)
     trust = entry.get("trust", "unknown")
     space = f"{namespace}." if isinstance(namespace, str) else ""
@@ -116,7 +116,7 @@ def _add(
         left_out += [f"{section}/{_name(one, section)}" for one in clashing]
         kept[section] = [one for one in objects if _name(one, section) not in own]
     if left_out and not prefers_local:
-        raise ImportRefused(f"Names are there already, and no policy says which counts: {', '.join(left_out[:10])}.")
+        raise ImportRefused(f"Names exist already, and no policy decides: {', '.join(left_out[:10])}.")
     if len(rules.objects(whole.document, "tools")) + len(kept["tools"]) > MAX_TREE:
         raise ImportRefused(f"The maps have more than {MAX_TREE} tools together.")
     for section, objects in kept.items():
@@ -130,7 +130,7 @@ def _add(
     whole.foreign |= {space + name for name in inner.foreign} & names
     whole.problems += [(f"{uri}#{place}", why) for place, why in inner.problems]
     if left_out:
-        raise ImportRefused(f"The map has these names itself, and keeps its own: {', '.join(left_out[:10])}.")
+        raise ImportRefused(f"The map keeps its own definitions of these names: {', '.join(left_out[:10])}.")
 
 
 def _name(one: JsonObject, section: str) -> str:
@@ -141,7 +141,7 @@ def _name(one: JsonObject, section: str) -> str:
 
 
 def _renamed(document: JsonObject, section: str, space: str, known: Mapping[str, set[str]]) -> Sequence[JsonObject]:
-    """Return the objects of a section with their names, and those that they refer to, in a namespace."""
+    """Return the objects of a section with the namespace added to their names and references."""
     if not space:
         return rules.objects(document, section)
 

@@ -1,9 +1,9 @@
-"""Expressions of an actions.json: JSONata in slots `{% ... %}`, evaluated within bounds of time, depth and size.
+"""Expressions of an actions.json: JSONata in slots `{% ... %}`, evaluated within limits of time, depth and size.
 
-Two engines read the same language: jsonatapy, written in Rust, and jsonata-python, for machines that have no wheel of
-the first. Both are slow to stop and hold the interpreter while they evaluate, so that a thread is no help; an
-evaluation therefore ends after `TIMEOUT_MS`, and what no timeout ends (`$pad`, and with the second engine sequences
-and regular expressions) is bounded or refused here.
+Two engines implement the language: jsonatapy, in Rust, and jsonata-python, for platforms without a wheel of the first.
+Both hold the interpreter lock while they evaluate, so a thread would not help; evaluation ends after `TIMEOUT_MS`, and
+what the timeout cannot stop (`$pad`, and with the second engine sequences and regular expressions) is limited or
+refused here.
 """
 
 from __future__ import annotations
@@ -27,16 +27,15 @@ MAX_STACK_DEPTH: Final = 200
 MAX_SEQUENCE: Final = 10_000
 MAX_PAD_CHARACTERS: Final = 10_000
 MAX_FILL_SECONDS: Final = 0.5
-"""Time that all the slots of one value may take together; nothing else runs meanwhile."""
+"""Seconds that all slots of one value may take together; nothing else runs meanwhile."""
 FORBIDDEN: Final = frozenset(("eval", "random", "now", "millis"))
-"""Functions that would run code from data, or answer differently each time (V1, workflow)."""
-
+"""Functions that would run code from data, or return something else each time (V1, workflow)."""
 
 _FORBIDDEN_NAMES: Final = tuple(f"${name}" for name in sorted(FORBIDDEN))
 
 
 class ExpressionError(Exception):
-    """An expression that cannot be read or evaluated. `code` is that of the runtime's failures."""
+    """An expression that cannot be parsed or evaluated. `code` is one of the runtime's failure codes."""
 
     def __init__(self, code: str, message: str) -> None:
         self.code, self.message = code, message
@@ -44,7 +43,7 @@ class ExpressionError(Exception):
 
 
 class Undefined:
-    """The value of an expression that has none. A member whose slot is undefined is left out; null stays null."""
+    """The value of an expression without a result. A member with an undefined slot is left out; null stays null."""
 
     def __repr__(self) -> str:
         return "UNDEFINED"
@@ -53,16 +52,16 @@ class Undefined:
 UNDEFINED: Final = Undefined()
 
 Evaluate: TypeAlias = Callable[[bytes], bytes | None]
-"""From a document in JSON to a value in JSON, None for an undefined one."""
+"""Turns a JSON document into a JSON value, None if undefined."""
 
 
 # --- Slots ---
 
 
 def expression_of(text: str) -> str | None:
-    """Return the expression of a text that is a whole slot, None for a text that holds none.
+    """Return the expression of a text that is a slot, None for a text without one.
 
-    Raises ExpressionError for a slot within other text, and for several slots in one.
+    Raises ExpressionError for a slot within other text, and for several slots in one text.
     """
     if "{%" not in text and "%}" not in text:
         return None
@@ -73,14 +72,14 @@ def expression_of(text: str) -> str | None:
             return inner
     raise ExpressionError(
         "partial_expression_unsupported",
-        "A slot is the whole text: write {% 'for ' & input.q %} instead of for {% input.q %}.",
+        "A slot must be the whole text: write {% 'for ' & input.q %} instead of for {% input.q %}.",
     )
 
 
 def fill(value: object, document: Mapping[str, object], max_bytes: int) -> object:
-    """Return a copy of `value` in which every slot has its value of `document`; undefined members are left out.
+    """Return a copy of `value` with every slot evaluated on `document`; undefined members are left out.
 
-    `max_bytes` bounds what one expression may give. Raises ExpressionError.
+    `max_bytes` limits the result of one expression. Raises ExpressionError.
     """
     if not has_slots(value):
         return value
@@ -104,7 +103,7 @@ def fill(value: object, document: Mapping[str, object], max_bytes: int) -> objec
 
 
 def has_slots(value: object) -> bool:
-    """Say whether a slot, or what is meant as one, stands anywhere in a value."""
+    """Return True if a value contains a slot, or a broken one."""
     if isinstance(value, str):
         return "{%" in value or "%}" in value
     if isinstance(value, Mapping):
@@ -113,10 +112,10 @@ def has_slots(value: object) -> bool:
 
 
 def encode(document: object) -> bytes:
-    """Return a document in the JSON that expressions are evaluated on.
+    """Return a document as the JSON on which expressions are evaluated.
 
-    Raises ExpressionError for a document that is too large, and for whole numbers beyond 2**53, which the engines would
-    change without a word.
+    Raises ExpressionError for a document that is too large, and for integers beyond 2**53, which the engines would
+    silently change.
     """
     try:
         encoded = orjson.dumps(document, option=orjson.OPT_STRICT_INTEGER)
@@ -203,14 +202,14 @@ def _refuse(*_: object) -> object:
 
 
 def _pad(text: object, width: object, fill: object = " ") -> object:
-    """Do what JSONata's `$pad` does, to a bounded width."""
+    """Do the same as JSONata's `$pad`, up to a limited width."""
     if text is None:
         return None
     if not isinstance(text, str) or isinstance(width, bool) or not isinstance(width, (int, float)):
         raise ValueError("$pad takes a text and a width.")
     size = int(width)
     if abs(size) > MAX_PAD_CHARACTERS:
-        raise ValueError(f"$pad gives {MAX_PAD_CHARACTERS} characters at most.")
+        raise ValueError(f"$pad is limited to {MAX_PAD_CHARACTERS} characters.")
     missing = abs(size) - len(text)
     if missing <= 0:
         return text
@@ -225,14 +224,14 @@ def _parse_in_rust(expression: str) -> Any:
     try:
         return jsonatapy.compile(expression)
     except ValueError as error:
-        message = f"The expression cannot be read: {error}."
+        message = f"The expression cannot be parsed: {error}."
         raise ExpressionError("invalid_expression", message) from None
 
 
 def _compile_in_rust(expression: str) -> Evaluate:
-    """Compile for one evaluation: what jsonatapy compiles may be used and freed by the thread alone that made it."""
+    """Compile for one evaluation: jsonatapy's objects must be used and freed in the thread that made them."""
     compiled = _parse_in_rust(expression)
-    for name in ("eval", "now", "millis"):  # `$random` is not there
+    for name in ("eval", "now", "millis"):  # it has no `$random`
         compiled.register_override(name, _refuse)
     compiled.register_override("pad", _pad)
     holder = [compiled]
@@ -248,7 +247,7 @@ def _compile_in_rust(expression: str) -> Evaluate:
             )
         except (KeyboardInterrupt, SystemExit):
             raise
-        except BaseException as error:  # a panic of the engine is no Exception
+        except BaseException as error:  # a panic of the engine is not an Exception
             failure = _failed(error)
         else:
             return None if answer is None else answer.encode()
@@ -268,7 +267,7 @@ def _compile_in_python(expression: str) -> Evaluate:
             compiled.register_lambda(name, _refuse)
         compiled.register_lambda("pad", _pad)
     except Exception as error:
-        raise ExpressionError("invalid_expression", f"The expression cannot be read: {error}.") from error
+        raise ExpressionError("invalid_expression", f"The expression cannot be parsed: {error}.") from error
 
     def plain(value: object) -> object:
         if value is Utils.NULL_VALUE:
@@ -292,14 +291,14 @@ def _failed(error: BaseException) -> ExpressionError:
 
 
 def has_engine() -> bool:
-    """Say whether an engine for JSONata is installed."""
+    """Return True if an engine for JSONata is installed."""
     return find_spec("jsonatapy") is not None or find_spec("jsonata") is not None
 
 
 def _import_for_all_threads(name: str) -> None:
     """Import a module in a thread that does not end.
 
-    jsonatapy keeps things of the thread that imports it first, and ends the process when another uses them after that.
+    jsonatapy keeps state of the thread that first imports it, and aborts the process if it is used after that thread.
     """
     if threading.current_thread() is threading.main_thread():
         import_module(name)
@@ -319,7 +318,7 @@ def _import_for_all_threads(name: str) -> None:
 
 @lru_cache(maxsize=1)
 def _engine() -> Callable[[str], Evaluate]:
-    """Return the engine that is installed. Raises ExpressionError where there is none."""
+    """Return the installed engine. Raises ExpressionError if there is none."""
     if find_spec("jsonatapy") is not None:
         _import_for_all_threads("jsonatapy")
         return _compile_in_rust

@@ -1,7 +1,7 @@
-"""The primitives of actions.json workflows: the primitive dictionary, version 1, and what the overlay runtime adds.
+"""The primitives of actions.json workflows: the primitive dictionary, version 1, and those of the overlay runtime.
 
-A row has a primitive's arguments: `name:type`, with `*` where it is required; alternatives are the values of an
-enumeration. All arguments are closed.
+A row lists a primitive's arguments: `name:type`, with `*` if it is required; alternatives are the values of an
+enumeration. There are no other arguments.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ PORTABLE: Final[Mapping[str, str]] = {
     "locator.wait_for": "locator*:object state:attached|visible timeout_ms:integer",
     "keyboard.press": "key*:string modifiers:array trusted:boolean",
 }
-"""Primitives that a page can do by itself. `keyboard.press` needs the browser's help for some keys."""
+"""Primitives that a page can carry out itself. `keyboard.press` needs the browser's help for some keys."""
 
 PRIVILEGED: Final[Mapping[str, str]] = {
     "browser.screenshot": "format:png|jpeg quality:integer max_width:integer max_height:integer max_kilobytes:integer "
@@ -92,7 +92,7 @@ PRIVILEGED: Final[Mapping[str, str]] = {
     "polite:inject|buffer|off",
     "a11y.watch": "tab_id:integer enable_screen_reader:boolean screen_reader_chord:string",
 }
-"""Primitives of a browser extension or a host. Maps may name them; a runtime without says `capability_unavailable`."""
+"""Primitives of a browser extension or a host. A runtime that lacks them answers `capability_unavailable`."""
 
 PRIMITIVES: Final[Mapping[str, str]] = {**PORTABLE, **PRIVILEGED}
 

@@ -1,8 +1,8 @@
-"""Rules of actions.json V1 that a validator and a runtime share: names, addresses, paths, selectors, bounds."""
+"""Rules of actions.json V1 that the validator and the runtime share: names, addresses, paths, selectors, limits."""
 
 import re
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Final
 from urllib.parse import unquote
 
 PROTOCOL: Final = "actions.json"
@@ -55,7 +55,7 @@ AFTER_EACH: Final = frozenset(
         "overlay.menu.show",
     )
 )
-"""Primitives that may run between two attempts: nothing that changes the page."""
+"""Primitives that may run between two attempts: none of them changes the page."""
 RECIPE: Final = frozenset(
     (
         "keyboard.press",
@@ -73,7 +73,6 @@ RECIPE: Final = frozenset(
 STEP_TYPES: Final = frozenset(("inspect", "type", "click", "wait", "extract"))
 """Types of the steps of `x_actions.execution`."""
 FIELD_PROPERTIES: Final = frozenset(("innerText", "textContent", "value", "checked", "ariaLabel", "boundingClientRect"))
-Direction = Literal["agent_to_html", "html_to_agent", "bidirectional"]
 DIRECTIONS: Final = frozenset(("agent_to_html", "html_to_agent", "bidirectional"))
 SCOPES: Final = frozenset(("active_surface", "persistent"))
 EXECUTION_MODES: Final = frozenset(("steps_first", "handler_first"))
@@ -90,11 +89,11 @@ ATTACHMENT_KINDS: Final = frozenset(("overlay_launcher", "annotation", "shortcut
 SELECTORS: Final = ("selector", "selectors", "fallback_selectors")
 """Members of a target that hold selectors, in the order in which they are tried."""
 
-# --- Members of a map: what has another form than its own is passed over ---
+# --- Members of a map; values of an unexpected type are skipped ---
 
 
 def part(owner: Mapping[str, object], name: str) -> Mapping[str, object]:
-    """Return a member that is an object, an empty one for anything else."""
+    """Return a member that is an object, {} for anything else."""
     found = owner.get(name)
     return found if isinstance(found, Mapping) else {}
 
@@ -118,12 +117,12 @@ _STEP_ID: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
 def is_identifier(name: object) -> bool:
-    """Say whether a name is a safe identifier (V1, Safe Identifiers)."""
+    """Return True for a safe identifier (V1, Safe Identifiers)."""
     return isinstance(name, str) and _IDENTIFIER.fullmatch(name) is not None
 
 
 def is_step_id(name: object) -> bool:
-    """Say whether a text can be the id of a workflow's step: an identifier without dots."""
+    """Return True for a valid id of a workflow's step: an identifier without dots."""
     return isinstance(name, str) and _STEP_ID.fullmatch(name) is not None
 
 
@@ -131,7 +130,7 @@ def is_step_id(name: object) -> bool:
 
 
 def url_fits(target: Mapping[str, object], url: str) -> bool:
-    """Say whether an address has what `url_contains` and `url_matches` ask for; lists hold alternatives."""
+    """Return True if an address satisfies `url_contains` and `url_matches`; lists are alternatives."""
     for name, fits in (("url_contains", str.__contains__), ("url_matches", _matches)):
         asked = target.get(name)
         if asked is None:
@@ -143,10 +142,10 @@ def url_fits(target: Mapping[str, object], url: str) -> bool:
 
 
 def _matches(url: str, pattern: str) -> bool:
-    """Match a whole address in any case; `*` stands for any characters, and nothing else is special.
+    """Match a whole address, ignoring case; `*` stands for any characters, and nothing else is special.
 
-    The parts between stars are looked for one after the other, each at its first place, so time is linear in the
-    address for each part.
+    The parts between the stars are searched one after the other, each at its first occurrence, so there is no
+    backtracking.
     """
     address = url.lower()
     first, *others = pattern.lower().split("*")
@@ -165,9 +164,9 @@ def _matches(url: str, pattern: str) -> bool:
 
 
 def path_fault(path: str) -> str | None:
-    """Say why a source path is not one inside the site's own tree, None if it is (V1, Validation Rules)."""
+    """Return why a source path is outside the site's own tree, None if it is inside (V1, Validation Rules)."""
     plain = path
-    for _ in range(3):  # a path that is encoded twice leaves just as well
+    for _ in range(3):  # percent-encoding may be nested
         plain = unquote(plain)
     plain = plain.replace("\\", "/")
     if plain.startswith(("/", "~")) or re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", plain):

@@ -68,7 +68,7 @@ class RouteRequest(HttpRequest):
             route = published + found.route.removeprefix(spoken)
             is_own = arrival is not None and arrival.path == route and arrival.endpoint in (None, found.func)
             if not is_own:
-                call.go_astray()
+                call.mark_misrouted()
                 raise Http404("The call of an action leads to another address.")
         self._found = found
 

@@ -75,7 +75,7 @@ def declare_model(
 
     def list_them(given: Mapping[str, Any]) -> dict[str, object]:
         query = found_rows()
-        text = str(given.get("search", "")).strip()
+        text = str(given.get("search", "")).replace("\0", " ").strip()  # PostgreSQL has no NUL in texts
         for word in text.split()[:10] if search else ():
             condition = Q()
             for name in search:
@@ -94,8 +94,8 @@ def declare_model(
     def find(given: Mapping[str, Any]) -> Any:
         try:
             row = found_rows().filter(pk=given[key]).first()
-        except (ValueError, ValidationError, OverflowError) as error:
-            raise InvalidInput(f"{key} is none of these.", errors=[Violation(f"/{key}", "is not valid")]) from error
+        except (ValueError, ValidationError, OverflowError, DataError) as error:
+            raise InvalidInput(f"{key} is not a valid key.", errors=[Violation(f"/{key}", "is not valid")]) from error
         if row is None:
             raise Refused(f"There is no {options.verbose_name} {given[key]}.", status=404)
         return row

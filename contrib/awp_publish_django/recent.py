@@ -17,6 +17,7 @@ from django.db import Error, connections, router, transaction
 from django.utils import timezone
 
 from awp_publish_django.models import RecentCall
+from awp_publish_django.store import run_transaction
 
 logger: Final = logging.getLogger("awp_publish")
 
@@ -77,15 +78,19 @@ class Recorder:
             return
         using = router.db_for_write(RecentCall)
         known = RecentCall.objects.using(using)
-        try:
+        is_full = self._written + len(calls) >= min(PRUNE_EVERY, self._most)
+
+        def add() -> None:
             with transaction.atomic(using=using):
                 known.bulk_create(calls)
-                self._written += len(calls)
-                if self._written >= min(PRUNE_EVERY, self._most):
-                    self._written = 0
+                if is_full:
                     too_many = known.order_by("-pk").values_list("pk", flat=True)[self._most : self._most + 1].first()
                     if too_many is not None:
                         known.filter(pk__lte=too_many).delete()
+
+        try:
+            run_transaction(using, add, may_block=False)
+            self._written = 0 if is_full else self._written + len(calls)
             self._is_failing = False
         except Error as error:
             if not self._is_failing:

@@ -1,10 +1,10 @@
-"""`DjangoStore`: the project's own database as a store, beside SQLite files and Redis.
+"""`DjangoStore`: the project's own database as a store.
 
 site = Site(..., store=DjangoStore())
 
-It works on a connection of its own, in a thread of its own: what a call leaves behind stays even if the transaction of
-its request is rolled back. Whoever changes something first updates one row, which every database locks until the end of
-the transaction; so it needs no isolation level and no feature that only some of them have.
+It uses a connection of its own in a thread of its own: its records stay even if the transaction of the request is
+rolled back. Each transaction that writes first updates one row, which every database locks until the transaction ends;
+so it needs no isolation level and no feature that only some databases have.
 """
 
 import hashlib
@@ -14,31 +14,32 @@ from contextlib import suppress
 from typing import Final
 
 from django.db import Error, OperationalError, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F, QuerySet
 from django.utils.connection import ConnectionDoesNotExist
 
 from awp_publish.stores.batches import BatchedStore, BatchThread, RunSteps, StoreRequest
 from awp_publish.stores.sqlite import BUSY
-from awp_publish.stores.store import ENDLESS, JOB, TOLERANCE, Add, Look, Swap, decode, encode, unavailable
+from awp_publish.stores.store import CLOCK_TOLERANCE, JOB, NEVER_EXPIRES, Add, Look, Swap, decode, encode, unavailable
 from awp_publish.threads import pause
 from awp_publish_django.models import Entry, Lock, Member
 
-MOST_AT_ONCE: Final = 500
-"""Keys in one question; SQLite takes no more than a thousand, of old."""
+MAX_KEYS_A_QUERY: Final = 500
+"""Keys in one query; older versions of SQLite allow no more than 999 parameters."""
 
-POLITE_SECONDS: Final = 3.0
-POLITE_INTERVAL: Final = 0.01
-PATIENCE_MS: Final = 1500
-"""Seconds for which SQLite's readers are waited for without a lock, further tries, and seconds with one."""
+UNLOCKED_WAIT_SECONDS: Final = 3.0
+UNLOCKED_WAIT_INTERVAL: Final = 0.01
+BUSY_TIMEOUT_MS: Final = 1500
+"""On SQLite: seconds to wait without a lock, seconds between attempts, and then milliseconds to wait for the lock."""
 
 PURGE_EVERY: Final = 64
-"""Changes after which what has expired is forgotten."""
+"""Requests after which expired entries are deleted."""
 
 
 class DjangoStore(BatchedStore):
     """Keeps everything in the database `using`. Sites that share it are kept apart by their `namespace`.
 
-    `clock` tells seconds since 1970, `timeout` is how many seconds a request may wait. Needs `manage.py migrate`.
+    `clock` returns seconds since 1970, `timeout` limits the seconds that a request may wait. Needs `manage.py migrate`.
     """
 
     def __init__(
@@ -52,27 +53,61 @@ class DjangoStore(BatchedStore):
         super().__init__(lambda: BatchThread(_DjangoBackend(namespace, using, clock)), timeout)
 
 
-class _GivenUp(Exception):
-    """Somebody no longer waits for what was just carried out."""
+def run_transaction(using: str, transact: Callable[[], None], *, writes: bool = True, may_block: bool = True) -> None:
+    """Carry out a transaction. On SQLite, wait for its readers, at first without holding a lock.
+
+    A transaction of the site's own that reads and then writes fails at once (SQLITE_BUSY) if another one waits for it
+    or may write before it: with ATOMIC_REQUESTS, a whole request would fail. So our first statement locks the whole
+    file or nothing; Django has an option for that only since 5.1. In the end it waits while it holds a lock, unless
+    `may_block` is False: then it fails.
+    """
+    connection = connections[using]
+    if connection.vendor != "sqlite" or connection.in_atomic_block:
+        transact()
+        return
+    block_from = time.monotonic() + UNLOCKED_WAIT_SECONDS
+    begin = "BEGIN EXCLUSIVE" if writes else "BEGIN"
+    setattr(connection, "_start_transaction_under_autocommit", lambda: connection.cursor().execute(begin))  # noqa: B010
+    try:
+        while True:
+            is_late = time.monotonic() >= block_from
+            _wait_for_locks(connection, BUSY_TIMEOUT_MS if is_late and may_block else 0)
+            try:
+                transact()
+                return
+            except OperationalError as error:
+                if is_late or getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF not in BUSY:
+                    raise
+            pause(UNLOCKED_WAIT_INTERVAL)
+    finally:  # the connection may be that of a request, and of the next ones
+        delattr(connection, "_start_transaction_under_autocommit")
+        _wait_for_locks(connection, int(connection.settings_dict["OPTIONS"].get("timeout", 5.0) * 1000))
+
+
+def _wait_for_locks(connection: BaseDatabaseWrapper, milliseconds: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"PRAGMA busy_timeout = {milliseconds}")
+
+
+class _RequestAbandoned(Exception):
+    """A caller no longer waits for what was just carried out: roll back."""
 
 
 class _DjangoBackend:
-    """The transactions, all in one thread."""
+    """The connection and its transactions."""
 
     def __init__(self, namespace: str, using: str, clock: Callable[[], float]) -> None:
-        self._shelf = DjangoShelf(namespace, using)
+        self._transaction = DjangoTransaction(namespace, using)
         self._using = using
         self._clock = clock
         self._changes = 0
 
     def carry_out(self, requests: Sequence[StoreRequest]) -> None:
-        """All in one transaction; each in its own if one of them spoils that. Raises StoreUnavailable."""
+        """Carry out all requests in one transaction, or each in its own if that failed."""
         try:
             connections[self._using].close_if_unusable_or_obsolete()
-            if connections[self._using].vendor == "sqlite":
-                self._transact_politely(requests)
-            else:
-                self._transact(requests)
+            writes = any(request.writes for request in requests)
+            run_transaction(self._using, lambda: self._transact(requests), writes=writes)
         except Exception as error:
             if len(requests) == 1:
                 if isinstance(error, (Error, ConnectionDoesNotExist)):
@@ -86,34 +121,11 @@ class _DjangoBackend:
                 self.carry_out([request])
 
     def tidy(self) -> None:
-        """Nothing waits here."""
+        """Do nothing: there is no deferred work."""
 
     def close(self) -> None:
         with suppress(ConnectionDoesNotExist):
             connections[self._using].close()
-
-    def _transact_politely(self, requests: Sequence[StoreRequest]) -> None:
-        """Wait for SQLite's readers with no lock in hand, for a while.
-
-        A transaction of the site's own that has read and then writes fails at once where another one waits for it, or
-        may write before it (SQLITE_BUSY): with ATOMIC_REQUESTS that would be a page. So the whole file is locked with
-        the first statement or not at all; Django has an option for that since 5.1 only.
-        """
-        patient_from = time.monotonic() + POLITE_SECONDS
-        connection = connections[self._using]
-        begin = "BEGIN EXCLUSIVE" if any(request.writes for request in requests) else "BEGIN"
-        setattr(connection, "_start_transaction_under_autocommit", lambda: connection.cursor().execute(begin))  # noqa: B010
-        while True:
-            is_patient = time.monotonic() >= patient_from
-            with connection.cursor() as cursor:
-                cursor.execute(f"PRAGMA busy_timeout = {PATIENCE_MS if is_patient else 0}")
-            try:
-                self._transact(requests)
-                return
-            except OperationalError as error:
-                if is_patient or getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF not in BUSY:
-                    raise
-            pause(POLITE_INTERVAL)
 
     def _transact(self, requests: Sequence[StoreRequest]) -> None:
         writes = any(request.writes for request in requests)
@@ -121,28 +133,28 @@ class _DjangoBackend:
         try:
             with transaction.atomic(using=self._using):
                 if writes:
-                    self._shelf.lock()
+                    self._transaction.lock()
                 now = self._clock()
                 orders = (request.order for request in wanted)
                 steps = [step for order in orders if isinstance(order, RunSteps) for step in order.steps]
-                self._shelf.foresee({step.key for step in steps if isinstance(step, (Look, Add, Swap))})
-                answers = [request.carry_out(self._shelf, now) for request in wanted]
+                self._transaction.prefetch({step.key for step in steps if isinstance(step, (Look, Add, Swap))})
+                answers = [request.carry_out(self._transaction, now) for request in wanted]
                 if writes:
                     self._changes += len(requests)
                     if self._changes >= PURGE_EVERY:
                         self._changes = 0
-                        self._shelf.purge(now)
+                        self._transaction.purge(now)
                 if not all(request.commit() for request in wanted):
-                    raise _GivenUp
-        except _GivenUp:
+                    raise _RequestAbandoned
+        except _RequestAbandoned:
             self._transact(requests)
             return
         for request, answer in zip(wanted, answers, strict=True):
             request.answer = answer
 
 
-class DjangoShelf:
-    """The things of one namespace, inside a transaction that somebody else begins and ends."""
+class DjangoTransaction:
+    """The entries and queues of one namespace, inside a transaction that the backend begins and ends."""
 
     def __init__(self, namespace: str, using: str) -> None:
         self._namespace = namespace
@@ -152,17 +164,17 @@ class DjangoShelf:
         self._known: dict[str, Entry | None] = {}
 
     def lock(self) -> None:
-        """Wait for whoever changes something, and keep others from it until the transaction ends."""
+        """Lock the namespace until the transaction ends."""
         name = _hash(self._namespace)
         while not self._locks.filter(name=name).update(turn=F("turn") + 1):
             self._locks.get_or_create(name=name)
 
-    def foresee(self, keys: Iterable[str]) -> None:
-        """A transaction begins, in which these values will be asked for: they are read together."""
+    def prefetch(self, keys: Iterable[str]) -> None:
+        """Read, in as few queries as possible, the values that this transaction will ask for."""
         names = [self._name("v", key) for key in keys]
         self._known = dict.fromkeys(names)
-        for start in range(0, len(names), MOST_AT_ONCE):
-            for entry in self._entries.filter(key__in=names[start : start + MOST_AT_ONCE]):
+        for start in range(0, len(names), MAX_KEYS_A_QUERY):
+            for entry in self._entries.filter(key__in=names[start : start + MAX_KEYS_A_QUERY]):
                 self._known[entry.key] = entry
 
     def value(self, key: str, now: float) -> bytes | None:
@@ -174,7 +186,7 @@ class DjangoShelf:
         return (0, 0.0) if found is None else (found.events, found.expires)
 
     def put(self, key: str, value: bytes, expires: float) -> None:
-        expires = min(expires, ENDLESS)
+        expires = min(expires, NEVER_EXPIRES)
         self._put(Entry(key=self._name("v", key), value=value, expires=expires, is_job=key.startswith(JOB)))
 
     def drop(self, key: str) -> None:
@@ -183,10 +195,10 @@ class DjangoShelf:
         self._entries.filter(key=name).delete()
 
     def count(self, key: str, events: int, closes: float) -> None:
-        self._put(Entry(key=self._name("c", key), value=b"", events=events, expires=min(closes, ENDLESS)))
+        self._put(Entry(key=self._name("c", key), value=b"", events=events, expires=min(closes, NEVER_EXPIRES)))
 
     def schedule(self, queue: str, member: str, due: float, now: float) -> None:
-        key, times = self._name("m", f"{_hash(queue)}{member}"), {"due": min(due, ENDLESS), "since": now}
+        key, times = self._name("m", f"{_hash(queue)}{member}"), {"due": min(due, NEVER_EXPIRES), "since": now}
         if not self._members.filter(key=key).update(**times):
             self._members.create(key=key, queue=self._name("q", queue), name=encode(member), **times)
 
@@ -198,15 +210,15 @@ class DjangoShelf:
         return in_queue.exclude(key=self._name("m", f"{_hash(queue)}{member}")).count()
 
     def take(self, queue: str, lease: float, most: int, now: float) -> tuple[str, ...]:
-        """Lease what is due, and what would not be due for hours only because the clock was set back."""
+        """Lease members that are due, and those that seem due in hours only because the clock was set back."""
         in_queue = self._members.filter(queue=self._name("q", queue))
-        in_queue.filter(since__gt=now + TOLERANCE).update(due=now, since=now)
+        in_queue.filter(since__gt=now + CLOCK_TOLERANCE).update(due=now, since=now)
         found = list(in_queue.filter(due__lte=now).order_by("due", "name")[: max(most, 0)])
-        self._members.filter(key__in=[one.key for one in found]).update(due=min(now + lease, ENDLESS), since=now)
+        self._members.filter(key__in=[one.key for one in found]).update(due=min(now + lease, NEVER_EXPIRES), since=now)
         return tuple(decode(bytes(one.name)) for one in found)
 
     def purge(self, now: float) -> None:
-        """Forget what has expired. At the end of a transaction."""
+        """Delete what has expired. The last statement of a transaction."""
         self._entries.filter(expires__lte=now).delete()
 
     def _find(self, kind: str, key: str, now: float) -> Entry | None:

@@ -11,7 +11,7 @@ from awp_publish.browsing.page import Fetch, Fetched, Steps
 from awp_publish.browsing.session import Session
 from awp_publish.running.live_page import LivePage
 from awp_publish.running.runtime import ActionMap, Runtime, RuntimeFailure
-from awp_publish.running.script_page import Chromium, open_chromium
+from awp_publish.running.script_page import Chromium, ChromiumPage, open_chromium
 from awp_publish.running.site_page import SitePage
 from tests.browsing.driving import HOME, Answer, Web
 
@@ -35,10 +35,13 @@ _LOOP = asyncio.Runner()
 _BROWSERS: list[AbstractAsyncContextManager[Chromium]] = []
 _SHOWN: list[Chromium] = []
 _WEBS: list[Web] = []
+_PAGES: list[ChromiumPage] = []
 
 
 async def open_in_chromium(web: Web, start: str = "/") -> LivePage:
     """Open a page of a tiny site in the one browser of all tests, whose requests never leave this process."""
+    if _PAGES:  # that of an earlier test, which is answered no more
+        await _PAGES.pop().close()
     _WEBS[:] = [web]
 
     async def answer(fetch: Fetch) -> Fetched:
@@ -48,7 +51,8 @@ async def open_in_chromium(web: Web, start: str = "/") -> LivePage:
         _BROWSERS.append(open_chromium([HOME], answer=answer))
         _SHOWN.append(await _BROWSERS[0].__aenter__())
         atexit.register(lambda: _LOOP.run(_BROWSERS[0].__aexit__(None, None, None)))
-    return await _SHOWN[0].open(f"{HOME}{start}")
+    _PAGES.append(await _SHOWN[0].open(f"{HOME}{start}"))
+    return _PAGES[0]
 
 
 def tool(name: str = "go", *steps: Json, output: str | None = None, **members: Any) -> Json:

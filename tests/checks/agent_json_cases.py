@@ -78,6 +78,7 @@ AGENT_JSON_CASES = (
     agent("agent-json-poll", f"{SECOND}/poll_endpoint", ABSENT),
     agent("agent-json-rate-limit", f"{FIRST}/rate_limit", "0/minute"),
     agent("agent-json-rate-limit", f"{FIRST}/rate_limit", "often"),
+    agent("agent-json-rate-limit", f"{FIRST}/rate_limit", f"1/{' ' * 50_000}x"),
     agent("agent-json-idempotency", f"{SECOND}/idempotency/key_field", ABSENT),
     agent("agent-json-idempotency", f"{SECOND}/idempotency/supported", ABSENT),
     agent("agent-json-reversible", "/actions/2/reversible", True),

@@ -76,6 +76,26 @@ def test_inputs_that_hold_one_another_come_to_an_end():
     assert judge_descriptions([JudgedAction("mend_nodes", "Mend nodes of a tree.", schema, True)]).score == 100
 
 
+def test_lists_whose_items_are_lists_of_each_other_have_no_members():
+    definitions = {"A": {"items": {"$ref": "#/$defs/B"}}, "B": {"items": {"$ref": "#/$defs/A"}}}
+    given = {"$ref": "#/$defs/A", "description": "Lists of lists."}
+    schema = {"type": "object", "properties": {"lists": given}, "$defs": definitions}
+    assert judge_descriptions([JudgedAction("mend_lists", "Mend lists of lists.", schema, True)]).score == 100
+
+
+def test_of_inputs_that_multiply_a_thousand_are_judged():
+    node = {"properties": {f"child_{number}": {"$ref": "#/$defs/Node"} for number in range(60)}}
+    schema = {"type": "object", "properties": {"node": {"$ref": "#/$defs/Node"}}, "$defs": {"Node": node}}
+    judged = judge_descriptions([JudgedAction("mend_nodes", "Mend nodes of a tree.", schema, True)])
+    assert sum(one.check == "model-input-words" for one in judged.findings) == 1_000
+
+
+def test_alternatives_that_are_their_own_alternatives_come_to_an_end():
+    union = {"anyOf": [{"$ref": "#/$defs/Union"}] * 1_000, "description": "One of them."}
+    schema = {"type": "object", "properties": {"one": {"$ref": "#/$defs/Union"}}, "$defs": {"Union": union}}
+    assert judge_descriptions([JudgedAction("mend_unions", "Mend a union of many.", schema, True)]).score == 100
+
+
 def test_more_than_forty_actions_cost_the_site_ten_points():
     def actions(number):
         return [

@@ -1,5 +1,10 @@
 """The small functions that checks use: patterns, URLs, hosts, times and pointers."""
 
+import socket
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
+from typing import Any
+
 import pytest
 
 from awp_publish.checks import schemas
@@ -168,3 +173,23 @@ def test_references_start_from_the_nearest_resource() -> None:
     assert [(wrong.keyword, wrong.pointer) for wrong in schemas.InnerSchemas("/s").violations(lost)] == [
         ("reference", "/s/$defs/bad/$ref")
     ]
+
+
+def test_each_address_of_a_name_is_tried_before_it_counts_as_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
+    resolve = socket.getaddrinfo
+
+    def resolve_name(host: str, port: int, *args: int, **kwargs: int) -> list[Any]:
+        addresses = ["127.0.0.2", "127.0.0.1"] if host == "shop.test" else [host]
+        return [entry for address in addresses for entry in resolve(address, port, *args, **kwargs)]
+
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve_name)
+    with HTTPServer(("127.0.0.1", 0), Page) as server:
+        Thread(target=server.handle_request, daemon=True).start()
+        address = f"http://shop.test:{server.server_port}/"
+        assert fetch_document(address, max_bytes=10, allow_private=True).body == b"{}"

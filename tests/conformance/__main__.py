@@ -24,7 +24,7 @@ from tests.conformance.server import ADDRESS, served
 from tests.serve.mcp_messages import headers_of, message
 
 REVISIONS = ("2026-07-28", "2025-11-25")
-SECONDS = 300
+SECONDS = 600
 
 NEEDS = {
     "elicitation-sep1034-defaults": "tool test_elicitation_sep1034_defaults",
@@ -132,7 +132,7 @@ def _offered(revision: str) -> frozenset[str]:
 
     def ask(method: str, params: dict[str, Any] | None = None, version: str = REVISIONS[0]) -> Any:
         sent = message(method, params, version=version)
-        answer = httpx.post(f"{ADDRESS}/mcp", json=sent, headers=headers_of(sent, version)).json()
+        answer = httpx.post(f"{ADDRESS}/mcp", json=sent, headers=headers_of(sent, version), timeout=60).json()
         return answer.get("result", {})
 
     tools = ask("tools/list").get("tools", [])

@@ -9,7 +9,7 @@ from demo_site.app import create_app
 from tests.conformance.server import ADDRESS, served
 
 ERAS: Final = ("modern", "legacy")
-SECONDS: Final = 60
+SECONDS: Final = 300
 NO_SUCH_TOOL: Final = 5
 """The inspector's exit status for a tool that fails or is not there."""
 

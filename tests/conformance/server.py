@@ -9,8 +9,9 @@ from typing import Final
 import uvicorn
 
 from awp_publish.serve.http import AsgiApp
+from tests.redis_server import free_port
 
-PORT: Final = 8765
+PORT: Final = free_port()
 ADDRESS: Final = f"http://127.0.0.1:{PORT}"
 
 

@@ -157,6 +157,23 @@ def test_a_stream_of_json_lines_is_text(site, start):
     assert front.call("give", {}) == "1\n2\n"
 
 
+@pytest.mark.parametrize("media_type", ["application/x-ndjson", "application/json-seq"])
+def test_several_json_documents_one_after_another_are_no_json(site, start, media_type):
+    class Lines(Response):
+        pass
+
+    Lines.media_type = media_type
+
+    async def give():
+        return Lines('{"number": 1}\n{"number": 2}\n')
+
+    give.__annotations__["return"] = Lines
+    content = {media_type: {"schema": {"type": "object"}}}
+    front = start(giving(site, give, response_class=Lines, responses={200: {"content": content}}))
+    assert front.outputs("give")["type"] == "string"
+    assert front.ask("give", {}).status_code == 200
+
+
 @pytest.mark.parametrize("status", [200, 202])
 def test_a_route_with_several_successes_may_answer_with_any_of_them(site, start, status):
     async def give():

@@ -68,6 +68,7 @@ async def wait_for(mark: str) -> bool:
 async def be_patient(mark: str) -> bool:
     """Write down what becomes of the call."""
     try:
+        await asyncio.to_thread(Path(mark).with_suffix(".begun").touch)
         await asyncio.sleep(60)
         return False
     except asyncio.CancelledError:
@@ -124,6 +125,7 @@ def django_order(request: HttpRequest) -> JsonResponse:
 
 def django_errand(request: HttpRequest) -> JsonResponse:
     mark = Path(json.loads(request.body)["mark"])
+    mark.with_suffix(".begun").touch()
     appears(mark.with_suffix(".go"))
     mark.write_text("carried out")
     return answer({})

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
 from django.contrib.auth.models import Permission, User
-from django.db import connections, transaction
+from django.db import transaction
 from django.test import AsyncClient, Client
 
 from awp_publish.serve.jobs import BACKGROUNDS
@@ -122,7 +122,7 @@ async def test_a_function_without_a_route_answers_a_call(agent):
 @pytest.mark.parametrize("kind", ["wsgi", "asgi"])
 def test_a_function_without_a_route_sees_the_database_as_its_request_does(kind, monkeypatch):
     # The record of calls is written by another connection, which waits for our transaction as long as it may.
-    monkeypatch.setitem(connections.settings["default"]["OPTIONS"], "timeout", 0.1)
+    monkeypatch.setattr("awp_publish_django.store.UNLOCKED_WAIT_SECONDS", 0.1)
 
     async def post_async(*given: Any, **options: Any) -> Any:
         return await AsyncClient().post(*given, **options)

@@ -171,7 +171,7 @@ def test_every_verb_of_the_command_line_is_one_of_the_project_s(capsys, tmp_path
     call_command("agents", "init")
     assert "manage.py agents check" in (tmp_path / "agents.py").read_text()
     for words, told in (
-        (["init"], "is there already"),
+        (["init"], "exists already"),
         (["check", "nowhere.json"], "nowhere.json"),
         (["synthesize", "http://127.0.0.1:9/"], "127.0.0.1"),
     ):

@@ -1,5 +1,6 @@
 """The official MCP and A2A clients in front of Django, behind real servers: gunicorn (WSGI) and uvicorn (ASGI)."""
 
+import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -91,8 +92,8 @@ def asking(skill: str, mark: Path) -> dict[str, Any]:
     return {"skill": skill, "input": {"mark": str(mark)}}
 
 
-async def leave(http: httpx.AsyncClient, address: str, data: Mapping[str, Any]) -> None:
-    """Begin to read a stream, and hang up after its first event."""
+async def leave(http: httpx.AsyncClient, address: str, data: Mapping[str, Any], mark: Path) -> None:
+    """Begin to read a stream, and hang up after its first event, when the handler has begun."""
     message = {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"data": data}]}
     sent = {"jsonrpc": "2.0", "id": 1, "method": "SendStreamingMessage", "params": {"message": message}}
     headers = {"a2a-version": "1.0"}
@@ -100,19 +101,22 @@ async def leave(http: httpx.AsyncClient, address: str, data: Mapping[str, Any]) 
         assert answer.headers["content-type"].startswith("text/event-stream")
         async for line in answer.aiter_lines():
             assert "result" in line
+            async with asyncio.timeout(30):
+                while not await asyncio.to_thread(mark.with_suffix(".begun").exists):  # noqa: ASYNC110
+                    await asyncio.sleep(0.02)
             return
 
 
 @pytest.mark.skipif(django.VERSION < (5, 0), reason="Django 4.2 does not tell that a caller has left")
 async def test_whoever_leaves_a_stream_ends_its_call_under_asgi(servers, http, tmp_path):
     mark = tmp_path / "mark"
-    await leave(http, servers["asgi"], asking("be_patient", mark))
+    await leave(http, servers["asgi"], asking("be_patient", mark), mark)
     assert read_when_there(mark) == "called off"
 
 
 async def test_a_call_with_a_key_is_carried_out_though_its_caller_leaves(address, http, tmp_path):
     mark = tmp_path / "mark"
-    await leave(http, address, {**asking("carry_out", mark), "idempotency_key": mark.name})
+    await leave(http, address, {**asking("carry_out", mark), "idempotency_key": mark.name}, mark)
     mark.with_suffix(".go").touch()
     assert read_when_there(mark) == "carried out"
 

@@ -52,6 +52,7 @@ def test_rows_are_listed_searched_ordered_and_paged(books):
     assert told["results"][0] == {"id": books[0].pk, "title": "Emma", "pages": 90}
     found = call("list_books", search="emma bath").json()
     assert [one["title"] for one in found["results"]] == ["Emma in Bath"]
+    assert call("list_books", search="emma\0bath").json() == found
     second = call("list_books", ordering="-pages", page=2, page_size=1).json()
     assert ([one["title"] for one in second["results"]], second["pages"]) == (["Emma in Bath"], 3)
     for wrong in ({"page": 0}, {"page_size": 101}, {"ordering": "secret"}, {"search": 3}, {"id": 1}):

@@ -9,6 +9,7 @@ import contextlib
 import gc
 import logging
 import multiprocessing
+import os
 import resource
 import sys
 import time
@@ -164,6 +165,7 @@ class _Sender:
 
 def run(count: int, seed: int, processes: int, make: Make = make_world, hang: float = HANG) -> Report:
     """Send the first `count` inputs of a seed to applications that `make` makes, one in each process."""
+    os.environ["MALLOC_ARENA_MAX"] = "2"  # else each thread takes address space of its own, where there are many cores
     whole, begun, told, ended = Report(), time.monotonic(), 0.0, 0
     senders = [_Sender(make, seed, number, count, processes) for number in range(min(processes, count))]
     try:

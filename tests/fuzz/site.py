@@ -34,7 +34,7 @@ API_KEY: Final = "a-valid-key-of-cleo"
 CREDENTIALS: Final = (*(token.encode() for token in TOKENS), API_KEY.encode())
 CALLERS: Final = {*TOKENS.values(), "cleo"}
 SECRET: Final = "what-no-answer-may-say"
-TIMEOUT: Final = 1.0
+TIMEOUT: Final = 5.0
 
 
 class OnPurpose(Exception):

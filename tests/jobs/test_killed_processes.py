@@ -70,7 +70,7 @@ def lines_of(diary: Path) -> list[str]:
 
 
 async def has_lines(diary: Path, number: int) -> None:
-    await until(lambda: asyncio.to_thread(lines_of, diary), lambda lines: len(lines) >= number, seconds=20.0)
+    await until(lambda: asyncio.to_thread(lines_of, diary), lambda lines: len(lines) >= number)
 
 
 async def test_a_process_killed_in_the_middle_has_its_repeatable_jobs_run_again_and_others_ended(house, start, diary):

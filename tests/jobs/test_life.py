@@ -78,13 +78,16 @@ async def test_a_job_waits_while_nobody_works(house):
 
 
 async def test_many_jobs_are_run_each_once_and_never_more_than_four_at_a_time(house):
-    ran, running, most = [], 0, 0
+    ran, running, most, four = [], 0, 0, asyncio.Event()
 
     async def run(job):
         nonlocal running, most
         running += 1
         most = max(most, running)
         ran.append(job.id)
+        if running == 4:
+            four.set()
+        await four.wait()
         await asyncio.sleep(0.001)
         running -= 1
         return JobResult(200, (), b"null")

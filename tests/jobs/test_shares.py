@@ -165,13 +165,16 @@ async def test_callers_take_turns_whoever_came_first(house, concurrency):
 
 
 async def test_one_caller_leaves_a_slot_to_others_and_has_all_the_rest(house):
-    running, most = 0, 0
+    running, most, three = 0, 0, asyncio.Event()
 
     async def run(job: Job) -> JobResult:
         nonlocal running, most
         running += 1
         most = max(most, running)
-        await asyncio.sleep(0.005 if most == 3 else 0.1)  # however slowly the next one is taken
+        if running == 3:
+            three.set()
+        await three.wait()
+        await asyncio.sleep(0.005)
         running -= 1
         return JobResult(200, (), b"1")
 

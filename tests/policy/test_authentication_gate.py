@@ -216,7 +216,7 @@ def hang_on_the_loop(released: threading.Event) -> Callable[[str], object]:
 @pytest.mark.parametrize("hang", [hang_in_a_thread, hang_on_the_loop])
 async def test_a_check_that_hangs_is_not_waited_for(hang):
     released = threading.Event()
-    refusal = await refusal_of(make_gate(BearerToken(hang(released)), patience=0.05), with_token("any"))
+    refusal = await refusal_of(make_gate(BearerToken(hang(released)), timeout=0.05), with_token("any"))
     released.set()
     assert isinstance(refusal, TemporarilyUnavailable)
     assert ("Retry-After", "10") in refusal.headers

@@ -26,6 +26,7 @@ from awp_publish import AgentPublisher, ApiKey, BearerToken, DeclarationError, S
 from awp_publish.networks import is_public_address
 from awp_publish.policy.botauth import MEDIA_TYPE, WELL_KNOWN, directory_of
 from awp_publish.policy.fetching import connect_public
+from tests.serve.awp_client import AwpClient
 
 SIGNER = "https://signer.example"
 SHOP = "https://shop.example"
@@ -596,7 +597,7 @@ def test_no_private_address_is_asked(open_client, published):
         answer = call(client, headers)
         assert answer.status_code == 403 or answer.json()["label"] == ""
     assert published.requests == []
-    with pytest.raises(OSError, match="network of its own"):
+    with pytest.raises(OSError, match="address that is not public"):
         connect_public(("localhost", port), 1.0)
 
 
@@ -641,6 +642,13 @@ def test_every_door_knows_the_signer_and_asks_once(open_client, name):
         body, extra = {"input": {}} if name == "woa" else {}, {}
     answer = client.post(path, json=body, headers=signed(path) | extra)
     assert SIGNER in answer.text, answer.text
+
+
+def test_a_websocket_has_shown_its_signature_once_for_all_its_calls(open_client):
+    client = make_client(open_client, doors=["awp"])
+    with AwpClient.greeted(client, signed("/awp")) as caller:
+        for skill, output in [("word", VERIFIED), ("word", VERIFIED), ("signed_only", "yes")]:
+            assert caller.do("skills.invoke", skill=skill)["output"] == output
 
 
 def test_the_time_is_the_sites_own(open_client):

@@ -11,6 +11,7 @@ from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
 from awp_publish import (
+    About,
     AgentPublisher,
     Attachment,
     DeclarationError,
@@ -44,7 +45,7 @@ class Chosen(BaseModel):
 def bookshop(**page: Any) -> tuple[FastAPI, Site]:
     """A shop with a search form and an order that is confirmed."""
     maps = {"payments": Import("https://maps.example/payments/actions.json", trust="public", enabled=False)}
-    site = Site("Bookshop", "Find and order books.", "https://books.example", imports=maps)
+    site = Site("Bookshop", "Find and order books.", "https://books.example", about=About(imports=maps))
     app = FastAPI()
 
     @app.get("/search")
@@ -325,9 +326,12 @@ async def test_names_that_stand_for_nothing_are_refused_at_the_start(options: di
         ({"states": {"a": State("Here.", where=[])}}, "must name at least one place"),
         ({"states": {"a b": State("Here.", where="h1")}}, "lower-case letters"),
         ({"projections": {"p": Projection("P", {}, state="{% records %}")}}, "without {% and %}"),
-        ({"projections": {"p": Projection("P", {}, state="{'a': ")}}, "cannot be used: The expression cannot be read"),
+        (
+            {"projections": {"p": Projection("P", {}, state="{'a': ")}},
+            "cannot be used: The expression cannot be parsed",
+        ),
         ({"projections": {"p": Projection("P", {}, state="$now()")}}, r"\$now is not allowed"),
-        ({"projections": {"p": Projection("P", {}, state="1", summaries={"s": "("})}}, "cannot be read"),
+        ({"projections": {"p": Projection("P", {}, state="1", summaries={"s": "("})}}, "cannot be parsed"),
         ({"signals": {"s": Signal(" ")}}, "event must not be empty"),
         ({"transitions": {"t": Transition("a", "a", every_ms=-1)}}, "every_ms must not be negative"),
         ({"attachments": {"a": Attachment("shortcut", at="h1", label="")}}, "label must not be empty"),
@@ -357,7 +361,7 @@ class Order(BaseModel):
 async def test_a_whole_page_is_published_word_for_word():
     payments = Import("https://maps.example.org/payments/actions.json", kind="public", trust="public", enabled=False)
     facts = ("Bookshop", "Find, read about and order public-domain books.", "https://books.example")
-    site, app = Site(*facts, imports={"payments": payments}), FastAPI()
+    site, app = Site(*facts, about=About(imports={"payments": payments})), FastAPI()
     paging = "Do not page through the list to find one book: search for its title."
 
     @app.get("/search")
@@ -493,7 +497,7 @@ async def test_types_that_a_state_uses_once_stand_where_they_are_used():
 
 async def test_a_site_says_who_has_reviewed_its_map():
     said = {"reviewed_by": "The shop's owners", "reviewed_at": "2026-03-31", "revision": "7"}
-    site, app = Site("Shop", "Sells.", "https://shop.example", provenance=said), FastAPI()
+    site, app = Site("Shop", "Sells.", "https://shop.example", about=About(provenance=said)), FastAPI()
     app.add_middleware(AgentPublisher, site=site)
     assert (await published(app))["provenance"] == {
         "created_by": f"awp-publish {__version__}",
@@ -516,9 +520,9 @@ async def test_a_site_says_who_has_reviewed_its_map():
 )
 def test_what_a_public_map_must_not_tell_is_refused(said: dict[str, str], words: str):
     with pytest.raises(DeclarationError, match=words):
-        Site("Shop", "Sells.", "https://shop.example", provenance=said)
+        Site("Shop", "Sells.", "https://shop.example", about=About(provenance=said))
 
 
 def test_an_import_has_an_address():
     with pytest.raises(DeclarationError, match="uri must not be empty"):
-        Site("Shop", "Sells.", "https://shop.example", imports={"pay": Import("")})
+        Site("Shop", "Sells.", "https://shop.example", about=About(imports={"pay": Import("")}))

@@ -104,10 +104,14 @@ async def connect_to(address: str, http: httpx2.AsyncClient, mode: str, **option
 
 @asynccontextmanager
 async def open_stream(
-    app: AsgiApp, method: str, params: Mapping[str, Any], headers: Mapping[str, str] | None = None
+    app: AsgiApp,
+    method: str,
+    params: Mapping[str, Any],
+    headers: Mapping[str, str] | None = None,
+    capabilities: Mapping[str, object] | None = None,
 ) -> AsyncIterator[Callable[[], Awaitable[Any]]]:
     """The messages that answer a request, one after the other as they come; hangs up at the end."""
-    sent = message(method, params)
+    sent = message(method, params, capabilities=capabilities)
     body, told = [json.dumps(sent).encode()], asyncio.Queue[Any]()
     hung_up = asyncio.Event()
     fields = {"host": "shop.example", "content-type": "application/json", **headers_of(sent), **(headers or {})}

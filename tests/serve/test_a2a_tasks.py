@@ -34,7 +34,7 @@ class Shop:
     """A shop with background actions, which a test lets go on when it wants to."""
 
     def __init__(self, **options) -> None:
-        self.go = asyncio.Event()
+        self.go, self.begun = asyncio.Event(), asyncio.Event()
         self.cancelled: list[str] = []
         self.site = self._declare(make_shop(doors=["a2a"], secret_keys=KEYS, authenticate=known_callers(), **options))
         self.app: AsgiApp = AgentPublisher(Starlette(), site=self.site)
@@ -54,6 +54,7 @@ class Shop:
         async def ship(number: int) -> str:
             """Ship an order."""
             report_progress(0.5, "packing")
+            self.begun.set()
             try:
                 await asyncio.wait_for(self.go.wait(), 30)
             except asyncio.CancelledError:
@@ -69,6 +70,7 @@ class Shop:
         @site.agent("slow")
         async def slow() -> str:
             """Take a while."""
+            self.begun.set()
             try:
                 await asyncio.wait_for(self.go.wait(), 30)
             except asyncio.CancelledError:
@@ -215,8 +217,8 @@ async def test_a_message_waits_for_a_job_that_ends_soon(spoken):
 @EVERYTHING
 async def test_a_stream_tells_how_a_job_goes_until_it_ends(spoken):
     shop = Shop()
-    async with running(shop.app, {}), open_caller(shop.app, spoken, streaming=True) as caller:
-        asyncio.get_running_loop().call_later(0.5, shop.go.set)
+    app = noted(shop.app, shop.go.set, b"working")
+    async with running(shop.app, {}), open_caller(app, spoken, streaming=True) as caller:
         told = await stream(caller, {"skill": "ship", "input": {"number": 7}})
     assert state(told[0].task) == "submitted"
     updates = [state(one.status_update) for one in told if one.HasField("status_update")]
@@ -230,6 +232,7 @@ async def test_cancelling_a_task_cancels_its_job(spoken):
     async with running(shop.app, {}), open_caller(shop.app, spoken) as caller:
         task = await caller.call("ship", {"number": 7}, at_once=True)
         await until(caller, task, "working")
+        await asyncio.wait_for(shop.begun.wait(), 20)
         cancelled = await caller.client.cancel_task(CancelTaskRequest(id=task.id))
         assert (state(cancelled), shop.cancelled) == ("canceled", ["ship"])
         with pytest.raises(TaskNotCancelableError if spoken != "0.3 HTTP+JSON" else REFUSED):
@@ -247,6 +250,7 @@ async def test_a_call_that_another_request_waits_for_is_cancelled():
     async with open_caller(shop.app, headers=ANN, streaming=True) as ann:
         begun = asyncio.create_task(stream(ann, {"skill": "slow", "input": {}}))
         task = await _first_of(ann)
+        await asyncio.wait_for(shop.begun.wait(), 20)
         cancelled = await ann.client.cancel_task(CancelTaskRequest(id=task.id))
         told = await asyncio.wait_for(begun, 20)
     assert (state(cancelled), shop.cancelled) == ("canceled", ["slow"])
@@ -257,7 +261,7 @@ class Bookings:
     """An application of several workers on one store, with an action that takes a while."""
 
     def __init__(self, store: str, **declared) -> None:
-        self.go = asyncio.Event()
+        self.go, self.begun = asyncio.Event(), asyncio.Event()
         self.effects: list[str] = []
         self.workers = [self._work(make_shop(doors=["a2a"], store=store, **OPTIONS), declared) for _ in range(2)]
 
@@ -265,6 +269,7 @@ class Bookings:
         @site.agent("book", **declared)
         async def book(title: str) -> str:
             """Book a room."""
+            self.begun.set()
             await asyncio.wait_for(self.go.wait(), 30)
             self.effects.append(title)
             return title
@@ -326,6 +331,7 @@ async def test_a_call_that_is_carried_to_its_end_is_not_told_as_cancelled(bookin
             stream(ann, {"skill": "book", "input": {"title": "Emma"}, "idempotency_key": "k-1234567890"})
         )
         task = await until(again, await _first_of(again), "working")
+        await asyncio.wait_for(bookings.begun.wait(), 20)
         with pytest.raises(TaskNotCancelableError):
             await again.client.cancel_task(CancelTaskRequest(id=task.id))
         bookings.go.set()
@@ -334,8 +340,8 @@ async def test_a_call_that_is_carried_to_its_end_is_not_told_as_cancelled(bookin
         assert state(await get(again, task)) == "completed"
 
 
-def noted(app: AsgiApp, begun: Callable[[], object]) -> AsgiApp:
-    """An application; `begun` is called when one of its streams has sent its first event."""
+def noted(app: AsgiApp, begun: Callable[[], object], word: bytes = b"") -> AsgiApp:
+    """An application; `begun` is called when one of its streams has sent its first event, or the first with a word."""
 
     async def noting(scope: Scope, receive: Receive, send: Send) -> None:
         is_stream = False
@@ -345,7 +351,7 @@ def noted(app: AsgiApp, begun: Callable[[], object]) -> AsgiApp:
             await send(message)
             if message["type"] == "http.response.start":
                 is_stream = dict(message["headers"]).get(b"content-type", b"").startswith(b"text/event-stream")
-            elif is_stream and message.get("body"):
+            elif is_stream and message.get("body") and word in message["body"].lower():
                 is_stream = False
                 begun()
 

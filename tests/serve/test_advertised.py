@@ -191,7 +191,7 @@ def test_every_address_that_is_told_answers(open_client, make, doors):
 
 
 def test_every_address_of_a_site_that_says_all_of_itself_answers(open_client):
-    security = Security(contact=["mailto:a@shop.example", "/"], expires="2031-01-01", policy="/")
+    security = Security(contact=["mailto:a@shop.example", "/"], expires="2099-01-01", policy="/")
     about = About(documentation="/", contact="/", security=security, license="MIT")
     robots = Robots(disallow=["/account"], license="/", bots={"GPTBot": True})
     app, _ = fastapi_shop(url=SHOP, doors=DOORS[-1], about=about, robots=robots, oauth=LOGIN, overview=True)

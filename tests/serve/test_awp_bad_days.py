@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from starlette.applications import Starlette
+from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
@@ -16,7 +17,7 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
 from awp_publish import AgentPublisher
-from awp_publish.serve import sockets
+from awp_publish.serve import lifespan, sockets
 from awp_publish.serve.lifespan import running
 from tests.serve.awp_client import AwpClient
 from tests.serve.awp_site import make_site, page, publish
@@ -178,6 +179,70 @@ async def test_a_dropped_connection_ends_what_it_waits_for_and_keeps_its_session
             assert "result" in await socket.hear("resume")
 
 
+@pytest.mark.parametrize("moment", ["of the answer", "when the application ends"])
+async def test_what_goes_on_after_an_answer_is_finished_though_its_connection_is_gone(moment):
+    begun, ended, finished = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    connections: list[Socket] = []
+
+    async def go_on() -> None:
+        await ended.wait()
+        await asyncio.sleep(0.05)
+        finished.set()
+
+    async def answered(request: Request) -> HTMLResponse:
+        if moment == "of the answer":
+            connections[0].hang_up()
+            ended.set()
+        return HTMLResponse("<h1>Here</h1>", background=BackgroundTask(go_on))
+
+    async def unanswered(request: Request) -> HTMLResponse:
+        begun.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.set()
+        return page("Late")
+
+    routes = [Route("/answered", answered), Route("/unanswered", unanswered)]
+    app = AgentPublisher(Starlette(routes=routes), site=make_site())
+    async with asyncio.timeout(20):
+        async with running(app), connected(app) as socket:
+            connections.append(socket)
+            socket.say("session.create", "create")
+            session = (await socket.hear("create"))["result"]["session_id"]
+            socket.say("page.navigate", "answered", session_id=session, url="/answered")
+            if moment == "of the answer":
+                await finished.wait()
+            else:
+                assert "result" in await socket.hear("answered")
+                socket.say("page.navigate", "unanswered", session_id=session, url="/unanswered")
+                await begun.wait()
+        assert finished.is_set()
+
+
+async def test_what_does_not_finish_is_cut_when_the_application_ends(monkeypatch):
+    monkeypatch.setattr(lifespan, "FINISH_SECONDS", 0.01)
+    cut = asyncio.Event()
+
+    async def go_on() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            cut.set()
+
+    async def answered(request: Request) -> HTMLResponse:
+        return HTMLResponse("<h1>Here</h1>", background=BackgroundTask(go_on))
+
+    app = AgentPublisher(Starlette(routes=[Route("/", answered)]), site=make_site())
+    async with asyncio.timeout(20):
+        async with running(app), connected(app) as socket:
+            socket.say("session.create", "create")
+            session = (await socket.hear("create"))["result"]["session_id"]
+            socket.say("page.navigate", "navigate", session_id=session, url="/")
+            assert "result" in await socket.hear("navigate")
+        assert cut.is_set()
+
+
 async def test_a_slow_page_hears_that_its_visitor_has_gone():
     begun, heard = asyncio.Event(), asyncio.Event()
 
@@ -192,7 +257,7 @@ async def test_a_slow_page_hears_that_its_visitor_has_gone():
     async with asyncio.timeout(20), connected(app) as socket:
         socket.say("session.create", "create")
         session = (await socket.hear("create"))["result"]["session_id"]
-        socket.say("page.navigate", "navigate", session_id=session, url="/slow", timeout_ms=50)
+        socket.say("page.navigate", "navigate", session_id=session, url="/slow", timeout_ms=500)
         await begun.wait()
         assert (await socket.hear("navigate"))["error"]["code"] == "TIMEOUT"
         await heard.wait()

@@ -206,3 +206,48 @@ def test_what_is_no_shared_secret(known):
     with pytest.raises(DeclarationError) as refused:
         SharedSecret(known)
     assert "short" not in str(refused.value)
+
+
+# --- For how long ---
+
+
+def open_held(open_client, tokens: dict[str, Principal]) -> tuple[TestClient, list[str]]:
+    """A site that knows these tokens, and how often it was asked for one."""
+    asked: list[str] = []
+
+    def known(shown: Credentials) -> Principal | None:
+        asked.append(shown.headers.get("authorization", ""))
+        return tokens.get(asked[-1])
+
+    return open_site(open_client, known), asked
+
+
+@pytest.mark.parametrize("how", ["it expires", "it is withdrawn"])
+def test_a_connection_is_known_for_as_long_as_its_token_is_good(open_client, monkeypatch, how):
+    told: dict[str, object] = {"exp": 1} if how == "it expires" else {}
+    ann = Principal("ann", frozenset({"page:act", "session:write"}), told)
+    tokens = {"Bearer one": ann, "Bearer two": ann}
+    client, asked = open_held(open_client, tokens)
+    with AwpClient.greeted(client, auth={"method": "auth.bearer", "token": "one"}) as caller:
+        if how == "it is withdrawn":
+            caller.do("session.list")
+            assert len(asked) == 1, "nobody is asked about each message"
+            monkeypatch.setattr("awp_publish.serve.awp.VERIFY_SECONDS", 0.0)
+        session = caller.do("session.create")["session_id"]
+        del tokens["Bearer one"]
+        refused = caller.fail("page.navigate", session_id=session, url="/")
+        assert refused["code"] == "PERMISSION_DENIED"
+        assert caller.fail("skills.list")["message"] == refused["message"]
+        # Of the same caller another token will do, and the sessions are theirs as before.
+        caller.do("awp.hello", **HELLO, auth={"method": "auth.bearer", "token": "two"})
+        assert caller.do("page.navigate", session_id=session, url="/")["status"] == 200
+
+
+def test_whoever_has_other_scopes_since_is_held_to_these(open_client, monkeypatch):
+    monkeypatch.setattr("awp_publish.serve.awp.VERIFY_SECONDS", 0.0)
+    tokens = {"Bearer one": Principal("ann", frozenset({"som:read", "session:write"}))}
+    client, _ = open_held(open_client, tokens)
+    with AwpClient.greeted(client, {"authorization": "Bearer one"}) as caller:
+        caller.do("session.create")
+        tokens["Bearer one"] = Principal("ann", frozenset({"som:read"}))
+        assert caller.fail("session.create")["details"]["required_scope"] == "session:write"

@@ -153,7 +153,7 @@ def test_a_redis_that_crashes_pauses_and_comes_back(open_client, start_redis):
         return "hello"
 
     client = publish(site, open_client)
-    assert invoke(client, "order", headers=KEY).status_code == 200
+    assert any(is_answered(client) for _ in range(100))
     for spoil, mend in ((server.pause, server.resume), (server.stop, server.start)):
         spoil()
         refused = invoke(client, "order", headers=KEY)

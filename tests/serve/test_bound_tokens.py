@@ -15,6 +15,7 @@ from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, JwtBearer, OAuth, Site, current_caller
+from tests.serve.awp_client import AwpClient
 from tests.serve.mcp_messages import headers_of, message
 
 ISSUER, SHOP, MCP = "https://login.example", "https://shop.example", "https://shop.example/mcp"
@@ -54,7 +55,7 @@ def make_client(open_client, audience="known", takes=(SHOP, MCP), **options) -> 
         "Shop",
         url=SHOP,
         description="Books.",
-        doors=["mcp"],
+        doors=["mcp", "awp"],
         authenticate=known,
         oauth=OAuth(authorization_servers=(ISSUER,)),
     )
@@ -225,3 +226,14 @@ def test_an_audience_that_the_metadata_does_not_name_is_told_at_the_start(open_c
     make_client(open_client, takes=(SHOP,))
     assert "start-audience" in caplog.text
     assert f"{MCP}, and JwtBearer takes tokens for {SHOP} alone" in caplog.text
+
+
+def test_a_websocket_has_shown_its_proof_once_for_all_its_calls(open_client):
+    client, bound = make_client(open_client), token(scope="buy pay")
+    shown = {"authorization": f"DPoP {bound}", "dpop": proof(bound, htm="GET", htu="https://shop.example/awp")}
+    with AwpClient.greeted(client, shown) as caller:
+        for _ in range(2):
+            assert caller.do("skills.invoke", skill="greet")["output"] == "ann by None"
+        assert caller.do("skills.invoke", skill="buy")["output"] == "bought"
+    with AwpClient.open(client, shown) as caller:  # but not for another connection
+        assert "used for a request before" in caller.fail("awp.hello", client_name="tests")["message"]

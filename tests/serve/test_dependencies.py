@@ -357,7 +357,7 @@ def test_a_dependency_inside_of_a_union_is_refused_with_the_spelling_that_works(
         """Greet."""
         return "Hi"
 
-    assert "its parameter user has Depends inside of its annotation; write Annotated[... | None, Depends(...)]" in (
+    assert "its parameter user has Depends inside its annotation; write Annotated[... | None, Depends(...)]" in (
         refusal(FastAPI(), site)
     )
 

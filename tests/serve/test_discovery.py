@@ -118,7 +118,7 @@ def test_llms_full_txt_has_the_schemas_too(open_client):
 
 @pytest.mark.parametrize("path", ["/llms.txt", "/robots.txt", "/sitemap.xml", "/.well-known/security.txt"])
 def test_a_file_of_the_applications_own_comes_first(open_client, path):
-    security = Security(contact=["mailto:a@shop.example"], expires=datetime(2031, 1, 1, tzinfo=UTC))
+    security = Security(contact=["mailto:a@shop.example"], expires=datetime(2099, 1, 1, tzinfo=UTC))
     app = make_app(about=About(security=security))
     app.add_api_route(path, lambda: PlainTextResponse("our own"))
     client = open_client(app)
@@ -238,10 +238,10 @@ def test_the_sitemaps_list_the_declared_pages(open_client):
 
 def test_security_txt_stands_only_where_it_is_declared(open_client):
     assert open_client(make_app()).get("/.well-known/security.txt").status_code == 404
-    told = Security(contact=["mailto:a@shop.example"], expires="2031-01-01", policy="/disclosure", languages=["en"])
+    told = Security(contact=["mailto:a@shop.example"], expires="2099-01-01", policy="/disclosure", languages=["en"])
     text = open_client(make_app(about=About(security=told))).get("/.well-known/security.txt").text
     assert text == (
-        "Contact: mailto:a@shop.example\nExpires: 2031-01-01T00:00:00Z\nPreferred-Languages: en\n"
+        "Contact: mailto:a@shop.example\nExpires: 2099-01-01T00:00:00Z\nPreferred-Languages: en\n"
         f"Canonical: {SHOP}/.well-known/security.txt\nPolicy: {SHOP}/disclosure\n"
     )
 

@@ -27,7 +27,7 @@ DOCUMENTS = {
     "/.well-known/mcp-manifest.json": ("application/json; charset=utf-8", "public, max-age=3600"),
     "/.well-known/a2a-manifest.json": ("application/json; charset=utf-8", "public, max-age=3600"),
 }
-SECURITY = Security(contact=["mailto:security@shop.example"], expires=datetime(2031, 1, 1, tzinfo=UTC))
+SECURITY = Security(contact=["mailto:security@shop.example"], expires=datetime(2099, 1, 1, tzinfo=UTC))
 
 
 def make_full_site() -> Site:

@@ -468,16 +468,19 @@ async def test_a_quiet_stream_beats(app, monkeypatch):
     assert beat["params"]["cursor"] == active["params"]["cursor"]
 
 
-async def test_a_stream_of_whom_nobody_knows_any_more_is_ended(monkeypatch):
-    monkeypatch.setattr("awp_publish.serve.mcp.events.VERIFY_SECONDS", 0.0)
+@pytest.mark.parametrize("how", ["withdrawn", "expired"])
+async def test_a_stream_of_whom_nobody_knows_any_more_is_ended(monkeypatch, how):
+    if how == "withdrawn":
+        monkeypatch.setattr("awp_publish.serve.mcp.events.VERIFY_SECONDS", 0.0)
     monkeypatch.setattr("awp_publish.serve.mcp.events.LOOK_SECONDS", 0.01)
-    tokens = {"token-of-ann-1234": "ann"}
+    tokens = {"token-of-ann-1234": Principal("ann", claims={"exp": 1} if how == "expired" else {})}
     site = make_shop(doors=["mcp"], authenticate=lambda shown: tokens.get(shown.headers.get("authorization", "")))
     site.event("order_shipped", payload=Shipped)
     app = AgentPublisher(FastAPI(), site=site)
     async with streaming(app, {"authorization": "token-of-ann-1234"}) as next_message:
         await next_message()
         tokens.clear()
+        await site.emit("order_shipped", {"order_id": "2"}, audience="principal:ann")
         ended, result = await next_message(), await next_message()
     assert ended["method"] == "notifications/events/terminated"
     assert ended["params"]["error"]["code"] == -32024

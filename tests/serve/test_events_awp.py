@@ -2,8 +2,9 @@
 
 import pytest
 from fastapi import FastAPI
+from starlette.websockets import WebSocketDisconnect
 
-from awp_publish import AgentPublisher
+from awp_publish import AgentPublisher, Principal
 from tests.serve.awp_client import AwpClient
 from tests.serve.guarded import ANN, known_callers, make_shop
 from tests.serve.test_events import Shipped
@@ -74,3 +75,19 @@ def test_wrong_wishes_are_refused(client):
     with AwpClient.open(client) as shop:
         assert shop.fail("awp.hello", wants={"events": ["order_shipped"], "cursors": "x"})["code"] == "INVALID_REQUEST"
         assert "error" not in shop.ask("awp.hello", {"wants": {"events": ["order_shipped"], "cursors": {"a": 1}}})
+
+
+@pytest.mark.parametrize("since", [None, Principal("ann", frozenset({"other"}))])
+def test_whose_token_is_not_good_any_more_is_told_nothing_and_left(open_client, since):
+    tokens: dict[str, Principal | None] = {"Bearer ann": Principal("ann", claims={"exp": 1})}
+    site = make_shop(doors=["awp"], authenticate=lambda shown: tokens.get(shown.headers.get("authorization", "")))
+    site.event("order_shipped", payload=Shipped)
+    client = open_client(AgentPublisher(FastAPI(), site=site))
+    with open_shop(client, {"authorization": "Bearer ann"}) as shop:
+        emit(client, site, "1", "principal:ann")
+        assert shop.hear()["params"]["data"]["order_id"] == "1"
+        tokens["Bearer ann"] = since
+        emit(client, site, "2", "principal:ann")
+        with pytest.raises(WebSocketDisconnect) as left:
+            shop.hear()
+    assert left.value.code == 1008

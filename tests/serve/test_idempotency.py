@@ -1,7 +1,6 @@
 """Idempotency keys (agent.json section 9, draft-ietf-httpapi-idempotency-key-header): one key, one run."""
 
 import asyncio
-import time
 from hashlib import sha256
 
 import orjson
@@ -202,7 +201,8 @@ def test_a_key_cannot_stand_where_the_envelope_has_something_else(field):
 
 def test_a_key_is_free_again_after_its_window(open_client, monkeypatch):
     monkeypatch.setattr("awp_publish.policy.guard.MARGIN", 0.0)
-    site, runs = make_shop(timeout=1.0), []
+    now = 1_700_000_000.0
+    site, runs = make_shop(timeout=1.0, store=MemoryStore(lambda: now)), []
 
     @site.agent("order", idempotency="2s")
     async def order() -> int:
@@ -212,7 +212,7 @@ def test_a_key_is_free_again_after_its_window(open_client, monkeypatch):
 
     client = publish(site, open_client)
     assert [invoke(client, "order", headers=KEY).json() for _ in range(2)] == [1, 1]
-    time.sleep(2.05)
+    now += 2.05
     assert invoke(client, "order", headers=KEY).json() == 2
 
 

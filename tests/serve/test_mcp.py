@@ -343,3 +343,13 @@ def test_params_that_are_none_of_a_call_are_refused_before_any_tool(app, open_cl
     answers = [post(client, one, version, headers).json() for one in (wrong, right, wrong, right)]
     assert [answers[0]["error"]["code"], answers[1]["result"]["isError"]] in ([-32602, False], [-32020, False])
     assert [answer.get("error") for answer in answers[:2]] == [answer.get("error") for answer in answers[2:]]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_cursor_that_nobody_was_given_is_an_error(app, open_client, version):
+    client = open_client(app)
+    for method in ("tools/list", "resources/list"):
+        assert "result" in post(client, message(method, {"cursor": ""}, version=version), version).json()
+        refused = post(client, message(method, {"cursor": "of-another-server"}, version=version), version).json()
+        assert refused["error"]["code"] == -32602
+        assert "Unknown cursor" in refused["error"]["message"]

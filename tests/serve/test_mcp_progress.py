@@ -13,6 +13,7 @@ from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, OAuth, report_progress
 from awp_publish.invoke import DEADLINE_INTERVAL
+from awp_publish.serve.http import AsgiApp, Message, Receive, Scope, Send
 from awp_publish.serve.lifespan import running
 from tests.serve.guarded import known_callers, make_shop
 from tests.serve.mcp_messages import CLASSIC, MODERN, MODES, VERSIONS, connect, headers_of, message
@@ -58,32 +59,48 @@ def site():
 
 @pytest.fixture
 def count(site):
-    """A handler that reports, in the event loop."""
+    """A handler that reports, in the event loop, and what it waits for after each report if it `waits`."""
+    told = asyncio.Semaphore(0)
 
     @site.agent("count")
-    async def count(steps: int = 3) -> int:
+    async def count(steps: int = 3, waits: bool = False) -> int:
         """Count."""
         for step in range(steps):
             report_progress(step / steps, f"step {step}")
-            await asyncio.sleep(PAUSE)
+            await (asyncio.wait_for(told.acquire(), 20) if waits else asyncio.sleep(PAUSE))
         return steps
 
+    return told
 
-async def heard(client, name, given=None, note: Callable[[], object] = lambda: None) -> tuple[list[Any], Any]:
-    """What a client is told of a call while it runs, and the result; `note` is called each time."""
+
+def noted(app: AsgiApp, note: Callable[[], object]) -> AsgiApp:
+    """An application; `note` is called when it has told of progress. A client in process hears it all at the end."""
+
+    async def noting(scope: Scope, receive: Receive, send: Send) -> None:
+        async def forward(message: Message) -> None:
+            await send(message)
+            if b"notifications/progress" in message.get("body", b""):
+                note()
+
+        await app(scope, receive, forward)
+
+    return noting
+
+
+async def heard(client, name, given=None) -> tuple[list[Any], Any]:
+    """What a client is told of a call while it runs, and the result."""
     told: list[Any] = []
 
     async def hear(progress, total, words) -> None:
         told.append((progress, total, words))
-        note()
 
     return told, await client.call_tool(name, given or {}, progress_callback=hear)
 
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_client_that_asks_for_progress_is_told_what_the_handler_reports(site, count, mode):
-    async with connect(publish(site), mode) as client:
-        told, result = await heard(client, "count")
+    async with connect(noted(publish(site), count.release), mode) as client:
+        told, result = await heard(client, "count", {"waits": True})
     assert told == [(0.0, 1.0, "step 0"), (1 / 3, 1.0, "step 1"), (2 / 3, 1.0, "step 2")]
     assert result.structured_content in (3, {"result": 3})
 
@@ -99,13 +116,13 @@ async def test_a_plain_handler_behind_a_route_reports_from_its_thread(site, mode
         """Count."""
         threads.add(threading.get_ident())
         report_progress(0.5, "half")
-        is_told.wait(20)
+        assert is_told.wait(20)
         report_progress(1)
         return "done"
 
     app.add_middleware(AgentPublisher, site=site)
-    async with connect(app, mode, lifespan=lifespan) as client:
-        told, result = await heard(client, "count", note=is_told.set)
+    async with connect(noted(app, is_told.set), mode, lifespan=lifespan) as client:
+        told, result = await heard(client, "count")
     assert told == [(0.5, 1.0, "half"), (1.0, 1.0, None)]
     assert result.is_error is False
     assert threading.get_ident() not in threads
@@ -116,7 +133,9 @@ async def test_progress_grows_from_one_notification_to_the_next(site, version):
     @site.agent("waver")
     async def waver() -> str:
         """Go back and forth."""
-        for fraction in (0.5, 0.5, 0.3, 0.6):
+        report_progress(0.5)
+        await until(lambda: len(caller.messages) > 1)
+        for fraction in (0.5, 0.3, 0.6):
             report_progress(fraction)
             await asyncio.sleep(PAUSE)
         return "done"

@@ -8,13 +8,13 @@ import pytest
 from fastapi import FastAPI
 
 from awp_publish import AgentPublisher, report_progress
-from awp_publish.problems import Refused, StoreUnavailable
+from awp_publish.problems import InvalidCredentials, Refused, StoreUnavailable
 from awp_publish.serve.lifespan import running
 from awp_publish.serve.mcp import tasks
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.store import Swap
 from tests.serve.guarded import Watched, known_callers, make_shop
-from tests.serve.mcp_messages import CLASSIC, MODERN, VERSIONS, headers_of, message
+from tests.serve.mcp_messages import CLASSIC, MODERN, VERSIONS, headers_of, message, open_stream
 from tests.serve.test_sessions import make_app as sessions_app
 
 EXTENSION = "io.modelcontextprotocol/tasks"
@@ -355,3 +355,74 @@ async def test_a_question_to_whoever_a_session_alone_has_told_is_answered_by_the
         ended = await client.ended(task["taskId"])
     assert ended["status"] == "completed"
     assert "sent" in str(ended["result"])
+
+
+# --- Task Status Notifications ---
+
+
+def listening(app, *task_ids, capabilities=TASKS, **headers):
+    wanted = {"notifications": {"taskIds": [*task_ids]}}
+    return open_stream(app, "subscriptions/listen", wanted, headers, capabilities)
+
+
+async def test_who_listens_for_a_task_is_told_what_becomes_of_it(app, monkeypatch):
+    monkeypatch.setattr(tasks, "MAX_POLL_MS", 10)
+    async with running(app):
+        client, other = Client(app, ASKS), Client(app, authorization="Bearer ann-secret-token")
+        begun, asked = await client.call("print_book", title="Emma"), await client.call("burn_book", title="Emma")
+        foreign = await other.call("print_book", title="Emma")
+        ids = [begun["taskId"], asked["taskId"]]
+        async with listening(app, *ids, foreign["taskId"], "nothing", capabilities=ASKS) as next_message:
+            acknowledged = await next_message()
+            assert acknowledged["params"]["notifications"] == {"taskIds": ids}
+            told = [(await next_message()) for _ in range(2)]
+            assert {one["method"] for one in told} == {"notifications/tasks"}
+            assert [one["params"]["taskId"] for one in told] == ids
+            assert told[1]["params"]["inputRequests"].keys() == {"confirmation"}
+            await client.ask("tasks/cancel", taskId=asked["taskId"])
+            while not {one["params"]["status"] for one in told} >= {"completed", "cancelled"}:
+                told.append(await next_message())
+        shown = await client.ask("tasks/get", taskId=begun["taskId"])
+    [done] = [one["params"] for one in told if one["params"]["status"] == "completed"]
+    assert done.pop("_meta") == {"io.modelcontextprotocol/subscriptionId": 1}
+    assert done.keys() == shown.keys() - {"resultType", "_meta"}
+    assert done["result"]["structuredContent"] == shown["result"]["structuredContent"]
+    states = [{**one["params"], "ttlMs": 0, "pollIntervalMs": 0} for one in told]
+    assert all(states.count(one) == 1 for one in states), "nobody is told twice of the same"
+
+
+async def test_who_may_not_look_at_a_task_any_more_is_told_nothing_of_it(monkeypatch):
+    monkeypatch.setattr(tasks, "MAX_POLL_MS", 10)
+    tokens, over = {"t": "ann"}, asyncio.Event()
+
+    def known(shown):
+        if shown.headers.get("authorization") not in tokens:
+            raise InvalidCredentials("The token is not valid.")
+        return "ann"
+
+    site = make_shop(doors=["mcp"], authenticate=known)
+
+    @site.agent("wait", execution="async")
+    async def wait() -> None:
+        """Wait."""
+        await over.wait()
+
+    app = AgentPublisher(FastAPI(), site=site)
+    async with running(app):
+        task = await Client(app, authorization="t").call("wait")
+        async with listening(app, task["taskId"], authorization="t") as next_message:
+            assert [(await next_message())["method"] for _ in range(2)][1] == "notifications/tasks"
+            tokens.clear()
+            while (told := await next_message()).get("method"):
+                assert told["params"]["status"] == "working"
+        assert told["result"]["resultType"] == "complete"
+        over.set()
+
+
+@pytest.mark.parametrize(("capabilities", "code"), [({}, -32021), (TASKS, -32602)])
+async def test_listening_for_tasks_needs_the_extension_and_ids(app, capabilities, code):
+    wanted = {"taskIds": ["x"]} if code == -32021 else {"taskIds": "x"}
+    refused = await Client(app, capabilities).ask("subscriptions/listen", notifications=wanted)
+    assert refused["code"] == code
+    if code == -32021:
+        assert refused["data"] == {"requiredCapabilities": TASKS}

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -263,9 +264,11 @@ async def test_no_reader_sees_half_a_refresh_under_load(site):
             await asyncio.sleep(0.001)  # a loop that never rests hardly lets another thread run
 
     def refresh() -> None:
-        for turn in range(60):
+        turn, until = 0, time.monotonic() + 30
+        while turn < 60 or (len(seen) < 2 and time.monotonic() < until):
             site.set_status(degraded_actions=["status"] if turn % 2 else [])
             site.refresh()
+            turn += 1
         stop.set()
 
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="https://shop.example") as client:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2
@@ -45,6 +46,13 @@ async def wait(seconds: float, mark: str) -> int:
         Path(mark).write_text("cancelled")
         raise
     return os.getpid()
+
+
+@app.post("/linger")
+@site.action("linger", timeout=60)
+async def linger(seconds: float, mark: str) -> int:
+    """Wait for longer than others may."""
+    return await wait(seconds, mark)
 
 
 app.add_middleware(AgentPublisher, site=site)
@@ -98,16 +106,26 @@ def invoke(address: str, seconds: float, mark: Path) -> httpx2.Response:
     return httpx2.post(f"{address}/agents/wait/invoke", json=envelope, timeout=30, verify=NO_CERTIFICATES)
 
 
+@contextmanager
+def paused(process: int) -> Iterator[None]:
+    """Which of two workers takes a connection is the system's choice, unless one stands still."""
+    os.kill(process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(process, signal.SIGCONT)
+
+
 def test_workers_agree_on_documents_and_etags(server, tmp_path):
-    workers = set[int]()
-    for _ in range(400):  # which of the two takes a connection is the system's choice
-        workers.add(invoke(server, 0, tmp_path / "mark").json())
-        if len(workers) == 2:
-            break
-    seen = {httpx2.get(f"{server}/.well-known/woa.json", verify=NO_CERTIFICATES).headers["etag"] for _ in range(40)}
-    assert len(workers) == 2
-    assert len(seen) == 1
-    etag = seen.pop()
+    def etag_there() -> str:
+        return str(httpx2.get(f"{server}/.well-known/woa.json", verify=NO_CERTIFICATES).headers["etag"])
+
+    one = invoke(server, 0, tmp_path / "mark").json()
+    with paused(one):
+        other, etag = invoke(server, 0, tmp_path / "mark").json(), etag_there()
+    assert one != other
+    with paused(other):
+        assert etag_there() == etag
     for _ in range(10):
         answer = httpx2.get(f"{server}/.well-known/woa.json", headers={"if-none-match": etag}, verify=NO_CERTIFICATES)
         assert (answer.status_code, answer.content) == (304, b"")
@@ -128,8 +146,8 @@ def test_head_and_get_agree_on_the_wire(server):
 
 def test_a_caller_who_hangs_up_ends_the_handler(server, tmp_path):
     mark, begun = tmp_path / "mark", tmp_path / "mark begun"
-    body = json.dumps({"input": {"seconds": 2.5, "mark": str(mark)}}).encode()
-    head = "POST /agents/wait/invoke HTTP/1.1\r\nHost: shop.example\r\nContent-Type: application/json\r\n"
+    body = json.dumps({"input": {"seconds": 50, "mark": str(mark)}}).encode()
+    head = "POST /agents/linger/invoke HTTP/1.1\r\nHost: shop.example\r\nContent-Type: application/json\r\n"
     with socket.create_connection(("127.0.0.1", int(server.rsplit(":", 1)[1]))) as caller:
         caller.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
         wait_until(begun.exists)

@@ -86,9 +86,10 @@ async def test_the_end_of_a_task_is_sent_and_signed(receiver, spoken):
                 await asyncio.sleep(0.02)
     assert all(is_signed(one, secret) for one in receiver.received)
     [artifact] = [one.json["artifactUpdate"] for one in receiver.received if "artifactUpdate" in one.json]
-    assert artifact["artifact"]["parts"][0]["data"] == {"printed": "Emma", "pages": 2}
+    printed = artifact["artifact"]["parts"][0]["data"]
+    assert printed == {"printed": "Emma", "pages": 2}
+    assert isinstance(printed["pages"], int), "a whole number stays one"
     assert artifact["taskId"] == task.id
-    assert b'"pages":2}' in b"".join(one.body for one in receiver.received), "a whole number stays one"
     assert "authorization" not in receiver.received[0].headers
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+import time
 from datetime import UTC, datetime
 from functools import partial
 from xml.etree import ElementTree
@@ -39,7 +40,13 @@ from tests.serve.guarded import Caller
 SHOP = "https://shop.example"
 TOKENS = BearerToken({"token-of-ann": Principal("ann"), "token-of-olga": Principal("olga", frozenset({"operator"}))})
 ANN, OLGA = ({"authorization": f"Bearer token-of-{name}"} for name in ("ann", "olga"))
-TODAY = datetime.now(UTC).date().isoformat
+NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def _noon(monkeypatch):
+    """No test begins before midnight and ends after it."""
+    monkeypatch.setattr(TrafficRecord.__init__, "__defaults__", (90, NOON.timestamp))
 
 
 def make_site(**options):
@@ -53,12 +60,6 @@ def make_site(**options):
         if how == "fail":
             raise RuntimeError("a bug")
         return how
-
-    @site.agent("slow")
-    async def slow() -> str:
-        """Take one's time."""
-        await asyncio.sleep(30)
-        return ""
 
     @site.agent("later", execution="async")
     async def later() -> str:
@@ -100,8 +101,8 @@ async def test_calls_are_counted_by_door_action_caller_and_outcome():
         ("woa", "word", "", "unknown", "INVALID_CREDENTIALS", 1),
         ("woa", "", "", "unknown", "UNKNOWN_AGENT", 1),
     }
-    assert {row.day for row in report.rows} == {TODAY()}
-    assert sum(report.latencies[TODAY(), "woa", "word"]) == 6
+    assert {row.day for row in report.rows} == {"2026-11-22"}
+    assert sum(report.latencies["2026-11-22", "woa", "word"]) == 6
     assert set(report.quantiles(action="word")) == {"p50", "p90", "p99"}
 
 
@@ -119,13 +120,18 @@ async def test_every_http_door_is_counted_under_its_name():
 
 
 async def test_who_hangs_up_is_counted_as_unanswered():
-    site = make_site()
+    site, begun = make_site(), asyncio.Event()
+
+    @site.agent("slow")
+    async def slow() -> str:
+        """Take one's time."""
+        begun.set()
+        await asyncio.sleep(30)
+        return ""
+
     caller = Caller(make_app(site), "slow", {})
     task = asyncio.create_task(caller.call())
-    async with asyncio.timeout(20):
-        while caller._bodies:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-    await asyncio.sleep(0.05)
+    await asyncio.wait_for(begun.wait(), 20)
     caller.hang_up()
     await task
     assert (await site.traffic.read()).sum_by("action", "outcome") == {("slow", "UNANSWERED"): 1}
@@ -151,9 +157,9 @@ def test_jobs_are_counted_when_they_run():
     with TestClient(make_app(site), base_url=SHOP) as client:
         accepted = client.post("/agents/later/invoke", json={"input": {}})
         assert accepted.status_code == 202
-        for _ in range(200):
-            if client.get(accepted.headers["location"]).json().get("status") not in ("accepted", "running", None):
-                break
+        until = time.monotonic() + 30
+        while client.get(accepted.headers["location"]).json()["status"] in ("accepted", "running"):
+            assert time.monotonic() < until
     report = asyncio.run(site.traffic.read())
     assert report.sum_by("door", "action", "outcome")["job", "later", "ok"] == 1
     assert report.sum_by("door", "action")["woa", "later"] == 1
@@ -242,7 +248,7 @@ async def test_a_damaged_record_begins_anew():
 
     store = MemoryStore()
     record = TrafficRecord(lambda: store)
-    await store.run([Add(f"traffic:{TODAY()}:{shard}", b'{"x":[', 60.0) for shard in range(SHARDS)])
+    await store.run([Add(f"traffic:2026-11-22:{shard}", b'{"x":[', 60.0) for shard in range(SHARDS)])
     record.add("woa", "word", "", "unknown", "ok", 1.0)
     assert (await record.read()).sum_by("action") == {("word",): 1}
 
@@ -367,7 +373,7 @@ def test_the_command_line_prints_what_other_processes_have_kept(tmp_path, monkey
     calls, latency = (json.loads(line) for line in capsys.readouterr().out.splitlines())
     assert calls == {
         "type": "calls",
-        "day": TODAY(),
+        "day": "2026-11-22",
         "door": "woa",
         "action": "word",
         "caller": "",

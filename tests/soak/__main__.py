@@ -43,7 +43,9 @@ KILLED_EVERY: Final = (1.5, 4.0)
 PATIENCE: Final = 30.0
 """Seconds in which a call, sent again and again, has to come to an answer, and a job to its end when all is calm."""
 
-SOON: Final = ("IDEMPOTENCY_KEY_IN_FLIGHT", "STORE_UNAVAILABLE", "HANDLER_UNAVAILABLE")
+SOON: Final = ("IDEMPOTENCY_KEY_IN_FLIGHT", "STORE_UNAVAILABLE", "HANDLER_UNAVAILABLE", "HANDLER_TIMEOUT")
+"""What is no answer yet: the same call is sent again. A machine that stands still lets a handler take too long."""
+
 ONCE: Final = ("order", "pay", "charge")
 KINDS: Final = ("read_stock", "order", "label", "pay", "ship", "charge")
 BROKEN: Final = (httpx.TransportError, WebSocketException, OSError, EOFError, TimeoutError)
@@ -107,10 +109,10 @@ class Shop:
 
     def wait(self) -> None:
         """Until it answers."""
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + 3 * PATIENCE
         while time.monotonic() < until:
             with suppress(httpx.TransportError):
-                if httpx.get(f"{self.url}/agent.json").status_code == 200:
+                if httpx.get(f"{self.url}/agent.json", timeout=PATIENCE).status_code == 200:
                     return
             time.sleep(0.1)
         raise TimeoutError("the shop does not open")
@@ -129,7 +131,12 @@ class Shop:
         """The children that serve; another one looks after what they share."""
         children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
         lines = {int(child): Path(f"/proc/{child}/cmdline") for child in children}
-        return [child for child, line in lines.items() if line.exists() and b"spawn_main" in line.read_bytes()]
+        serving = []
+        for child, line in lines.items():
+            with suppress(OSError):  # it has just ended
+                if b"spawn_main" in line.read_bytes():
+                    serving.append(child)
+        return serving
 
     def close(self) -> None:
         """End it and whatever it has started."""
@@ -230,7 +237,7 @@ class Caller:
                     with self._tally.lock:
                         self._tally.ended[kind] += 1
                     return
-                if status == "failed" and told["problem"]["code"] == "JOB_INTERRUPTED":
+                if status == "failed" and told["problem"]["code"] in ("JOB_INTERRUPTED", "HANDLER_TIMEOUT"):
                     with self._tally.lock:
                         self._tally.told[kind] += 1
                     return

@@ -76,17 +76,20 @@ def pay_through_a_stall(store, stalled, open_client):
 
     client = open_client(AgentPublisher(Starlette(), site=site))
     doors = {name: adapter(client) for name, adapter in DOORS.items()}
-    tokens = {name: door.call("pay", {"door": name}, token="t-ann").question["token"] for name, door in doors.items()}
+    tokens: dict[str, str] = {}
 
     def call(name: str) -> Told:
-        return doors[name].call("pay", {"door": name}, token="t-ann", key=f"{name}-1", confirmation=tokens[name])
+        confirmation = tokens.get(name)
+        return doors[name].call("pay", {"door": name}, token="t-ann", key=f"{name}-1", confirmation=confirmation)
 
     def call_until_served(name: str) -> Told:
+        """As a caller does whom the store has no time for: a busy machine may be late before it stalls, too."""
         until = time.monotonic() + 30
         while (told := call(name)).code == "STORE_UNAVAILABLE" and time.monotonic() < until:
             time.sleep(0.1)
         return told
 
+    tokens |= {name: call_until_served(name).question["token"] for name in doors}
     with ThreadPoolExecutor(len(doors)) as threads:
         with stalled():
             refused = list(threads.map(call, doors))
@@ -98,5 +101,5 @@ def pay_through_a_stall(store, stalled, open_client):
         told = list(threads.map(call_until_served, doors))
         assert [(one.code, one.output) for one in told] == [(None, "paid")] * len(doors)
         assert sorted(paid) == sorted(doors)
-        assert all(call(name).is_replayed for name in doors)
+        assert all(call_until_served(name).is_replayed for name in doors)
     assert sorted(paid) == sorted(doors)

@@ -1,8 +1,8 @@
-"""The A2A door: Agent2Agent protocol 1.0 through the official SDK, as JSON-RPC and as HTTP+JSON, 0.3 understood.
+"""The A2A door: Agent2Agent protocol 1.0 through the official SDK, as JSON-RPC and as HTTP+JSON; 0.3 is understood.
 
-The SDK reads requests and writes answers; this file decides which requests it gets to see, and puts right what it says
-of those that it cannot read. JSON-RPC is spoken at the door's own path (with and without a slash at its end), HTTP+JSON
-below it: `/a2a/message:send`, of 0.3 `/a2a/v1/...`.
+The SDK reads requests and writes responses. This file decides which requests it gets, and corrects its responses to
+requests that it cannot read. JSON-RPC is at the door's own path (with and without a trailing slash), HTTP+JSON below
+it: `/a2a/message:send`, and for 0.3 `/a2a/v1/...`.
 """
 
 import re
@@ -71,10 +71,10 @@ _ERRORS: Final[Mapping[type[Problem], type[A2AError]]] = {
     InvalidEnvelope: InvalidParamsError,
     UnsupportedMediaType: ContentTypeNotSupportedError,
 }
-"""Problems of requests that could not be taken. All others are invalid requests."""
+"""Errors for problems of requests that could not be accepted. All others are invalid requests."""
 
 _UNREADABLE: Final = frozenset({JSON_RPC_ERROR_CODE_MAP[InternalError], JSON_RPC_ERROR_CODE_MAP[InvalidRequestError]})
-"""What the SDK says of params that it cannot read."""
+"""Codes with which the SDK answers params that it cannot read."""
 
 _STATUSES: Final = {
     401: "UNAUTHENTICATED",
@@ -83,7 +83,7 @@ _STATUSES: Final = {
     429: "RESOURCE_EXHAUSTED",
     503: "UNAVAILABLE",
 }
-"""Of HTTP+JSON (AIP-193). Other statuses of 500 and more are INTERNAL, the rest INVALID_ARGUMENT."""
+"""Statuses of HTTP+JSON (AIP-193). Other statuses from 500 are INTERNAL, the rest INVALID_ARGUMENT."""
 
 EXTENSION_TEXT: Final = """\
 # Selecting a skill
@@ -107,7 +107,7 @@ in SubscribeToTask and in push notifications.
 
 
 def describe_door(paths: Paths) -> Door:
-    """Return what the documents may say about this door."""
+    """Describe the door for the documents."""
     return Door(DOOR, VERSION, paths.a2a)
 
 
@@ -121,7 +121,7 @@ def open_door(door: DoorContext) -> LiveDoor:
 
 
 class A2aDoor:
-    """Takes requests, and hands those that can be read to the SDK."""
+    """Checks requests, and passes readable ones to the SDK."""
 
     def __init__(self, door: DoorContext, handler: A2aHandler) -> None:
         self._invoker = door.invoker
@@ -134,15 +134,15 @@ class A2aDoor:
         rest = create_rest_routes(handler, contexts, enable_v0_3_compat=True, path_prefix="")
         routes = [
             *create_jsonrpc_routes(handler, "/", contexts, enable_v0_3_compat=True),
-            *(route for route in rest if isinstance(route, Route)),  # without the SDK's paths of tenants
+            *(route for route in rest if isinstance(route, Route)),  # without the SDK's paths for tenants
         ]
         not_found = JSONResponse({"error": unknown}, status_code=404)
         self._router = Router(routes, redirect_slashes=False, default=not_found)
 
     async def answer(self, scope: Scope, receive: Receive, send: Send, rest: str = "") -> None:
-        """Answer a request: at the door's path in JSON-RPC, at the `rest` of a path below it in HTTP+JSON.
+        """Answer a request: at the door's path in JSON-RPC, at a path below it (`rest`) in HTTP+JSON.
 
-        Some clients put a slash at the end of the path itself.
+        Some clients append a slash to the door's path.
         """
         fields, method, is_rpc = read_fields(scope["headers"]), scope["method"], not rest
         if method == "OPTIONS":
@@ -178,23 +178,23 @@ class A2aDoor:
             return
         if is_rpc and isinstance(request.document, Mapping):
             request.envelope, request.document = request.document, request.document.get("params")
-        # The SDK reads one line of each header, so they are joined.
+        # The SDK reads only one line of each header, so they are joined.
         inner = {**scope, "headers": list(fields.items()), "path": f"/{rest}", "root_path": "", REQUEST: request}
-        inner.pop("app", None)  # else a route raises where it should answer
+        inner.pop("app", None)  # with an app, a route would raise instead of answering
         try:
             with without_contents():
                 await self._hand_over(request, inner, send)
         finally:
             for error in filter(None, (request.error, request.refused)):
-                error.__traceback__ = None  # whose frames, the SDK's too, hold the error
+                error.__traceback__ = None  # its frames, also the SDK's, refer to the error
 
     async def _hand_over(self, request: A2aRequest, inner: Scope, send: Send) -> None:
-        """Have the SDK answer. Our headers are added, the status is that of a refusal, its mistakes are put right.
+        """Let the SDK answer. Add our headers, set the status of a refusal, and correct mistakes.
 
-        JSON-RPC tells its errors with 200, but HTTP has to tell when it asks for credentials. A2A 1.0.0 calls the media
-        type application/json, 1.0.1 application/a2a+json: a caller may know one of them, and is answered in kind.
+        JSON-RPC returns errors with 200, but a demand for credentials needs its HTTP status. A2A 1.0.0 has the media
+        type application/json, 1.0.1 application/a2a+json: a caller gets the one that it accepts.
         """
-        start: Message | None = None  # held until the first of the body tells whether it is right
+        start: Message | None = None  # held back until the first part of the body is checked
         is_replaced = False
         accept, content_type = request.fields.get(b"accept", b""), request.fields.get(b"content-type", b"")
         is_json = not accepts(accept, A2A_JSON_MEDIA_TYPE) or (
@@ -235,16 +235,16 @@ class A2aDoor:
 
         try:
             await self._router(inner, request.receive, send_checked)
-        except Exception:  # HTTP+JSON of 0.3 lets through what is wrong with a stream
+        except Exception:  # HTTP+JSON of 0.3 does not catch errors in a stream
             if request.is_read and request.error is None:
                 raise
             await send_checked({"type": "http.response.body", "body": b"", "more_body": False})
 
     def _correct(self, request: A2aRequest, start: Message, body: bytes) -> Reply | None:
-        """Return what is answered in place of an answer of the SDK that begins with `body`; None if that is right.
+        """Return a response to replace the SDK's, whose body begins with `body`, or None if that is right.
 
-        What the SDK cannot read it calls an error of its own, or a bad envelope, or begins a stream in which nothing
-        comes. A call of JSON-RPC that is one has invalid params, if it has an error and our handler never saw it.
+        The SDK answers what it cannot read with an internal error, or an invalid request, or an empty stream. A valid
+        JSON-RPC call has invalid params if the response is an error and our handler was never called.
         """
         envelope = request.envelope
         if envelope is not None:
@@ -270,11 +270,11 @@ class A2aDoor:
         return None
 
     def _refuse(self, request: A2aRequest, problem: Problem, *, is_rpc: bool) -> Reply:
-        """Return the answer to a request that could not be taken."""
+        """Return the response to a request that could not be accepted."""
         return _reply(problem.status, self._say(request, problem, is_rpc=is_rpc), _own_headers(request, problem))
 
     def _say(self, request: A2aRequest, problem: Problem, *, is_rpc: bool) -> dict[str, object]:
-        """Return the body for a problem, of JSON-RPC 2.0 (section 5.1; whose call it was is not known) or AIP-193."""
+        """Return the body for a problem, of JSON-RPC 2.0 (section 5.1; the id of the call is unknown) or AIP-193."""
         described = describe(problem, self._renderer, request.request_id)
         info = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": problem.code}
         details = [{**info, "domain": "a2a-protocol.org", "metadata": described}]
@@ -299,7 +299,7 @@ def _own_headers(request: A2aRequest, problem: Problem | None) -> RawHeaders:
 
 
 class _Contexts(ServerCallContextBuilder):
-    """The context that the SDK passes on to our handler: our request, and the headers for its check of the version."""
+    """The context that the SDK passes to our handler: our request, and the headers for its check of the version."""
 
     def build(self, request: Request) -> ServerCallContext:
         """Return the context of one request."""

@@ -1,9 +1,9 @@
-"""The SDK's request handler on our path of calls: each message becomes a call, each result the state of a task.
+"""The SDK's request handler, on our path of calls: each message becomes a call, each result the state of a task.
 
 The SDK's `DefaultRequestHandler`, with our executor and store, was measured at 2.6 to 3.1 times the time of a call, and
 a CancelTask that reached another worker answered CANCELED while the action took effect. Here a task is in the site's
-store from one request to the next, background actions are jobs, and a worker reads from the record of a task that it is
-cancelled: any worker answers for any task.
+store between requests, background actions are jobs, and a worker reads from a task's record that it was cancelled, so
+that any worker can answer for any task.
 """
 
 import asyncio
@@ -129,19 +129,19 @@ from awp_publish.stores.store import Count, Schedule
 
 DOOR: Final = "a2a"
 REQUEST: Final = "awp_publish.a2a"
-"""Where a request stands in the scope, and in the context, that the SDK hands on."""
+"""The key of the scope, and of the SDK's context, for the request."""
 
 MAX_ID: Final = 255
 """Characters of an id that callers choose."""
 
 MAX_WAIT: Final = 30.0
-"""Seconds for which a message is not answered because its job may end: beyond that, callers and proxies give up."""
+"""Seconds that a response waits for a job to end. Callers and proxies would not wait longer."""
 
 MAX_SUBSCRIPTION: Final = 900.0
-"""Seconds for which SubscribeToTask stays open on a task that waits for its caller. The SDK keeps the stream alive."""
+"""Seconds for which SubscribeToTask stays open for a task that waits for its caller. The SDK keeps the stream alive."""
 
 MAX_CANCEL_WAIT: Final = 5.0
-"""Seconds that a cancelled task has to end, before CancelTask tells how it stands."""
+"""Seconds that CancelTask waits for a cancelled task to end before it returns the task's state."""
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
@@ -149,19 +149,19 @@ T = TypeVar("T")
 
 
 class A2aRequest:
-    """One HTTP request, the task that its message belongs to, and the call that the message becomes.
+    """One HTTP request, the task to which its message belongs, and the call that the message becomes.
 
-    `document` are its parameters, read strictly; `envelope` is the whole of a JSON-RPC call, None of any other request.
-    `is_read` is set once the SDK has understood it, `refused` where HTTP itself has to tell a refusal, `error` when our
-    handler refuses. `headers` are those of every answer, `cookies` those that the action has set: no agent is told of
-    them, but a caller's HTTP client keeps them.
+    `document` are its parameters, strictly parsed; `envelope` is the whole JSON-RPC call, None for other requests.
+    `is_read` is set once the SDK has understood it, `refused` if a refusal needs its HTTP status, `error` if our
+    handler refuses. `headers` are those of every response, `cookies` those that the action has set: agents do not see
+    them, but a caller's HTTP client stores them.
 
-    A message has a `call`, or else the `problem` why it became none; `before` are the skill and the input that its task
-    had without it. `event` is what it wants to be told of, in place of a call. `is_new` says that its task began with
-    it: then nothing is kept if the call is refused.
+    A message has a `call`, or the `problem` because of which it did not become one; `before` are the skill and the
+    input that its task had before it. `event` is the event to which it subscribes, instead of a call. `is_new` means
+    that its task began with it: then nothing is stored if the call is refused.
     """
 
-    # Defaults of the class: most requests need few of them.
+    # Class defaults, because most requests need few of them.
     body: bytes | None = None
     size = 0
     document: object = None
@@ -190,7 +190,7 @@ class A2aRequest:
         self._leaving = asyncio.Lock()
 
     async def receive(self) -> AsgiMessage:
-        """Give the SDK the body, and later tell it that the client has disconnected."""
+        """Give the SDK the body, and later the client's disconnect."""
         if self.body is not None:
             body, self.body = self.body, None
             return {"type": "http.request", "body": body, "more_body": False}
@@ -198,7 +198,7 @@ class A2aRequest:
         return {"type": "http.disconnect"}
 
     async def disconnected(self) -> None:
-        """Return when the client has disconnected. Several may wait: only one of them reads."""
+        """Return when the client has disconnected. Several tasks may wait; only one of them reads."""
         async with self._leaving:
             if not self._is_disconnected:
                 await wait_for_disconnect(self._receive)
@@ -206,18 +206,18 @@ class A2aRequest:
 
 
 # --- Fields that A2A requires (`google.api.field_behavior` in a2a.proto) ---
-# The SDK looks at every field of every message, so the data of a part, in which nothing can be required, costs it more
-# than all the rest of a request. Here is only found out whether anything is missing; what is missing, the SDK says.
+# The SDK checks every field of every message, so the data of a part, in which nothing is required, costs it more than
+# the rest of a request. Here we only find out whether anything is missing; then the SDK reports what.
 
 _REQUIRED: Final = FieldBehavior.Value("REQUIRED")
 _REPEATED: Final = 3
-"""`FieldDescriptor.LABEL_REPEATED`, by which protobuf before 6.31 tells what `is_repeated` does."""
+"""`FieldDescriptor.LABEL_REPEATED`, the equivalent of `is_repeated` before protobuf 6.31."""
 
 
 def check_required_fields(request: ProtobufMessage) -> None:
-    """Refuse a request that lacks what is required. Raises InvalidParamsError, with every member that is missing."""
+    """Refuse a request that lacks required members. Raises InvalidParamsError, with every missing member."""
     waiting = [request]
-    for message in waiting:  # grows by the messages inside
+    for message in waiting:  # nested messages are appended
         for name, is_required, has_messages, is_many, has_presence, default in _fields_of(message.DESCRIPTOR):
             is_missing = not message.HasField(name) if has_presence else getattr(message, name) == default
             if is_required and is_missing:
@@ -229,7 +229,7 @@ def check_required_fields(request: ProtobufMessage) -> None:
 
 @cache
 def _fields_of(kind: Descriptor) -> tuple[tuple[str, bool, bool, bool, bool, object], ...]:
-    """Return the fields worth a look: required themselves, or of messages of A2A's own, which may require some."""
+    """Return the fields to check: required ones, and messages of A2A's own, which may have required fields."""
     found = []
     for field in kind.fields:
         is_required = _REQUIRED in field.GetOptions().Extensions[field_behavior]
@@ -246,12 +246,12 @@ def _fields_of(kind: Descriptor) -> tuple[tuple[str, bool, bool, bool, bool, obj
 
 
 # --- Selecting a skill ---
-# A2A 1.0 has no selector of skills, so a declared extension says (docs/a2a.md): a data part `{"skill", "input"}`, or
-# the skill's id in the metadata and its input as the data part. A text that is that JSON counts as the part. Messages
-# are read from the JSON that came in and not from the SDK's messages, in which every number is a double.
+# A2A 1.0 has no way to select a skill, so a declared extension defines one (docs/a2a.md): a data part `{"skill",
+# "input"}`, or the skill's id in the metadata and its input as the data part. A text with that JSON counts as the part.
+# Messages are read from the JSON of the request and not from the SDK's messages, in which every number is a double.
 
 MAX_CHOICES: Final = 50
-"""Skills that are named to a caller who has named none; the card names them all."""
+"""Skills that a refusal lists to a caller who names none; the card lists all of them."""
 
 _PLACES: Final[Mapping[str, str]] = {
     "skill": "it is a member of the data part, beside input",
@@ -260,7 +260,7 @@ _PLACES: Final[Mapping[str, str]] = {
     "confirmation": "send it as confirmation in the data part, beside input",
     "receipts": "send them as receipts in the data part, beside input",
 }
-"""Where members of a data part belong that stand inside its input."""
+"""Where members belong that callers put into the input of a data part by mistake."""
 
 _RECOVERY: Final = (
     'Send a data part {"skill": "<id>", "input": {...}} with the id of a skill of the agent card, and the input that '
@@ -273,7 +273,7 @@ class SkillSelector:
 
     def __init__(self, catalog: Catalog) -> None:
         self._actions = {action.id: action for action in catalog.actions}
-        self._text_inputs: dict[str, str] = {}  # of actions whose one required input is a string, which a text can fill
+        self._text_inputs: dict[str, str] = {}  # the only required input of an action, if a text can fill it
         for action in catalog.actions:
             properties, required = action.inputs.get("properties"), action.inputs.get("required")
             if isinstance(properties, Mapping) and isinstance(required, (list, tuple)) and len(required) == 1:
@@ -285,11 +285,11 @@ class SkillSelector:
         self._only = readable[0] if len(readable) == 1 else None
 
     def find(self, skill: str) -> Action | None:
-        """The action that is a skill."""
+        """Return the action of a skill, or None."""
         return self._actions.get(skill)
 
     def named(self, params: object) -> tuple[str, JsonObject]:
-        """Return the skill that a message names in a data part, and its input; "" for none."""
+        """Return the skill that a message names in a data part, and its input; "" if there is none."""
         message: Any = params.get("message") or params.get("request") if isinstance(params, dict) else None
         parts = (message.get("parts") or message.get("content")) if isinstance(message, dict) else None
         for part in parts if isinstance(parts, list) else ():
@@ -303,7 +303,7 @@ class SkillSelector:
         return "", {}
 
     def unknown(self, skill: str | None) -> Problem:
-        """Return what a caller is told for whom there is no such skill; None for none that is named."""
+        """Return the refusal for an unknown skill, or for a message without one (None)."""
         detail = "The message names no skill." if skill is None else f'There is no skill "{skill[:100]}".'
         listed = [one for one in self._actions.values() if one.is_public]
         if skill is not None and (near := did_you_mean(skill, [one.id for one in listed])):
@@ -316,10 +316,10 @@ class SkillSelector:
         )
 
     def select(self, params: object, before: TaskRecord) -> tuple[Action, JsonObject, JsonObject, Problem | None]:
-        """Return the action that SendMessage asks for, in 1.0 and in 0.3, its input, and the members beside that.
+        """Return the action that SendMessage (in 1.0 or 0.3) requests, its input, and the other members.
 
-        `before` is the task, which may say what it asked for so far. Raises a Problem; what is wrong with the input of
-        an action that is not for everybody is returned.
+        `before` is the task, which may have named an action before. Raises a Problem, except that a problem with the
+        input of an action that is not public is returned.
         """
         told: JsonObject = params if isinstance(params, dict) else {}
         message: Any = told.get("message") or told.get("request")
@@ -374,12 +374,12 @@ class SkillSelector:
     def _read_input(
         self, action: Action, given: object, text: str, found: Sequence[JsonObject], before: TaskRecord
     ) -> JsonObject:
-        """Return the input of a message: what it gives, what its text is, or what the task had before."""
+        """Return the input of a message: from its data, from its text, or from the task."""
         earlier = self._actions.get(before.skill)
         for name in ("args", "arguments"):
             if given is None and found and name in found[0]:
                 raise InvalidEnvelope(f"A data part has the input of a skill as input, not as {name}.")
-        # A person's "yes" is no new input: the last message but this was a question.
+        # A person's "yes" is not a new input: the message before the last one was a question.
         asked = [part.data.struct_value.fields for one in before.task.history[-2:-1] for part in one.parts]
         is_answer = action is earlier and any("confirmation" in fields for fields in asked)
         if given is None and text and action.id in self._text_inputs and not is_answer:
@@ -399,9 +399,9 @@ class SkillSelector:
 
 
 def _read_call(text: str, action: Action | None) -> dict[str, object] | None:
-    """Return the data part that a text spells out, None for words.
+    """Return the data part that a text consists of, or None for other texts.
 
-    It names its skill, or says more about the task's; or it is the whole input of the `action` that is meant already.
+    It names its skill, or adds members to the task's; or it is the whole input of the `action` that is already known.
     """
     text = text.strip()
     if not (text.startswith("{") and text.endswith("}")):
@@ -420,13 +420,13 @@ def _read_call(text: str, action: Action | None) -> dict[str, object] | None:
 
 
 _BESIDE: Final = frozenset({"input", "confirmation", "receipts"})
-"""Members of a data part that say more about a task whose skill is known."""
+"""Members of a data part that add to a task whose skill is known."""
 
 
 def _restore_integers(data: JsonObject) -> None:
-    """Make whole numbers integers: a client of protobuf can only say 2.0 where it means 2; to JSON both are one."""
+    """Convert whole numbers to integers: protobuf clients can only send 2.0 for 2, and in JSON both are the same."""
     waiting: list[Any] = [data]
-    for one in waiting:  # grows by the objects and lists inside
+    for one in waiting:  # nested objects and lists are appended
         for key, value in one.items() if isinstance(one, dict) else enumerate(one):
             if isinstance(value, (dict, list)):
                 waiting.append(value)
@@ -435,32 +435,32 @@ def _restore_integers(data: JsonObject) -> None:
 
 
 # --- Push notifications of tasks (A2A 1.0, section 4.3) ---
-# What becomes of a task is sent to the addresses that its caller names. A config is a webhook of the site's
-# (`serve/webhooks.py`), so it is kept in the store, and its address has to be public. Messages are signed as Standard
-# Webhooks has it, with what both sides know: `authentication.credentials` or `token`, of which those that begin with
-# `whsec_` are keys; where the caller gives neither, with a key that the answer hands out. A task that has ended is told
-# of once. 410 ends a config. An event of the site is a task that goes on: each occurrence is an artifact of it, until
-# its caller cancels it.
+# Changes of a task are sent to the addresses that its caller names. A config is a webhook of the site
+# (`serve/webhooks.py`), so it is in the store and its address has to be public. Messages are signed according to
+# Standard Webhooks with a shared secret: `authentication.credentials` or `token`, which are keys if they begin with
+# `whsec_`; if the caller gives neither, with a key that the answer returns. The end of a task is sent once. 410 ends a
+# config. An event of the site is a task that does not end: each occurrence is an artifact of it, until its caller
+# cancels it.
 
 KIND: Final = "a2a-task"
 EVENT: Final = "event:"
-"""The beginning of the skill of a task that tells of an event."""
+"""The prefix of the skill of a task that subscribes to an event."""
 
 MAX_CONFIGS: Final = 10
 MAX_TEXT: Final = 1_000
 ANONYMOUS_CONFIGS: Final = 30
-"""Configs that callers of one address may make in a minute whom nobody knows."""
+"""Configs that unknown callers at one address may make in a minute."""
 
 FIRST_PAUSE: Final = 0.5
 MAX_PAUSE: Final = 5.0
-"""Seconds between two looks at a task."""
+"""Seconds between two polls of a task."""
 
 LOOK_SECONDS: Final = 1.0
 MAX_BODY: Final = 262_144
 
 
 class Pushes:
-    """The push notification configs of one public address of a site, and the events that tasks tell of."""
+    """The push notification configs of one public address of a site, and tasks that subscribe to events."""
 
     def __init__(self, door: DoorContext, tasks: Tasks) -> None:
         assert door.webhooks is not None
@@ -474,7 +474,7 @@ class Pushes:
     # --- Configs ---
 
     def check(self, config: TaskPushNotificationConfig) -> None:
-        """Refuse a config that nothing can be sent to. Raises InvalidParamsError."""
+        """Refuse a config with an unusable address or texts. Raises InvalidParamsError."""
         told = (config.id, config.token, config.authentication.scheme, config.authentication.credentials)
         if any(len(one) > MAX_TEXT or not (one.isascii() and one.isprintable()) for one in told):
             raise InvalidParamsError(f"id, token and authentication are ASCII of at most {MAX_TEXT} characters.")
@@ -486,9 +486,9 @@ class Pushes:
     async def create(
         self, record: TaskRecord, config: TaskPushNotificationConfig, address: str
     ) -> TaskPushNotificationConfig:
-        """Keep a config of a task, new or in place of the one with its id, and return it as it is kept.
+        """Store a config of a task, replacing one with the same id, and return it as it is stored.
 
-        `address` is the caller's, whom nobody may know. Raises A2AError, RateLimited, StoreUnavailable.
+        `address` is that of a caller who may be unknown. Raises A2AError, RateLimited, StoreUnavailable.
         """
         self.check(config)
         if not record.owner:
@@ -538,7 +538,7 @@ class Pushes:
         return [ParseDict(one.about["config"], TaskPushNotificationConfig()) for one in await self._configs(record)]
 
     async def find(self, record: TaskRecord, config_id: str) -> TaskPushNotificationConfig:
-        """Return one config of a task; the only one, where no id is given. Raises TaskNotFoundError."""
+        """Return one config of a task, by default the only one. Raises TaskNotFoundError."""
         known = await self.listed(record)
         found = [one for one in known if one.id == config_id or (not config_id and len(known) == 1)]
         if not found:
@@ -546,7 +546,7 @@ class Pushes:
         return found[0]
 
     async def delete(self, record: TaskRecord, config_id: str) -> None:
-        """Forget a config of a task; one that there is not is gone already."""
+        """Delete a config of a task, if it exists."""
         for one in await self._configs(record):
             if one.about["config"]["id"] == config_id:
                 await self._webhooks.remove(one)
@@ -557,7 +557,7 @@ class Pushes:
     # --- Sending ---
 
     async def carry(self, hook: Webhook) -> float | None:
-        """Send what has become of a task since; None where there is nothing more to be sent, ever."""
+        """Send the changes of a task. Returns None if nothing more will ever be sent."""
         about = hook.about
         try:
             record = await self._tasks.refresh(await self._tasks.find(about["task"], about["owner"]))
@@ -568,7 +568,7 @@ class Pushes:
             answer: Posted | Failure | None = None
             for place, update in enumerate(updates_of(record.task)):
                 body = _body_of(update)
-                if len(body) > MAX_BODY:  # they read it with GetTask
+                if len(body) > MAX_BODY:  # too large: it can be read with GetTask
                     continue
                 answer = await self._webhooks.send(hook, _hook_message(hook, f"{record.task.id}.{shown}.{place}", body))
                 if isinstance(answer, Posted) and answer.status == 410:
@@ -586,7 +586,7 @@ class Pushes:
         return await self._postpone(hook, pause)
 
     async def _carry_events(self, hook: Webhook, record: TaskRecord) -> float | None:
-        """Send what has happened of the event that a task tells of, as far as whoever made the config may see it."""
+        """Send the occurrences of an event to which a task subscribes, as far as the config's owner may see them."""
         wanted = {**(wanted_of(record) or {}), "caller": hook.about["caller"]}
         caller = _wanted_by(wanted)
         event = self._events.find(wanted["event"], caller)
@@ -610,13 +610,13 @@ class Pushes:
             if _positions(current) != batch.positions:
                 current = await self._webhooks.change(current, partial(_put, {"positions": batch.positions}))
             if current is not None and not batch.has_more:
-                look_again = Schedule(DUE, hook.id, MAX_PAUSE)  # for whether the task is cancelled
+                look_again = Schedule(DUE, hook.id, MAX_PAUSE)  # to check whether the task was cancelled
                 if not await self._events.has_news(_positions(current), look_again):
                     return MAX_PAUSE
         return None
 
     async def _settle(self, hook: Webhook, answer: Posted | Failure | None, done: Mapping[str, object]) -> float | None:
-        """Note what became of a message: that it is done with, or after how many seconds it is sent again."""
+        """Record the result of a message. Returns the seconds until it is sent again, or None if it is done."""
         pause: float | None = None
 
         def change(kept: Webhook) -> None:
@@ -635,21 +635,21 @@ class Pushes:
         await self._store.run([Schedule(DUE, hook.id, pause)])
         return pause
 
-    # --- Events as tasks that go on ---
+    # --- Events as tasks without an end ---
 
     def event_of(self, skill: object, caller: Principal | None) -> Event | None:
-        """Return the event that a skill is to a caller, None for any other skill."""
+        """Return the event that a skill stands for, if the caller may see it, or None."""
         known = {one.id for one in self._catalog.events} if isinstance(skill, str) else ()
         return self._events.find(str(skill), caller) if skill in known else None
 
     async def begin(self, event: Event, arguments: Mapping[str, object], caller: Principal | None) -> dict[str, Any]:
-        """Return what a task has to know that tells of an event from now on. Raises StoreUnavailable."""
+        """Return the data of a task that subscribes to an event from now on. Raises StoreUnavailable."""
         batch = await self._events.read(event, logs_for(event, caller), None)
         known = None if caller is None else [caller.id, sorted(caller.scopes)]
         return {"event": event.id, "arguments": arguments, "caller": known, "positions": batch.positions}
 
     async def follow(self, record: TaskRecord, seconds: float) -> AsyncGenerator[Update, None]:
-        """Yield what happens of the event that a task tells of, until it is cancelled or the time is over."""
+        """Yield the occurrences of the event to which a task subscribes, until it is cancelled or the time is over."""
         wanted = wanted_of(record) or {}
         caller = _wanted_by(wanted)
         event, end = self._events.find(wanted["event"], caller), time.monotonic() + seconds
@@ -672,12 +672,12 @@ class Pushes:
 
 
 def wanted_of(record: TaskRecord) -> dict[str, Any] | None:
-    """Return what a task has to know that tells of an event, None for any other task."""
+    """Return the data of a task that subscribes to an event, or None for other tasks."""
     return dict(record.input or {}) if record.skill.startswith(EVENT) else None
 
 
 def artifact_of(record: TaskRecord, one: Occurrence) -> TaskArtifactUpdateEvent:
-    """Return an occurrence as an artifact of the task that tells of it."""
+    """Return an occurrence as an artifact of the task that subscribes to its event."""
     parts = make_data_parts(one.data) or [Part(text=orjson.dumps(one.data).decode(), media_type=JSON)]
     artifact = Artifact(artifact_id=one.id, name=one.name, parts=parts)
     artifact.metadata.update({"timestamp": one.timestamp})
@@ -729,7 +729,7 @@ def _hook_message(hook: Webhook, message_id: str, body: bytes) -> HookMessage:
 
 
 class A2aHandler(RequestHandler):
-    """Answers what the SDK's dispatchers have read. It owns the tasks of the calls that this process makes."""
+    """Answers the requests that the SDK has read. It owns the asyncio tasks of the calls of this process."""
 
     def __init__(self, door: DoorContext) -> None:
         self.renderer = ProblemRenderer(door.catalog, RECOVERIES)
@@ -752,7 +752,7 @@ class A2aHandler(RequestHandler):
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """While the application runs. Requests have been answered when it ends; what still runs, nobody waits for."""
+        """Cancel the running calls when the application ends, after its requests have been answered."""
         try:
             yield
         finally:
@@ -762,10 +762,10 @@ class A2aHandler(RequestHandler):
             if running:
                 await asyncio.wait(running)
 
-    # --- What the SDK asks for ---
+    # --- The methods of the SDK's interface ---
 
     async def on_message_send(self, params: SendMessageRequest, context: ServerCallContext) -> Task | Message:
-        """SendMessage: the task when it has ended, waits for its caller, or takes too long to be waited for."""
+        """SendMessage: return the task when it has ended, waits for its caller, or takes too long."""
         request: A2aRequest = context.state[REQUEST]
         with self._in_a2a_terms(request, params):
             await self._begin(params, request)
@@ -789,7 +789,7 @@ class A2aHandler(RequestHandler):
     async def on_message_send_stream(
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> AsyncGenerator[Update, None]:
-        """SendStreamingMessage: the task as it begins, and then what becomes of it."""
+        """SendStreamingMessage: yield the task as it begins, and then its changes."""
         request: A2aRequest = context.state[REQUEST]
         with self._in_a2a_terms(request, params):
             await self._begin(params, request)
@@ -801,7 +801,7 @@ class A2aHandler(RequestHandler):
                     async for event in told:
                         yield event
                 return
-            # Nobody learns that there is an action, which they may not know of, from a task that has begun.
+            # A task that has begun must not reveal an action that the caller may not see.
             is_told = request.call is not None and await self._may_know_of(request.call.action, request)
             if request.call is not None and (is_told or not request.is_new):
                 await self._claim(request, request.call)
@@ -811,7 +811,7 @@ class A2aHandler(RequestHandler):
                 yield apply_history_length(record.task, params.configuration)
             else:
                 begun = Task()
-                begun.CopyFrom(request.record.task)  # which changes before a stream may have sent it
+                begun.CopyFrom(request.record.task)  # the original may change before the stream has sent it
                 yield apply_history_length(begun, params.configuration)
                 record = await self._carry_out(request)
                 await self._push(params, request, record)
@@ -825,9 +825,9 @@ class A2aHandler(RequestHandler):
     async def on_subscribe_to_task(
         self, params: SubscribeToTaskRequest, context: ServerCallContext
     ) -> AsyncGenerator[Update, None]:
-        """SubscribeToTask: the task as it stands, and then what becomes of it, until it has ended.
+        """SubscribeToTask: yield the task in its present state, and then its changes, until it has ended.
 
-        A task may wait for its caller meanwhile; one that is abandoned is not followed for ever.
+        The task may wait for its caller in the meantime, but not for ever.
         """
         request: A2aRequest = context.state[REQUEST]
         with self._in_a2a_terms(request, params):
@@ -853,7 +853,7 @@ class A2aHandler(RequestHandler):
             return apply_history_length((await self._find(params.id, request)).task, params)
 
     async def on_list_tasks(self, params: ListTasksRequest, context: ServerCallContext) -> ListTasksResponse:
-        """ListTasks: those of a known caller, filtered and in pages as the SDK does it."""
+        """ListTasks: return a known caller's tasks, filtered and paged by the SDK's code."""
         request: A2aRequest = context.state[REQUEST]
         with self._in_a2a_terms(request, params):
             validate_history_length(params)
@@ -872,7 +872,7 @@ class A2aHandler(RequestHandler):
             return page
 
     async def on_cancel_task(self, params: CancelTaskRequest, context: ServerCallContext) -> Task | None:
-        """CancelTask: the task once it has ended by that, whichever worker works on it; a job as it stands then."""
+        """CancelTask: return the task once it is cancelled, whichever worker runs it, or the present state of a job."""
         request: A2aRequest = context.state[REQUEST]
         with self._in_a2a_terms(request, params):
             record = await self._find(params.id, request)
@@ -883,7 +883,7 @@ class A2aHandler(RequestHandler):
             await self._tasks.cancel(record)
             for other in self._running.values():
                 if other.record.task.id == record.task.id:
-                    other.cancelled.set()  # sooner than it would read its record
+                    other.cancelled.set()  # sooner than it would find the mark in its record
             record = await self._tasks.wait(record, MAX_CANCEL_WAIT)
             if record.state != CANCELED and not record.job:
                 raise TaskNotCancelableError("The task cannot be cancelled any more.")
@@ -892,7 +892,7 @@ class A2aHandler(RequestHandler):
     async def on_create_task_push_notification_config(
         self, params: TaskPushNotificationConfig, context: ServerCallContext
     ) -> TaskPushNotificationConfig:
-        """CreateTaskPushNotificationConfig: the config as it is kept, in place of the one with its id."""
+        """CreateTaskPushNotificationConfig: return the config as it is stored, replacing one with the same id."""
         request: A2aRequest = context.state[REQUEST]
         with self._in_a2a_terms(request, params):
             record = await self._find(params.task_id, request)
@@ -909,7 +909,7 @@ class A2aHandler(RequestHandler):
     async def on_list_task_push_notification_configs(
         self, params: ListTaskPushNotificationConfigsRequest, context: ServerCallContext
     ) -> ListTaskPushNotificationConfigsResponse:
-        """ListTaskPushNotificationConfigs: all of them, for they are few."""
+        """ListTaskPushNotificationConfigs: return all of them, since they are few."""
         request: A2aRequest = context.state[REQUEST]
         with self._in_a2a_terms(request, params):
             configs = await self._pushes.listed(await self._find(params.task_id, request))
@@ -924,12 +924,12 @@ class A2aHandler(RequestHandler):
             await self._pushes.delete(await self._find(params.task_id, request), params.id)
 
     async def on_get_extended_agent_card(self, params: object, context: ServerCallContext) -> NoReturn:
-        """The card says all there is to say."""
+        """Refuse: the agent card has no extended form."""
         raise UnsupportedOperationError("The agent card has no extended form.")
 
     @contextmanager
     def _in_a2a_terms(self, request: A2aRequest, params: ProtobufMessage) -> Iterator[None]:
-        """A2A has errors of its own for what is no call; what goes wrong with us is told to the log, not the caller."""
+        """Convert problems to A2A's errors. Unexpected exceptions are logged and not disclosed to the caller."""
         request.is_read = True
         try:
             check_required_fields(params)
@@ -947,7 +947,7 @@ class A2aHandler(RequestHandler):
             request.error = InternalError("The site failed. Its log has the cause under this request's id.")
             raise request.error from failure
         finally:
-            request.call = None  # each holds the other, and nothing but the garbage collector would part them
+            request.call = None  # break the reference cycle between request and call
 
     async def _find(self, task_id: str, request: A2aRequest) -> TaskRecord:
         principal = await self._principal_of(request)
@@ -955,15 +955,16 @@ class A2aHandler(RequestHandler):
         self._check_visible(record, principal)
         record = await self._tasks.refresh(record)
         wanted = wanted_of(record)
-        if wanted is not None and wanted["caller"] and principal is not None:  # they may see less than when it began
+        if wanted is not None and wanted["caller"] and principal is not None:  # they may see less by now
             caller, scopes = wanted["caller"]
             record.input = {**wanted, "caller": [caller, sorted(principal.scopes.intersection(scopes))]}
         return record
 
     def _check_visible(self, record: TaskRecord, principal: Principal | None) -> None:
-        """Raise TaskNotFoundError for a task of an action that its caller may not know of, or not any more.
+        """Raise TaskNotFoundError for a task of an action that its caller may not see, or not any more.
 
-        Whoever is known by a session alone shows it with each call, and the unguessable id with each look.
+        A caller known only by a session shows it with each call, but only the unguessable id with requests about the
+        task.
         """
         action = self._skills.find(record.skill)
         if action is None or action.is_for(principal.scopes if principal is not None else None):
@@ -978,14 +979,14 @@ class A2aHandler(RequestHandler):
         return action.is_for(principal.scopes if principal is not None else None)
 
     async def _caller_of(self, request: A2aRequest, *, of_call: bool = False) -> str:
-        """Return the id of the caller, "" for nobody known. Raises a Problem for credentials that are not valid."""
+        """Return the id of the caller, "" if unknown. Raises a Problem for invalid credentials."""
         principal = await self._principal_of(request, of_call=of_call)
         return principal.id if principal is not None else ""
 
     async def _principal_of(self, request: A2aRequest, *, of_call: bool = False) -> Principal | None:
-        """Return the caller, None for nobody known. Raises a Problem for credentials that are not valid.
+        """Return the caller, None if unknown. Raises a Problem for invalid credentials.
 
-        A call says itself what is wrong with its credentials, and counts them.
+        With `of_call` wrong credentials are ignored: the call itself reports and counts them.
         """
         identify = self._identify_uncounted if of_call else self._identify
         try:
@@ -995,7 +996,7 @@ class A2aHandler(RequestHandler):
                 return None
             raise
 
-    # --- From a message to what became of its task ---
+    # --- From a message to the result of its task ---
 
     async def _begin(self, params: SendMessageRequest, request: A2aRequest) -> None:
         """Find or begin the task of a message, and make its call. Raises A2AError, StoreUnavailable."""
@@ -1015,7 +1016,7 @@ class A2aHandler(RequestHandler):
                 )
         request.is_new = not message.task_id
         if request.is_new:
-            # A context that we make is known for ours, and nobody can guess it: it can be that of a session too.
+            # A context id of ours is recognisable and unguessable, so that it can also be the id of a session.
             made = self._sessions.new_id() if self._sessions is not None else str(uuid.uuid4())
             record = TaskRecord(Task(id=str(uuid.uuid4()), context_id=message.context_id or made))
             task = record.task
@@ -1034,7 +1035,7 @@ class A2aHandler(RequestHandler):
         said.task_id, said.context_id = task.id, task.context_id
         for told in (said.metadata, *(part.data.struct_value for part in said.parts if part.HasField("data"))):
             if "session" in told.fields:
-                del told.fields["session"]  # a secret, which no task tells
+                del told.fields["session"]  # a secret that no task may contain
         del task.history[:-MAX_HISTORY]
         request.record = record
         try:
@@ -1042,7 +1043,7 @@ class A2aHandler(RequestHandler):
                 request.event = event
                 return
             action, given, members, objection = self._skills.select(request.document, record)
-            if members.get("session") is not None:  # in a text that is the call it is a secret as well
+            if members.get("session") is not None:  # it is a secret in a text with the call as well
                 for part in said.parts:
                     if part.text.lstrip().startswith("{"):
                         part.text = LEFT_OUT
@@ -1063,12 +1064,12 @@ class A2aHandler(RequestHandler):
             except Problem as problem:
                 call.refuse(problem)
             if is_guarded:
-                # Whoever knows a task need not know the context whose session it had.
+                # A caller who knows a task need not know the context whose session it had.
                 call.conversation = message.context_id or (task.context_id if request.is_new else None)
         except Problem as problem:
             self._invoker.note_refusal(DOOR, request.request_id, problem)
             request.problem = problem.with_traceback(None)
-            if request.call is None and self._invoker.input_redactors:  # whose skill is meant is not known
+            if request.call is None and self._invoker.input_redactors:  # without a known skill nothing can be redacted
                 words = [part for part in said.parts if part.text and not part.text.lstrip().startswith(("{", "["))]
                 _replace_parts(said, words or [Part(text=LEFT_OUT)])
             return
@@ -1077,7 +1078,7 @@ class A2aHandler(RequestHandler):
         request.is_background = self._has_jobs and action.is_background
 
     async def _event_of(self, request: A2aRequest) -> tuple[Event, JsonObject] | None:
-        """Return the event that a message wants to be told of, and what of it. Raises InvalidInput."""
+        """Return the event to which a message subscribes, with its filters, or None. Raises InvalidInput."""
         skill, given = self._skills.named(request.document)
         if self._skills.find(skill) is not None or not skill:
             return None
@@ -1090,7 +1091,7 @@ class A2aHandler(RequestHandler):
         return event, given
 
     async def _tell_of(self, request: A2aRequest, wanted: tuple[Event, JsonObject]) -> TaskRecord:
-        """Begin a task that tells of an event until it is cancelled. Raises RateLimited, StoreUnavailable."""
+        """Begin a task that subscribes to an event until it is cancelled. Raises RateLimited, StoreUnavailable."""
         record, (event, given) = request.record, wanted
         principal = await self._principal_of(request)
         record.owner = principal.id if principal is not None else ""
@@ -1101,16 +1102,16 @@ class A2aHandler(RequestHandler):
         return record
 
     async def _push(self, params: SendMessageRequest, request: A2aRequest, record: TaskRecord) -> None:
-        """Keep the config that came with a message, if its task is kept."""
+        """Store the config that came with a message, if its task is stored."""
         if params.configuration.HasField("task_push_notification_config") and (record.raw or record.job):
             config = params.configuration.task_push_notification_config
             await self._pushes.create(record, config, self._address_of(request))
 
     async def _claim(self, request: A2aRequest, call: Call) -> None:
-        """Write down that a task is worked on: for this message alone, and so that others can see it and cancel it.
+        """Record that a task is running, for this message alone, so that others can see and cancel it.
 
-        An address that has one too many is the request's problem. A known caller's new job needs a record only once
-        there is a job. Raises UnsupportedOperationError if the task is worked on already.
+        If an address has too many tasks, that becomes the request's problem. A known caller's new background task needs
+        a record only once it has a job. Raises UnsupportedOperationError if the task is running already.
         """
         record = request.record
         owner = await self._caller_of(request, of_call=True) or record.owner
@@ -1127,9 +1128,9 @@ class A2aHandler(RequestHandler):
         record.input = call.input
 
     async def _carry_out(self, request: A2aRequest) -> TaskRecord:
-        """Make the call of a message, and return what became of the task.
+        """Make the call of a message, and return its task.
 
-        A call is answered when it has a result, though its handler may work on.
+        The call is answered as soon as it has a result, even if its handler continues.
         """
         call = request.call
         if call is None:
@@ -1141,7 +1142,7 @@ class A2aHandler(RequestHandler):
         try:
             return await asyncio.shield(settled)
         except asyncio.CancelledError:
-            request.cancelled.set()  # a stream that is given up
+            request.cancelled.set()  # the stream was abandoned
             raise
 
     async def _run(self, request: A2aRequest, call: Call, settled: "asyncio.Future[TaskRecord]") -> None:
@@ -1158,21 +1159,21 @@ class A2aHandler(RequestHandler):
             logger.exception("a task could not be carried out (request_id=%s)", request.request_id)
             if not settled.done():
                 settled.set_exception(error)
-                settled.exception()  # there may be nobody left to look at it
+                settled.exception()  # mark it as retrieved, since nobody may await it any more
         finally:
             settled.cancel()
 
     async def _abandoned(self, request: A2aRequest) -> None:
-        """Return when the client has disconnected, has given its stream up, or has cancelled the task at any worker."""
+        """Return when the client has disconnected, abandoned its stream, or cancelled the task at any worker."""
         ends: list[Coroutine[Any, Any, object]] = [request.disconnected(), request.cancelled.wait()]
         if request.record.raw:
             ends.append(self._tasks.cancelled(request.record))
         await _first(*ends)
 
     async def _settle(self, request: A2aRequest, call: Call | None, result: Result) -> TaskRecord:
-        """Write down what became of a task, unless it began and ended with a refusal: then nothing was done."""
+        """Store the result of a task, unless it began and ended with a refusal: then nothing has happened."""
         record, task = request.record, request.record.task
-        if isinstance(result, UnknownOperation):  # to its caller it was no call of anything
+        if isinstance(result, UnknownOperation):  # for its caller it was not a call
             if call is not None:
                 record.skill, record.input = request.before
             call = None
@@ -1195,7 +1196,7 @@ class A2aHandler(RequestHandler):
         record.is_open = bool(record.owner) and not await self._caller_of(request, of_call=True)
         state = task.status.state
         if state not in INTERRUPTED or (call is not None and isinstance(result, InvalidInput)):
-            record.input = None  # what did not match has to be said again in any case
+            record.input = None  # an invalid input has to be sent again in any case
         elif record.input:
             redact = self._invoker.input_redactors.get(record.skill)
             has_secrets = redact is not None and redact(record.input) != record.input
@@ -1210,7 +1211,7 @@ class A2aHandler(RequestHandler):
                 with suppress(TaskNotFoundError):
                     return await self._tasks.find(task.id, record.owner)  # another message was quicker
         except RateLimited as problem:
-            if state == INPUT_REQUIRED:  # nobody could go on with it
+            if state == INPUT_REQUIRED:  # nobody could continue it
                 fail(task, problem, self.renderer, request.request_id)
         except StoreUnavailable as problem:  # must not cost the caller the answer
             logger.warning("task %s is not kept: %s", task.id, problem)
@@ -1218,14 +1219,14 @@ class A2aHandler(RequestHandler):
 
 
 def _replace_parts(message: Message, parts: list[Part]) -> None:
-    """Leave of a caller's message nothing but these parts."""
+    """Replace everything in a caller's message with these parts."""
     message.ClearField("metadata")
     del message.parts[:]
     message.parts.extend(parts)
 
 
 async def _first(*works: Coroutine[Any, Any, T | None]) -> T | None:
-    """Return what the first has that ends; the others are cancelled."""
+    """Return the result of the first coroutine that ends, and cancel the others."""
     futures = [asyncio.ensure_future(work) for work in works]
     try:
         await asyncio.wait(futures, return_when=asyncio.FIRST_COMPLETED)

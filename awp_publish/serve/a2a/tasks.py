@@ -1,10 +1,10 @@
-"""Tasks: how A2A shows the result of a call, and the record of a task in the site's store.
+"""Tasks: A2A's form of the result of a call, and the record of a task in the site's store.
 
-A record is one line of JSON with what only we have to know (owner, skill, job, the input of a task that waits for its
-caller) and then the task's own bytes. A known caller's tasks are listed, the newest MAX_LISTED; those of nobody known
-are not: whoever knows the id of one can read it, so nothing of its input is kept. A record is made to fit: of a
-caller's messages data and files are left out, then the oldest of the history; an output that is too large is given once
-and not kept. Tasks of nobody known have less room and time, and are counted for each address.
+A record is one line of JSON with our own data (owner, skill, job, the input of a task that waits for its caller),
+followed by the task's own bytes. A known caller's tasks are listed, the newest MAX_LISTED. Those of unknown callers are
+not: whoever has the id of one can read it, so nothing of its input is stored. A record is limited in size: data and
+files in a caller's messages are left out, then the oldest history; an output that is too large is returned once and not
+stored. Tasks of unknown callers have less room and time, and are counted for each address.
 """
 
 import asyncio
@@ -45,8 +45,8 @@ from awp_publish.serve.http import RawHeaders
 from awp_publish.stores.store import Add, Count, Counted, Look, Step, Swap, unavailable
 
 # --- Results as states, artifacts and messages (A2A 1.0, section "Task") ---
-# Completed with an artifact; failed where the action was tried; rejected where a guard would not let it be tried;
-# input-required where the same task can go on with more; auth-required where it can with credentials.
+# Completed with an artifact; failed if the action was tried; rejected if a guard did not admit it; input-required if
+# the same task can continue with more input; auth-required if it can continue with credentials.
 
 SUBMITTED: Final = TaskState.TASK_STATE_SUBMITTED
 WORKING: Final = TaskState.TASK_STATE_WORKING
@@ -59,10 +59,10 @@ TERMINAL: Final = frozenset({COMPLETED, CANCELED, TaskState.TASK_STATE_FAILED, R
 INTERRUPTED: Final = frozenset({INPUT_REQUIRED, TaskState.TASK_STATE_AUTH_REQUIRED})
 
 MAX_DEPTH: Final = 20
-"""Levels of JSON in a data part: protobuf reads a hundred of its own, of which each of ours makes three."""
+"""Levels of JSON in a data part: protobuf reads a hundred of its own levels, three for each of ours."""
 
 MAX_HISTORY: Final = 50
-"""Messages of a task."""
+"""Messages of a task that are kept."""
 
 JSON: Final = "application/json"
 
@@ -70,10 +70,10 @@ EXACT: Final = 2**53
 """Integers are exact in a double up to here."""
 
 WHOLE: Final = re.compile(rb'("(?:[^"\\]|\\.)*+")|(-?[0-9]++)\.0(?![0-9eE])')
-"""A string, or a number that protobuf has made a double of and that was an integer (or means the same)."""
+"""A string, or a number that protobuf has converted to a double and that was an integer (or equals one)."""
 
 _HIDDEN: Final = frozenset({"set-cookie", "content-type", "content-length", "awp-content-type"})
-"""Headers that are no business of an agent's user, or that speak about another body."""
+"""Headers that do not concern an agent's user, or that describe another body."""
 
 _STATES: Final[Mapping[type[Problem], TaskState]] = {
     **dict.fromkeys(
@@ -121,7 +121,7 @@ _STATES: Final[Mapping[type[Problem], TaskState]] = {
     ),
     problems.JobCancelled: CANCELED,
 }
-"""All other problems are failures."""
+"""The states for problems. All other problems are failures."""
 
 RECOVERIES: Final[Mapping[str, str]] = {
     code_of(problems.ConfirmationRequired.slug): (
@@ -138,11 +138,11 @@ RECOVERIES: Final[Mapping[str, str]] = {
         "key as strings, receipts as a list of strings."
     ),
 }
-"""What callers of this door are told to do, where the way to do it is its own."""
+"""Recovery texts that are different at this door."""
 
 
 def set_state(task: Task, state: TaskState, parts: Iterable[Part] = ()) -> None:
-    """Give a task a new state, now. The agent's last message goes into the history before it is replaced."""
+    """Set the state of a task, as of now. The agent's last message is moved to the history first."""
     if task.status.HasField("message"):
         task.history.append(task.status.message)
         del task.history[:-MAX_HISTORY]
@@ -154,7 +154,7 @@ def set_state(task: Task, state: TaskState, parts: Iterable[Part] = ()) -> None:
 
 
 def say(task: Task, words: str) -> None:
-    """Add words to the agent's message."""
+    """Add a text to the agent's message."""
     _status_message(task).parts.append(Part(text=words))
 
 
@@ -167,13 +167,13 @@ def _status_message(task: Task) -> Message:
 
 
 def submit(task: Task, headers: RawHeaders) -> None:
-    """Show that a task's action is done in the background."""
+    """Mark a task as running in the background."""
     _set_headers(task, headers)
     set_state(task, SUBMITTED)
 
 
 def complete(task: Task, body: bytes, headers: RawHeaders) -> None:
-    """End a task with what its action answered."""
+    """Complete a task with the answer of its action."""
     del task.artifacts[:]
     task.artifacts.append(make_artifact(task, body, headers))
     _set_headers(task, headers)
@@ -181,9 +181,9 @@ def complete(task: Task, body: bytes, headers: RawHeaders) -> None:
 
 
 def make_artifact(task: Task, body: bytes, headers: RawHeaders) -> Artifact:
-    """Return what an action answered, as one part: a file, a string as a text, all else as data.
+    """Return an action's answer as one part: a file, a text for a string, and data for everything else.
 
-    JSON that a data part cannot say as it is (`make_data_parts`) is the text that it was.
+    JSON that a data part cannot represent exactly (`make_data_parts`) is a text.
     """
     output, parts = orjson.loads(body), list[Part]()
     content = next((value for name, value in headers if name == media.HEADER), None)
@@ -199,7 +199,7 @@ def make_artifact(task: Task, body: bytes, headers: RawHeaders) -> Artifact:
 
 
 def fail(task: Task, problem: Problem, renderer: ProblemRenderer, request_id: str, headers: RawHeaders = ()) -> None:
-    """Give a task the state that a problem means, and say what it is: in words, and with all its members."""
+    """Set the state for a problem, and describe it: as text, and as data with all of its members."""
     described = describe(problem, renderer, request_id)
     question = described.get("confirmation")
     summary = question.get("summary") if isinstance(question, Mapping) else None
@@ -212,18 +212,18 @@ def fail(task: Task, problem: Problem, renderer: ProblemRenderer, request_id: st
 
 
 def describe(problem: Problem, renderer: ProblemRenderer, request_id: str) -> dict[str, object]:
-    """Return the members of a problem, as JSON can say them."""
+    """Return the members of a problem as JSON values."""
     described: dict[str, object] = orjson.loads(renderer.reply(problem, "", request_id).body)
     return described
 
 
 def make_data_parts(value: object) -> list[Part]:
-    """Return the one part that holds a JSON value, or none for one that is too deep for protobuf or not exact in it.
+    """Return one part with a JSON value, or none if the value is too deep or not exact in protobuf.
 
     The SDK's `new_data_part` takes twice the time, in protobuf's `ParseDict`.
     """
     part = Part(media_type=JSON)
-    waiting: list[tuple[Value, object, int]] = [(part.data, value, 0)]  # where, what, and how deep
+    waiting: list[tuple[Value, object, int]] = [(part.data, value, 0)]  # destination, value, depth
     while waiting:
         into, value, depth = waiting.pop()
         if isinstance(value, str):
@@ -249,7 +249,7 @@ def make_data_parts(value: object) -> list[Part]:
 
 
 def _set_headers(task: Task, headers: RawHeaders) -> None:
-    """Put what gates add to an HTTP answer into the task's metadata, under the same names."""
+    """Put the headers of the HTTP answer into the task's metadata, under the same names."""
     told = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
     shown = {name: value for name, value in told.items() if name not in _HIDDEN}
     task.ClearField("metadata")
@@ -261,19 +261,19 @@ def _set_headers(task: Task, headers: RawHeaders) -> None:
 
 MAX_LISTED: Final = 200
 MAX_TRIES: Final = 5
-"""Times that a caller's list is changed against others who change it; a task that is not listed is found by its id."""
+"""Attempts to update a caller's list against concurrent changes. A task that is not listed can be found by its id."""
 
 MAX_BYTES: Final = 262_144
 """Bytes of a known caller's record."""
 
 MAX_ANONYMOUS_BYTES: Final = 32_768
-"""Bytes of a record of nobody known."""
+"""Bytes of an unknown caller's record."""
 
 MAX_ANONYMOUS_TASKS: Final = 1000
-"""Tasks of nobody known that are kept for one address, in ANONYMOUS_WINDOW seconds."""
+"""Tasks of unknown callers that are stored for one address, in ANONYMOUS_WINDOW seconds."""
 
 ANONYMOUS_WINDOW: Final = 3600.0
-"""Seconds for which a task of nobody known is kept, but for one that has a job."""
+"""Seconds for which a task of an unknown caller is stored, unless it has a job."""
 
 MAX_MESSAGE_BYTES: Final = 4096
 """Bytes of a message in a history."""
@@ -284,14 +284,14 @@ MAX_PENDING: Final = 604_800.0
 """Seconds for which a job may wait to be run (`JobStore`)."""
 
 LATE: Final = 60.0
-"""Seconds beyond an action's own deadline for which its task is kept as one that is being worked on."""
+"""Seconds after an action's deadline for which its running task is stored."""
 
 FIRST_PAUSE: Final = 0.05
 MAX_PAUSE: Final = 2.0
-"""Seconds between two looks at a task: jobs write down how far they are as seldom as that."""
+"""Seconds between two polls of a task. Jobs write their progress no more often."""
 
 CANCEL_INTERVAL: Final = 1.0
-"""Seconds between two looks of a worker whether the task that it works on was cancelled at another."""
+"""Seconds between a worker's checks whether its task was cancelled at another worker."""
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
@@ -300,12 +300,12 @@ _ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 @dataclass(slots=True)
 class TaskRecord:
-    """A task and what we have to know of it. `owner` is the id of its caller, "" for nobody known.
+    """A task and our own data about it. `owner` is the id of its caller, "" for an unknown one.
 
-    `input` is what a task that waits goes on with; None where its caller has to say it again. `raw` are the bytes in
-    the store, `listed` is the caller in whose list the task is, `is_cancelled` the mark of a CancelTask. `kept` is the
-    output as it is kept, where that is not the one that is given. `is_open` says that the owner is known by a session
-    alone, which a request for a task does not show: its id is enough.
+    `input` is the input with which a waiting task continues, or None if its caller has to send it again. `raw` are the
+    bytes in the store, `listed` is the caller whose list has the task, `is_cancelled` the mark of a CancelTask. `kept`
+    is the output as it is stored, if that differs from the returned one. `is_open` means that the owner is known only
+    by a session, which requests about the task do not contain: its id is sufficient.
     """
 
     task: Task
@@ -325,12 +325,12 @@ class TaskRecord:
 
     @property
     def max_bytes(self) -> int:
-        """Bytes that are kept of a task, of its input, and of its output."""
+        """Bytes that are stored of a task, of its input, and of its output."""
         return MAX_BYTES if self.owner else MAX_ANONYMOUS_BYTES
 
 
 class Tasks:
-    """The tasks of one site. Every verb raises StoreUnavailable."""
+    """The tasks of one site. Every method raises StoreUnavailable."""
 
     def __init__(self, door: DoorContext, renderer: ProblemRenderer) -> None:
         background = door.background
@@ -341,7 +341,7 @@ class Tasks:
         self._renderer = renderer
 
     async def find(self, task_id: str, caller: str) -> TaskRecord:
-        """Return a task to its caller; one of nobody known to whoever knows its id. Raises TaskNotFoundError."""
+        """Return a task to its caller; an unknown caller's task needs only its id. Raises TaskNotFoundError."""
         raw = (await self._store.run((Look(_key(task_id)),))).seen[0] if _ID.fullmatch(task_id) else None
         record = _read(raw) if isinstance(raw, bytes) else None
         if record is None or not (record.is_open or record.owner in ("", caller)):
@@ -349,7 +349,7 @@ class Tasks:
         return record
 
     async def refresh(self, record: TaskRecord) -> TaskRecord:
-        """Return a task as its job stands now. Raises TaskNotFoundError if that is gone."""
+        """Return a task with the present state of its job. Raises TaskNotFoundError if that is gone."""
         if not record.job or record.state in TERMINAL or self._jobs is None:
             return record
         try:
@@ -370,13 +370,13 @@ class Tasks:
             task.status.ClearField("message")
             set_state(task, SUBMITTED if job.status == "accepted" else WORKING, parts)
         task.status.timestamp.FromDatetime(job.updated)
-        # What would not be kept of the task, the job has.
+        # What is too large to be stored in the task can be read from the job.
         if job.has_ended and task.ByteSize() <= record.max_bytes and not await self.put(record):
             return await self.find(task.id, record.owner)
         return record
 
     async def listed(self, caller: str) -> list[TaskRecord]:
-        """Return the tasks of a known caller. One that is damaged hides no other."""
+        """Return the tasks of a known caller, without damaged ones."""
         task_ids = (await self._read_list(caller))[1] if caller else []
         records = []
         for raw in (await self._store.run([Look(_key(task_id)) for task_id in task_ids])).seen:
@@ -391,9 +391,10 @@ class Tasks:
         return tasks
 
     async def put(self, record: TaskRecord, address: str | None = None) -> bool:
-        """Keep a task in place of what was read of it; False if that is not there any more, but for a cancel's mark.
+        """Store a task in place of the version that was read. Returns False if others have changed it, except by a
+        cancel mark.
 
-        With an `address`, a new task of nobody known counts for it. Raises RateLimited if that has too many.
+        With an `address`, a new task of an unknown caller is counted for it. Raises RateLimited if there are too many.
         """
         key, raw, seconds = _key(record.task.id), _write(record), self.seconds_of(record)
         while True:
@@ -421,14 +422,14 @@ class Tasks:
         return True
 
     async def remove(self, record: TaskRecord) -> None:
-        """Forget a task, if it has not changed since."""
+        """Delete a task, if it has not changed since."""
         await self._store.run((Swap(_key(record.task.id), record.raw, None),))
 
     async def changes(self, record: TaskRecord, patience: float = 0.0) -> AsyncGenerator[TaskRecord, None]:
-        """Yield a task each time that it tells something new, until it has ended, or waits for its caller.
+        """Yield a task after each change, until it has ended or waits for its caller.
 
-        Behind it is a background job, of this process or another, or a call that another request waits for. A task
-        that waits is followed too while it has done so for no more than `patience` seconds.
+        The task is a background job, of this process or another, or a call that another request waits for. A task that
+        waits for its caller is followed too, for at most `patience` seconds.
         """
         pause, shown, waited = FIRST_PAUSE, progress_of(record), 0.0
         while record.state not in TERMINAL and (record.state not in INTERRUPTED or waited < patience):
@@ -443,7 +444,7 @@ class Tasks:
             shown = now
 
     async def wait(self, record: TaskRecord, seconds: float) -> TaskRecord:
-        """Return a task when it has ended or waits for its caller; as it stands if that takes too long."""
+        """Return a task when it has ended or waits for its caller, or its present state if that takes too long."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 async for changed in self.changes(record):
@@ -451,9 +452,9 @@ class Tasks:
         return await self.refresh(record)
 
     async def cancel(self, record: TaskRecord) -> None:
-        """End a task that waits, and ask for the end of one that is worked on. Raises TaskNotCancelableError.
+        """End a waiting task, and request the end of a running one. Raises TaskNotCancelableError.
 
-        The worker that has it reads the mark in the record (`cancelled`), or the job's.
+        The worker that runs it finds the mark in the record (`cancelled`), or the job's.
         """
         if record.state in TERMINAL:
             raise TaskNotCancelableError("The task has ended.")
@@ -469,10 +470,10 @@ class Tasks:
                 raise TaskNotCancelableError("The task is being worked on for another message.")
         elif not record.is_cancelled:
             marked = Swap(_key(record.task.id), record.raw, _marked(record.raw), self.seconds_of(record))
-            await self._store.run((marked,))  # what has changed meanwhile, `changes` tells
+            await self._store.run((marked,))  # `changes` reports a change in the meantime
 
     async def cancelled(self, record: TaskRecord) -> None:
-        """Return once a task that this worker works on has the mark of a CancelTask."""
+        """Return once a task that this worker runs has the mark of a CancelTask."""
         while True:
             await asyncio.sleep(CANCEL_INTERVAL)
             with suppress(StoreUnavailable, TaskNotFoundError):
@@ -480,7 +481,7 @@ class Tasks:
                     return
 
     def seconds_of(self, record: TaskRecord) -> float:
-        """Return how long a task is kept: its record must not be gone before its job or its call is."""
+        """Return how long a task is stored: its record has to outlive its job or its call."""
         if record.job:
             return self._seconds + (0.0 if record.state in TERMINAL else MAX_PENDING)
         if record.state == WORKING and record.skill in self._timeouts:
@@ -488,7 +489,7 @@ class Tasks:
         return self._seconds if record.owner else min(self._seconds, ANONYMOUS_WINDOW)
 
     async def _enlist(self, record: TaskRecord) -> None:
-        """Put a task into its caller's list, which is kept for as long as any task of it may be."""
+        """Put a task into its caller's list, which is stored for as long as any of its tasks may be."""
         key, seconds = _list_key(record.owner), self._seconds + (MAX_PENDING if self._jobs is not None else 0.0)
         for _ in range(MAX_TRIES):
             raw, task_ids = await self._read_list(record.owner)
@@ -499,7 +500,7 @@ class Tasks:
         record.listed = record.owner
 
     async def _read_list(self, caller: str) -> tuple[bytes | None, list[str]]:
-        """Return a caller's list of task ids, and its bytes. One that is damaged begins anew."""
+        """Return a caller's list of task ids, and its bytes; a damaged list is empty."""
         raw = (await self._store.run((Look(_list_key(caller)),))).seen[0]
         if not isinstance(raw, bytes):
             return None, []
@@ -516,18 +517,18 @@ def _key(task_id: str) -> str:
 
 
 def _list_key(caller: str) -> str:
-    """Callers have names of their own choosing, of any length."""
+    """Return the key of a caller's list, hashed because callers' ids can have any length."""
     return f"a2a:tasks:{sha256(caller.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 def progress_of(record: TaskRecord) -> tuple[object, ...]:
-    """Return what of a task its caller can see changing. The messages of a job are made anew with each look at it."""
+    """Return what a caller can see changing in a task. The messages of a job are made anew at each poll."""
     status = record.task.status
     return (status.state, [part.text for part in status.message.parts], record.job or status.message.message_id)
 
 
 def updates_of(task: Task) -> Iterator[TaskArtifactUpdateEvent | TaskStatusUpdateEvent]:
-    """Yield what a stream tells of a task that has changed."""
+    """Yield the events of a stream for a task that has changed."""
     if task.status.state == COMPLETED:
         for artifact in task.artifacts:
             told = TaskArtifactUpdateEvent(task_id=task.id, context_id=task.context_id, last_chunk=True)
@@ -540,13 +541,13 @@ def updates_of(task: Task) -> Iterator[TaskArtifactUpdateEvent | TaskStatusUpdat
 
 
 def _marked(raw: bytes) -> bytes:
-    """Return a record with the mark of a CancelTask, which the next `put` takes away."""
+    """Return a record with the mark of a CancelTask, which the next `put` removes."""
     head, _, body = raw.partition(b"\n")
     return head[:-1] + b',"cancelled":true}\n' + body
 
 
 def _read(raw: bytes) -> TaskRecord:
-    """Return the record of some bytes. Raises StoreUnavailable for one that is damaged."""
+    """Decode a record. Raises StoreUnavailable for a damaged one."""
     head, _, body = raw.partition(b"\n")
     try:
         told = orjson.loads(head)
@@ -561,7 +562,7 @@ def _read(raw: bytes) -> TaskRecord:
 
 
 def _write(record: TaskRecord) -> bytes:
-    """Return the bytes of a record, at most `max_bytes`: state, output, and the newest of the history that fits."""
+    """Encode a record in at most `max_bytes`: state, output, and as much of the newest history as fits."""
     task, is_known = record.task, bool(record.owner)
     facts = {"owner": record.owner, "skill": record.skill, "input": record.input, "job": record.job}
     head = orjson.dumps(facts | ({"open": True} if record.is_open else {}))
@@ -573,7 +574,7 @@ def _write(record: TaskRecord) -> bytes:
     if task.metadata.ByteSize() <= MAX_MESSAGE_BYTES:
         compact.metadata.CopyFrom(task.metadata)
         shown = compact.metadata.fields["headers"].struct_value.fields if "headers" in compact.metadata.fields else {}
-        if "awp-session" in shown:  # which is handed out once
+        if "awp-session" in shown:  # issued only once
             del shown["awp-session"]
     artifacts = task.artifacts if record.kept is None else [record.kept]
     output = sum(artifact.ByteSize() for artifact in artifacts)
@@ -594,9 +595,9 @@ def _write(record: TaskRecord) -> bytes:
 
 
 def _compact_message(message: Message, is_known: bool) -> Message:
-    """Return a message as it is kept: of the agent whole if it is short, of a caller whom we know the words.
+    """Return a message as it is stored: an agent's whole if it is short, a known caller's texts.
 
-    A text that is JSON is no words: it is the call, with its input and tokens.
+    A text that is JSON is left out: it is the call, with its input and tokens.
     """
     of_agent = message.role == Role.ROLE_AGENT
     compact = Message(message_id=message.message_id, role=message.role)

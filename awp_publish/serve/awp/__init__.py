@@ -1,13 +1,13 @@
 """The AWP door: the Agent Web Protocol over WebSocket (paper of March 2026, MVP and draft 0.1), for agents that browse.
 
-A session browses this site and no other, as a browser without JavaScript does, in this process. The engine is in
-`awp_publish.browsing`; here are the WebSocket, who may open it, what is asked for over it, and the site's own actions
-as skills, on the path of every call.
+A session browses only this site, as a browser without JavaScript does, in this process. The engine is in
+`awp_publish.browsing`; this package has the WebSocket, authentication and sessions, the protocol's methods, and the
+site's own actions as skills, on the path of every call.
 
-Callers are known by what the upgrade request shows, as at every other door, or by the `auth` of awp.hello. A caller
-whose scopes name some of AWP's own has these and no others; everybody else has those of DEFAULT_SCOPES. A session
-belongs to the connection that made it. When that is gone the session waits for `resume`, for a connection that shows
-its token, or that is made by the same known caller. To anybody else it is not there.
+Callers are identified by the upgrade request, as at every other door, or by the `auth` of awp.hello. A caller whose
+scopes include some of AWP's own has only these; everybody else has DEFAULT_SCOPES. A session belongs to the connection
+that made it. When the connection is gone, the session waits for `resume` by a connection that has its token, or that is
+of the same known caller. For anybody else it does not exist.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ from awp_publish.model import DEFAULT_OPERATION, Catalog, Door, JsonObject, Path
 from awp_publish.policy.authentication import ApiKey, ApplicationUser, SessionUser, SharedSecret
 from awp_publish.policy.call import Principal, Signed, read_key
 from awp_publish.policy.guard import Expired, NotOurs, Tokens
-from awp_publish.problems import Problem, UnknownAgent, did_you_mean
+from awp_publish.problems import InvalidCredentials, Problem, UnknownAgent, did_you_mean
 from awp_publish.schema_reading import answer_schema
 from awp_publish.serve.awp.messages import (
     MUTATION,
@@ -92,41 +92,49 @@ AUTH_METHODS: Final = ("auth.none", "auth.bearer", "auth.hmac")
 _TOKEN: Final = re.compile(r"[!-~]+")
 
 
+VERIFY_SECONDS: Final = 60.0
+"""Seconds after which a connection's caller is identified again: a token may have been revoked."""
+
+
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A caller, if they are known: how, and with what a call of theirs shows it again."""
+    """A caller, and how it was identified: the header or the signature that its calls repeat.
+
+    `since` is the monotonic time at which the caller was identified.
+    """
 
     method: str
     principal: Principal | None
     header: Pair | None = None
     signed: Signed | None = None
+    since: float = field(default_factory=time.monotonic, compare=False)
 
     @property
     def id(self) -> str:
-        """The known caller's id, "" for nobody."""
+        """The known caller's id, or ""."""
         return self.principal.id if self.principal is not None else ""
 
     @property
     def scopes(self) -> frozenset[str]:
-        """Return their permissions at this door."""
+        """Return the caller's permissions at this door."""
         named = self.principal.scopes.intersection(SCOPES) if self.principal is not None else None
         return named or DEFAULT_SCOPES
 
     def need(self, scope: str, method: str) -> None:
-        """Raise AwpError PERMISSION_DENIED without that scope; "" is had by everybody."""
+        """Raise AwpError PERMISSION_DENIED unless the caller has a scope; "" needs none."""
         if scope and scope not in self.scopes:
             details = {"required_scope": scope, "method": method, "scopes": sorted(self.scopes)}
             raise AwpError("PERMISSION_DENIED", f"{method} needs the scope {scope}.", details)
 
 
 class AwpCallers:
-    """Identifies callers. `methods` are the ways to be known that awp.hello can take."""
+    """Identifies callers. `methods` are the authentication methods that awp.hello accepts."""
 
     def __init__(self, door: DoorContext) -> None:
         kinds = door.guards.authenticators
         self._identify = door.guards.identify()
         self._proxies = door.admission.trusted_proxies
-        # The header that a token of awp.hello stands for, None where nobody reads one.
+        # The header for a token in awp.hello, or None if no authenticator reads one.
         others = (SharedSecret, SessionUser, ApplicationUser, ApiKey)
         reads_bearer = any(not isinstance(one, others) for one in kinds)
         if reads_bearer or any(action.route_authenticates for action in door.catalog.actions):
@@ -138,9 +146,9 @@ class AwpCallers:
         self.methods = [method for method in AUTH_METHODS if taken[method]]
 
     async def identify(self, scope: Scope, auth: object, challenge: str) -> Identity:
-        """Identify who opened a connection: `scope` is its upgrade, `auth` that of awp.hello.
+        """Identify the caller of a connection: `scope` is its upgrade request, `auth` that of awp.hello.
 
-        Raises AwpError for an `auth` that cannot be read, and the Problem of an authenticator for wrong credentials.
+        Raises AwpError for an unreadable `auth`, and the Problem of an authenticator for wrong credentials.
         """
         given = {"method": "auth.none"} if auth is None else auth
         if not isinstance(given, dict):
@@ -169,19 +177,35 @@ class AwpCallers:
             header = name.encode("latin-1"), f"{'Bearer ' if name == 'authorization' else ''}{token}".encode("ascii")
         elif method == "auth.hmac":
             signed = Signed(read("key_id"), challenge, read("signature"))
+        return await self._identity(scope, method, header, signed)
+
+    async def verify(self, scope: Scope, identity: Identity) -> Identity:
+        """Ask again who a known caller is, after VERIFY_SECONDS and when their token has expired.
+
+        Raises the Problem of an authenticator for credentials that are not good any more.
+        """
+        caller = identity.principal
+        if caller is None or not (time.monotonic() - identity.since >= VERIFY_SECONDS or caller.has_expired()):
+            return identity
+        known = await self._identity(scope, identity.method, identity.header, identity.signed)
+        if known.id != identity.id:
+            raise InvalidCredentials("The credentials of this connection are not good any more.")
+        return known
+
+    async def _identity(self, scope: Scope, method: str, header: Pair | None, signed: Signed | None) -> Identity:
         fields = read_fields(with_header(scope["headers"], header))
         credentials = read_credentials(scope, fields, self._proxies)._replace(signed=signed)
         return Identity(method, await self._identify(credentials), header, signed)
 
 
 def new_challenge() -> str:
-    """Return a text for a caller to sign, once."""
+    """Return a text for a caller to sign once."""
     return secrets.token_urlsafe(24)
 
 
 # --- `awp.hello` ---
-# The MVP (section 4.1) sends client_name, client_version and awp_version, and gets a list of features; the draft
-# (Handshake) sends client, awp.versions and wants, and gets an object of features. Everything else is in both answers.
+# In the MVP (section 4.1) a client sends client_name, client_version and awp_version, and gets a list of features; in
+# the draft (Handshake) it sends client, awp.versions and wants, and gets an object of features. All else is the same.
 
 VERSION: Final = "0.1"
 ENCODINGS: Final = ("json", "msgpack")
@@ -200,16 +224,15 @@ FEATURES: Final = (
     "idempotency",
     "encoding.msgpack",
 )
-"""The features of a site that is browsed; "skills.invoke" where it has actions."""
+"""The features of a site that can be browsed; "skills.invoke" is added if it has actions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """A client's handshake: whether in the draft's shape, the encoding it gets, and the events it wants.
+    """A client's handshake: whether it is the draft's, the encoding of answers, and the events that it wants.
 
-    `cursors` say where it was in those of the site.
-
-    With `concurrency` requests of one session for different pages do not wait for one another (paper, 4.2).
+    `cursors` are its positions in the site's events. With `concurrency`, requests of one session for different pages do
+    not wait for one another (paper, 4.2).
     """
 
     is_draft: bool
@@ -274,7 +297,7 @@ def _texts(params: Mapping[str, object], name: str) -> list[str]:
 def render_hello(
     catalog: Catalog, sessions: "Sessions", hello: Hello, auth: JsonObject, offered: list[str]
 ) -> JsonObject:
-    """Render the result of a handshake. `offered` are the events of the site that the caller may want."""
+    """Render the result of a handshake. `offered` are the events of the site to which the caller may subscribe."""
     from awp_publish import __version__ as version
 
     has_skills = bool(catalog.actions)
@@ -308,18 +331,18 @@ def render_hello(
 
 SESSIONS_PER_CONNECTION: Final = 8
 LIFETIME: Final = 8 * 3600.0
-"""Seconds after which a session ends, however much it is used."""
+"""Seconds after which a session ends, even if it is in use."""
 RESUME_WITHIN: Final = 300.0
 """Seconds for which a session waits without a connection."""
 EXPORT_LIFETIME: Final = 24 * 3600.0
 """Seconds for which an exported session can be imported."""
 
 SWEEP_INTERVAL: Final = 5.0
-"""Seconds between looks for sessions that have ended."""
+"""Seconds between two checks for sessions that have ended."""
 
 
 class Turns:
-    """The order of one session's requests. Each waits for those before it about the same page or all of the session."""
+    """The order of one session's requests. Each waits for earlier ones about the same page or the whole session."""
 
     __slots__ = ("_ahead",)
 
@@ -328,17 +351,17 @@ class Turns:
 
     @property
     def is_busy(self) -> bool:
-        """Return True while a request is carried out or waits."""
+        """Return True while a request runs or waits."""
         return bool(self._ahead)
 
     @property
     def has_whole(self) -> bool:
-        """Return True while one of them is about the whole session."""
+        """Return True while a request about the whole session runs or waits."""
         return any(page is None for page, _ in self._ahead)
 
     @asynccontextmanager
     async def take(self, page: str | None = None) -> AsyncIterator[None]:
-        """Have the turn of a request about one page, or about the whole session."""
+        """Wait for the turn of a request about one page, or about the whole session."""
         mine = page, asyncio.Event()
         ahead = [event for other, event in self._ahead if page is None or other is None or other == page]
         self._ahead.append(mine)
@@ -353,11 +376,11 @@ class Turns:
 
 @dataclass(slots=True, eq=False)
 class OpenSession:
-    """A session and what the door knows of it. `owner` is the connection that has it, None after that is gone.
+    """A session and the door's data about it. `owner` is its connection, None after that is gone.
 
-    `address` is that of the client who made it, "" where it is not known, `timeout` the seconds that its methods may
-    take. Its methods are carried out in the order in which they came, in `turns`. Of several at the same time only one
-    reads and changes what the pages share, under `stepping`.
+    `address` is that of the client that made it, "" if unknown; `timeout` are the seconds that its methods may take.
+    Its methods run in the order in which they came, in `turns`. Of several at the same time, only the one with
+    `stepping` reads and changes what the pages share.
     """
 
     session: Session
@@ -402,7 +425,7 @@ class Sessions:
         return len(self._open)
 
     def describe_limits(self) -> JsonObject:
-        """Return what the handshake tells of the limits."""
+        """Return the limits for the handshake."""
         return {
             "max_sessions": min(self.per_address, SESSIONS_PER_CONNECTION),
             "max_pages_per_session": PAGES_PER_SESSION,
@@ -412,7 +435,7 @@ class Sessions:
     def create(
         self, owner: object, principal: str, params: Mapping[str, object], max_seconds: float, address: str = ""
     ) -> OpenSession:
-        """Make a session. `max_seconds` is the most that anything may take. Raises AwpError."""
+        """Make a session. `max_seconds` limits its timeout. Raises AwpError."""
         profile = params.get("profile")
         self._make_room(owner, address)
         user_agent = _read_printable(params, "user_agent")
@@ -430,7 +453,7 @@ class Sessions:
     def restore(
         self, owner: object, principal: str, exported: object, params: JsonObject, max_seconds: float, address: str = ""
     ) -> OpenSession:
-        """Make the session that an export describes, under a new id. Raises AwpError."""
+        """Make the session that an export describes, with a new id. Raises AwpError."""
         self._make_room(owner, address)
         session = Session.restore(exported, self._origins, limits=self._limits, cache=self._cache)
         return self._add(session, owner, principal, address, params, max_seconds)
@@ -452,10 +475,10 @@ class Sessions:
         return opened
 
     def _make_room(self, owner: object, address: str) -> None:
-        """Make room for one more session of a connection. Raises AwpError where there is none.
+        """Make room for one more session of a connection. Raises AwpError if there is none.
 
-        A connection at its limit, and then an address, is refused before anybody else's session is closed. Whoever is
-        here goes before whoever may come back: of the sessions without a connection the oldest makes room.
+        A connection at its limit, and then an address, is refused before anybody else's session is closed. If the
+        server is full, the oldest session without a connection is closed.
         """
         self.sweep()
         self._check_connection(owner)
@@ -481,7 +504,7 @@ class Sessions:
         self._open.pop(opened.id, None)
 
     def of(self, owner: object) -> Iterator[OpenSession]:
-        """Return the sessions of a connection, the oldest first."""
+        """Return the sessions of a connection, oldest first."""
         return (opened for opened in self._open.values() if opened.owner is owner)
 
     def find(self, owner: object, principal: str, session_id: str) -> OpenSession:
@@ -499,7 +522,7 @@ class Sessions:
         return opened
 
     def resume(self, owner: object, principal: str, session_id: str, token: str) -> OpenSession:
-        """Return a session whose token is shown, even from a connection that still has it. Raises AwpError."""
+        """Return the session of a token, even if another connection still has it. Raises AwpError."""
         opened = self._open.get(session_id)
         known = opened.token if opened is not None and not self._has_ended(opened, self._clock()) else ""
         is_token = hmac.compare_digest(known.encode(), token.encode("utf-8", "replace"))
@@ -511,7 +534,7 @@ class Sessions:
         return opened
 
     def touch(self, opened: OpenSession) -> None:
-        """Note that a session was used."""
+        """Record that a session was used."""
         opened.last_used = self._clock()
 
     def summarise(self, opened: OpenSession) -> JsonObject:
@@ -524,14 +547,14 @@ class Sessions:
         }
 
     def release(self, owner: object) -> None:
-        """Have the sessions of a connection that is gone wait for another."""
+        """Let the sessions of a connection that is gone wait for another one."""
         now = self._clock()
         for opened in tuple(self.of(owner)):
             opened.owner, opened.last_used = None, now
         self.sweep()
 
     def sweep(self, *, at_once: bool = False) -> None:
-        """End the sessions whose time is up; at most every SWEEP_INTERVAL unless `at_once`."""
+        """End the sessions whose time is up, at most every SWEEP_INTERVAL unless `at_once`."""
         now = self._clock()
         if now < self._next_sweep and not at_once and len(self._open) < self.browsing.sessions:
             return
@@ -541,7 +564,7 @@ class Sessions:
                 self.close(opened)
 
     def clear(self) -> None:
-        """End all."""
+        """End all sessions."""
         for opened in tuple(self._open.values()):
             self.close(opened)
 
@@ -559,14 +582,14 @@ def _refuse_more(most: int, of: str) -> NoReturn:
 
 
 def not_found(session_id: str) -> AwpError:
-    """Return the refusal of a session that is not there, or not the caller's."""
+    """Return the refusal of a session that does not exist, or is not the caller's."""
     recovery = "Make one with session.create; after a reconnect session.resume, in another process session.import."
     details = {"session_id": session_id[:100], "recovery": recovery}
     return AwpError("NOT_FOUND", f"Session not found: {session_id[:100]}", details)
 
 
 def read_milliseconds(params: Mapping[str, object], name: str, otherwise: float) -> float:
-    """Read a time in milliseconds, as seconds. Raises AwpError for what is no positive number."""
+    """Read a time in milliseconds, as seconds. Raises AwpError unless it is a positive number."""
     given = params.get(name)
     if given is None:
         return otherwise
@@ -592,7 +615,7 @@ _PLACES: Final[Mapping[str, str]] = {
     "confirmation": "it is a parameter of skills.invoke, beside args",
     "receipts": "they are a parameter of skills.invoke, beside args",
 }
-"""The right places of parameters of skills.invoke that stand inside its args."""
+"""Where parameters of skills.invoke belong that callers put into its args by mistake."""
 
 
 class AwpSkills:
@@ -607,7 +630,7 @@ class AwpSkills:
         self._lists_only_allowed = door.settings.list_only_allowed
         self._actions = {action.id: action for action in door.catalog.actions}
         self._public = [action.id for action in door.catalog.actions if action.is_public]
-        # The draft says that skills have actions; here each has one, and what it takes.
+        # In the draft a skill has actions; here each skill has one, and its input schema.
         self._listed = {
             action.id: {
                 "name": action.id,
@@ -628,7 +651,9 @@ class AwpSkills:
         }
 
     def list(self, caller: Principal | None) -> JsonObject:
-        """Return the result of skills.list: what a caller may know of, with `Site(list_only_allowed=True)` may call."""
+        """Return the result of skills.list: skills that a caller may see, or may call
+        (`Site(list_only_allowed=True)`).
+        """
         scopes = caller.scopes if caller is not None else None
         shown = [
             self._listed[action.id]
@@ -636,7 +661,7 @@ class AwpSkills:
             if action.is_for(scopes)
             and (
                 not self._lists_only_allowed
-                or action.route_authenticates  # what such a route allows is known to the route alone
+                or action.route_authenticates  # only the route knows whom it allows
                 or not (action.auth_required or action.scopes)
                 or (scopes is not None and scopes.issuperset(action.scopes))
             )
@@ -644,7 +669,7 @@ class AwpSkills:
         return {"skills": shown, "count": len(shown)}
 
     def read(self, request: AwpRequest, signed: Signed | None) -> InnerCall:
-        """Read the call that skills.invoke asks for. Raises AwpError."""
+        """Read the call of a skills.invoke. Raises AwpError."""
         params = request.params
         skill, operation, given = params.get("skill"), params.get("action"), params.get("args", {})
         if not isinstance(skill, str):
@@ -656,7 +681,7 @@ class AwpSkills:
             refuse("action must be text.", param="action")
         if not isinstance(given, dict):
             refuse("args must be an object.", param="args")
-        # A skill is an action by its id, or an agent, of which `action` names the operation.
+        # A skill is an action's id, or an agent whose operation is named by `action`.
         action = self._actions.get(skill)
         if action is None or operation not in (None, DEFAULT_OPERATION, action.operation, action.id):
             try:
@@ -681,7 +706,7 @@ class AwpSkills:
         return inner
 
     def unknown(self, skill: str, operation: str | None) -> Problem:
-        """Return what a caller is told for whom there is no such skill."""
+        """Return the refusal for an unknown skill."""
         problem = self._invoker.unknown(PROTOCOL, skill, operation)
         if not isinstance(problem, UnknownAgent):
             return problem
@@ -690,14 +715,14 @@ class AwpSkills:
         return UnknownAgent(f'This site has no skill "{skill[:100]}". {meant}'.rstrip(), recovery=recovery)
 
     def refusal(self, problem: Problem, trace: str) -> AwpError:
-        """Return the error for what is no call, noted as at every other door."""
+        """Return the error for a request that is not a call, and record it as every other door does."""
         self._invoker.note_refusal(PROTOCOL, trace, problem)
         return error_of(problem, self.renderer, trace)
 
     async def invoke(
         self, skill_call: InnerCall, site: SiteClient, caller: Identity, session: Session | None
     ) -> JsonObject:
-        """Send a call to our own door, in one request in which the whole application has its say.
+        """Send a call to our own door, as a request through the whole application.
 
         Returns the result of skills.invoke. Raises AwpError.
         """
@@ -729,41 +754,41 @@ UNSUPPORTED: Final = (
     "plugin.",
     "proxy.",
 )
-"""Beginnings of methods that one description or another has, and a browser without JavaScript and network has not."""
+"""Prefixes of methods of the specifications that a browser without JavaScript and network control cannot have."""
 
 SAFE: Final = {method.name for method in METHODS.values() if method.scope == "som:read"} | {"session.cookies.get"}
-"""Methods that change nothing: sent again, they are carried out again."""
+"""Methods that change nothing, which are carried out again if they are repeated."""
 
 OF_ONE_PAGE: Final = METHODS.keys() - {
     *("page.create", "page.close", "page.list"),
     *("session.cookies.get", "session.cookies.set", "session.cookies.clear"),
 }
-"""Methods that are about one page only."""
+"""Methods that concern one page only."""
 
 MAX_METHODS: Final = 1_000
 """Idempotency keys of one connection whose methods are remembered."""
 
 WAITS: Final = ("dom_content_loaded", "load", "network_idle", "som_stable")
-"""Draft, Page Lifecycle. Without JavaScript a page that has come is all of these."""
+"""Draft, Page Lifecycle. Without JavaScript a loaded page satisfies all of these."""
 
 
 class AwpClient:
-    """One client: who it is since its handshake, and what it asks for. `events` follow the next response."""
+    """One client: its identity since the handshake, and its requests. `events` follow the next response."""
 
     def __init__(self, door: "AwpDoor", site: SiteClient) -> None:
         self.door = door
         self.identity: Identity | None = None
         self.events: list[JsonObject] = []
         self.followed: dict[str, str | None] = {}
-        """Events of the site that it is told of from now on, and where it was in them."""
+        """Events of the site to which it subscribes from now on, and its positions in them."""
         self._site = site
         self._answers = AnswerCache()
         self._wanted: frozenset[str] = frozenset()
         self._is_concurrent = False
         self._methods: dict[str, str] = {}
-        """By idempotency key, the method that it was used for."""
+        """The method for which each idempotency key was used."""
         self._challenge = new_challenge()
-        # Calls of skills on one connection have one session, unless they name a session of pages.
+        # Calls of skills on one connection share a session, unless they name a session of pages.
         self._conversation = door.session_ids.new_id() if door.session_ids is not None else None
 
     async def answer(self, request: AwpRequest) -> JsonObject:
@@ -773,6 +798,10 @@ class AwpClient:
             return await self._greet(request)
         if self.identity is None:
             raise AwpError("INVALID_REQUEST", "Must send awp.hello before any other method")
+        try:
+            await self.verify()
+        except Problem as problem:
+            raise self.door.skills.refusal(problem, request.trace) from problem
         if (invoked := _read_skill_intent(request)) is not None:
             request, name = invoked, invoked.method
         if request.key is None:
@@ -787,6 +816,16 @@ class AwpClient:
             del self._methods[next(iter(self._methods))]
         return result
 
+    async def verify(self) -> Principal | None:
+        """Return the caller, asked again from time to time. Raises the Problem of credentials that are not good."""
+        before = self.identity
+        if before is None:
+            return None
+        identity = await self.door.callers.verify(self._site.scope, before)
+        if self.identity is before:  # no other handshake came meanwhile
+            self.identity = identity
+        return identity.principal
+
     async def _carry_out(self, identity: Identity, request: AwpRequest) -> JsonObject:
         name = request.method
         if name in OWN_METHODS:
@@ -800,7 +839,7 @@ class AwpClient:
                 raise AwpError("UNSUPPORTED", f"Not supported: {shown}", {"method": shown})
             raise AwpError("INVALID_REQUEST", f"Unknown method: {shown}", {"method": shown})
         identity.need(method.scope, name)
-        # What is wrong with the request is told before its session is looked for.
+        # Mistakes in the request are reported before its session is looked up.
         method.check(request.params)
         wait = request.params.get("wait")
         if wait is not None and not isinstance(wait, dict):
@@ -809,9 +848,9 @@ class AwpClient:
             refuse(f"wait.until must be one of {', '.join(WAITS)}.", param="wait.until", known=list(WAITS))
         wanted = read_milliseconds(request.params, "timeout_ms", read_milliseconds(wait or {}, "timeout_ms", 0.0))
         opened = self._find(identity, request)
-        page: str | None = None  # of a request that is about one page alone
+        page: str | None = None  # of a request that concerns one page only
         if self._is_concurrent and name in OF_ONE_PAGE:
-            # Which page is the oldest may change with what is carried out before.
+            # The oldest page may change while earlier requests run.
             oldest = None if opened.turns.has_whole else next(iter(opened.session.tabs), None)
             named = request.params.get("page_id")
             page = named if isinstance(named, str) else oldest
@@ -834,7 +873,7 @@ class AwpClient:
             return result
 
     async def _greet(self, request: AwpRequest) -> JsonObject:
-        """Answer the handshake. It may be sent again: by the same caller, or by one who was nobody before."""
+        """Answer the handshake. It may be repeated by the same caller, or by one who was unknown before."""
         door, before = self.door, self.identity
         ids = frozenset(one.id for one in door.catalog.events)
         hello = read_hello(request.params, is_packed=request.is_packed, known=ids)
@@ -869,11 +908,11 @@ class AwpClient:
         return render_hello(door.catalog, door.sessions, hello, described, sorted(events))
 
     def _to_sign(self) -> JsonObject:
-        """Return the challenge for the next attempt, which a refusal carries too."""
+        """Return the challenge for the next attempt, which refusals contain too."""
         return {"challenge": self._challenge} if "auth.hmac" in self.door.callers.methods else {}
 
     def leave(self) -> None:
-        """Have the sessions of a connection that is gone wait for another."""
+        """Let the sessions of a connection that is gone wait for another one."""
         self.door.sessions.release(self)
 
     # --- Sessions ---
@@ -901,7 +940,7 @@ class AwpClient:
         params = request.params
 
         async def run() -> JsonObject:
-            # Draft, Capability Rules: what needs a feature that is not there is refused, not ignored.
+            # Draft, Capability Rules: a request that needs an unavailable feature is refused, not ignored.
             if params.get("persist"):
                 recovery = "Keep what session.export answers, and session.import it later."
                 details = {"param": "persist", "recovery": recovery}
@@ -913,7 +952,7 @@ class AwpClient:
             asked = {"proxy": params.get("proxy")}
             asked |= {"network.proxy": network.get("proxy")} if isinstance(network, dict) else {}
             for name, proxy in asked.items():
-                # Draft, session.create: {"mode": "none"} asks for what there is.
+                # Draft, session.create: {"mode": "none"} requests no proxy.
                 if proxy not in (None, "none", {}, {"mode": "none"}):
                     words = "There are no proxies: only this site is browsed."
                     raise AwpError("UNSUPPORTED", words, {"param": name})
@@ -935,13 +974,13 @@ class AwpClient:
         return {"closed": True}
 
     async def list_sessions(self, caller: Identity, request: AwpRequest) -> JsonObject:
-        """Answer session.list: those of this connection."""
+        """Answer session.list: the sessions of this connection."""
         sessions = self.door.sessions
         listed = [sessions.summarise(opened) for opened in sessions.of(self)]
         return {"sessions": listed, "count": len(listed)}
 
     async def resume_session(self, caller: Identity, request: AwpRequest) -> JsonObject:
-        """Answer session.resume: for a session whose connection is gone, or is about to be found gone."""
+        """Answer session.resume, for a session whose connection is gone, or not yet known to be gone."""
         session_id, token = _read_session_id(request), request.params.get("resume_token")
         if not isinstance(token, str):
             raise missing("resume_token")
@@ -949,7 +988,7 @@ class AwpClient:
         return {**self._describe(opened), **self.door.sessions.summarise(opened)}
 
     async def export_session(self, caller: Identity, request: AwpRequest) -> JsonObject:
-        """Answer session.export: all that is worth carrying, signed for this caller."""
+        """Answer session.export: what can be transferred, signed for this caller."""
         opened = self._find(caller, request)
         async with opened.turns.take():
             self._check_open(opened)
@@ -957,7 +996,7 @@ class AwpClient:
         return {"session_id": opened.id, "state": state, "expires_at": int(expires)}
 
     async def import_session(self, caller: Identity, request: AwpRequest) -> JsonObject:
-        """Answer session.import: a new session like the one that was exported, in this process or another."""
+        """Answer session.import: a new session with the exported content, in this process or another."""
         door, params = self.door, request.params
 
         async def run() -> JsonObject:
@@ -985,12 +1024,12 @@ class AwpClient:
         return self.door.skills.list(caller.principal)
 
     async def invoke_skill(self, caller: Identity, request: AwpRequest) -> JsonObject:
-        """Answer skills.invoke: in a session, whose cookies the call has, or without one."""
+        """Answer skills.invoke: with the cookies of a session, or without one."""
         opened = self._find(caller, request) if request.params.get("session_id") is not None else None
         call = self.door.skills.read(request, caller.signed)
         call.conversation = self._conversation
         if call.action.idempotency is not None:
-            request = replace(request, key=None)  # the action's own gate knows what its keys mean
+            request = replace(request, key=None)  # the action's own gate handles its keys
         session = opened.session if opened is not None else None
         run = partial(self.door.skills.invoke, call, self._site, caller, session)
         redact = self.door.skills.answer_redactors.get(call.action.id)
@@ -1002,9 +1041,9 @@ class AwpClient:
 
 
 def _read_skill_intent(request: AwpRequest) -> AwpRequest | None:
-    """Return the skills.invoke that a page.act with `skill.x` or `intent.x` means (paper 6.4); None for any other.
+    """Return the skills.invoke for a page.act with `skill.x` or `intent.x` (paper 6.4), or None for others.
 
-    The skill's input is the intent's `args`, or its `value` where that is an object.
+    The skill's input is the intent's `args`, or its `value` if that is an object.
     """
     intent = request.params.get("intent") if request.method == "page.act" else None
     action = intent.get("action") if isinstance(intent, dict) else None
@@ -1029,7 +1068,7 @@ OWN_METHODS: Final[Mapping[str, tuple[str, Answer]]] = {
     "skills.list": ("", AwpClient.list_skills),
     "skills.invoke": ("skills:invoke", AwpClient.invoke_skill),
 }
-"""Methods that are not those of a page, and the scopes that they need (paper, Table 3)."""
+"""Methods that do not concern a page, and the scopes that they need (paper, Table 3)."""
 
 
 def _read_session_id(request: AwpRequest) -> str:
@@ -1046,10 +1085,11 @@ def _read_session_id(request: AwpRequest) -> str:
 logger: Final = logging.getLogger("awp_publish.calls")
 
 _NO_HANDSHAKE: Final = CloseReason(1008, "There was no awp.hello.")
+_NOT_KNOWN: Final = CloseReason(1008, "The credentials are not good any more.")
 
 
 class Connection(SocketConnection):
-    """One client's WebSocket, once it is accepted. `idle` are the seconds without a message that end it."""
+    """One client's accepted WebSocket. `idle` are the seconds without a message after which it is closed."""
 
     no_handshake = _NO_HANDSHAKE
 
@@ -1060,20 +1100,20 @@ class Connection(SocketConnection):
 
     @property
     def is_greeted(self) -> bool:
-        """Return True if there was a handshake."""
+        """Return True after the handshake."""
         return self._client.identity is not None
 
     def leave(self) -> None:
-        """Have the sessions of a client that is gone wait for another connection."""
+        """Let the sessions of a client that is gone wait for another connection."""
         self._client.leave()
 
     async def refuse_large(self, frame: Frame) -> None:
-        """Answer a frame that is not read."""
+        """Answer a frame that is too large to be read."""
         large = AwpError("INVALID_REQUEST", "The message is too large.", {"max_bytes": self.max_bytes})
         await self._write(make_error("", large), is_packed=isinstance(frame, bytes))
 
     async def take(self, frame: Frame, retry_after_ms: int | None) -> None:
-        """Have a frame answered. The handshake is waited for, since all that follows depends on it."""
+        """Start answering a frame. The handshake is awaited, because everything after it depends on it."""
         try:
             request = read_request(frame)
         except InvalidFrame as error:
@@ -1105,13 +1145,13 @@ class Connection(SocketConnection):
         except Exception:
             logger.exception("the AWP door failed (request_id=%s)", trace)
             message = _failure(request.id, trace)
-        with suppress(OSError):  # nobody is there to be told; reading ends as well
+        with suppress(OSError):  # the client is gone; reading ends as well
             await self._write(message, is_packed=request.is_packed, trace=trace)
             while self._client.events:
                 await self._write(self._client.events.pop(0), is_packed=request.is_packed)
 
     async def _tell(self, name: str, cursor: str | None, *, is_packed: bool) -> None:
-        """Tell a client of an event of the site as it happens."""
+        """Send a client the occurrences of an event of the site as they happen."""
         identity, events = self._client.identity, self._client.door.events
         caller = identity.principal if identity is not None else None
         event = events.find(name, caller)
@@ -1119,14 +1159,27 @@ class Connection(SocketConnection):
             return
         positions = read_cursor(event, cursor) if cursor is not None else None
         batches = events.follow(event, logs_for(event, caller), positions)
-        with suppress(OSError):  # nobody is there to be told; reading ends as well
+        with suppress(OSError):  # the client is gone; reading ends as well
             async with aclosing(batches):
                 async for batch in batches:
+                    if not await self._is_still(caller):
+                        return
                     for one, after in batch.steps():
                         told = {"event_id": one.id, "name": name, "timestamp": one.timestamp, "data": one.data}
                         told |= {"cursor": write_cursor(after)}
                         message = make_message(new_trace(), type="event", method=name, params=told)
                         await self._write(message, is_packed=is_packed)
+
+    async def _is_still(self, caller: Principal | None) -> bool:
+        """Say whether what a caller may see is what it was. Whose credentials are not good any more is left."""
+        try:
+            known = await self._client.verify()
+        except Problem:
+            self.close(_NOT_KNOWN)
+            return False
+        if known != caller and known is not None and caller is not None and known.id == caller.id:
+            self.close(_NOT_KNOWN)  # else another handshake has come, and is followed anew
+        return known == caller
 
     async def _write(self, message: JsonObject, *, is_packed: bool, trace: str | None = None) -> None:
         try:
@@ -1144,7 +1197,7 @@ def _failure(request_id: str, trace: str | None) -> JsonObject:
 
 
 SUBPROTOCOLS: Final = ("awp", "awp.json", "awp.msgpack")
-"""Accepted where a client offers them; the frames tell the encoding in any case."""
+"""Subprotocols that are accepted if a client offers them; frames have their encoding in any case."""
 
 _UPGRADE: Final = Reply(
     426, (PLAIN, (b"upgrade", b"websocket")), b"The Agent Web Protocol is spoken here over WebSocket.\n"
@@ -1163,7 +1216,7 @@ def open_door(context: DoorContext) -> LiveDoor:
 
 
 class AwpDoor:
-    """Accepts WebSockets, and has what all connections share. `max_seconds` is the most that anything may take."""
+    """Accepts WebSockets, and has the parts that all connections share. `max_seconds` limits the time of any method."""
 
     def __init__(self, context: DoorContext) -> None:
         settings, self.catalog = context.settings, context.catalog
@@ -1192,7 +1245,7 @@ class AwpDoor:
             self._connections.discard(connection)
 
     async def answer_http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request that carries a call of skills.invoke through the application; any other has to upgrade."""
+        """Answer a request that carries a skills.invoke through the application; any other has to upgrade."""
         inner_call = scope.get(INNER_CALL)
         if isinstance(inner_call, InnerCall):
             await self.skills.calls.answer(inner_call, scope, receive, send)
@@ -1201,7 +1254,7 @@ class AwpDoor:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """End sessions whose time is up, and in the end all. Without a lifespan they end when others are used."""
+        """End sessions whose time is up, and finally all. Without a lifespan they end when others are used."""
 
         async def sweep() -> None:
             while True:

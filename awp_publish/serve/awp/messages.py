@@ -1,8 +1,7 @@
 """The messages of the AWP door: frames of JSON and MessagePack, requests, responses, events, errors.
 
-A text frame is JSON, a binary frame MessagePack (extra "awp"), and a request is answered in the form that it came in.
-Unknown members are ignored. A frame that cannot be read is answered with an empty id, since nobody can tell whose it
-was.
+A text frame is JSON, a binary frame MessagePack (extra "awp"), and a request is answered in its own encoding. Unknown
+members are ignored. An unreadable frame is answered with an empty id, because its id is unknown.
 """
 
 import asyncio
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 # --- Requests ---
 
 MAX_ID_LENGTH: Final = 256
-"""Characters of a request's id: it is sent back."""
+"""Characters of a request's id, which is repeated in the response."""
 
 _TRACE: Final = re.compile(r"[A-Za-z0-9._-]{1,128}")
 
@@ -51,7 +50,7 @@ Frame: TypeAlias = str | bytes
 
 @dataclass(frozen=True, slots=True)
 class AwpRequest:
-    """One request. `trace` is the caller's own trace id, or one of ours; `is_packed` tells how it is answered."""
+    """One request. `trace` is the caller's trace id or one of ours; `is_packed` is the encoding of the response."""
 
     id: str
     method: str
@@ -62,7 +61,7 @@ class AwpRequest:
 
 
 class InvalidFrame(AwpError):
-    """A frame that is no request. `request_id` is its id as far as that could be read, else empty."""
+    """The frame is not a request. `request_id` is its id if that is readable, otherwise ""."""
 
     def __init__(self, request_id: str, message: str, **details: object) -> None:
         super().__init__("INVALID_REQUEST", message, details)
@@ -70,7 +69,7 @@ class InvalidFrame(AwpError):
 
 
 def read_request(frame: Frame) -> AwpRequest:
-    """Read the request in a frame. Raises InvalidFrame. A trace id that is not fit to stand in a log is replaced."""
+    """Read the request in a frame. Raises InvalidFrame. A trace id that is not safe in logs is replaced."""
     is_packed = isinstance(frame, bytes)
     try:
         document = (
@@ -103,7 +102,7 @@ def read_request(frame: Frame) -> AwpRequest:
 
 
 def read_msgpack(packed: bytes) -> object:
-    """Read a MessagePack message. Raises NotJson for what JSON could not say, or could say in two ways."""
+    """Read a MessagePack message. Raises NotJson for what has no, or more than one, equivalent in JSON."""
 
     def refuse_extension(code: int, _: bytes) -> object:
         raise NotJson(f"The body holds extension type {code}, which JSON does not have.")
@@ -133,7 +132,7 @@ def read_msgpack(packed: bytes) -> object:
 
 
 class JsonText:
-    """A value that is JSON text already, and stays as it is written."""
+    """A value that is JSON text already and is written unchanged."""
 
     __slots__ = ("body",)
 
@@ -147,7 +146,7 @@ def make_message(trace: str, **members: object) -> JsonObject:
 
 
 def make_error(request_id: str, error: AwpError, trace: str | None = None) -> JsonObject:
-    """Make the response of a request that failed; of one without a trace id if it could not be read."""
+    """Make the response to a request that failed, with a new trace id if the request's is unknown."""
     return make_message(trace or new_trace(), id=request_id, type="response", error=error.describe())
 
 
@@ -157,7 +156,7 @@ def new_trace() -> str:
 
 
 def write_json(value: object) -> bytes:
-    """Write JSON text, in which JsonText stands as it is. Raises TypeError for what JSON cannot say."""
+    """Write JSON text, with JsonText unchanged. Raises TypeError for values that JSON does not have."""
 
     def unwrap(value: object) -> object:
         if isinstance(value, JsonText):
@@ -168,7 +167,7 @@ def write_json(value: object) -> bytes:
 
 
 def write_frame(message: Mapping[str, object], *, is_packed: bool) -> Message:
-    """Write the frame of a message. Raises TypeError, ValueError or OverflowError for what the encoding cannot say."""
+    """Write the frame of a message. Raises TypeError, ValueError or OverflowError for unencodable values."""
     if not is_packed:
         return {"type": "websocket.send", "text": write_json(message).decode()}
 
@@ -182,14 +181,13 @@ def write_frame(message: Mapping[str, object], *, is_packed: bool) -> Message:
 
 
 MUTATION: Final = "page.som_mutation"
-"""The one event. Nothing changes by itself where no JavaScript runs, so it follows the response to what changed a page.
-"""
+"""The only event. Without JavaScript only requests change a page, so it follows their responses."""
 
 
 def mutations_since(session: "Session", cursors: Mapping[str, int], trace: str) -> list[JsonObject]:
-    """Return the events of the pages that have changed since they were at `cursors`.
+    """Return the events of the pages that have changed since `cursors`.
 
-    The patch makes the present SOM of the one before.
+    The patch turns the SOM at the cursor into the present one.
     """
     events = []
     for page_id, cursor in cursors.items():
@@ -227,14 +225,14 @@ RECOVERIES: Final[Mapping[str, str]] = {
         "their answers has. None is to be repeated for a receipt."
     ),
 }
-"""Recoveries that read differently at this door."""
+"""Recovery texts that are different at this door."""
 
 _NOT_SHOWN: Final = (b"set-cookie", b"x-ratelimit-", b"content-type", b"content-length")
-"""Beginnings of headers that an agent must not see, sees under another name, or that speak of the body alone."""
+"""Prefixes of headers that an agent must not see, sees under another name, or that describe only the body."""
 
 
 def error_of(problem: Problem, renderer: ProblemRenderer, trace: str, added: RawHeaders = ()) -> AwpError:
-    """Return the error that a problem is. `details` is the problem as every door renders it, its headers beside it."""
+    """Return the error for a problem. `details` is the problem as every door renders it, with its headers."""
     details = renderer.describe(problem, "", trace)
     own = ((name.lower().encode("latin-1"), text.encode("latin-1", "replace")) for name, text in problem.headers)
     headers = shown_headers((*own, *added))
@@ -249,7 +247,7 @@ def error_of(problem: Problem, renderer: ProblemRenderer, trace: str, added: Raw
 
 
 def shown_headers(headers: RawHeaders) -> dict[str, str]:
-    """Return what other doors answer in headers, by names as members have them: retry_after, awp_receipt."""
+    """Return the headers of other doors' responses under the names of members: retry_after, awp_receipt."""
     shown = ((key, text) for key, text in headers if not key.startswith(_NOT_SHOWN))
     return {key.decode("latin-1").replace("-", "_"): text.decode("latin-1") for key, text in shown}
 
@@ -258,20 +256,20 @@ def shown_headers(headers: RawHeaders) -> dict[str, str]:
 
 MAX_ANSWERS: Final = 64
 MAX_ANSWER_BYTES: Final = 1_000_000
-"""Of their JSON, all together; the last one is remembered whatever its size."""
+"""Bytes of the JSON of all remembered answers together. The latest answer is remembered whatever its size."""
 
 
 class AnswerCache:
-    """The answers under keys of one session, or of one connection for what has no session; the oldest go first.
+    """The answers by idempotency key, of one session or of one connection. The oldest are dropped first.
 
-    Errors are not remembered: what failed may be tried again under the same key.
+    Errors are not remembered, so that a failed request can be retried with the same key.
     """
 
     __slots__ = ("_answers", "_bytes", "_locks")
 
     def __init__(self) -> None:
         self._locks = WeakValueDictionary[str, asyncio.Lock]()
-        # By key: the fingerprint of the request, the answer (None for one that is given only once), its bytes.
+        # By key: the fingerprint of the request, the answer (None for one that is returned only once), its bytes.
         self._answers: OrderedDict[str, tuple[bytes, JsonObject | None, int]] = OrderedDict()
         self._bytes = 0
 
@@ -283,12 +281,12 @@ class AnswerCache:
         *,
         is_safe: bool = False,
     ) -> JsonObject:
-        """Return the answer under a request's key, if there is one; else what `run` returns, and remember it.
+        """Return the remembered answer for a request's key; otherwise call `run`, and remember and return its answer.
 
-        What `is_safe` is carried out again, and its key is its own all the same. `redact` finds in the output of an
-        action what is given once: an answer with that is not remembered. Requests with one key wait for one another.
-        Raises AwpError CONFLICT for the key of another request, InvalidIdempotencyKey for a key that is none, and
-        AnswerNotKept.
+        If `is_safe`, the request is always carried out again, but its key is still its own. `redact` finds values in an
+        action's output that are returned only once: such an answer is not remembered. Requests with the same key wait
+        for one another. Raises AwpError CONFLICT for the key of another request, InvalidIdempotencyKey for a malformed
+        key, and AnswerNotKept.
         """
         if request.key is None:
             return await run()

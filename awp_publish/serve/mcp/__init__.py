@@ -1,9 +1,9 @@
 """The MCP door: Streamable HTTP of the Model Context Protocol, through the official SDK (extra "mcp").
 
-One endpoint serves the stateless revision 2026-07-28 and those with a handshake, up to 2025-11-25. It keeps no session:
-each message is a POST that is answered with JSON, or with a stream where a caller asks for the progress of a call. So
-any worker may answer any of them, and there is nothing for GET to stream and nothing for DELETE to end. Host (of what a
-browser sends) and Origin are checked against the site's own addresses, as the specification demands.
+One endpoint serves the stateless revision 2026-07-28 and the revisions with a handshake, up to 2025-11-25. It keeps no
+session: each message is a POST that is answered with JSON, or with a stream if the caller requests the progress of a
+call. Any worker can therefore answer any message, GET has nothing to stream and DELETE nothing to end. The Host and
+Origin that browsers send are checked against the site's own addresses, as the specification demands.
 """
 
 import asyncio
@@ -59,12 +59,12 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 
 MAX_OWN_HEADERS: Final = 200
-"""Headers of the protocol's own that are read: Mcp-Method, Mcp-Name, Mcp-Param-..."""
+"""Headers of the protocol itself that are read: Mcp-Method, Mcp-Name, Mcp-Param-..."""
 
 VERSION_FIELD: Final = b"mcp-protocol-version"
 
 STREAMS: Final = frozenset({STREAM, LISTEN})
-"""Methods that are answered with a stream, which ends when its client hangs up."""
+"""Methods that are answered with a stream, which ends when the client disconnects."""
 
 _READ: Final = frozenset(
     {
@@ -94,13 +94,13 @@ def open_door(context: DoorContext) -> LiveDoor:
 
 
 class McpDoor(Endpoint):
-    """Hands requests to the SDK, once they are fit for it."""
+    """Checks requests, and passes valid ones to the SDK."""
 
     methods = "POST, OPTIONS"
     usage = "Messages are sent with POST"
     request_type = McpExchange
     takes_plain_calls: ClassVar[bool] = True
-    """Whether plain calls are answered without the SDK, which knows the same of them and takes longer."""
+    """Whether plain calls are answered without the SDK, with the same result but in less time."""
 
     def __init__(self, door: DoorContext) -> None:
         catalog, admission = door.catalog, door.admission
@@ -111,7 +111,7 @@ class McpDoor(Endpoint):
         self._subscriptions = Subscriptions(door, self._tools)
         self._events = EventExtension(door, self._tools)
         self._server = make_server(door, self._tools, self._subscriptions, self._events)
-        # Quoted, as they stand in challenges: one begins as the other does.
+        # In quotation marks, as in challenges, because one address is a prefix of the other.
         found = protected_resource.metadata_url(catalog), protected_resource.metadata_url_of_mcp(catalog)
         site, own = (f'"{address}"'.encode() for address in found)
         self._addresses = (site, own) if None not in found else None
@@ -121,15 +121,15 @@ class McpDoor(Endpoint):
         self._host = (b"host", host.encode("ascii"))
         self._settings = TransportSecuritySettings(allowed_hosts=[host], allowed_origins=[*listed, *origins])
         guards, actions = door.guards, catalog.actions
-        # Where nobody may know of anything without saying who they are, a client is asked before it begins: clients
-        # sign their users in when they connect (specification, Basic/Authorization).
+        # If callers may see nothing without credentials, clients get a 401 before they begin: they sign their users in
+        # when they connect (specification, Basic/Authorization).
         self._identify = None
         if guards.authenticators and actions and not catalog.pages and not any(one.is_public for one in actions):
             self._identify = guards.identify(required=True)
         self._managers: dict[asyncio.AbstractEventLoop, tuple[StreamableHTTPSessionManager, ...]] = {}
 
     def note_refusal(self, request: DoorRequest, problem: Problem) -> None:
-        """Note a request that never became a call."""
+        """Record a request that never became a call."""
         self._invoker.note_refusal(PROTOCOL, request.request_id, problem)
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
@@ -162,10 +162,10 @@ class McpDoor(Endpoint):
         is_plain = is_plain and fields.get(VERSION_FIELD) == LATEST_FIELD and not self._invoker.is_traced()
         if is_plain and await self._tools.call_directly(exchange, cast(dict[str, Any], message), fields):
             return
-        # The SDK reads one line of each header and compares it with the body as it is, so lines are joined, and blanks
-        # go that some servers leave at their ends (RFC 9110 sections 5.3 and 5.5). Host is checked by us, so it sees
-        # a known one. And it knows no "any origin" and no page of a developer's own machine, so of these origins it
-        # is told none. For each name it looks through all headers, so it gets no more than it reads.
+        # The SDK reads only one line of each header and compares it with the body verbatim, so lines are joined, and
+        # white space that some servers leave at the ends is stripped (RFC 9110 sections 5.3 and 5.5). Host is checked
+        # by us, so the SDK gets a known one. It has no notion of "any origin" or of pages on a developer's own machine,
+        # so it gets no Origin for these. It searches all headers for each name, so it gets only those that it reads.
         headers = [
             (name, value.strip(b" \t"))
             for name, value in fields.items()
@@ -185,13 +185,13 @@ class McpDoor(Endpoint):
                 answer = orjson.dumps({"jsonrpc": "2.0", "id": None, "error": error})
                 await send_reply(Reply(400, STATIC_HEADERS[:2], answer), exchange.send)
             return
-        # A call whose client wants its progress and takes a stream is answered with one.
+        # A call whose client requests progress and accepts a stream is answered with one.
         params = message.get("params")
         meta = params.get("_meta") if isinstance(params, dict) else None
         token = meta.get("progressToken") if isinstance(meta, dict) else None
         method = message.get("method")
-        # A body that names its revision has to be told of in the header too (Streamable HTTP, Protocol Version Header).
-        # The SDK goes by the header alone, and would answer such a request as one of an older revision.
+        # A body that names its revision has to repeat it in the header (Streamable HTTP, Protocol Version Header). The
+        # SDK reads the header alone, and would answer such a request as one of an older revision.
         version = fields.get(VERSION_FIELD, b"").strip(b" \t").decode("latin-1")
         names_version = isinstance(meta, dict) and types.PROTOCOL_VERSION_META_KEY in meta and "id" in message
         if names_version and (not version or version in HANDSHAKE_PROTOCOL_VERSIONS):
@@ -203,7 +203,7 @@ class McpDoor(Endpoint):
         left = [body]
 
         async def replay() -> Message:
-            # A disconnect is not told: the SDK would end at once a call that has to come to its end (gates).
+            # The SDK does not learn of a disconnect: it would end a call that has to run to its end (gates).
             if not left:
                 await (
                     wait_for_disconnect(request.receive) if is_stream else asyncio.get_running_loop().create_future()
@@ -221,7 +221,7 @@ class McpDoor(Endpoint):
                     async with manager.run():
                         await manager.handle_request(inner, replay, exchange.send)
         finally:
-            if exchange.ended is not None:  # in older revisions the handler runs in a task of the SDK's
+            if exchange.ended is not None:  # in older revisions the handler runs in a task of the SDK
                 await exchange.ended.wait()
 
     @asynccontextmanager
@@ -291,10 +291,10 @@ def make_server(door: DoorContext, tools: Tools, subscriptions: Subscriptions, e
 async def describe_capabilities(
     has_events: bool, ctx: ServerRequestContext[Any, Any], call_next: CallNext
 ) -> HandlerResult:
-    """Say in `server/discover` what the SDK does not know of what there is.
+    """Add to the result of `server/discover` the capabilities that the SDK does not know of.
 
-    Events stand among the capabilities themselves, too: ChatGPT looks there, as the SEP's first sketch had it. Where
-    nobody can listen, nobody is told that a list has changed.
+    Events are also put among the capabilities themselves, where ChatGPT looks for them, as in the SEP's first draft. If
+    nobody can listen, no list is announced as changing.
     """
     result = await call_next(ctx)
     capabilities = result.get("capabilities") if ctx.method == "server/discover" and isinstance(result, dict) else None
@@ -310,5 +310,5 @@ async def describe_capabilities(
 async def observe_if_traced(
     invoker: Invoker, observe: ServerMiddleware[Any], ctx: ServerRequestContext[Any, Any], call_next: CallNext
 ) -> HandlerResult:
-    """Leave out the SDK's own middleware, which opens a span for each message, while nobody collects spans."""
+    """Skip the SDK's own middleware, which opens a span for each message, unless spans are exported."""
     return await (observe(ctx, call_next) if invoker.is_traced() else call_next(ctx))

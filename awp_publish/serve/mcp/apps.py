@@ -1,10 +1,9 @@
 """Cards: the extension `io.modelcontextprotocol/ui` (MCP Apps, 2026-01-26), for clients that can show a view.
 
-One static page of ours shows the answer of a tool: what a person is asked before a call is made, with yes and no; a
-list as a table that can be sorted, with a line where there are numbers by date; what was wrong in an input, in a form
-made from its schema. It loads nothing from anywhere. The same page is each tool's, with the facts of its action in it;
-of an action that is not for everybody it holds none, and takes what the host knows of the tool. All other clients, and
-every model, are given the text.
+One static page of ours shows the answer of a tool: the question to a person before a call is made, with yes and no; a
+list as a table that can be sorted, with a line chart if there are numbers by date; violations of the input, in a form
+made from its schema. It loads nothing. Each tool has this page with the facts of its action; for an action that is not
+public the page has none, and uses what the host knows of the tool. All other clients, and every model, get the text.
 """
 
 from collections.abc import Mapping
@@ -26,7 +25,7 @@ EXTENSION: Final = "io.modelcontextprotocol/ui"
 MEDIA_TYPE: Final = "text/html;profile=mcp-app"
 SCHEME: Final = "ui://agents/"
 ANY: Final = f"{SCHEME}card.html"
-"""The card that knows nothing of its tool but what the host says."""
+"""The card without facts of a tool, which uses what the host says."""
 
 
 class Cards:
@@ -37,14 +36,15 @@ class Cards:
         self._having = {name for name, tool in tools.items() if _has_card(tool.action)}
 
     def register(self, server: Server[Any]) -> None:
-        """Have the SDK's server offer the extension, where an action has a card."""
+        """Make the SDK's server offer the extension if any action has a card."""
         if self._having:
             server.extensions[EXTENSION] = {}
 
     def refer(self, tool: Tool, context: Context) -> Mapping[str, object]:
-        """Return a tool's entry with the address of its card, for a client that shows cards.
+        """Return a tool's entry, with the address of its card if the client shows cards.
 
-        What a client of a revision with a handshake can do is not known here, for no session is kept: it is told.
+        In revisions with a handshake, the client's capabilities are unknown, because there is no session: the address
+        is included.
         """
         name = str(tool.entry["name"])
         if name not in self._having:
@@ -60,7 +60,7 @@ class Cards:
         return {**tool.entry, "_meta": {**meta, "ui": {"resourceUri": address}}}
 
     def read(self, uri: str) -> WireResult | None:
-        """Return what `resources/read` answers for a card; None for what is none, or has no card at the moment."""
+        """Return the result of `resources/read` for a card, or None if there is no such card at the moment."""
         if not uri.startswith(SCHEME):
             return None
         name = uri.removeprefix(SCHEME).removesuffix(".html")
@@ -84,7 +84,7 @@ class Cards:
         # In a script element, only "<" could end the element or open a comment (HTML, 13.1.2 and 4.12.1.3).
         told = orjson.dumps(facts).decode().replace("<", "\\u003c")
         text = _page().replace(">null</script>", f">{told}</script>", 1)
-        view = {"csp": {}, "prefersBorder": True}  # nothing is loaded from anywhere
+        view = {"csp": {}, "prefersBorder": True}  # nothing may be loaded
         contents = {"uri": uri, "mimeType": MEDIA_TYPE, "text": text, "_meta": {"ui": view}}
         return {"contents": [contents], "ttlMs": LIST_TTL, "cacheScope": "public", "resultType": "complete"}
 
@@ -95,7 +95,7 @@ def _page() -> str:
 
 
 def _has_card(action: Action) -> bool:
-    """Tell whether there is something to show: a question, or an answer that is a list or an object."""
+    """Return True if there is something to show: a question, or an answer that is a list or an object."""
     answered = answer_schema(action)
     if action.needs_confirmation:
         return True

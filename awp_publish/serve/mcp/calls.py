@@ -1,10 +1,10 @@
 """Actions as tools: `tools/list`, and `tools/call` from a message to a `Call` and from its outcome to a result.
 
-Model Context Protocol, revisions 2024-11-05 to 2026-07-28. What the envelope of other doors carries stands in the
-request's `_meta`: `awp/idempotencyKey`, `awp/confirmation`, `awp/receipts` and `awp/session`; or in the HTTP headers
-that all doors take. Models write neither: what they have to send stands in optional arguments, beside those of the
-action. A problem is a result with `isError`, for the model to read. Only a challenge of a site with authorization
-servers is the HTTP status 401 or 403 (specification, Basic/Authorization), because clients look for it there.
+Model Context Protocol, revisions 2024-11-05 to 2026-07-28. The members of other doors' envelopes are in the request's
+`_meta`: `awp/idempotencyKey`, `awp/confirmation`, `awp/receipts` and `awp/session`; or in the HTTP headers that all
+doors accept. Models can write neither, so what they have to send are optional arguments, beside those of the action. A
+problem is a result with `isError`, for the model to read. Only a challenge of a site with authorization servers is the
+HTTP status 401 or 403 (specification, Basic/Authorization), because clients look for it there.
 """
 
 import asyncio
@@ -70,6 +70,11 @@ if TYPE_CHECKING:
 
 PROTOCOL: Final = "mcp"
 CALL: Final = "tools/call"
+LISTS: Final = frozenset(
+    {"tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/directory/read"}
+    | {"skills/list", "events/list"}
+)
+"""Methods that take a cursor, where there are many pages."""
 
 META: Final = "awp/"
 """Prefix of our keys in `_meta` (specification, Basic/General fields)."""
@@ -89,36 +94,36 @@ RECOVERIES: Final[Mapping[str, str]] = {
         "of strings."
     ),
 }
-"""Recoveries that read differently at this door."""
+"""Recovery texts that are different at this door."""
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
 WireResult: TypeAlias = dict[str, Any]
 
 # --- One HTTP request ---
-# The SDK writes the body of an answer. Headers that gates and routes add stand in the HTTP answer, and again in the
-# result's `_meta`, where clients can read them that never see an HTTP header.
+# The SDK writes the body of a response. Headers that gates and routes add are in the HTTP response, and again in the
+# result's `_meta`, for clients that have no access to HTTP headers.
 
 LATEST: Final = MODERN_PROTOCOL_VERSIONS[-1]
 LATEST_FIELD: Final = LATEST.encode()
 
 EXCHANGE: Final = "awp_publish.mcp_exchange"
-"""The member of the scope, as the SDK sees it, that holds the request's exchange."""
+"""The key of the SDK's scope for the request's exchange."""
 
 _CHALLENGE: Final = re.compile(rb"([\w!#$%&'*+.^`|~-]+)(?:\s+([\w-]+\s*=\s*[\w\"].*))?$", re.ASCII)
-"""One challenge with parameters or without (RFC 9110 section 11.3), to which another may be added."""
+"""One challenge with or without parameters (RFC 9110 section 11.3), to which another parameter may be added."""
 _NOT_IN_META: Final = (b"set-cookie", b"x-ratelimit-")
-"""Beginnings of headers that a model must not see, or sees under another name."""
+"""Prefixes of headers that a model must not see, or sees under another name."""
 
 
 class McpExchange(DoorRequest):
-    """One request and its answer.
+    """One request and its response.
 
-    `refusal` is the problem whose status the HTTP answer takes, `result` what a call has come to, `is_plain` tells that
-    the SDK knows nothing of it, `is_streamed` that the answer may be a stream, into which the SDK writes what the
-    call's own `task` returns, `is_answered` that it goes out, so that what the SDK makes of the request is dropped, and
-    `ended`, in a call, that its handler has returned.
+    `refusal` is the problem whose status the HTTP response takes, `result` the result of a call. `is_plain` means that
+    the SDK is not involved; `is_streamed` that the response may be a stream, into which the SDK writes what the call's
+    own `task` returns; `is_answered` that the response is being sent, so that the SDK's is dropped. `ended` is set, in
+    a call, when its handler has returned.
 
-    `addresses` replace the site's metadata (RFC 9728) by the endpoint's in challenges.
+    In challenges, `addresses` replace the address of the site's metadata (RFC 9728) with the endpoint's.
     """
 
     addresses: tuple[bytes, bytes] | None = None
@@ -135,9 +140,10 @@ class McpExchange(DoorRequest):
     _has_begun = False
 
     async def send(self, message: Message) -> None:
-        """Pass on the SDK's answer with our headers, unless the request is answered.
+        """Pass on the SDK's response with our headers, unless the request has been answered.
 
-        Its start waits for the first of its body: older streams begin before it is known whether the call is refused.
+        Its start is held back until the first part of its body: older streams begin before a refusal of the call is
+        known.
         """
         if self.is_answered:
             return
@@ -150,7 +156,7 @@ class McpExchange(DoorRequest):
         await self._send(message)
 
     async def answer(self, body: bytes, status: int = 200) -> None:
-        """Send a whole message in place of the SDK, as the next event if a stream has begun."""
+        """Send a whole message instead of the SDK's, as the next event if a stream has begun."""
         self.is_answered = True
         if self._has_begun:
             body = b"event: message\r\ndata: " + body + b"\r\n\r\n"
@@ -172,7 +178,7 @@ class McpExchange(DoorRequest):
         return self.renderer.reply(problem, self.renderer.instance_of(self.scope), self.request_id).body
 
     def meta_for(self, result: Result, added: RawHeaders = ()) -> dict[str, object]:
-        """Return the `_meta` of a result, and put its headers, after those that gates `added`, on the HTTP answer."""
+        """Return the `_meta` of a result, and put its headers, after those that gates `added`, on the HTTP response."""
         meta: dict[str, object] = {f"{META}requestId": self.request_id}
         own: list[Pair] = []
         if isinstance(result, Problem):
@@ -180,7 +186,8 @@ class McpExchange(DoorRequest):
                 key, value = name.lower().encode("latin-1"), text.encode("latin-1", "replace")
                 if self.addresses is not None and key == b"www-authenticate":
                     value = value.replace(*self.addresses)
-                    # Whoever refuses: clients learn from the challenge where tokens come from (RFC 9728, section 5.1).
+                    # Whoever sends the challenge: clients learn from it which server issues tokens (RFC 9728, section
+                    # 5.1).
                     challenge = _CHALLENGE.match(value.strip())
                     if challenge is not None and b"resource_metadata=" not in value:
                         told = challenge[1], b"resource_metadata=" + self.addresses[1]
@@ -201,13 +208,13 @@ class McpExchange(DoorRequest):
 
 
 def exchange_of(context: Context) -> McpExchange:
-    """Return the HTTP request that a message came in."""
+    """Return the HTTP request of a message."""
     exchange: McpExchange = cast(Request, context.request).scope[EXCHANGE]
     return exchange
 
 
 async def find_caller(context: Context, identify: Identify, session: str | None = None) -> Principal | None:
-    """Return who asks: as the request shows, or the session in an argument or in `_meta`. Raises Problem."""
+    """Return the caller, from the request or from a session in an argument or in `_meta`. Raises Problem."""
     exchange, meta = exchange_of(context), cast(Mapping[str, object], context.meta or {})
     scope, fields, shown = exchange.scope, exchange.fields, session or meta.get(META + SESSION)
     if isinstance(shown, str):
@@ -217,7 +224,7 @@ async def find_caller(context: Context, identify: Identify, session: str | None 
 
 
 async def admit_caller(context: Context, identify: Identify) -> Principal | None:
-    """Return who asks in a method of an extension. Raises MCPError for credentials that are not valid."""
+    """Return the caller of a method of an extension. Raises MCPError for invalid credentials."""
     exchange = exchange_of(context)
     try:
         return await find_caller(context, identify)
@@ -227,8 +234,19 @@ async def admit_caller(context: Context, identify: Identify) -> Principal | None
         raise MCPError(types.INVALID_REQUEST, problem.detail, orjson.loads(exchange.render(problem))) from problem
 
 
+class Notice:
+    """A notification for which the SDK has no type. Members that are null are kept."""
+
+    def __init__(self, method: str, params: Mapping[str, object]) -> None:
+        self._message: dict[str, object] = {"method": method, "params": dict(params)}
+
+    def model_dump(self, **_: object) -> dict[str, object]:
+        """Return the message, as the types of the SDK do."""
+        return self._message
+
+
 class PlainContext:
-    """The members of the SDK's context that `Tools` reads, for a call that does not go through the SDK."""
+    """The members of the SDK's context that `Tools` reads, for a call that bypasses the SDK."""
 
     method = CALL
     protocol_version = LATEST
@@ -248,28 +266,28 @@ class PlainContext:
 
     @property
     def session(self) -> "PlainContext":
-        """The session, which knows what the client can do."""
+        """The session, which has the client's capabilities."""
         return self
 
     @property
     def client_capabilities(self) -> types.ClientCapabilities:
-        """Return what the client of this call can do."""
+        """The capabilities of the client of this call."""
         return types.ClientCapabilities.model_validate(self.meta[types.CLIENT_CAPABILITIES_META_KEY], by_name=False)
 
 
 # --- Tools ---
-# Up to 2025-11-25 a structured result is an object, so an action that answers with anything else is listed with an
-# `outputSchema` whose one member is `result`. From 2026-07-28 on any JSON value will do but null, which the SDK takes
-# for an absent result: what may be null is wrapped there too.
+# Up to 2025-11-25 a structured result is an object, so other outputs are listed with an `outputSchema` whose one member
+# is `result`. From 2026-07-28 on it may be any JSON value except null, which the SDK takes for a missing result: an
+# output that may be null is wrapped there too.
 
 LIST_TTL: Final = 300_000
-"""Milliseconds for which a client may keep a list: what is listed changes when the site is restarted."""
+"""Milliseconds for which a client may cache a list, which changes when the site is restarted."""
 
 STRUCTURED_SINCE: Final = "2025-06-18"
-"""The revision that brought `structuredContent`."""
+"""The revision that introduced `structuredContent`."""
 
 CANCELLED: Final = -32800
-"""The error of a call whose client has disconnected: nobody reads it."""
+"""The error of a call whose client has disconnected. Nobody reads it."""
 
 _PLAIN: Final = frozenset({"name", "arguments", "_meta"})
 _CALL_MEMBERS: Final = ("jsonrpc", "id", "method", "params")
@@ -283,14 +301,14 @@ _PLAIN_ANSWER: Final = (
     b'{"jsonrpc":"2.0","id":%b,"result":{"content":[{"type":"text","text":%b}],"isError":false,'
     b'"_meta":{%b"' + META.encode() + b'requestId":"%b"},"structuredContent":%b,"resultType":"complete"}}'
 )
-"""The answer to a plain call whose action answers with an object, as `Tools.render` would have it."""
+"""The answer to a plain call of an action whose output is an object, equal to what `Tools.render` makes."""
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 MAX_ID: Final = 2**53
 MAX_KNOWN_META: Final = 64
-"""Descriptions of clients that are kept, so that they are not validated anew for each call."""
+"""Descriptions of clients that are cached, so that they are not validated at each call."""
 
 _MISNAMED: Final = ("input", "inputs", "args", "parameters")
-"""What other doors and protocols call the arguments of a tool: they would be dropped in silence."""
+"""Names that other doors and protocols have for a tool's arguments, which would be silently dropped."""
 
 _PLACES: Final[Mapping[str, str]] = {
     "input": "put its members directly into arguments",
@@ -306,7 +324,7 @@ class Tool:
     """An action as one generation of the protocol lists it. If `is_wrapped`, answers are `{"result": ...}`.
 
     If `is_plain`, an answer is its own structured content, and never a task. `own` are the arguments beside the
-    action's input: what the envelope of other doors carries.
+    action's input, which correspond to the envelope of other doors.
     """
 
     action: Action
@@ -333,7 +351,7 @@ def make_tools(catalog: Catalog, *, only_objects: bool, has_sessions: bool) -> M
     for action in catalog.actions:
         answered, is_wrapped = answer_schema(action), False
         if media.declared_type(answered):
-            answered = {}  # a picture, a sound or a file is content of its own, and not structured
+            answered = {}  # images, sounds and files are content of their own, not structured
         properties, own = cast(JsonObject, action.inputs.get("properties", {})), dict[str, JsonObject]()
         if action.needs_confirmation and CONFIRMATION not in properties:
             own[CONFIRMATION] = {
@@ -350,13 +368,13 @@ def make_tools(catalog: Catalog, *, only_objects: bool, has_sessions: bool) -> M
         if has_sessions and SESSION not in properties:
             own[SESSION] = SESSION_ARGUMENT
         inputs = {**action.inputs, "properties": {**properties, **own}} if own else action.inputs
-        name = SITE_TOOL if action.id == SITE_ACTION else action.id  # as maps and their agents know it
+        name = SITE_TOOL if action.id == SITE_ACTION else action.id  # the name that maps and their agents use
         entry: dict[str, object] = {
             "name": name,
             "title": action.name,
             "description": action.description,
             "inputSchema": {"type": "object", **inputs},
-            "annotations": {  # all of them: what is left out counts as destructive and open to the world
+            "annotations": {  # all of them: the defaults are destructive and open to the world
                 "title": action.name,
                 "readOnlyHint": action.intent == "read",
                 "destructiveHint": action.side_effect == "destructive",
@@ -384,13 +402,13 @@ def make_tools(catalog: Catalog, *, only_objects: bool, has_sessions: bool) -> M
 class Tools:
     """The tools of a site: lists them and carries out calls.
 
-    It stands in the SDK's server as a middleware, which may answer in the place of a handler, and sends most answers
-    itself: a result goes out as it is made here, without being validated, copied and made JSON once more. For the SDK,
-    and whoever traces it, is left to know whether a call has failed.
+    It is a middleware of the SDK's server, which may answer instead of a handler. It sends most responses itself: a
+    result is sent as it is made here, without being validated, copied and serialised again. The SDK, and its tracing,
+    only learn whether a call has failed.
     """
 
     stamp: Mapping[str, object] = MappingProxyType({})
-    """What every result of the stateless generation says of the server; the SDK would copy it anew for each."""
+    """The server information in every result of the stateless generation, which the SDK would copy for each."""
     _stamped = b""
 
     def __init__(self, door: DoorContext) -> None:
@@ -413,17 +431,17 @@ class Tools:
         actions = door.catalog.actions
         # Streamable HTTP of 2026-07-28: inputs that a header of the request repeats
         self.mirrored = {one.id: one.inputs for one in actions if b'"x-mcp-header"' in orjson.dumps(one.inputs)}
-        """Schemas of the tools whose arguments are compared with headers, which takes a while."""
+        """Schemas of the tools whose arguments have to be compared with headers, which is slow."""
 
     def set_stamp(self, stamp: Mapping[str, object]) -> None:
-        """From now on say of the server what the SDK says of it."""
+        """Set the server information for all results."""
         self.stamp, self._stamped = stamp, orjson.dumps(stamp)[1:-1] + b","
 
     async def list_tools(self, context: Context, _: types.PaginatedRequestParams) -> WireResult:
-        """Answer `tools/list`: what the caller may know of, with `Site(list_only_allowed=True)` what they may call.
+        """Answer `tools/list`: tools that the caller may see, or with `Site(list_only_allowed=True)` may call.
 
-        A list that differs by caller is private. It is a convenience and no guard: a call is refused for what it is,
-        whether its tool was listed or not. Raises MCPError for credentials that are not valid, with their HTTP status.
+        A list that depends on the caller is private. It is a convenience, not a guard: a call is admitted or refused
+        whether its tool was listed or not. Raises MCPError for invalid credentials, with their HTTP status.
         """
         tools = self.modern if context.protocol_version in MODERN_PROTOCOL_VERSIONS else self._classic
         scopes: frozenset[str] | None = None
@@ -443,7 +461,7 @@ class Tools:
             shown = [
                 tool
                 for tool in shown
-                if tool.action.route_authenticates  # what such a route allows is known to the route alone
+                if tool.action.route_authenticates  # only the route knows whom it allows
                 or not (tool.action.auth_required or tool.action.scopes)
                 or (scopes is not None and scopes.issuperset(tool.action.scopes))
             ]
@@ -454,10 +472,10 @@ class Tools:
         return {"tools": entries, "ttlMs": LIST_TTL, "cacheScope": cache_scope, "resultType": "complete"}
 
     async def call_directly(self, exchange: McpExchange, message: Mapping[str, Any], fields: Fields) -> bool:
-        """Answer a plain call of the latest revision without the SDK; False for all that it has to look at.
+        """Answer a plain call of the latest revision without the SDK. Returns False for calls that need it.
 
-        Plain is a call that the revision's own types allow, whose headers say the same as its body, and that asks for
-        no progress and brings no reply to a question. Everything else, and every mistake, goes the SDK's way.
+        A call is plain if it is valid in the revision's own types, its headers agree with its body, and it neither
+        requests progress nor brings a reply to a question. All others, and every mistake, are left to the SDK.
         """
         params, request_id = message.get("params"), message.get("id")
         if type(params) is not dict or len(message) != len(_CALL_MEMBERS) or message.get("jsonrpc") != "2.0":
@@ -475,7 +493,7 @@ class Tools:
         told = fields.get(b"mcp-method"), fields.get(b"content-type"), fields.get(b"accept")
         if told not in _PLAIN_FIELDS or fields.get(b"mcp-name") != name.encode():
             return False
-        # What a client says of itself is the same in every call, and takes the longest to validate.
+        # The client's description of itself is the same in every call, and takes longest to validate.
         if self._valid != (LATEST, meta):
             if meta.get(types.PROTOCOL_VERSION_META_KEY) != LATEST:
                 return False
@@ -497,17 +515,19 @@ class Tools:
             answer["error"] = refused.error.model_dump(by_alias=True, exclude_none=True)
         if not exchange.is_answered:
             code = answer["error"]["code"] if "error" in answer else 0
-            body = json.dumps(answer, separators=(",", ":")).encode()  # as the SDK writes what it gets
+            body = json.dumps(answer, separators=(",", ":")).encode()  # as the SDK serialises it
             await exchange.answer(body, ERROR_CODE_HTTP_STATUS.get(code, 200))
         return True
 
     async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Answer `tools/call`, and pass on all else.
+        """Answer `tools/call`, and pass on everything else.
 
-        Raises MCPError for a tool that does not exist, and pydantic's ValidationError, which the SDK answers, for
-        params that the revision does not know.
+        Raises MCPError for an unknown tool or cursor, and for invalid params pydantic's ValidationError, which the SDK
+        answers.
         """
         if ctx.method != CALL or ctx.request_id is None:
+            if ctx.params and ctx.params.get("cursor") and ctx.method in LISTS:  # Pagination, Error Handling
+                raise MCPError(types.INVALID_PARAMS, "Unknown cursor. Lists are given whole here, without cursors.")
             return await call_next(ctx)
         params: Mapping[str, Any] = ctx.params or {}
         is_plain = params.keys() <= _PLAIN and type(params.get("name")) is str
@@ -535,7 +555,7 @@ class Tools:
             exchange.ended.set()
 
     async def _call(self, exchange: McpExchange, tool: Tool, params: Mapping[str, Any], context: Context) -> WireResult:
-        """Carry out a call, and return its result for the SDK, which is dropped where its message went out already."""
+        """Carry out a call and return its result for the SDK, which is dropped if the response was already sent."""
         action, given, arguments = tool.action, params.get("arguments") or {}, _NOTHING
         if tool.own and not tool.own.isdisjoint(given):
             arguments = {name: given[name] for name in tool.own & given.keys()}
@@ -577,8 +597,8 @@ class Tools:
     async def _deliver(self, exchange: McpExchange, tool: Tool, call: Call, context: Context, result: Result) -> None:
         """Send the message of a result while the SDK still waits for the handler.
 
-        One that works on after its answer, or past its deadline, must not keep its caller waiting. Into a stream the
-        SDK writes the results it gets.
+        A handler that continues after its answer, or past its deadline, must not keep its caller waiting. In a stream,
+        the SDK writes the results that it gets.
         """
         exchange.result = result
         is_plain = exchange.is_plain and tool.is_plain and not call.headers
@@ -594,13 +614,13 @@ class Tools:
             message["result"] = rendered = await self._answer(exchange, tool, call, context, result)
             if "structuredContent" in rendered and not tool.is_wrapped and not exchange.is_streamed:
                 assert isinstance(result, Outcome)
-                rendered["structuredContent"] = orjson.Fragment(result.body)  # JSON already, in an event of one line
+                rendered["structuredContent"] = orjson.Fragment(result.body)  # JSON already, on one line
         except MCPError as refused:
             message["error"] = refused.error.model_dump(by_alias=True, exclude_none=True)
         await exchange.answer(orjson.dumps(message))
 
     def tool_of(self, action_id: str, context: Context) -> Tool:
-        """Return the tool of an action as the client's generation has it."""
+        """Return the tool of an action in the client's generation of the protocol."""
         tools = self.modern if context.protocol_version in MODERN_PROTOCOL_VERSIONS else self._classic
         return tools[action_id]
 
@@ -615,12 +635,12 @@ class Tools:
         return self.render(exchange, tool, call, context, result)
 
     def render(self, exchange: McpExchange, tool: Tool, call: Call, context: Context, result: Result) -> WireResult:
-        """Render a result as the client's revision has it (specification, Server/Tools).
+        """Render a result in the client's revision (specification, Server/Tools).
 
-        An answer is structured, and the same JSON as text; a string that is not structured is plain text, and what is
-        no text is content of its own. A problem is text for the model, and in `_meta` for
-        programs; it is no structured content, which some clients hold to the tool's outputSchema in any case. Raises
-        MCPError for a challenge.
+        An answer is structured, and the same JSON is its text; a string that is not structured is plain text, and what
+        is not text is content of its own. A problem is text for the model, and in `_meta` for programs; it is not
+        structured content, which some clients always validate against the tool's outputSchema. Raises MCPError for a
+        challenge.
         """
         is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
         if isinstance(result, Problem):
@@ -635,7 +655,7 @@ class Tools:
             body = exchange.render(result)
             described = orjson.loads(body)
             is_challenge = any(name.lower() == "www-authenticate" for name, _ in result.headers)
-            is_challenge &= not isinstance(result, SessionUnknown)  # which no authorization server can help
+            is_challenge &= not isinstance(result, SessionUnknown)  # which no authorization server can remedy
             if self._challenges and result.status in (401, 403) and is_challenge:
                 exchange.refusal = result
                 raise MCPError(types.INVALID_REQUEST, result.detail, described)
@@ -657,7 +677,7 @@ class Tools:
             elif type(output) is str and not tool.is_wrapped:
                 text = output
         content = [{"type": "text", "text": text} if block is None else block]
-        if call.headers:  # a model sees no _meta
+        if call.headers:  # a model does not see _meta
             added = dict(call.headers)
             if (receipt := added.get(RECEIPT)) is not None and not call.known_as:
                 content.append({"type": "text", "text": f"receipt: {receipt.decode()}"})
@@ -672,10 +692,10 @@ class Tools:
     async def _run_with_progress(
         self, context: Context, exchange: McpExchange, call: Call, deliver: Deliver
     ) -> Result | None:
-        """Run a call whose progress goes out in a stream; None if its client has disconnected.
+        """Run a call and stream its progress. Returns None if its client has disconnected.
 
-        A background action's job is followed to its end, for as long as the action may take; a job that has not ended
-        by then is answered as everywhere, with the address to poll.
+        A background action's job is followed to its end, for as long as the action may take. A job that has not ended
+        by then is answered as usual, with the address to poll.
         """
         async with notify_progress(context.session) as note:
             await self._invoker.run(call, deliver)
@@ -705,7 +725,8 @@ class Tools:
                     return Outcome(described, None, 200, accepted.headers)
                 if not leaving.done():
                     return accepted
-                # Closing the stream cancels since 2026-07-28, not before. A key says that the client comes back.
+                # Closing the stream cancels the call since 2026-07-28, but not before. A key means that the client will
+                # come back.
                 if context.protocol_version in MODERN_PROTOCOL_VERSIONS and call.idempotency_key is None:
                     with suppress(Problem):
                         await self._jobs.cancel(job_id, caller)
@@ -717,15 +738,15 @@ class Tools:
 
 
 def _unknown_tool(tools: Mapping[str, Tool], name: str) -> Problem:
-    """Return what a caller is told for whom there is no such tool."""
+    """Return the refusal for an unknown tool."""
     meant = did_you_mean(name, [known for known, tool in tools.items() if tool.action.is_public])
     return UnknownAgent(f'This site has no tool "{name[:100]}". {meant}'.rstrip())
 
 
 def content_block(output: str, said: bytes, place: str) -> WireResult | None:
-    """Return the content block of an answer that is not JSON; None for text, which every block of text can hold.
+    """Return the content block of an answer that is not JSON, or None for text, which goes into a text block.
 
-    `said` is the answer's media type and name, `place` names a file that has no name.
+    `said` is the answer's media type and name, `place` the default name of a file.
     """
     kind, name = media.read_header(said)
     family = kind.partition("/")[0]
@@ -740,16 +761,16 @@ def content_block(output: str, said: bytes, place: str) -> WireResult | None:
 # --- Progress ---
 
 PROGRESS_INTERVAL: Final = 0.1
-"""Seconds between two notifications, at least: receivers of many may drop the connection."""
+"""Seconds between two notifications at least, because receivers of many may drop the connection."""
 
 POLL_INTERVAL: Final = 0.05
 MAX_POLL_INTERVAL: Final = 2.0
-"""Seconds between two looks at a job."""
+"""Seconds between two polls of a job."""
 
 
 @asynccontextmanager
 async def notify_progress(session: ServerSession) -> AsyncIterator[Callable[[Progress], None]]:
-    """Notify a client of the progress that is reported inside, in any thread. Only what grows is sent."""
+    """Notify a client of progress that is reported inside of the block, in any thread. Only increases are sent."""
     loop, reported, sent = asyncio.get_running_loop(), asyncio.Event(), -1.0
     latest: Progress | None = None
 
@@ -759,7 +780,7 @@ async def notify_progress(session: ServerSession) -> AsyncIterator[Callable[[Pro
         reported.set()
 
     def note(progress: Progress) -> None:
-        with suppress(RuntimeError):  # the loop has ended, and the call with it
+        with suppress(RuntimeError):  # the loop of the call has ended
             loop.call_soon_threadsafe(take, progress)
 
     async def notify() -> None:
@@ -779,7 +800,7 @@ async def notify_progress(session: ServerSession) -> AsyncIterator[Callable[[Pro
     notifying = asyncio.create_task(keep_notifying())
     try:
         yield note
-        await asyncio.sleep(0)  # what another thread noted last comes in
+        await asyncio.sleep(0)  # let the last report of another thread arrive
     finally:
         notifying.cancel()
         await asyncio.wait({notifying})
@@ -787,7 +808,7 @@ async def notify_progress(session: ServerSession) -> AsyncIterator[Callable[[Pro
 
 
 async def follow_job(jobs: JobStore, job_id: str, caller: str, note: Callable[[Progress], None]) -> Job | None:
-    """Return the job once it has ended; None if it was deleted, or its store does not answer."""
+    """Return the job once it has ended, or None if it was deleted or the store is unavailable."""
     pause = POLL_INTERVAL
     with suppress(Problem):
         while not (job := await jobs.show(job_id, caller)).has_ended:
@@ -799,20 +820,20 @@ async def follow_job(jobs: JobStore, job_id: str, caller: str, note: Callable[[P
     return None
 
 
-# --- Confirmation by asking the person at the client (specification, Client/Elicitation) ---
-# From 2026-07-28 on a server asks by answering a call with `input_required`: the client asks its user, then sends the
-# call again with the reply and with `requestState`, in which the token travels that the question was asked with. Up
-# to 2025-11-25 a server has to send a request of its own, for which a stateless endpoint has no way back; there, and
-# where a client cannot ask, the problem carries the token.
+# --- Confirmation by the client's user (specification, Client/Elicitation) ---
+# Since 2026-07-28 a server asks by answering a call with `input_required`: the client asks its user, then sends the
+# call again with the reply and with `requestState`, which carries the token of the question. Up to 2025-11-25 a server
+# has to send a request of its own, which a stateless endpoint cannot do; in these revisions, and if a client cannot
+# ask, the problem carries the token.
 
 QUESTION: Final = "confirmation"
-"""The name of our one question among the `inputRequests`."""
+"""The name of our only question among the `inputRequests`."""
 
 
 def question_for(problem: Problem, context: Context) -> WireResult | None:
-    """Return the result that has the client ask its user; None if it cannot, or if more than consent is lacking.
+    """Return the result that makes the client ask its user, or None if it cannot, or if more than consent is missing.
 
-    A client that names neither form nor url can show forms. Whoever brings a wrong or spent token is refused instead.
+    A client that names neither form nor url can show forms. A call with a wrong or spent token is refused instead.
     """
     question = problem.members.get("confirmation")
     asks = (ConfirmationRequired, ConfirmationExpired, ConfirmationStale)
@@ -833,7 +854,7 @@ def question_for(problem: Problem, context: Context) -> WireResult | None:
 
 
 def read_reply(call: Call, params: Mapping[str, Any]) -> None:
-    """Put the confirmation on a call that was sent again with its user's reply; without one they are asked again.
+    """Set the confirmation of a call that was sent again with its user's reply. Without a reply they are asked again.
 
     Raises ConfirmationRequired if they did not agree.
     """

@@ -1,6 +1,6 @@
-"""Events of the site: the extension `io.modelcontextprotocol/events` (SEP-3415), beside revision 2026-07-28.
+"""Events of the site: the extension `io.modelcontextprotocol/events` (SEP-3415) of revision 2026-07-28.
 
-`events/list`, `events/poll` and `events/stream` read the log in the site's store, so any worker answers any of them. A
+`events/list`, `events/poll` and `events/stream` read the log in the site's store, so that any worker can answer them. A
 cursor is the position in all logs that a caller may read: public ones, those of its scopes, and its own. The arguments
 of a subscription are values of plain members of the payload. Error codes are those of the SEP's text of October 2026,
 which calls them provisional.
@@ -37,7 +37,7 @@ from awp_publish.problems import Problem, StoreUnavailable, did_you_mean
 from awp_publish.serve.doors import DoorContext, identify_caller
 from awp_publish.serve.http import HOLDS_THREAD
 from awp_publish.serve.lifespan import is_stopping
-from awp_publish.serve.mcp.calls import PROTOCOL, Context, Tools, WireResult, admit_caller, exchange_of
+from awp_publish.serve.mcp.calls import PROTOCOL, Context, Notice, Tools, WireResult, admit_caller, exchange_of
 from awp_publish.serve.webhooks import (
     DUE,
     FOREVER,
@@ -79,14 +79,14 @@ QUIET_POLL_MS: Final = 5_000
 BUSY_POLL_MS: Final = 1_000
 
 LOOK_SECONDS: Final = 1.0
-"""Seconds between two looks of a stream at the store: what this process emits comes at once, what others emit so."""
+"""Seconds between two polls of the store by a stream. Events of this process arrive at once, others when polled."""
 
 HEARTBEAT_SECONDS: Final = 10.0
 VERIFY_SECONDS: Final = 60.0
-"""Seconds after which a stream asks again who its caller is."""
+"""Seconds after which a stream authenticates its caller again."""
 
 STREAM_SECONDS: Final = 3600.0
-"""Seconds after which a stream is ended, for its client to open another with its cursor."""
+"""Seconds after which a stream is ended, so that its client opens another one with its cursor."""
 
 MAX_STREAMS: Final = 1_000
 
@@ -103,7 +103,7 @@ class ListParams(types.PaginatedRequestParams):
 
 
 class SubscriptionParams(types.RequestParams):
-    """A subscription: an event, the values that are wanted, and where to begin (Event Subscriptions)."""
+    """A subscription: an event, the wanted values of its members, and where to begin (Event Subscriptions)."""
 
     name: str
     arguments: dict[str, Any] | None = None
@@ -126,7 +126,7 @@ class Delivery(BaseModel):
 
 
 class SubscribeParams(SubscriptionParams):
-    """Params of `events/subscribe`. A `ttlMs` of null asks for no expiry, without one the grant is ours."""
+    """Params of `events/subscribe`. A `ttlMs` of null requests no expiry; without one we choose the duration."""
 
     delivery: Delivery
     ttl_ms: _Milliseconds | None = None
@@ -138,17 +138,6 @@ class UnsubscribeParams(types.RequestParams):
     name: str
     arguments: dict[str, Any] | None = None
     delivery: Delivery
-
-
-class Notice:
-    """A notification that the SDK has no type for. Members that are null stay in it."""
-
-    def __init__(self, method: str, params: Mapping[str, object]) -> None:
-        self._message: dict[str, object] = {"method": method, "params": dict(params)}
-
-    def model_dump(self, **_: object) -> dict[str, object]:
-        """Return the message, as the SDK asks its own types for it."""
-        return self._message
 
 
 class EventExtension:
@@ -167,7 +156,7 @@ class EventExtension:
         self._is_closing = False
 
     def register(self, server: Server[Any]) -> None:
-        """Have the SDK's server offer the extension."""
+        """Make the SDK's server offer the extension."""
         server.extensions[EXTENSION] = {}
         server.add_request_handler("events/list", ListParams, self.list_events)
         server.add_request_handler("events/poll", PollParams, self.poll)
@@ -213,7 +202,7 @@ class EventExtension:
         }
 
     async def stream(self, context: Context, params: SubscriptionParams) -> WireResult:
-        """Answer `events/stream` (Push-Based Delivery): what has happened, and what happens from now on.
+        """Answer `events/stream` (Push-Based Delivery): past events after the cursor, and then events as they happen.
 
         Raises MCPError before the stream has begun.
         """
@@ -241,15 +230,8 @@ class EventExtension:
         try:
             async with aclosing(batches):
                 async for batch in batches:
-                    if batch.truncated and since is None:  # else they were told so at the beginning
-                        await send("active", cursor=write_cursor(batch.before), truncated=True)
-                    for one, after in batch.steps():
-                        await send("event", **one.facts, cursor=write_cursor(after))
-                        spoke = time.monotonic()
                     now = time.monotonic()
-                    if self._is_closing or is_stopping() or now - began > STREAM_SECONDS:
-                        break
-                    if now - verified >= VERIFY_SECONDS:
+                    if now - verified >= VERIFY_SECONDS or (caller is not None and caller.has_expired()):
                         verified, known = now, None
                         with suppress(MCPError):
                             known = await admit_caller(context, self._identify)
@@ -257,6 +239,13 @@ class EventExtension:
                             error = {"code": FORBIDDEN, "message": "Forbidden", "data": {"reason": "Access revoked"}}
                             await send("terminated", error=error)
                             break
+                    if batch.truncated and since is None:  # with `since` it was reported at the beginning
+                        await send("active", cursor=write_cursor(batch.before), truncated=True)
+                    for one, after in batch.steps():
+                        await send("event", **one.facts, cursor=write_cursor(after))
+                        spoke = now
+                    if self._is_closing or is_stopping() or now - began > STREAM_SECONDS:
+                        break
                     if now - spoke >= HEARTBEAT_SECONDS:
                         await send("heartbeat", cursor=write_cursor(batch.positions))
                         spoke = now
@@ -357,7 +346,7 @@ class EventExtension:
         return time.time() + min(max(wanted, MIN_TTL), MAX_TTL)
 
     async def carry(self, hook: Webhook) -> float | None:
-        """Send what a subscription has not got yet; None where it has ended."""
+        """Send the events that a subscription has not received yet. Returns None if the subscription has ended."""
         webhooks, about = self._webhooks, hook.about
         assert webhooks is not None
         event = self._events.find(about["name"], Principal(hook.principal, frozenset(about["scopes"])))
@@ -370,7 +359,7 @@ class EventExtension:
         for key, attempts, due in tuple(hook.retries):
             if current is None or not current.is_active or due > time.time():
                 continue
-            # Of a log that they may not read any more since the first attempt, nothing is sent.
+            # Nothing is sent of a log that the caller may no longer read since the first attempt.
             one = await self._events.find_entry(event, *key) if key[0] in current.logs else None
             answer = await webhooks.send(current, _message(current, one, key)) if one is not None else None
             current = await webhooks.change(current, partial(_settle, key, attempts, answer))
@@ -378,7 +367,7 @@ class EventExtension:
             batch = await self._events.read(
                 event, current.logs, positions_of(current), most=20, since=since, arguments=about["arguments"]
             )
-            if batch.truncated and since is None:  # else they were told so when they subscribed
+            if batch.truncated and since is None:  # with `since` it was reported when they subscribed
                 told = {"type": "gap", "cursor": write_cursor(batch.before)}
                 await webhooks.send(current, control("gap", orjson.dumps(told), current))
             for one, after in batch.steps():
@@ -398,16 +387,16 @@ class EventExtension:
                 return pause
         return None if current is None else QUIET_SECONDS
 
-    # --- What they share ---
+    # --- Shared by the methods ---
 
     async def _admit(self, context: Context) -> Principal | None:
-        """Return the caller. Raises MCPError for wrong credentials, and in revisions that know no extensions."""
+        """Return the caller. Raises MCPError for wrong credentials, and in revisions without extensions."""
         if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             raise MCPError(types.METHOD_NOT_FOUND, "Method not found", context.method)
         return await admit_caller(context, self._identify)
 
     def find(self, params: SubscriptionParams, caller: Principal | None) -> Event:
-        """Return the event of a subscription whose arguments are right. Raises MCPError."""
+        """Return the event of a subscription after checking its arguments. Raises MCPError."""
         event = self._events.find(params.name, caller)
         if event is None or event not in self._catalog.events:
             scopes = caller.scopes if caller is not None else None
@@ -426,7 +415,7 @@ class EventExtension:
     async def _begin(
         self, context: Context, event: Event, caller: Principal | None, params: SubscriptionParams, most: int
     ) -> Batch:
-        """Read from the cursor of a subscription on; from now on without one. Raises MCPError."""
+        """Read from the cursor of a subscription, or from now on without one. Raises MCPError."""
         positions = read_cursor(event, params.cursor) if params.cursor is not None else None
         exchange = exchange_of(context)
         try:
@@ -435,12 +424,12 @@ class EventExtension:
         except Problem as problem:
             self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
             raise MCPError(types.INTERNAL_ERROR, problem.detail) from problem
-        # A cursor that means nothing here has lost its place: a gap, never an error (Cursor Lifecycle).
+        # A cursor that is not valid here has lost its place: that is a gap, never an error (Cursor Lifecycle).
         return batch._replace(truncated=True) if params.cursor is not None and positions is None else batch
 
 
 def _floor(params: SubscriptionParams) -> datetime | None:
-    """Return when the oldest event may have happened that is told (Bounding replay)."""
+    """Return the earliest time of events to deliver, or None for no limit (Bounding replay)."""
     if params.max_age_ms is not None and params.cursor is not None:
         with suppress(OverflowError):
             return datetime.now(UTC) - timedelta(milliseconds=params.max_age_ms)
@@ -448,23 +437,23 @@ def _floor(params: SubscriptionParams) -> datetime | None:
 
 
 def _holds_thread(context: Context) -> bool:
-    """Say whether a stream would take a thread of the server away, of which there are few."""
+    """Return True if a stream would occupy one of the server's few threads."""
     return HOLDS_THREAD in exchange_of(context).scope
 
 
 def id_of(caller: Principal, url: str, event_id: str, arguments: Mapping[str, object]) -> str:
-    """Return the id of a subscription, which its key alone decides (Subscription identity)."""
+    """Return the id of a subscription, a hash of its key (Subscription identity)."""
     key = orjson.dumps([caller.id, url, event_id, arguments], option=orjson.OPT_SORT_KEYS)
     return f"sub_{sha256(key).hexdigest()[:32]}"
 
 
 def positions_of(hook: Webhook) -> Positions:
-    """Return how far a subscription has been read."""
+    """Return the positions up to which a subscription has been read."""
     return {log: (epoch, number) for log, (epoch, number) in hook.about["positions"].items()}
 
 
 def watermark(hook: Webhook, positions: Positions | None = None, but: object = None) -> Positions:
-    """Return the positions up to which everything was taken or given up, of `but` taken for granted."""
+    """Return the positions up to which everything was delivered or given up, assuming that `but` is delivered."""
     safe = dict(positions_of(hook) if positions is None else positions)
     for key, _, _ in hook.retries:
         log, epoch, number = key
@@ -474,20 +463,20 @@ def watermark(hook: Webhook, positions: Positions | None = None, but: object = N
 
 
 def _settle(key: list[Any], attempts: int, answer: Posted | Failure | None, hook: Webhook) -> None:
-    """Note what became of a message that was sent again; None for one that is gone."""
+    """Record the result of a retried message; None for an event that is gone."""
     is_done = answer is None or note(hook, answer)
     try_again(hook, key, MAX_TRIES if is_done else attempts + 1)
 
 
 def _advance(key: list[Any] | None, answer: Posted | Failure | None, after: Positions, hook: Webhook) -> None:
-    """Note how far a subscription was read, and what became of its last message."""
+    """Record the result of a message and the position after it; the key is kept for a retry."""
     hook.about = {**hook.about, "positions": after}
     if key is not None and answer is not None and not note(hook, answer):
         try_again(hook, key, 1)
 
 
 def _message(hook: Webhook, one: Occurrence, key: list[Any], after: Positions | None = None) -> Message:
-    """An occurrence as it is sent (Webhook event delivery)."""
+    """Return the message for an occurrence (Webhook event delivery)."""
     body = orjson.dumps({**one.facts, "cursor": write_cursor(watermark(hook, after, but=key))})
     return Message(one.id, body, {"X-MCP-Subscription-Id": hook.id})
 
@@ -500,7 +489,7 @@ def _moment(seconds: float | None) -> str | None:
 
 @contextmanager
 def _told_as_errors() -> Iterator[None]:
-    """Tell what goes wrong with a subscription as the extension does (Error Handling)."""
+    """Convert problems with a subscription to the extension's errors (Error Handling)."""
     try:
         yield
     except RefusedCallback as refused:

@@ -1,8 +1,8 @@
-"""Resources and prompts: all that a model may read of a site besides its tools, and news of their changes.
+"""Resources and prompts: everything that a model may read of a site besides its tools, and notifications of changes.
 
-Declared pages are listed, and a template says that all others can be read too: as at the endpoint for pages, as
-somebody sees them who is not known, and nothing else than pages of this site. A prompt whose function is an action's,
-and a page at the route of one, ask their reader for what the action asks its caller for.
+Declared pages are listed, and a template announces that all others can be read too: as at the endpoint for pages, in
+the form for unknown visitors, and only pages of this site. Reading a prompt whose function is an action's, or a page at
+the route of an action, requires the credentials that the action requires.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import quote, unquote
 
 import mcp_types as types
@@ -33,6 +33,7 @@ from awp_publish.serve.lifespan import ended_by_stop
 from awp_publish.serve.mcp.calls import (
     LIST_TTL,
     Context,
+    Notice,
     Tools,
     WireResult,
     admit_caller,
@@ -58,25 +59,25 @@ if TYPE_CHECKING:
 
 
 class Readers:
-    """Those who read what is an action's: they may know of it, and are asked for what its caller is asked for."""
+    """Checks readers of what belongs to an action: they may see it, and have the credentials that it requires."""
 
     def __init__(self, door: DoorContext) -> None:
         self._door = door
         self._identify = identify_caller(door)
 
     def find(self, action_id: str | None) -> Action | None:
-        """Return the action of this id as it is published, None for none."""
+        """Return the published action with this id, or None."""
         return next((one for one in self._door.published().actions if one.id == action_id), None)
 
     async def may_know_of(self, context: Context, action: Action | None) -> bool:
-        """Return True if a caller may know of an action. Raises MCPError for credentials that are not valid."""
+        """Return True if the caller may see an action. Raises MCPError for invalid credentials."""
         if action is None or action.is_public:
             return True
         caller = await admit_caller(context, self._identify)
         return action.is_for(caller.scopes if caller is not None else None)
 
     async def admit(self, context: Context, action: Action | None) -> bool:
-        """Return False to a caller who may not know of an action. Raises MCPError, with the challenge of a call."""
+        """Return False if the caller may not see an action. Raises MCPError, with the challenge of a call."""
         if not await self.may_know_of(context, action):
             return False
         if action is not None and action.auth_required and not action.route_authenticates:
@@ -89,7 +90,7 @@ class Readers:
 MEDIA_TYPE: Final = "text/markdown"
 
 NOT_FOUND: Final = -32002
-"""What revisions up to 2025-11-25 answer for an unknown resource; later ones say that the params are invalid."""
+"""The error for an unknown resource in revisions up to 2025-11-25; in later ones it is invalid params."""
 
 _MARKDOWN: Final = RequestedFormat("md", "full", by_query=True)
 _MAX_AGE: Final = re.compile(rb"\bmax-age=(\d{1,9})\b")
@@ -98,18 +99,18 @@ _LISTED: Final = {"ttlMs": LIST_TTL, "cacheScope": "public", "resultType": "comp
 
 
 class Resources:
-    """Lists and reads what one address of a site has, as it is at the moment."""
+    """Lists and reads the resources of one address of a site, in their present state."""
 
     def __init__(self, door: DoorContext) -> None:
         self._catalog = door.published
         self._url = door.catalog.url
-        self._pages = door.pages  # None where pages are HTML only
+        self._pages = door.pages  # None if pages are HTML only
         self._readers = Readers(door)
         self.skills = SkillResources(door.published)
         self.cards: Cards | None = None
 
     async def list_resources(self, _context: Context, _params: types.PaginatedRequestParams) -> WireResult:
-        """Answer `resources/list`: the site's pages, each document once, whatever other places it has, and skills."""
+        """Answer `resources/list`: the site's pages, each document once even if it has several paths, and skills."""
         listed: list[WireResult] = []
         if self._pages is not None:
             catalog = self._catalog()
@@ -132,7 +133,7 @@ class Resources:
         return {"resources": [*listed, *self.skills.listed()], **_LISTED}
 
     async def list_templates(self, _context: Context, _params: types.PaginatedRequestParams) -> WireResult:
-        """Answer `resources/templates/list`: the pages of several addresses, then one template of all (RFC 6570)."""
+        """Answer `resources/templates/list`: pages with placeholders, then one template for all pages (RFC 6570)."""
         catalog, listed = self._catalog(), list[WireResult]()
         for page in (
             page for page in catalog.pages if page.is_template and len(page.placeholders) == page.path.count("{")
@@ -150,7 +151,7 @@ class Resources:
         return {"resourceTemplates": [*listed, template], **_LISTED}
 
     async def complete(self, uri: str, argument: str, value: str, others: Mapping[str, str]) -> Sequence[str] | None:
-        """Return what fits into an argument of a template; None for a template or an argument that there is not."""
+        """Return values for an argument of a template, or None for an unknown template or argument."""
         catalog = self._catalog()
         if self._pages is None:
             return None
@@ -163,7 +164,7 @@ class Resources:
         return await suggest(page.complete, page.choices.get(argument, ()), argument, value, others)
 
     async def read_resource(self, context: Context, params: types.ReadResourceRequestParams) -> WireResult:
-        """Answer `resources/read`. Raises MCPError for what is no document and no page of the site."""
+        """Answer `resources/read`. Raises MCPError if it is neither a document nor a page of the site."""
         uri = params.uri
         if self.cards is not None and (card := self.cards.read(uri)) is not None:
             return card
@@ -183,11 +184,11 @@ class Resources:
         raise MCPError(code, f"This site has no resource {uri[:200]}.", {"uri": uri[:200]})
 
     async def _read_page(self, context: Context, uri: str) -> WireResult | None:
-        """Read the page at `uri`, to be kept as its own answer says; None for what is no page that everybody may see.
+        """Read the page at `uri`, with the caching of its response; None if it is not a page that everybody may see.
 
-        Raises MCPError for a page that failed, and for one at the route of an action that asks for more.
+        Raises MCPError for a page that failed, and for one at the route of an action with further requirements.
         """
-        # A resource has an address of its own: the references within the site that the endpoint takes are none.
+        # A resource has an absolute address: relative references, which the endpoint accepts, are not resources.
         if self._pages is None or re.match(r"https?://", uri, re.IGNORECASE) is None:
             return None
 
@@ -241,12 +242,12 @@ _OF_THE_UNCONNECTED: Final = tuple(
     )
     for document in protocol.documents
 )
-"""Documents by which a site is found: who reads resources is connected already."""
+"""Documents for discovering a site, which a client that reads resources has already done."""
 
 
 # --- Prompts (specification, Server/Prompts) ---
-# Arguments are texts in this protocol; what a prompt's function takes as a number is read from one. Writing a prompt
-# is no call of an action: no gate stands before it, and it may take as long as a call.
+# Arguments are texts in this protocol; numbers for a prompt's function are parsed from them. Writing a prompt is not a
+# call of an action: no gate applies to it, and it may take as long as a call.
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
@@ -254,7 +255,7 @@ ROLES: Final = ("user", "assistant")
 
 
 class PromptHandlers:
-    """Lists and writes the prompts of a catalog. `timeout` in seconds."""
+    """Lists and writes the prompts of a catalog. `timeout` is in seconds."""
 
     def __init__(self, door: DoorContext) -> None:
         self._prompts = {prompt.id: prompt for prompt in door.catalog.prompts}
@@ -262,7 +263,7 @@ class PromptHandlers:
         self._timeout = door.settings.timeout
 
     async def list_prompts(self, context: Context, _params: types.PaginatedRequestParams) -> WireResult:
-        """Answer `prompts/list`: those that the caller may know of."""
+        """Answer `prompts/list`: those that the caller may see."""
         listed, cache_scope = [], "public"
         for prompt in self._prompts.values():
             action = self._readers.find(prompt.action)
@@ -283,7 +284,7 @@ class PromptHandlers:
         return {"prompts": listed, **_LISTED, "cacheScope": cache_scope}
 
     async def _find(self, context: Context, name: str) -> Prompt | None:
-        """Return a prompt to a caller who may have it. Raises MCPError."""
+        """Return a prompt if its caller may read it. Raises MCPError."""
         prompt = self._prompts.get(name)
         admitted = prompt is None or await self._readers.admit(context, self._readers.find(prompt.action))
         return prompt if admitted else None
@@ -291,7 +292,7 @@ class PromptHandlers:
     async def complete(
         self, context: Context, name: str, argument: str, value: str, others: Mapping[str, str]
     ) -> Sequence[str] | None:
-        """Return what fits into an argument of a prompt; None for a prompt or an argument that there is not."""
+        """Return values for an argument of a prompt, or None for an unknown prompt or argument."""
         prompt = await self._find(context, name)
         found = next((one for one in prompt.arguments if one.name == argument), None) if prompt is not None else None
         if prompt is None or found is None:
@@ -341,11 +342,11 @@ class PromptHandlers:
 # --- Completion (specification, Server/Utilities/Completion) ---
 
 MAX_VALUES: Final = 100
-"""Values of one answer, at most."""
+"""Values in one answer at most."""
 
 
 def matching(choices: Sequence[str], value: str) -> list[str]:
-    """Return the choices that begin with what is typed, then those that hold it; letters count alike in both cases."""
+    """Return the choices that begin with the typed text, then those that contain it, ignoring case."""
     typed = value.casefold()
     first = [one for one in choices if one.casefold().startswith(typed)]
     return first + [one for one in choices if typed in one.casefold() and not one.casefold().startswith(typed)]
@@ -354,13 +355,13 @@ def matching(choices: Sequence[str], value: str) -> list[str]:
 async def suggest(
     complete: Complete | None, choices: Sequence[str], argument: str, value: str, others: Mapping[str, str]
 ) -> Sequence[str]:
-    """Return what fits: by the declared function, or of all values where they are known."""
+    """Return suggestions: of the declared function, otherwise the matching choices."""
     suggested = await complete(argument, value, others) if complete is not None else None
     return matching(choices, value) if suggested is None else suggested
 
 
 class CompletionHandler:
-    """Answers `completion/complete`. `timeout` in seconds."""
+    """Answers `completion/complete`. `timeout` is in seconds."""
 
     def __init__(self, prompts: PromptHandlers, resources: Resources, timeout: float) -> None:
         self._prompts = prompts
@@ -368,7 +369,7 @@ class CompletionHandler:
         self._timeout = timeout
 
     async def complete(self, context: Context, params: types.CompleteRequestParams) -> WireResult:
-        """Suggest values for what a person fills in. Raises MCPError."""
+        """Suggest values for an argument. Raises MCPError."""
         argument, others = params.argument, (params.context.arguments if params.context is not None else None) or {}
         asked = (argument.name, argument.value, others)
         try:
@@ -393,8 +394,8 @@ class CompletionHandler:
 
 
 # --- Skills: the extension `io.modelcontextprotocol/skills` (SEP-2640) ---
-# Each file of a skill is a resource `skill://NAME/PATH`, the same bytes as in the agent-skills index. An entry lists
-# all of them with digest and size, so that a client knows what it has read is what its person has agreed to.
+# Each file of a skill is a resource `skill://NAME/PATH`, with the same bytes as in the agent-skills index. An entry
+# lists all files with digest and size, so that a client can verify that it reads what its person has agreed to.
 
 SKILLS: Final = "io.modelcontextprotocol/skills"
 SKILL_SCHEME: Final = "skill://"
@@ -414,18 +415,18 @@ class DirectoryParams(types.PaginatedRequestParams):
 
 
 class SkillResources:
-    """Lists and reads the skills of one public address of a site. `catalog` is what is published at the moment."""
+    """Lists and reads the skills of one public address of a site. `catalog` returns the present catalog."""
 
     def __init__(self, catalog: Callable[[], Catalog]) -> None:
         self._catalog = catalog
 
     def all(self) -> tuple[Skill, ...]:
-        """Return the skills there are, as their documents speak of them; none on a site that leaves them out."""
+        """Return the skills, as far as their documents publish them; none on a site that leaves them out."""
         catalog = self._catalog()
         return skills_of(catalog.public.exposed_at("woa")) if catalog.publishes("agent_skills") else ()
 
     def register(self, server: Server[Any]) -> None:
-        """Have the SDK's server offer the extension."""
+        """Make the SDK's server offer the extension."""
         server.extensions[SKILLS] = {"directoryRead": True}
         server.add_request_handler("skills/list", types.PaginatedRequestParams, self.list_skills)
         server.add_request_handler("skills/get", SkillParams, self.get_skill)
@@ -463,15 +464,15 @@ class SkillResources:
         raise MCPError(types.INVALID_PARAMS, told, {"uri": params.uri[:200]})
 
     def listed(self) -> Iterator[WireResult]:
-        """Yield what `resources/list` says of declared skills: the file that is read first.
+        """Yield the entries of declared skills for `resources/list`: their SKILL.md.
 
-        The site's own is among the documents.
+        The site's own skill is among the documents.
         """
         declared = self._catalog().skills
         yield from (_describe_file(skill, SKILL_FILE) for skill in self.all() if skill in declared)
 
     def read(self, uri: str) -> WireResult | None:
-        """Return what `resources/read` answers for a file of a skill; None for what is none."""
+        """Return the result of `resources/read` for a file of a skill, or None if there is no such file."""
         for skill in self.all():
             for path, body in skill.files.items():
                 if _skill_uri(skill, path) == uri:
@@ -493,7 +494,7 @@ def _kind(path: str) -> str:
 
 
 def _describe_file(skill: Skill, path: str) -> WireResult:
-    """A file as a resource (Resource Metadata)."""
+    """Return a file as a resource (Resource Metadata)."""
     described: WireResult = {"uri": _skill_uri(skill, path), "name": path.rpartition("/")[2], "mimeType": _kind(path)}
     if path == SKILL_FILE:
         described |= {"name": skill.name, "description": skill.description}
@@ -501,7 +502,7 @@ def _describe_file(skill: Skill, path: str) -> WireResult:
 
 
 def _skill_entry(skill: Skill) -> WireResult:
-    """A skill with all its files (Skill Entries)."""
+    """Return a skill with all its files (Skill Entries)."""
     files = [
         {"uri": _skill_uri(skill, path), "digest": digest_of(body), "size": len(body)}
         for path, body in skill.files.items()
@@ -510,18 +511,18 @@ def _skill_entry(skill: Skill) -> WireResult:
 
 
 # --- `subscriptions/listen` (revision 2026-07-28) ---
-# Clients that listen are told that what they have read may have changed: when the site publishes anew (`Site.refresh`),
-# when it says what works (`Site.set_status`), and when the list of tools that this very caller sees is another than
-# before, because what they may call has changed. Workers tell each other through the site's store, where it is shared.
-# Nothing is replayed: whoever was not connected reads again.
+# Listening clients are notified that what they have read may have changed: when the site publishes anew
+# (`Site.refresh`), when its status is set (`Site.set_status`), and when the list of tools for this caller has changed,
+# because of what it may call. Workers notify each other through the site's store if it is shared. Nothing is replayed:
+# clients that were not connected read again.
 
 LISTEN: Final = "subscriptions/listen"
 
 LOOK_SECONDS: Final = 2.0
-"""Seconds between two looks at what other workers have published."""
+"""Seconds between two polls for changes that other workers have published."""
 
 VERIFY_SECONDS: Final = 5.0
-"""Seconds after which it is asked again who listens, and what they may call."""
+"""Seconds after which the caller is authenticated again, and its tools are listed again."""
 
 MAX_LISTENING: Final = 1_000
 MAX_RESOURCES: Final = 1_000
@@ -530,7 +531,7 @@ _CHANGED: Final = "mcp-changed"
 
 
 class Subscriptions:
-    """Those who listen at one public address of a site."""
+    """The listening clients of one public address of a site."""
 
     def __init__(self, door: DoorContext, tools: Tools) -> None:
         self._door = door
@@ -546,11 +547,11 @@ class Subscriptions:
         door.site.change_listeners.append(self.tell)
 
     def register(self, server: Server[Any]) -> None:
-        """Have the SDK's server take those who listen."""
+        """Make the SDK's server accept listening clients."""
         server.add_request_handler(LISTEN, types.SubscriptionsListenRequestParams, self.listen)
 
     def tell(self) -> None:
-        """Tell all who listen, here and at other workers. May be called in any thread."""
+        """Notify all listening clients, here and at other workers. May be called from any thread."""
         self._note_change(is_elsewhere=False)
         if self._unwritten is not None:
             loop, event = self._unwritten
@@ -564,17 +565,21 @@ class Subscriptions:
 
     def _wake(self) -> None:
         for woken, loop in tuple(self._listening.items()):
-            with suppress(RuntimeError):  # the loop has ended, and its listeners with it
+            with suppress(RuntimeError):  # the listener's loop has ended
                 loop.call_soon_threadsafe(woken.set)
 
     async def listen(self, context: Context, params: types.SubscriptionsListenRequestParams) -> WireResult:
-        """Answer `subscriptions/listen` with a stream, until its client hangs up. Raises MCPError."""
+        """Answer `subscriptions/listen` with a stream, until its client disconnects. Raises MCPError."""
         await admit_caller(context, self._identify)
-        if HOLDS_THREAD in exchange_of(context).scope:  # of which the server has few
+        if HOLDS_THREAD in exchange_of(context).scope:  # the server has few threads
             raise MCPError(types.METHOD_NOT_FOUND, "Method not found: this server cannot keep streams open.")
         if len(self._listening) >= MAX_LISTENING:
             raise MCPError(types.INTERNAL_ERROR, "Too many clients listen.")
         meta, honored = {SUBSCRIPTION_ID_META_KEY: context.request_id}, self._honor(params.notifications)
+        tasks, wanted_tasks = self._tools.tasks, (params.notifications.model_extra or {}).get("taskIds")
+        followed = await tasks.follow(context, wanted_tasks) if tasks is not None else {}
+        if followed:
+            honored = types.SubscriptionFilter.model_validate({**honored.model_dump(), "taskIds": [*followed]})
         changes: list[ServerEvent] = []
         changes += [ToolsListChanged()] if honored.tools_list_changed else []
         changes += [PromptsListChanged()] if honored.prompts_list_changed else []
@@ -596,10 +601,21 @@ class Subscriptions:
                 await context.session.send_notification(acknowledged, related_request_id=context.request_id)
                 verified = time.monotonic()
                 while not (is_over or self._is_closing):
+                    due = min((one.due for one in followed.values()), default=float("inf")) - time.monotonic()
                     with suppress(TimeoutError):
-                        async with asyncio.timeout(VERIFY_SECONDS):
+                        async with asyncio.timeout(max(min(VERIFY_SECONDS, due), 0.0)):
                             await woken.wait()
                     woken.clear()
+                    if followed and tasks is not None:
+                        try:
+                            news = await tasks.news_of(context, followed)
+                        except MCPError:  # nobody knows them any more
+                            break
+                        for task in news:
+                            notice = Notice("notifications/tasks", {**task, "_meta": meta})
+                            await context.session.send_notification(
+                                cast(Any, notice), related_request_id=context.request_id
+                            )
                     events = list[ServerEvent]()
                     if self._version != version:
                         version, before, digests = self._version, digests, self._digests()
@@ -612,7 +628,7 @@ class Subscriptions:
                     elif time.monotonic() - verified >= VERIFY_SECONDS:
                         verified = time.monotonic()
                         now = await self._names(context)
-                        if now is None:  # nobody knows them any more
+                        if now is None:  # the credentials are no longer valid
                             break
                         if now != names and honored.tools_list_changed:
                             events = [ToolsListChanged()]
@@ -625,7 +641,7 @@ class Subscriptions:
         return {"resultType": "complete", "_meta": {**self._tools.stamp, **meta}}
 
     def _honor(self, wanted: types.SubscriptionFilter) -> types.SubscriptionFilter:
-        """Return what of the wanted notifications there are here."""
+        """Return the requested notifications that are available here."""
         known, door = self._digests(), self._door
         uris = [one for one in dict.fromkeys(wanted.resource_subscriptions or ()) if one in known]
         return types.SubscriptionFilter(
@@ -636,7 +652,7 @@ class Subscriptions:
         )
 
     def _digests(self) -> dict[str, str]:
-        """Return what every document is now, by its address: the same for all who are told of one change."""
+        """Return the digest of every document by its address, computed once for each change."""
         version, digests = self._digested
         if version != self._version:
             version, digests = (
@@ -651,7 +667,7 @@ class Subscriptions:
         return digests
 
     async def _names(self, context: Context) -> list[object] | None:
-        """Return the tools that a caller is listed, None for one whose credentials are not valid any more."""
+        """Return the names of a caller's tools, or None if its credentials are no longer valid."""
         with suppress(MCPError):
             await admit_caller(context, self._identify)
             listed = await self._tools.list_tools(context, types.PaginatedRequestParams())
@@ -662,7 +678,7 @@ class Subscriptions:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Exchange with other workers that something has changed, as long as the application runs."""
+        """Exchange notifications of changes with other workers while the application runs."""
         self._is_closing = False
         unwritten = asyncio.Event()
         task: asyncio.Task[None] | None = None
@@ -695,7 +711,7 @@ class Subscriptions:
                         continue
                     seen = new
                     unwritten.clear()
-            except StoreUnavailable:  # what is unwritten stays so, and would not let it wait below
+            except StoreUnavailable:  # `unwritten` is still set, so the wait below would return at once
                 await asyncio.sleep(LOOK_SECONDS)
                 continue
             with suppress(TimeoutError):

@@ -1,12 +1,13 @@
-"""Background actions as tasks: the extension `io.modelcontextprotocol/tasks` (SEP-2663), beside revision 2026-07-28.
+"""Background actions as tasks: the extension `io.modelcontextprotocol/tasks` (SEP-2663) of revision 2026-07-28.
 
-A task is a job under the job's own id, so it is kept, run and forgotten as jobs are, and nobody but who started it sees
-it. A call whose person has yet to be asked is a task without a job: `input_required`, until `tasks/update` brings the
+A task is a job with the job's id, so it is stored, run and deleted like any job, and only its caller sees it. A call
+that still needs a person's confirmation is a task without a job: `input_required`, until `tasks/update` brings the
 reply. Then the call is made with that confirmation, through every gate. `tasks/result` and `tasks/list` are not part of
-the extension. Deliberately not sent: `notifications/tasks`, which are optional.
+the extension. `notifications/tasks` go to who listens for their tasks, as soon as they might have looked themselves.
 """
 
 import secrets
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -60,7 +61,7 @@ from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
 
 GET_JOB: Final = "get_job"
-"""The tool by which clients without the extension poll, which may have no way to make a GET request."""
+"""The tool with which clients without the extension poll, because they may be unable to make a GET request."""
 
 GET_JOB_ENTRY: Final[Mapping[str, object]] = {
     "name": GET_JOB,
@@ -97,13 +98,16 @@ GET_JOB_ENTRY: Final[Mapping[str, object]] = {
 
 MAX_POLL_MS: Final = 5_000
 YOUNG_SECONDS: Final = 15
-"""Every so many seconds of a task's life, a client is asked to wait a second longer between two looks."""
+"""For every so many seconds of a task's life, its client is asked to wait a second longer between two polls."""
 
 TAKEN_SECONDS: Final = 60
-"""Seconds for which a reply is at work; one of which no more is known then was lost with its worker, or the store."""
+"""Seconds for which a reply may be processed. After that it counts as lost, with its worker or the store."""
+
+MAX_FOLLOWED: Final = 100
+"""Tasks of which one stream tells."""
 
 _CRASHES: Final = (HandlerFailed, HandlerTimeout, InvalidOutput, JobInterrupted, StoreUnavailable)
-"""How a call ends that has no result at all; every other problem is a result with `isError`."""
+"""Problems of calls that end without any result. Every other problem is a result with `isError`."""
 
 
 class TaskParams(types.RequestParams):
@@ -120,13 +124,13 @@ class UpdateTaskParams(TaskParams):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pending:
-    """A call whose task is no job of the same id, and what has become of it.
+    """A call whose task is not a job with the same id, and what has become of it.
 
-    Its person has to agree to it: `question` is the token and the summary that they are asked with, None once their
-    reply has been carried out, which is at work since `taken`; `round` counts the questions. Or a session alone has
-    told who calls, in an argument that no client writes into the messages about a task: then the task is nobody's
-    (`principal`), so that whoever knows its id may look at it, and its job is the `owner`'s. `job` is the job that the
-    call has become, `result` the result of a call that has become none.
+    Either a person has to confirm it: `question` is the token and the summary of the question, None once the reply has
+    been carried out; `taken` is when that began, and `round` counts the questions. Or the caller is known only by a
+    session, given in an argument that clients do not repeat in messages about a task: then the task has no `principal`,
+    so that its id is sufficient to read it, and its job belongs to `owner`. `job` is the job that the call has become,
+    `result` the result of a call that did not become one.
     """
 
     action: str
@@ -147,8 +151,19 @@ class Pending:
 
     @property
     def name(self) -> str:
-        """The key of the question that is open: each has one of its own (Task Update Requests)."""
+        """The key of the present question: each question has its own (Task Update Requests)."""
         return QUESTION if self.round == 1 else f"{QUESTION}_{self.round}"
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """What was told of a task, and when it is looked at next, in seconds of the monotonic clock."""
+
+    told: Mapping[str, object] = field(default_factory=dict)
+    due: float = 0.0
+
+
+ENDED: Final = ("completed", "failed", "cancelled")
 
 
 def _id_of(caller: Principal | None) -> str:
@@ -177,23 +192,23 @@ class TaskExtension:
         self.own_tools: Mapping[str, Mapping[str, object]] = {} if taken else {GET_JOB: entry}
 
     def register(self, server: Server[Any]) -> None:
-        """Have the SDK's server offer the extension."""
+        """Make the SDK's server offer the extension."""
         server.extensions[EXTENSION] = {}
         server.add_request_handler("tasks/get", TaskParams, self.get_task)
         server.add_request_handler("tasks/update", UpdateTaskParams, self.update_task)
         server.add_request_handler("tasks/cancel", TaskParams, self.cancel_task)
 
-    # --- What a call is answered with ---
+    # --- Answers to calls ---
 
     def is_declared(self, context: Context) -> bool:
-        """Return True if the client of this very request takes tasks."""
+        """Return True if this request declares that its client accepts tasks."""
         if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             return False
         capabilities = context.session.client_capabilities
         return capabilities is not None and EXTENSION in (capabilities.extensions or {})
 
     async def answer(self, context: Context, call: Call, result: Result) -> WireResult | None:
-        """Return the task that a call of a background action has become; None if it is to be answered as any other."""
+        """Return the task for a call of a background action, or None if the call is answered like any other."""
         if not self.is_declared(context):
             return None
         if isinstance(result, Problem) and question_for(result, context) is None:
@@ -235,22 +250,15 @@ class TaskExtension:
 
     async def get_task(self, context: Context, params: TaskParams) -> WireResult:
         """Answer `tasks/get` (Task Polling). Raises MCPError."""
-        caller, exchange = await self._admit(context, params.task_id), exchange_of(context)
+        caller = await self._admit(context, params.task_id)
         try:
-            pending = await self._find(params.task_id, caller)
-            if pending is None or pending.job:
-                job = await self._show(params.task_id, pending, caller)
-                task = self._describe_job(context, exchange, job)
-                if pending is not None:
-                    task |= {"taskId": params.task_id, "createdAt": pending.created}
-            else:
-                task = self._describe_pending(params.task_id, pending)
+            task = await self._describe(context, params.task_id, caller)
         except Problem as problem:
-            raise self._refusal(exchange, problem) from problem
+            raise self._refusal(exchange_of(context), problem) from problem
         return {"resultType": "complete", **task, "_meta": self._tools.stamp}
 
     async def update_task(self, context: Context, params: UpdateTaskParams) -> WireResult:
-        """Answer `tasks/update` (Task Update Requests); replies that nobody asked for are ignored."""
+        """Answer `tasks/update` (Task Update Requests); unsolicited replies are ignored."""
         caller, exchange = await self._admit(context, params.task_id), exchange_of(context)
         try:
             pending = await self._find(params.task_id, caller)
@@ -268,7 +276,7 @@ class TaskExtension:
         return {"resultType": "complete", "_meta": self._tools.stamp}
 
     async def cancel_task(self, context: Context, params: TaskParams) -> WireResult:
-        """Answer `tasks/cancel` (Task Cancellation): also for a task that has ended. Raises MCPError."""
+        """Answer `tasks/cancel` (Task Cancellation), also for a task that has ended. Raises MCPError."""
         caller, exchange = await self._admit(context, params.task_id), exchange_of(context)
         try:
             pending = await self._find(params.task_id, caller)
@@ -285,6 +293,48 @@ class TaskExtension:
         except Problem as problem:
             raise self._refusal(exchange, problem) from problem
         return {"resultType": "complete", "_meta": self._tools.stamp}
+
+    # --- Task Status Notifications ---
+
+    async def follow(self, context: Context, wanted: object) -> dict[str, "Followed"]:
+        """Return the tasks among those whose ids are wanted at which their caller may look. Raises MCPError."""
+        if wanted is None:
+            return {}
+        if not isinstance(wanted, list) or not all(isinstance(one, str) for one in wanted):
+            raise MCPError(types.INVALID_PARAMS, "notifications.taskIds must be a list of the ids of tasks.")
+        self._need(context)
+        caller, followed = await admit_caller(context, self._identify), dict[str, Followed]()
+        for task_id in [*dict.fromkeys(wanted)][:MAX_FOLLOWED]:
+            with suppress(Problem):
+                await self._describe(context, task_id, caller)
+                followed[task_id] = Followed()
+        return followed
+
+    async def news_of(self, context: Context, followed: dict[str, "Followed"]) -> list[WireResult]:
+        """Return what each task is by now that is not as it was last told; whatever has ended is followed no more.
+
+        Each is looked at as often as its client is asked to. Raises MCPError for credentials that are not good.
+        """
+        now, news = time.monotonic(), list[WireResult]()
+        due = [task_id for task_id, one in followed.items() if one.due <= now]
+        caller = await admit_caller(context, self._identify) if due else None
+        for task_id in due:
+            try:
+                task = await self._describe(context, task_id, caller)
+            except StoreUnavailable:
+                followed[task_id] = replace(followed[task_id], due=now + MAX_POLL_MS / 1000)
+                continue
+            except Problem:  # it is forgotten, or not theirs any more
+                del followed[task_id]
+                continue
+            state = {name: value for name, value in task.items() if name not in ("ttlMs", "pollIntervalMs")}
+            if state != followed[task_id].told:
+                news.append(task)
+            if task["status"] in ENDED:
+                del followed[task_id]
+            else:
+                followed[task_id] = Followed(state, now + cast(int, task["pollIntervalMs"]) / 1000)
+        return news
 
     async def call_get_job(self, context: Context, params: Mapping[str, Any]) -> WireResult:
         """Answer a call of the tool `get_job`."""
@@ -311,8 +361,16 @@ class TaskExtension:
 
     # --- Inside ---
 
+    async def _describe(self, context: Context, task_id: str, caller: Principal | None) -> WireResult:
+        """Return a task as its caller may see it. Raises UnknownJob, StoreUnavailable."""
+        pending = await self._find(task_id, caller)
+        if pending is not None and not pending.job:
+            return self._describe_pending(task_id, pending)
+        task = self._describe_job(context, exchange_of(context), await self._show(task_id, pending, caller))
+        return task if pending is None else task | {"taskId": task_id, "createdAt": pending.created}
+
     async def _show(self, task_id: str, pending: Pending | None, caller: Principal | None) -> Job:
-        """Return a task's job to its caller, who may still know of its action. Raises UnknownJob."""
+        """Return a task's job to its caller, who still has to be allowed to see its action. Raises UnknownJob."""
         if pending is not None and pending.owner:
             return await self._jobs.show(pending.job, pending.owner)
         job = await self._jobs.show(pending.job if pending is not None else task_id, _id_of(caller))
@@ -320,7 +378,7 @@ class TaskExtension:
         return job
 
     async def _add(self, pending: Pending) -> str | None:
-        """Keep a task under an id that nobody guesses, and return that; None if it could not be kept."""
+        """Store a task under an unguessable id and return the id, or None if it could not be stored."""
         task_id = secrets.token_urlsafe(16)
         with suppress(StoreUnavailable):
             ran = await self._jobs.store.run((Add(_key(task_id), _write(pending), self._seconds),), durable=True)
@@ -328,22 +386,26 @@ class TaskExtension:
         return None
 
     async def _admit(self, context: Context, task_id: str) -> Principal | None:
-        """Return who asks, None for nobody known. Raises MCPError for a request that the extension does not allow."""
+        """Return the caller, None if unknown. Raises MCPError for a request that the extension does not allow."""
         if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             raise MCPError(types.METHOD_NOT_FOUND, "Method not found")
         exchange = exchange_of(context)
-        # Streamable HTTP: Routing Headers. The official clients do not write it for methods of extensions yet.
+        # Streamable HTTP: Routing Headers. The official clients do not send it for methods of extensions yet.
         header = exchange.fields.get(MCP_NAME_HEADER.encode())
         if header is not None and decode_header_value(header.decode("latin-1").strip(" \t")) != task_id:
             told = f"{MCP_NAME_HEADER} header does not match the request body's 'taskId' parameter"
             raise MCPError(types.HEADER_MISMATCH, told)
+        self._need(context)
+        return await admit_caller(context, self._identify)
+
+    def _need(self, context: Context) -> None:
+        """Refuse a client that has not declared the extension."""
         if not self.is_declared(context):
             required: WireResult = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
             raise MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, "Missing required client capability", required)
-        return await admit_caller(context, self._identify)
 
     async def _find(self, task_id: str, caller: Principal | None) -> Pending | None:
-        """The record of a task that has begun with a question; None for any other. Raises UnknownJob."""
+        """Return the record of a task that did not begin as a job, or None for others. Raises UnknownJob."""
         raw = (await self._jobs.store.run((Look(_key(task_id)),))).seen[0] if len(task_id) <= 40 else None
         pending = _read(raw) if isinstance(raw, bytes) else None
         if pending is not None and pending.principal not in ("", _id_of(caller)):
@@ -359,7 +421,7 @@ class TaskExtension:
     async def _resume(
         self, context: Context, exchange: McpExchange, task_id: str, pending: Pending, *, agrees: bool
     ) -> None:
-        """Make the call that a person was asked about, or end it. Whoever answers first decides."""
+        """Make the call that a person was asked about, or end it. The first reply decides."""
         assert pending.question is not None
         token, tool = pending.question[0], self._tools.tool_of(pending.action, context)
         now = self._now()
@@ -384,7 +446,7 @@ class TaskExtension:
             result = results[0]
             if isinstance(result, Outcome):
                 done = replace(taken, question=None, job=orjson.loads(result.body)["job_id"])
-            elif agrees and question_for(result, context) is not None:  # what they agreed to reads differently by now
+            elif agrees and question_for(result, context) is not None:  # the summary has changed since they agreed
                 asked = cast(dict[str, str], result.members["confirmation"])
                 done = replace(taken, question=(asked["token"], asked["summary"]), taken="", round=pending.round + 1)
             else:
@@ -393,12 +455,12 @@ class TaskExtension:
         except BaseException:
             await self._replace(task_id, taken, pending)
             raise
-        if done.question is None:  # what only the call needed is forgotten with it
+        if done.question is None:  # drop what only the call needed
             done = replace(done, given={}, receipts=(), session=None, key=None)
         await self._replace(task_id, taken, done)
 
     def _asks(self, pending: Pending) -> bool:
-        """Return True while a question waits for its reply. The token in it admits one call, whoever replies twice."""
+        """Return True while a question waits for a reply. Its token admits one call, however many replies there are."""
         if pending.question is None or not pending.taken:
             return pending.question is not None
         return (self._jobs.clock() - datetime.fromisoformat(pending.taken)).total_seconds() >= TAKEN_SECONDS
@@ -418,7 +480,7 @@ class TaskExtension:
         return task | ({"status": "completed", "result": pending.result} if pending.result is not None else {})
 
     def _describe_job(self, context: Context, exchange: McpExchange, job: Job) -> WireResult:
-        """Describe a job as a task with what has become of it (Task Status)."""
+        """Describe a job as a task with its result (Task Status)."""
         described = job.describe(f"{self._address}/{job.id}")
         task: WireResult = {"taskId": job.id, "status": "working"}
         task |= {"createdAt": described["created"], "lastUpdatedAt": described["updated"]}
@@ -456,7 +518,7 @@ class TaskExtension:
         return described
 
     def _times(self, age: float, ran: float = 0.0) -> WireResult:
-        """Return the life of a task from its creation, and the pause between two looks at it, in milliseconds."""
+        """Return the lifetime of a task from its creation, and the pause between two polls, in milliseconds."""
         pause = min(MAX_POLL_MS, 1_000 * (1 + max(0, int(age // YOUNG_SECONDS))))
         return {"ttlMs": int((self._seconds + ran) * 1000), "pollIntervalMs": pause}
 

@@ -52,6 +52,8 @@ DATABASES = {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": os.environ["OSCAR_DATABASE"],
         "ATOMIC_REQUESTS": True,
+        # A request that reads before it writes waits for other writers, where SQLite would have it fail at once.
+        "OPTIONS": {"transaction_mode": "IMMEDIATE", "timeout": 20},
     }
 }
 
