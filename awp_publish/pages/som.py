@@ -133,7 +133,7 @@ _ABOUT: Final = 40
 """Bytes by which the estimated size of a page may be too large. Writing it shows whether it fits."""
 
 _SPARE: Final = 32
-"""If more than one part in so many of the room is unused, a larger selection is tried."""
+"""If more than one part in so many of a scarce room is unused, a larger selection is tried."""
 
 _NOTHING: Final = 2
 """Members of an element that has only a role: a rule, a group without a name."""
@@ -683,12 +683,14 @@ def _compile(tree: Tree, url: str, budget: Budget) -> Som:
                 break
             best = som
             lacks = any(lost[what] for lost in losses for what in lost if what not in (DUPLICATES, STRUCTURED))
-            if spare <= most // _SPARE or not lacks:
+            if spare <= most // _SPARE or not lacks or most >= _SCARCE:
                 break
         if most < (budget.value or 0) and "meta" in structured:
-            shown = structured["meta"]
-            room += sum(len(orjson.dumps({name: shown.pop(name)})) for name in _PRESENTATION if name in shown)
-            structured = {part: members for part, members in structured.items() if members}
+            kept = {name: value for name, value in structured["meta"].items() if name not in _PRESENTATION}
+            without = {part: kept if part == "meta" else members for part, members in structured.items()}
+            without = {part: members for part, members in without.items() if members}
+            room += len(orjson.dumps(structured)) - len(orjson.dumps(without))
+            structured = without
         room = (enough + too_much) // 2 if enough and too_much else room + spare - (_SUMMARY if spare < 0 else 0)
     return best or som
 

@@ -482,8 +482,8 @@ def text_of(
 ) -> str:
     """Return the visible text below a node with white space collapsed (4.6) and blocks separated by a space.
 
-    `without` is a node to skip; nodes after the first `max_nodes` are left out. With `shows`,
-    which is for names, images contribute their alternative texts and controls nothing.
+    `without` is a node to skip; nodes after the first `max_nodes` are left out. `shows` adds the alternative texts of
+    images and leaves out controls.
     """
     tree = visibility.tree
     tags, texts, ends = tree.tags, tree.texts, tree.ends

@@ -8,7 +8,7 @@ from awp_publish.pages import Budget, compile_som
 from awp_publish.pages.elements import shorten_text
 from awp_publish.pages.som import normalise_address, share_evenly
 from tests.pages.conftest import FIXTURES, NEEDS_FIXTURES, read_json, read_page
-from tests.pages.reading import Document, compiled, elements_of
+from tests.pages.reading import URL, Document, compiled, elements_of
 
 CONTROLS = {"button", "text_input", "textarea", "select", "checkbox", "radio", "details"}
 LONG = (
@@ -180,6 +180,16 @@ def test_of_a_small_page_the_fields_of_its_form_are_kept_before_all_else():
     names = {one["attrs"].get("name", "") for one in elements_of(document) if "attrs" in one}
     assert {"subject", "message", *(f"option{n}" for n in range(4)), "topic", "_token", "preview", "post"} <= names
     assert 0.9 * len(page) < document["meta"]["som_bytes"] <= len(page), "room that is left is used"
+
+
+def test_whatever_was_tried_the_size_is_that_of_the_document():
+    head = "<meta charset=utf-8><meta name=viewport content=width=device-width><meta name=description content=Teas>"
+    whole = compiled(head + FORM, Budget.FULL)["meta"]["som_bytes"]
+    for percent in range(50, 105, 5):
+        page = as_long_as(whole * percent // 100, head + FORM)
+        som = compile_som(page, URL)
+        assert som.document["meta"]["som_bytes"] == len(som.dump()) <= len(page)
+        assert som.document["structured_data"]["meta"]["description"] == "Teas"
 
 
 def test_where_room_is_short_a_long_hidden_value_is_named_and_not_told():
