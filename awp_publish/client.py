@@ -30,20 +30,20 @@ Confirm: TypeAlias = Callable[[str], bool] | bool
 DOORS: Final[tuple[Door, ...]] = ("woa", "plain", "mcp", "a2a", "awp")
 MCP_VERSION: Final = "2026-07-28"
 POLL_SECONDS: Final = 0.05
-LONGEST_POLL: Final = 2.0
+MAX_POLL_SECONDS: Final = 2.0
 """Seconds between two polls of a job, at first and at most."""
 
-MOST_BYTES: Final = 16 * 1024 * 1024
+MAX_BYTES: Final = 16 * 1024 * 1024
 """Bytes of one response over the network, at most."""
 
-MOST_REDIRECTS: Final = 3
-LONGEST_RETRY: Final = 5.0
+MAX_REDIRECTS: Final = 3
+MAX_RETRY_SECONDS: Final = 5.0
 """The longest Retry-After, in seconds, after which a refused call is sent once more."""
 
 RETRIED: Final = frozenset({"RATE_LIMITED", "TEMPORARILY_UNAVAILABLE", "STORE_UNAVAILABLE", "HANDLER_UNAVAILABLE"})
 """Refusals of calls that did not take effect and may be sent again after Retry-After."""
 
-ASKED_ANEW: Final = frozenset({"CONFIRMATION_EXPIRED", "CONFIRMATION_STALE", "CONFIRMATION_SPENT"})
+ASKED_AGAIN: Final = frozenset({"CONFIRMATION_EXPIRED", "CONFIRMATION_STALE", "CONFIRMATION_SPENT"})
 """Refusals of a confirmation token that come with a new question."""
 
 
@@ -218,7 +218,7 @@ class AgentClient:
                 if failed.code in followed:
                     raise
                 followed.add(failed.code)
-                if isinstance(question, Mapping) and (failed.status == 428 or failed.code in ASKED_ANEW):
+                if isinstance(question, Mapping) and (failed.status == 428 or failed.code in ASKED_AGAIN):
                     summary = str(question.get("summary", ""))
                     if self.confirm is None or not (self.confirm(summary) if callable(self.confirm) else self.confirm):
                         raise
@@ -227,7 +227,7 @@ class AgentClient:
                     self.session = None
                 else:
                     pause = failed.headers.get("retry-after", "")
-                    if failed.code not in RETRIED or not pause.isdecimal() or float(pause) > LONGEST_RETRY:
+                    if failed.code not in RETRIED or not pause.isdecimal() or float(pause) > MAX_RETRY_SECONDS:
                         raise
                     time.sleep(float(pause))
         self.session = answer.headers.get("awp-session", self.session)
@@ -295,13 +295,13 @@ class AgentClient:
             "mcp-name": action,
         }
         answer = self._post(self._addresses().get("mcp", Paths().mcp), message, headers)
-        told = answer.json()
-        if "error" in told or "result" not in told:
-            error = told.get("error", {})
-            problem = error.get("data") if isinstance(error.get("data"), Mapping) else told
+        response = answer.json()
+        if "error" in response or "result" not in response:
+            error = response.get("error", {})
+            problem = error.get("data") if isinstance(error.get("data"), Mapping) else response
             problem = problem if "detail" in problem else {"detail": error.get("message", ""), "status": answer.status}
             raise CallFailed(action, problem, answer.headers)
-        result = told["result"]
+        result = response["result"]
         extra = result.get("_meta", {}).get("awp/headers", {})
         if result.get("isError"):
             problem = result.get("_meta", {}).get("awp/problem") or {"detail": result["content"][0].get("text", "")}
@@ -325,14 +325,14 @@ class AgentClient:
             **{name: value for name, value in beside.items() if value is not None},
         }
         message = {"messageId": f"m-{time.time_ns()}", "role": "ROLE_USER", "parts": [{"data": data}]}
-        task = self._ask_a2a(action, "SendMessage", {"message": message})["task"]
+        task = self._send_a2a(action, "SendMessage", {"message": message})["task"]
         until, pause = time.monotonic() + self.timeout, POLL_SECONDS
         while task["status"]["state"] in ("TASK_STATE_SUBMITTED", "TASK_STATE_WORKING"):
             if time.monotonic() > until:
                 raise TimeoutError(f"{action} has not ended within {self.timeout:g} seconds.")
             time.sleep(pause)
-            pause = min(pause * 2, LONGEST_POLL)
-            task = self._ask_a2a(action, "GetTask", {"id": task["id"]})
+            pause = min(pause * 2, MAX_POLL_SECONDS)
+            task = self._send_a2a(action, "GetTask", {"id": task["id"]})
         headers = task.get("metadata", {}).get("headers", {})
         if task["status"]["state"] != "TASK_STATE_COMPLETED":
             parts = task["status"].get("message", {}).get("parts", [])
@@ -343,21 +343,21 @@ class AgentClient:
             return Answer(base64.b64decode(part["raw"]), headers)
         return Answer(part["data"] if "data" in part else part.get("text"), headers)
 
-    def _ask_a2a(self, action: str, method: str, params: object) -> Any:
+    def _send_a2a(self, action: str, method: str, params: object) -> Any:
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         answer = self._post(self._addresses().get("a2a", Paths().a2a), body, {**self.headers, "a2a-version": "1.0"})
         try:
-            told = answer.json()
+            message = answer.json()
         except ValueError:
-            told = None
-        if not isinstance(told, dict) or told.keys().isdisjoint(("error", "result")):
+            message = None
+        if not isinstance(message, dict) or message.keys().isdisjoint(("error", "result")):
             problem = {"status": answer.status, "detail": f"The A2A door does not answer (HTTP {answer.status})."}
             raise CallFailed(action, problem, answer.headers)
-        if "error" in told:
-            data = told["error"].get("data") or [{}]
+        if "error" in message:
+            data = message["error"].get("data") or [{}]
             metadata = data[0].get("metadata") if isinstance(data, list) and data else None
-            raise CallFailed(action, metadata or {"detail": told["error"].get("message", "")}, answer.headers)
-        return told["result"]
+            raise CallFailed(action, metadata or {"detail": message["error"].get("message", "")}, answer.headers)
+        return message["result"]
 
     def _over_awp(
         self, action: str, inputs: dict[str, Any], key: str | None, confirmation: str | None, receipts: list[str]
@@ -375,12 +375,12 @@ class AgentClient:
             answers = self._transport.talk(self._addresses().get("awp", Paths().awp), self.headers, messages)
         except TalkFailed as failed:
             raise CallFailed(action, {"status": failed.status, "detail": str(failed)}) from failed
-        for told in answers:
-            if "error" in told:
-                details = told["error"].get("details", {})
-                problem = details if "detail" in details else {**details, "detail": told["error"].get("message", "")}
+        for message in answers:
+            if "error" in message:
+                details = message["error"].get("details", {})
+                problem = details if "detail" in details else {**details, "detail": message["error"].get("message", "")}
                 raise CallFailed(action, problem, _with_hyphens(details.get("headers", {})))
-        headers, output = _with_hyphens(told["result"].get("headers", {})), told["result"]["output"]
+        headers, output = _with_hyphens(message["result"].get("headers", {})), message["result"]["output"]
         if (kind := headers.get("awp-content-type")) is not None and not kind.startswith("text/"):
             output = base64.b64decode(output)
         return Answer(output, headers)
@@ -415,7 +415,7 @@ class AgentClient:
                     f"{action} has not ended within {self.timeout:g} seconds: its job is {job['status']}."
                 )
             time.sleep(pause)
-            pause = min(pause * 2, LONGEST_POLL)
+            pause = min(pause * 2, MAX_POLL_SECONDS)
 
 
 def _members(value: object) -> Mapping[str, Any]:
@@ -462,7 +462,7 @@ class _Network:
             f"{self._parts.scheme}://{self._parts.netloc}{self.prefix}{path}",
             time.monotonic() + self._timeout,
         )
-        for _ in range(MOST_REDIRECTS + 1):
+        for _ in range(MAX_REDIRECTS + 1):
             answer = self._request_once(method, address, headers, body, until)
             location = answer.headers.get("location")
             if answer.status not in (301, 302, 303, 307, 308) or location is None:
@@ -502,8 +502,8 @@ class _Network:
                 read = bytearray()
                 while piece := answer.read1(65_536):
                     read += piece
-                    if len(read) > MOST_BYTES:
-                        detail = f"The answer of {parts.path} has more than {MOST_BYTES} bytes."
+                    if len(read) > MAX_BYTES:
+                        detail = f"The answer of {parts.path} has more than {MAX_BYTES} bytes."
                         raise _network_failed(parts.path, "ANSWER_TOO_LARGE", detail)
                     if time.monotonic() > until:
                         raise TimeoutError(f"{parts.path} was not answered within {self._timeout:g} seconds.")
@@ -515,8 +515,8 @@ class _Network:
         try:
             return connect_public(*given, **named)
         except AddressNotPublic as error:
-            told = f"{error}. If that is meant, write AgentClient(..., allow_private=True)."
-            raise _network_failed(cast(str, self._parts.hostname), "PRIVATE_ADDRESS", told) from None
+            detail = f"{error}. If that is meant, write AgentClient(..., allow_private=True)."
+            raise _network_failed(cast(str, self._parts.hostname), "PRIVATE_ADDRESS", detail) from None
 
     def talk(self, path: str, headers: Mapping[str, str], messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         try:
@@ -526,7 +526,7 @@ class _Network:
             wanted = 'The AWP door of a site needs the package websockets: pip install "awp-publish[awp]".'
             raise RuntimeError(wanted) from None
         scheme = "wss" if self._parts.scheme == "https" else "ws"
-        told: list[dict[str, Any]] = []
+        received: list[dict[str, Any]] = []
         port = self._parts.port or (443 if scheme == "wss" else 80)
         opened = {"sock": self._connect((self._parts.hostname, port), self._timeout)} if self._has_to_be_public else {}
         try:
@@ -534,7 +534,7 @@ class _Network:
                 f"{scheme}://{self._parts.netloc}{self.prefix}{path}",
                 additional_headers=dict(headers),
                 open_timeout=self._timeout,
-                max_size=MOST_BYTES,
+                max_size=MAX_BYTES,
                 **opened,
             ) as socket:
                 for message in messages:
@@ -543,12 +543,12 @@ class _Network:
                         heard = json.loads(socket.recv(timeout=self._timeout))
                         if heard.get("id") == message["id"]:
                             break
-                    told.append(heard)
+                    received.append(heard)
                     if "error" in heard:
                         break
         except InvalidStatus as refused:
             raise TalkFailed("The connection was refused.", refused.response.status_code) from None
-        return told
+        return received
 
     def close(self) -> None:
         """Do nothing: no connection stays open."""

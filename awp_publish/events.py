@@ -211,8 +211,8 @@ class Events:
         if schema.get("type") != "object":
             raise DeclarationError(subject, "payload: has to be an object.", "Give a model.")
         own = docstring_of(decorated) if decorated is not None and not isinstance(decorated, type) else None
-        told = schema.get("description")
-        words = declaration.description or own or (told if isinstance(told, str) and told else None)
+        described = schema.get("description")
+        words = declaration.description or own or (described if isinstance(described, str) and described else None)
         event = Event(event_id, words or title_of(event_id), schema, inputs, declaration.audience)
         known = self._known[event_id] = _Declared(event, writes, conforms, takes)
         return known
@@ -233,8 +233,8 @@ class Events:
         if unique is not None and not (isinstance(unique, str) and 0 < len(unique) <= 256):
             raise DeclarationError(f'event "{event_id}"', "unique: has to be a text of at most 256 characters.")
         occurrence_id = unique or f"evt_{secrets.token_urlsafe(16)}"
-        told = {"id": occurrence_id, "at": now_text()}
-        body = orjson.dumps(told)[:-1] + b',"data":' + self._write(declared, data) + b"}"
+        facts = {"id": occurrence_id, "at": now_text()}
+        body = orjson.dumps(facts)[:-1] + b',"data":' + self._write(declared, data) + b"}"
         log = log_of(event_id, whom)
         once = f"event-id:{_digest(f'{log}:{unique}')}" if unique is not None else ""
         await self._append(log, _Entry(body, once))
@@ -262,8 +262,8 @@ class Events:
         if not errors and declared.conforms is not None:
             errors = list(declared.conforms(orjson.loads(body)))
         if errors:
-            told = "; ".join(f"{one.pointer or '/'}: {one.detail}" for one in errors[:3])
-            raise InvalidOutput(f"{subject} is not what is declared: {told}", errors=errors)
+            violations = "; ".join(f"{one.pointer or '/'}: {one.detail}" for one in errors[:3])
+            raise InvalidOutput(f"{subject} is not what is declared: {violations}", errors=errors)
         if len(body) > MAX_BYTES:
             recovery = "Tell what has happened, and leave the rest to an action that looks it up."
             raise InvalidOutput(f"{subject} has {len(body)} bytes, {MAX_BYTES} are allowed. {recovery}")
@@ -527,16 +527,16 @@ def log_of(event_id: str, audience: str) -> str:
 
 def write_cursor(positions: Positions) -> str:
     """Encode positions as one opaque text."""
-    told: list[object] = [next((log.rpartition(":")[0] for log in positions), "")]
-    told += [[log.rpartition(":")[2], epoch, number] for log, (epoch, number) in sorted(positions.items())]
-    return base64.urlsafe_b64encode(orjson.dumps(told)).decode().rstrip("=")
+    parts: list[object] = [next((log.rpartition(":")[0] for log in positions), "")]
+    parts += [[log.rpartition(":")[2], epoch, number] for log, (epoch, number) in sorted(positions.items())]
+    return base64.urlsafe_b64encode(orjson.dumps(parts)).decode().rstrip("=")
 
 
 def read_cursor(event: Event, cursor: str) -> Positions | None:
     """Return the positions of a cursor, or None if it is not a valid cursor of this event."""
     try:
-        of_event, *told = orjson.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-        positions = {f"{event.id}:{log}": (epoch, number) for log, epoch, number in told}
+        of_event, *parts = orjson.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        positions = {f"{event.id}:{log}": (epoch, number) for log, epoch, number in parts}
     except (ValueError, TypeError):
         return None
     good = (type(one[0]) is str and type(one[1]) is int and 0 <= one[1] < 2**53 for one in positions.values())
@@ -590,5 +590,5 @@ def _read_head(raw: bytes) -> tuple[str, int]:
 
 
 def _read_entry(event_id: str, raw: bytes, log: str, number: int) -> Occurrence:
-    told = orjson.loads(raw)
-    return Occurrence(told["id"], event_id, told["at"], told["data"], log, number)
+    entry = orjson.loads(raw)
+    return Occurrence(entry["id"], event_id, entry["at"], entry["data"], log, number)

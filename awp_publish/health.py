@@ -17,7 +17,7 @@ from awp_publish.threads import run_in_thread
 
 logger: Final = logging.getLogger("awp_publish.status")
 
-LONGEST_PROBE: Final = 5.0
+PROBE_TIMEOUT: Final = 5.0
 """Seconds after which a probe that has not answered counts as failed."""
 
 Check = Callable[[], object]
@@ -37,7 +37,7 @@ class Probe:
 
         def look() -> object:
             # A thread cannot be stopped: while the last check hangs in one, no further thread may hang in it too.
-            if not self._busy.acquire(timeout=LONGEST_PROBE):
+            if not self._busy.acquire(timeout=PROBE_TIMEOUT):
                 raise TimeoutError("The probe has not come back from the last time.")
             try:
                 return self.check()
@@ -45,7 +45,7 @@ class Probe:
                 self._busy.release()
 
         try:
-            async with asyncio.timeout(LONGEST_PROBE):
+            async with asyncio.timeout(PROBE_TIMEOUT):
                 if inspect.iscoroutinefunction(self.check):
                     return await self.check() is not False
                 answer = await run_in_thread(look)
@@ -74,17 +74,17 @@ class Liveness:
     """
 
     def __init__(self, endpoint: str) -> None:
-        self._said = Status(status_endpoint=endpoint)
-        self._found = _Findings()
+        self._declared = Status(status_endpoint=endpoint)
+        self._probed = _Findings()
         self.probes: tuple[Probe, ...] = ()
 
     @property
     def status(self) -> Status:
-        said, found = self._said, self._found
+        declared, found = self._declared, self._probed
         return replace(
-            said,
-            operational=said.operational and found.operational,
-            degraded_actions=said.degraded_actions | found.degraded_actions,
+            declared,
+            operational=declared.operational and found.operational,
+            degraded_actions=declared.degraded_actions | found.degraded_actions,
         )
 
     @property
@@ -95,27 +95,27 @@ class Liveness:
     def add(self, check: Check, actions: tuple[str, ...], interval: float) -> None:
         self.probes += (Probe(check, actions, interval),)
 
-    def say(self, operational: bool | None, degraded_actions: Sequence[str] | None) -> None:
+    def set_status(self, operational: bool | None, degraded_actions: Sequence[str] | None) -> None:
         """Set the owner's status; what is None stays as it is. Raises DeclarationError."""
         if isinstance(degraded_actions, str):
             raise DeclarationError("site", "degraded_actions: must be a list, not one text.")
-        said = self._said
-        self._said = replace(
-            said,
-            operational=said.operational if operational is None else operational,
-            degraded_actions=said.degraded_actions if degraded_actions is None else frozenset(degraded_actions),
+        before = self._declared
+        self._declared = replace(
+            before,
+            operational=before.operational if operational is None else operational,
+            degraded_actions=before.degraded_actions if degraded_actions is None else frozenset(degraded_actions),
         )
 
-    async def ask(self) -> bool:
+    async def run_probes(self) -> bool:
         """Run all probes concurrently. Returns True if the results have changed."""
-        before, probes = self._found, self.probes
+        before, probes = self._probed, self.probes
         answers = await asyncio.gather(*(probe.works() for probe in probes))
         failed = [probe for probe, works in zip(probes, answers, strict=True) if not works]
-        self._found = _Findings(
+        self._probed = _Findings(
             operational=all(probe.actions for probe in failed),
             degraded_actions=frozenset(action for probe in failed for action in probe.actions),
         )
-        return self._found != before
+        return self._probed != before
 
     def check(self, actions: Sequence[Action]) -> None:
         """Raise DeclarationError for a degraded action that does not exist, and drop it from the status."""
@@ -123,8 +123,8 @@ class Liveness:
         for probe in self.probes:
             for named in sorted(set(probe.actions) - known):
                 raise DeclarationError("site.status()", f'there is no action "{named}".')
-        for named in sorted(self._said.degraded_actions - known):
-            self._said = replace(self._said, degraded_actions=self._said.degraded_actions & known)
+        for named in sorted(self._declared.degraded_actions - known):
+            self._declared = replace(self._declared, degraded_actions=self._declared.degraded_actions & known)
             raise DeclarationError("site", f'degraded_actions: there is no action "{named}".')
 
 

@@ -450,8 +450,8 @@ class Prompt:
 
 
 SKILL_FILE: Final = "SKILL.md"
-LONGEST_SKILL_NAME: Final = 64
-LONGEST_SKILL_DESCRIPTION: Final = 1024
+MAX_SKILL_NAME: Final = 64
+MAX_SKILL_DESCRIPTION: Final = 1024
 """The main file of a skill, and the maximal length of its name and its description (agentskills.io)."""
 
 
@@ -844,7 +844,7 @@ class Catalog:
                     name: one for name, one in page.transitions.items() if one.action is None or one.action in ids
                 },
                 projections={
-                    name: replace(one, after={action: said for action, said in one.after.items() if action in ids})
+                    name: replace(one, after={action: text for action, text in one.after.items() if action in ids})
                     for name, one in page.projections.items()
                 },
                 attachments={

@@ -266,7 +266,7 @@ class BodyTimeout(Problem):
     default_recovery = "Send the whole request at once, then retry."
 
 
-# --- A gate in front of the handler said no ---
+# --- Refusals by the gates before the handler ---
 
 
 class AuthenticationRequired(Problem):
@@ -452,7 +452,7 @@ class StoreUnavailable(Problem):
     default_recovery = f"Wait for {_SECONDS}, then send the same call again, with the same key."
 
 
-# --- The handler behind an action: its input, its refusals, its failures ---
+# --- The handler of an action: its input, its refusals, its failures ---
 
 
 class InvalidInput(Problem):

@@ -36,8 +36,8 @@ from awp_publish.discover.routes import (
 from awp_publish.model import (
     DEFAULT_OPERATION,
     KNOWN,
-    LONGEST_SKILL_DESCRIPTION,
-    LONGEST_SKILL_NAME,
+    MAX_SKILL_DESCRIPTION,
+    MAX_SKILL_NAME,
     PUBLIC,
     SKILL_FILE,
     Action,
@@ -59,7 +59,7 @@ from awp_publish.settings import UNSET, ActionSettings, AgentSettings, read_rate
 
 # --- Finding the route of a declaration, by its handler or by method and path ---
 
-MOST_LISTED: Final = 20
+MAX_LISTED: Final = 20
 
 
 class RouteIndex:
@@ -107,12 +107,12 @@ def _ways(routes: Sequence[Route]) -> list[str]:
 
 
 def listing(known: Iterable[str], wanted: str = "") -> str:
-    """List names for a message: those nearest to the wanted one first, and at most MOST_LISTED."""
+    """List names for a message: those nearest to the wanted one first, and at most MAX_LISTED."""
     names = sorted(set(known))
     near = get_close_matches(wanted, names, n=3) if wanted else []
     ordered = [*near, *(name for name in names if name not in near)]
-    more = f" and {len(names) - MOST_LISTED} more" if len(names) > MOST_LISTED else ""
-    return (", ".join(ordered[:MOST_LISTED]) or "none") + more
+    more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
+    return (", ".join(ordered[:MAX_LISTED]) or "none") + more
 
 
 def choose(subject: str, found: Sequence[Route], options: ActionSettings) -> tuple[Route, str]:
@@ -157,7 +157,7 @@ _REMEDY: Final = "Declare inputs=... and outputs=... (a model or a JSON Schema).
 
 
 @dataclass(frozen=True, slots=True)
-class Behind:
+class Implementation:
     """The route, hidden route or function that an action calls, and its inputs and outputs."""
 
     operation: Operation
@@ -165,14 +165,14 @@ class Behind:
     function: Function | None = None
     entry: Target | None = None
     rehearse: Callable[[], object] | None = None
-    is_site_s: bool = False
+    checked_by_site: bool = False
     """True if the site itself checks all the credentials that the route reads."""
     is_deprecated: bool = False
 
 
 def describe_route_action(
     subject: str, chosen: tuple[Route, str], options: ActionSettings, credential_headers: Collection[str] = ()
-) -> Behind:
+) -> Implementation:
     """Describe the route of an action; declared `inputs` and `outputs` take precedence. Raises DeclarationError.
 
     `credential_headers` are those from which the site's own authenticators read credentials.
@@ -210,16 +210,16 @@ def describe_route_action(
         raise DeclarationError(subject, f"{error}.", _REMEDY) from error
     target = Target(method, route.template, operation.parameters, operation.content_type, route.arrival)
     rehearse = partial(route.rehearse, method) if route.rehearse is not None else None
-    return Behind(
+    return Implementation(
         operation,
         target,
         rehearse=rehearse,
-        is_site_s=_is_site_s(operation, credential_headers),
+        checked_by_site=_site_checks_credentials(operation, credential_headers),
         is_deprecated=route.is_deprecated,
     )
 
 
-def _is_site_s(operation: Operation, credential_headers: Collection[str]) -> bool:
+def _site_checks_credentials(operation: Operation, credential_headers: Collection[str]) -> bool:
     places = operation.credentials
     return bool(places) and all(one.place == "header" and one.name in credential_headers for one in places)
 
@@ -237,7 +237,7 @@ def describe_function_action(
     injector: Injector | None,
     path: str,
     credential_headers: Collection[str] = (),
-) -> Behind:
+) -> Implementation:
     """Describe a function without a route, with a hidden route at `path` if the framework has to resolve dependencies.
 
     Raises DeclarationError.
@@ -251,12 +251,12 @@ def describe_function_action(
     try:
         described = describe_function(function, inputs, Any if options.outputs is UNSET else options.outputs)
         if not described.injected and (injector is None or not injector.is_general):
-            return Behind(Operation(described.inputs, described.outputs), None, described.call)
+            return Implementation(Operation(described.inputs, described.outputs), None, described.call)
         if injector is None:
-            name, told = next(iter(described.injected.items()))
+            name, kind = next(iter(described.injected.items()))
             raise DeclarationError(
                 subject,
-                f"its parameter {name} ({told}) is no input that a caller may choose, and nothing here fills it in: "
+                f"its parameter {name} ({kind}) is no input that a caller may choose, and nothing here fills it in: "
                 "only a FastAPI application does that for functions without a route.",
                 "Register a route for it, and declare that with @site.action; or ask current_caller() who calls.",
             )
@@ -268,7 +268,9 @@ def describe_function_action(
         raise DeclarationError(subject, f"{error}.", _REMEDY) from error
     entry = Target("POST", path, operation.parameters, operation.content_type, arrival)
     rehearse = partial(injector.rehearse, function, described, path)
-    return Behind(operation, None, None, entry, rehearse, _is_site_s(operation, credential_headers))
+    return Implementation(
+        operation, None, None, entry, rehearse, _site_checks_credentials(operation, credential_headers)
+    )
 
 
 # --- The action ---
@@ -279,7 +281,7 @@ def make_action(
     action_id: str,
     description: str,
     options: ActionSettings,
-    behind: Behind,
+    implementation: Implementation,
     timeout: float,
     operation_name: str = DEFAULT_OPERATION,
     agent_id: str | None = None,
@@ -290,8 +292,8 @@ def make_action(
 
     Raises DeclarationError.
     """
-    operation, target, awas = behind.operation, behind.target, options.awas
-    if behind.is_deprecated and "deprecated" not in description.lower():
+    operation, target, awas = implementation.operation, implementation.target, options.awas
+    if implementation.is_deprecated and "deprecated" not in description.lower():
         description = f"Deprecated. {description}"
     effect: Effect = options.effect or (EFFECTS[target.method] if target is not None else "write")
     confirm = effect == "irreversible" if options.confirm is None else options.confirm
@@ -334,8 +336,8 @@ def make_action(
             raise DeclarationError(subject, end_sentence(wrong))
     is_background = options.execution == "async"
     if is_background and answer_redactor(operation.outputs) is not None:
-        told = "outputs: have a member with readOnce, which a background job would have to keep until it is fetched."
-        raise DeclarationError(subject, told, 'Hand it out in an action with execution="sync".')
+        refusal = "outputs: have a member with readOnce, which a background job would have to keep until it is fetched."
+        raise DeclarationError(subject, refusal, 'Hand it out in an action with execution="sync".')
     return Action(
         id=action_id,
         name=options.name or title_of(action_id),
@@ -345,9 +347,9 @@ def make_action(
         agent_id=agent_id or action_id,
         operation=operation_name,
         target=target,
-        function=behind.function,
-        entry=behind.entry,
-        rehearsal=behind.rehearse() if behind.rehearse is not None and confirm is not False else None,
+        function=implementation.function,
+        entry=implementation.entry,
+        rehearsal=implementation.rehearse() if implementation.rehearse is not None and confirm is not False else None,
         type=awas.get("type") or kind,
         effect=effect,
         tags=tuple(options.tags),
@@ -356,7 +358,7 @@ def make_action(
         selectors=selectors,
         result=awas.get("result"),
         auth_required=auth_required,
-        route_authenticates=operation.auth_required and not behind.is_site_s,
+        route_authenticates=operation.auth_required and not implementation.checked_by_site,
         route_credentials=operation.credentials,
         security=operation.security,
         security_schemes=operation.schemes,
@@ -460,7 +462,7 @@ def include_routes(
             "finds no reading route (GET).",
             "Name writing ones in operations=..., or use site.declare()." + ("" if mounts == "none" else further),
         )
-    found: list[tuple[Route, str, Behind]] = []
+    found: list[tuple[Route, str, Implementation]] = []
     for route, method in selected:
         subject = f"{method} {route.template} (included)"
         is_named = not _names_of(route).isdisjoint(inclusion.operations)
@@ -468,18 +470,18 @@ def include_routes(
         if may_be_page and route.is_page:
             included.pages[route.template] = route
             continue
-        behind = describe_route_action(subject, (route, method), inclusion.options, credential_headers)
-        outputs = behind.operation.outputs
+        implementation = describe_route_action(subject, (route, method), inclusion.options, credential_headers)
+        outputs = implementation.operation.outputs
         kind = str(outputs.get("contentMediaType", ""))
         if may_be_page and ("html" in kind or (not outputs and answers_html(route.handlers[0]))):
             included.pages[route.template] = route
         else:
-            found.append((route, method, behind))
-    return _name_apart(found, inclusion, declared, timeout)
+            found.append((route, method, implementation))
+    return _assign_ids(found, inclusion, declared, timeout)
 
 
-def _name_apart(
-    found: Sequence[tuple[Route, str, Behind]], inclusion: Inclusion, declared: Sequence[Action], timeout: float
+def _assign_ids(
+    found: Sequence[tuple[Route, str, Implementation]], inclusion: Inclusion, declared: Sequence[Action], timeout: float
 ) -> list[Action]:
     """Give actions distinct ids: the name of the route, else its operation id, else its name and path."""
     taken = {action.id for action in declared}
@@ -500,14 +502,14 @@ def _name_apart(
             for one, names in zip(ids, spellings, strict=True)
         ]
     included: dict[str, Action] = {}
-    for (route, method, behind), action_id in zip(found, ids, strict=True):
+    for (route, method, implementation), action_id in zip(found, ids, strict=True):
         subject = f'action "{action_id}" (included from {method} {route.template})'
         if not re.match("[a-z]", action_id):
             raise DeclarationError(subject, f'"{route.name}" gives no usable id.', "State it with site.declare().")
-        told = next((text for text in map(docstring_of, route.handlers) if text), None)
-        described = behind.operation.description or told or behind.operation.summary
+        docstring = next((text for text in map(docstring_of, route.handlers) if text), None)
+        described = implementation.operation.description or docstring or implementation.operation.summary
         text = described or title_of(action_id)
-        action = make_action(subject, action_id, text, inclusion.options, behind, timeout)
+        action = make_action(subject, action_id, text, inclusion.options, implementation, timeout)
         if (other := included.setdefault(action_id, action)) is not action or action_id in taken:
             twice = " and ".join(f"{one.target.method} {one.target.path}" for one in (other, action) if one.target)
             raise DeclarationError(
@@ -637,16 +639,18 @@ def resolve(
     actions = []
     for declaration in declarations:
         subject, options = declaration.subject, declaration.options
-        behind = _find_behind(declaration, agents, index, injector, f"{entries}/{declaration.id}", credential_headers)
+        implementation = _find_implementation(
+            declaration, agents, index, injector, f"{entries}/{declaration.id}", credential_headers
+        )
         # A class endpoint's docstring describes all of its methods, so the method's own comes first.
-        said = (docstring_of(declaration.function), behind.operation.description)
-        first, second = reversed(said) if isinstance(declaration.function, type) else said
+        descriptions = (docstring_of(declaration.function), implementation.operation.description)
+        first, second = reversed(descriptions) if isinstance(declaration.function, type) else descriptions
         of_agent = agents[declaration.agent].description if declaration.agent is not None else None
         description = options.description or first or second or of_agent
         if not description:
             raise DeclarationError(subject, "description: is missing.", "Write a docstring or give description=...")
         named = (declaration.operation or DEFAULT_OPERATION, declaration.agent)
-        action = make_action(subject, declaration.id, description, options, behind, timeout, *named)
+        action = make_action(subject, declaration.id, description, options, implementation, timeout, *named)
         actions.append(action)
     for inclusion in inclusions:
         found = include_routes(inclusion, routes, actions, timeout, included, credential_headers)
@@ -694,14 +698,14 @@ def resolve(
 # --- One declaration ---
 
 
-def _find_behind(
+def _find_implementation(
     declaration: Declaration,
     agents: Mapping[str, AgentSettings],
     index: RouteIndex,
     injector: Injector | None,
     entry: str,
     credential_headers: Collection[str],
-) -> Behind:
+) -> Implementation:
     subject, options = declaration.subject, declaration.options
     if declaration.agent is None and declaration.id in agents:
         wrong = f'has the id of agent "{declaration.id}".'
@@ -781,14 +785,12 @@ def read_skill(
     Its name is the id with hyphens. Raises DeclarationError.
     """
     subject, name = f'skill "{skill_id}"', skill_id.replace("_", "-")
-    if _NAME.fullmatch(name) is None or len(name) > LONGEST_SKILL_NAME:
+    if _NAME.fullmatch(name) is None or len(name) > MAX_SKILL_NAME:
         wrong = f"its name would be {name[:80]!r}, which is no name of a skill."
-        raise DeclarationError(
-            subject, wrong, f"Use at most {LONGEST_SKILL_NAME} lower-case letters, digits and single _."
-        )
-    told = docstring_of(function) if function is not None else None
+        raise DeclarationError(subject, wrong, f"Use at most {MAX_SKILL_NAME} lower-case letters, digits and single _.")
+    doc = docstring_of(function) if function is not None else None
     if given is None:
-        given, told = told, None
+        given, doc = doc, None
     folder, files = None, dict[str, bytes]()
     if isinstance(given, os.PathLike):
         folder = Path(given)
@@ -823,19 +825,17 @@ def read_skill(
     facts, body = read_front_matter(subject, text)
     if facts is None:
         paragraphs = (part for part in re.split(r"\n\s*\n", body.strip()) if part)
-        said = description or told or next((part for part in paragraphs if not part.lstrip().startswith("#")), "")
-        if not said:
+        summary = description or doc or next((part for part in paragraphs if not part.lstrip().startswith("#")), "")
+        if not summary:
             raise DeclarationError(subject, "does not say what it is for.", 'Give description="...".')
-        facts = {"name": name, "description": " ".join(said.split())[:LONGEST_SKILL_DESCRIPTION]}
+        facts = {"name": name, "description": " ".join(summary.split())[:MAX_SKILL_DESCRIPTION]}
         text = f"{_FENCE}\nname: {name}\ndescription: {quoted(str(facts['description']))}\n{_FENCE}\n\n{body.lstrip()}"
     if facts.get("name") != name:
         wrong = f"the front matter of its {SKILL_FILE} says name: {facts.get('name')!r}."
         raise DeclarationError(subject, wrong, f"Write name: {name}, or give the skill that id.")
     purpose = facts.get("description")
-    if not isinstance(purpose, str) or not purpose.strip() or len(purpose) > LONGEST_SKILL_DESCRIPTION:
-        wrong = (
-            f"the front matter of its {SKILL_FILE} has no description of 1 to {LONGEST_SKILL_DESCRIPTION} characters."
-        )
+    if not isinstance(purpose, str) or not purpose.strip() or len(purpose) > MAX_SKILL_DESCRIPTION:
+        wrong = f"the front matter of its {SKILL_FILE} has no description of 1 to {MAX_SKILL_DESCRIPTION} characters."
         raise DeclarationError(subject, wrong, "Say what the skill does and when to use it.")
     # The file is kept byte for byte, because hosts compare its digest, unless the front matter had to be added.
     first = {SKILL_FILE: files[SKILL_FILE] if files and text == files[SKILL_FILE].decode() else text.encode()}
@@ -882,11 +882,11 @@ def _read_mapping(subject: str, rows: list[str], at: int, indent: int) -> tuple[
             break
         if entry is None or len(entry[1]) != indent:
             raise _unreadable_row(subject, row)
-        key, told = entry[2].strip('"'), _uncommented(entry[3] or "")
+        key, rest = entry[2].strip('"'), _uncommented(entry[3] or "")
         if key in found:
             raise DeclarationError(subject, f"its front matter says {key} twice.", "Leave one out.")
         at += 1
-        if re.fullmatch(r"[|>][-+]?", told):
+        if re.fullmatch(r"[|>][-+]?", rest):
             # A text of several lines: `|` keeps line breaks, `>` folds them to spaces.
             taken = list[str]()
             while at < len(rows) and (not rows[at] or len(rows[at]) - len(rows[at].lstrip(" ")) > indent):
@@ -894,12 +894,12 @@ def _read_mapping(subject: str, rows: list[str], at: int, indent: int) -> tuple[
                 at += 1
             depth = min((len(one) - len(one.lstrip(" ")) for one in taken if one), default=0)
             kept = "\n".join(one[depth:] for one in taken).rstrip("\n")
-            if told[0] == ">":
+            if rest[0] == ">":
                 kept = re.sub(r"(?<!\n)\n(?![\n ])", " ", kept)
                 kept = re.sub(r"\n(\n+)", r"\1", kept)
-            found[key] = kept if told.endswith("-") else f"{kept}\n"
-        elif told:
-            found[key] = _read_scalar(subject, told, row)
+            found[key] = kept if rest.endswith("-") else f"{kept}\n"
+        elif rest:
+            found[key] = _read_scalar(subject, rest, row)
         else:
             following = next((line for line in rows[at:] if line and not line.lstrip().startswith("#")), "")
             deeper = len(following) - len(following.lstrip(" "))
@@ -921,35 +921,35 @@ def _read_mapping(subject: str, rows: list[str], at: int, indent: int) -> tuple[
     return found, at
 
 
-def _uncommented(told: str) -> str:
-    told = told.strip()
-    if told[:1] in ('"', "'"):
-        end = re.match(r'"(?:[^"\\]|\\.)*"|\'(?:[^\']|\'\')*\'', told)
-        return end[0] if end is not None and re.fullmatch(r"\s*(#.*)?", told[end.end() :]) else told
-    return re.sub(r"(^|\s)#.*$", "", told).strip()
+def _uncommented(text: str) -> str:
+    text = text.strip()
+    if text[:1] in ('"', "'"):
+        end = re.match(r'"(?:[^"\\]|\\.)*"|\'(?:[^\']|\'\')*\'', text)
+        return end[0] if end is not None and re.fullmatch(r"\s*(#.*)?", text[end.end() :]) else text
+    return re.sub(r"(^|\s)#.*$", "", text).strip()
 
 
-def _read_scalar(subject: str, told: str, row: str) -> object:
-    if told in _CONSTANTS:
-        return _CONSTANTS[told]
-    if told[0] in '"[{':
+def _read_scalar(subject: str, text: str, row: str) -> object:
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    if text[0] in '"[{':
         try:
-            return orjson.loads(told)
+            return orjson.loads(text)
         except orjson.JSONDecodeError as error:
-            if (inner := re.fullmatch(r"\[([^\[\]{}\"']*)\]", told)) is not None:
+            if (inner := re.fullmatch(r"\[([^\[\]{}\"']*)\]", text)) is not None:
                 return [_read_scalar(subject, part.strip(), row) for part in inner[1].split(",")]
             raise _unreadable_row(subject, row) from error
-    if told[0] == "'":
-        if re.fullmatch(r"'(?:[^']|'')*'", told) is None:
+    if text[0] == "'":
+        if re.fullmatch(r"'(?:[^']|'')*'", text) is None:
             raise _unreadable_row(subject, row)
-        return told[1:-1].replace("''", "'")
-    if told[0] in "&*!|>%@`?,]}" or ": " in told or told.endswith(":") or told.startswith("- "):
+        return text[1:-1].replace("''", "'")
+    if text[0] in "&*!|>%@`?,]}" or ": " in text or text.endswith(":") or text.startswith("- "):
         raise _unreadable_row(subject, row)
-    if _NUMBER.fullmatch(told):
-        if told.startswith(("0o", "0x")):
-            return int(told, 0)
-        return int(told) if re.fullmatch(r"[-+]?[0-9]+", told) else float(told)
-    return told
+    if _NUMBER.fullmatch(text):
+        if text.startswith(("0o", "0x")):
+            return int(text, 0)
+        return int(text) if re.fullmatch(r"[-+]?[0-9]+", text) else float(text)
+    return text
 
 
 def _unreadable_row(subject: str, row: str) -> DeclarationError:

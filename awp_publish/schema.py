@@ -247,8 +247,8 @@ def _describes_parts(extra: object) -> bool:
     """Return True for a `json_schema_extra` that may describe members."""
     if not isinstance(extra, dict):
         return extra is not None
-    told = {name: value for name, value in extra.items() if name not in ("example", "examples")}
-    return "additionalProperties" in told or any(isinstance(value, (dict, list)) for value in told.values())
+    described = {name: value for name, value in extra.items() if name not in ("example", "examples")}
+    return "additionalProperties" in described or any(isinstance(value, (dict, list)) for value in described.values())
 
 
 def drops_unknown(*written: JsonObject) -> bool:
@@ -854,11 +854,11 @@ class _Walker:
             return
         walk.seen.add((at, path))
         is_secret = is_secret or self._is_secret(at)
-        is_told = not (is_secret or self._is_secret(at, within=True))
+        echoes = not (is_secret or self._is_secret(at, within=True))
         if isinstance(schema, Mapping) and len(path) < MAX_DESCRIBED_DEPTH:
             for keyword, words in _WORDS.items():
                 if keyword in schema and not self._holds(keyword, schema[keyword], value):
-                    walk.note(path, words(schema[keyword], value) + (_told(keyword, value) if is_told else ""))
+                    walk.note(path, words(schema[keyword], value) + (_echo(keyword, value) if echoes else ""))
             if isinstance(value, dict):
                 self._describe_members(walk, at, schema, value, path, is_secret)
             elif isinstance(value, list):
@@ -881,7 +881,7 @@ class _Walker:
                 self._look(walk, place, value, path, is_secret)
             for keyword in ("anyOf", "oneOf"):
                 if keyword in schema and not walk.is_over():
-                    self._describe_union(walk, f"{at}/{keyword}", schema, value, path, is_secret, is_told)
+                    self._describe_union(walk, f"{at}/{keyword}", schema, value, path, is_secret, echoes)
         if walk.count == before:
             keywords = schema if isinstance(schema, Mapping) else ("false",)
             walk.note(path, next((words for name, words in _UNEXPLAINED.items() if name in keywords), _OTHERWISE))
@@ -942,7 +942,7 @@ class _Walker:
         value: object,
         path: _Path,
         is_secret: bool,
-        is_told: bool,
+        echoes: bool,
     ) -> None:
         """Describe a value that fits none of the alternatives at a pointer, or more than one of oneOf."""
         places = [f"{at}/{index}" for index, _ in enumerate(cast(list[object], part_at(self._schema, at)))]
@@ -962,8 +962,8 @@ class _Walker:
             if tag not in value or not any(_is_among(value[tag], allowed) for allowed in tags.values()):
                 allowed = [one for listed in tags.values() for one in listed]
                 choices = _one_of(allowed, value.get(tag))
-                told = f"must be {choices}{_told('enum', value[tag]) if is_told else ''}" if tag in value else ""
-                walk.note((*path, tag), told or f"is required: {choices}")
+                expected = f"must be {choices}{_echo('enum', value[tag]) if echoes else ''}" if tag in value else ""
+                walk.note((*path, tag), expected or f"is required: {choices}")
                 return
             kinds = {
                 place: kind for place, kind in kinds.items() if place not in tags or _is_among(value[tag], tags[place])
@@ -987,10 +987,10 @@ class _Walker:
             else:
                 nouns.append(self._noun(kind, value))
         nouns += [_one_of(values, value)] if values else []
-        told = " or ".join(dict.fromkeys(nouns))
+        expected = " or ".join(dict.fromkeys(nouns))
         if typed and isinstance(value, (dict, list)):
-            is_told = False  # that it is an object would not help
-        walk.note(path, f"must be {told}{_told('type', value) if is_told else ''}")
+            echoes = False  # that it is an object would not help
+        walk.note(path, f"must be {expected}{_echo('type', value) if echoes else ''}")
 
     def _tags(self, schema: JsonObject, kinds: Mapping[str, JsonObject]) -> tuple[str, dict[str, list[object]]]:
         """Return the member that distinguishes the objects of a union, with its values in each; "" if there is none."""
@@ -1213,7 +1213,7 @@ _UNEXPLAINED: Final = {
 _OTHERWISE: Final = "does not conform to the schema"
 
 
-def _told(keyword: str, value: object) -> str:
+def _echo(keyword: str, value: object) -> str:
     """Return the value as the end of a message, or "" if repeating it does not help."""
     if keyword not in _ECHOING:
         return ""
@@ -1259,8 +1259,8 @@ def read_errors(listed: Iterable[tuple[Sequence[str | int], str, str]], given: o
                 labels.append((tuple(path), part))
                 continue
             path.append(part)
-        said = words.removeprefix("Value error, ").removeprefix("Assertion failed, ")
-        found.append((tuple(path), labels, said, kind in _OWN_CHECKS))
+        detail = words.removeprefix("Value error, ").removeprefix("Assertion failed, ")
+        found.append((tuple(path), labels, detail, kind in _OWN_CHECKS))
     level = 0
     while any(len(labels) > level for _, labels, _, _ in found):
         unions: dict[tuple[str | int, ...], dict[object, list[bool]]] = {}

@@ -662,12 +662,12 @@ def check(subject: str, adapter: TypeAdapter[T], value: object, field: str = "",
         first, kind = wrong[0], wrong[0]["type"]
         where = ".".join(str(part) for part in (field, *first["loc"]) if part not in ("", "[key]"))
         if kind == "dataclass_type":
-            said = f"must be {first['ctx']['class_name']}(...) or a dictionary of its fields"
+            message = f"must be {first['ctx']['class_name']}(...) or a dictionary of its fields"
         elif kind == "literal_error":
-            said = f"must be {first['ctx']['expected']}, not {first['input']!r}"
+            message = f"must be {first['ctx']['expected']}, not {first['input']!r}"
         else:
-            said = _WORDS.get(kind, first["msg"].removeprefix("Value error, ").replace("Input should", "must"))
-        if said == _NO_SUCH_OPTION:
+            message = _WORDS.get(kind, first["msg"].removeprefix("Value error, ").replace("Input should", "must"))
+        if message == _NO_SUCH_OPTION:
             name = str(first["loc"][-1])
             words = [*known, *(word for word, option in _SPELT.items() if option in known)]
             near = get_close_matches(name, words, n=1) if len(first["loc"]) == 1 else []
@@ -679,18 +679,18 @@ def check(subject: str, adapter: TypeAdapter[T], value: object, field: str = "",
                 if _SPELT.get(str(one["loc"][-1])) in _DICTIONARIES and _SPELT[str(one["loc"][-1])] in known
             ]
             if name in _OF_DOCUMENTS and len(first["loc"]) == 1 and "about" in known:
-                where, said = name, f'write about={{"extensions": {{"{name}": ...}}}}'
+                where, message = name, f'write about={{"extensions": {{"{name}": ...}}}}'
             elif name in moved:
                 option = _SPELT[name]
                 moved = [word for word in moved if _SPELT[word] == option]
                 spelling = ", ".join(f'"{word}": ...' for word in moved)
-                where, said = " and ".join(moved), f"write {option}={{{spelling}}}"
+                where, message = " and ".join(moved), f"write {option}={{{spelling}}}"
                 wrong = [first, *(one for one in wrong if str(one["loc"][-1]) not in moved)]
             elif meant:
-                said += f'; did you mean "{meant[0]}"?'
-        said += f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
-        end = "" if said.endswith("?") else "."
-        raise DeclarationError(subject, f"{where}: {said}{end}" if where else f"{said}{end}") from error
+                message += f'; did you mean "{meant[0]}"?'
+        message += f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+        end = "" if message.endswith("?") else "."
+        raise DeclarationError(subject, f"{where}: {message}{end}" if where else f"{message}{end}") from error
 
 
 # --- The options: name, type, check, meaning and default of each, once ---
@@ -733,7 +733,9 @@ _strict = pydantic_config(ConfigDict(extra="forbid", arbitrary_types_allowed=Tru
 
 def read_urls(given: object) -> tuple[str, ...]:
     """Return the site's addresses; the environment variable may hold several, separated by commas."""
-    given = next((told for source in URL_SOURCES if (told := source()) is not None), None) if given is None else given
+    given = (
+        next((setting for source in URL_SOURCES if (setting := source()) is not None), None) if given is None else given
+    )
     if given is None:
         listed: list[object] = [url.strip() for url in os.environ.get(URL_VARIABLE, "").split(",") if url.strip()]
     else:
@@ -1446,7 +1448,10 @@ def _of_projection(value: object) -> object:
         record = unpack(one)
         if isinstance(record, Mapping) and isinstance(record.get("fields", {}), Mapping):
             fields = record.get("fields", {}).items()
-            values = {field: {"css": said} if isinstance(said, str) else unpack(said) for field, said in fields}
+            values = {
+                field: {"css": given_value} if isinstance(given_value, str) else unpack(given_value)
+                for field, given_value in fields
+            }
             record = {**record, "fields": values}
         records[name] = record
     return {**given, "records": records}

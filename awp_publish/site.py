@@ -503,8 +503,8 @@ class Prompts:
                 described = describe_function(declared.function)
             except UnusableSchema as error:
                 raise DeclarationError(declared.subject, f"{error}.", _REMEDY) from error
-            for name, told in described.injected.items():
-                wrong = f"its parameter {name} ({told}) is nothing that a person fills in."
+            for name, annotation in described.injected.items():
+                wrong = f"its parameter {name} ({annotation}) is nothing that a person fills in."
                 raise DeclarationError(declared.subject, wrong, "Leave it out; ask current_caller() who calls.")
             inputs: Mapping[str, Any] = described.inputs
             arguments = []
@@ -653,7 +653,7 @@ class Site:
         """Ids of the actions and paths of the pages that `include` published. Known once the site is frozen."""
         self.left_out: tuple[LeftOut, ...] = ()
         """Routes that `include` did not publish, and the reasons. Known once the site is frozen."""
-        self.tells_jobs = False
+        self.announces_jobs = False
         """True if callers are notified when their background jobs end. Known once the site is frozen."""
         self._listeners: list[Listener] = []
         self.call_listeners: list[CallListener] = []
@@ -1034,7 +1034,7 @@ class Site:
             if has_jobs and JOB_ENDED not in (one.id for one in self.events.all()):
                 words = "A background job of yours has ended. Its result is at poll_endpoint."
                 self.events.declare(JOB_ENDED, JOB_PAYLOAD, words, KNOWN)
-                self.tells_jobs = True
+                self.announces_jobs = True
             catalog = Catalog(
                 url=self.settings.urls[0],
                 site=self.facts,
@@ -1116,7 +1116,7 @@ class Site:
 
     def set_status(self, *, operational: bool | None = None, degraded_actions: Sequence[str] | None = None) -> None:
         """Set the site's status (agent.json section 13); what is not given stays as it is. `refresh()` publishes it."""
-        self.liveness.say(operational, degraded_actions)
+        self.liveness.set_status(operational, degraded_actions)
         for tell in self.change_listeners:
             tell()
 
@@ -1139,7 +1139,7 @@ class Site:
 
     async def probe(self) -> None:
         """Run all probes now, and publish the results if they have changed."""
-        if await self.liveness.ask():
+        if await self.liveness.run_probes():
             self.refresh()
 
     def refresh(self) -> None:

@@ -180,7 +180,7 @@ def structured_result(catalog: Catalog, action_id: str, result: object) -> str:
     declare are left out.
     """
     action = _action(catalog, action_id)
-    if not _is_told(action):
+    if not _is_visible(action):
         return ""
     try:
         value = to_jsonable_python(result, by_alias=True)
@@ -261,7 +261,7 @@ def action_attributes(
     agents.
     """
     action = _action(catalog, action_id)
-    if not _is_told(action):
+    if not _is_visible(action):
         return ""
     method, path = catalog.endpoint_of(action)
     names: dict[Style, dict[str, object]] = {
@@ -291,7 +291,7 @@ def param_attributes(catalog: Catalog, action_id: str, name: str, styles: Sequen
         known = ", ".join(properties) if isinstance(properties, Mapping) else "none"
         raise DeclarationError("template", f'action "{action.id}" has no input "{name}". There are: {known}.')
     schema = properties[name] if isinstance(properties[name], Mapping) else {}
-    if not _is_told(action):
+    if not _is_visible(action):
         return ""
     required = action.inputs.get("required")
     names: dict[Style, dict[str, object]] = {
@@ -315,13 +315,13 @@ def context_attributes(context: str, styles: Sequence[Style] = AWAS) -> str:
 def result_attributes(catalog: Catalog, action_id: str, styles: Sequence[Style] = AWAS) -> str:
     """Return the attributes of the element in which an action's result appears."""
     action = _action(catalog, action_id)
-    if not _is_told(action):
+    if not _is_visible(action):
         return ""
     shown = {"content": "primary", "id": action.id}
     return _attributes({"data-awas": {"result": action.id}, "data-ai": shown, "tool": {}}, styles)
 
 
-def _is_told(action: Action) -> bool:
+def _is_visible(action: Action) -> bool:
     """Return True if pages may mention an action: everybody may call it, without an envelope."""
     return action.is_public and action.is_exposed_at("plain")
 

@@ -380,8 +380,8 @@ def describe_traffic(report: TrafficReport) -> str:
         if sums:
             lines += ["", title]
         for key, count in sorted(sums.items()) if title == "day" else list(sums.items())[:MAX_LISTED]:
-            told = "  ".join(one or "(nobody known)" for one in key)
-            lines.append(f"{count:>10}  {''.join(one if one.isprintable() else '?' for one in told)}")
+            label = "  ".join(one or "(nobody known)" for one in key)
+            lines.append(f"{count:>10}  {''.join(one if one.isprintable() else '?' for one in label)}")
         if title != "day" and len(sums) > MAX_LISTED:
             lines.append(f"            and {len(sums) - MAX_LISTED} more: --json has them all")
     measured = [(door, report.quantiles(door)) for (door,) in report.sum_by("door")]
@@ -436,10 +436,10 @@ def traffic_svg(report: TrafficReport, width: int = 720, height: int = 220) -> s
             if counts[kind]:
                 high = tall * counts[kind] / most
                 y -= high
-                told = f"{escape(day)}: {counts[kind]} {kind}"
+                label = f"{escape(day)}: {counts[kind]} {kind}"
                 parts.append(
                     f'<rect x="{x:.1f}" y="{y:.1f}" width="{step * 0.8:.1f}" height="{high:.1f}" fill="{colour}">'
-                    f"<title>{told}</title></rect>"
+                    f"<title>{label}</title></rect>"
                 )
     for index in sorted({0, len(days) - 1}) if days else ():
         anchor = "start" if index == 0 else "end"

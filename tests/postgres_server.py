@@ -5,6 +5,7 @@ import pwd
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -19,7 +20,7 @@ DEBIAN = Path("/usr/lib/postgresql")
 class PostgresServer:
     """A server that can be killed and started again on the same data."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self) -> None:
         found = shutil.which("initdb") or next(map(str, sorted(DEBIAN.glob("*/bin/initdb"), reverse=True)), None)
         if found is None and os.environ.get("CI"):
             pytest.fail("PostgreSQL is not installed")
@@ -27,11 +28,11 @@ class PostgresServer:
             pytest.skip("PostgreSQL is not installed")
         pytest.importorskip("psycopg_pool", reason='psycopg_pool is not installed: pip install "awp-publish[postgres]"')
         self._binaries = Path(found).parent
-        self._folder = folder
+        self._folder = folder = make_folder()
         # PostgreSQL does not run as root.
         self._user = "postgres" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
         self.url = f"postgresql://awp@/postgres?host={folder}"
-        folder.mkdir(mode=0o755)
+        folder.chmod(0o755)
         shutil.chown(folder, self._user)
         words = (self._binaries / "initdb", "--pgdata", folder / "data", "--auth", "trust", "--no-sync")
         subprocess.run([*words, "--username", "awp"], user=self._user, check=True, cwd="/", stdout=subprocess.DEVNULL)
@@ -43,7 +44,7 @@ class PostgresServer:
         self._process = subprocess.Popen(
             [self._binaries / "postgres", *options, *quiet], user=self._user, cwd="/", stderr=subprocess.DEVNULL
         )
-        until = time.monotonic() + 30
+        until = time.monotonic() + 90
         while True:
             try:
                 psycopg.connect(self.url).close()
@@ -70,10 +71,15 @@ class PostgresServer:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
+def make_folder() -> Path:
+    """A folder for a server: of a short path, as that of a socket may have a hundred characters."""
+    return Path(tempfile.mkdtemp(prefix="awp-postgres-", dir="/tmp"))
+
+
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
     """The URL of a database that is there for the session."""
-    server = PostgresServer(Path("/tmp") / f"awp-store-{os.getpid()}")  # a socket's path may be a hundred characters
+    server = PostgresServer()
     try:
         yield server.url
     finally:

@@ -32,7 +32,7 @@ class RedisServer:
         options = {"port": self._port, "bind": "127.0.0.1", "save": "", "appendonly": "no", "dir": self._directory}
         words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
         self._process = subprocess.Popen([self._binary, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        give_up = time.monotonic() + 30
+        give_up = time.monotonic() + 90
         while not self._answers():
             assert time.monotonic() < give_up, "redis-server did not start"
             time.sleep(0.01)

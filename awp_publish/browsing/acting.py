@@ -111,7 +111,7 @@ def resolve_target(
                 found = _in_form(compiled, CERTAIN, ref=ref)
         if found is None and (text is not None or role is not None):
             attempts.append({"strategy": "semantic_query", "text": text, "role": role})
-            found = _by_meaning(text, role, action, compiled, forms)
+            found = _by_text_and_role(text, role, action, compiled, forms)
         if found is None and css is not None:
             try:
                 places = compiled.tree.select(css)
@@ -133,14 +133,13 @@ def resolve_target(
     raise AwpError("NOT_FOUND", "Target element not found", details)
 
 
-def _by_meaning(
+def _by_text_and_role(
     text: str | None, role: str | None, action: str, compiled: Compiled, forms: bool
 ) -> ResolvedTarget | None:
     """Return the best element with the role whose text or label contains the text, ignoring case.
 
-    The best is the first that supports the action and has exactly this text or label, then one that supports the
-    action, then one with exactly this text. Of a paragraph and a link in it, this selects the link. Texts come before
-    labels.
+    The best is the first that supports the action and has exactly this text, then one that supports the action, then
+    one with exactly this text: of a paragraph and a link in it, the link. Between equals, a text comes before a label.
     """
     som = compiled.som(Budget.FULL)
     wanted = None if text is None else " ".join(text.lower().split())
@@ -148,10 +147,10 @@ def _by_meaning(
     best: tuple[tuple[bool, bool], ResolvedTarget] | None = None
     for member in ("text", "label"):
         for element in candidates:
-            said = " ".join(str(element.get(member) or "").lower().split())
-            if wanted is not None and (not said or wanted not in said):
+            found_text = " ".join(str(element.get(member) or "").lower().split())
+            if wanted is not None and (not found_text or wanted not in found_text):
                 continue
-            is_whole = said == wanted
+            is_whole = found_text == wanted
             sure = _ROLE_ONLY if wanted is None else _WHOLE_TEXT if is_whole else _PART_OF_TEXT
             known = element.get("actions")
             rank = (isinstance(known, list) and action in known, is_whole)
@@ -311,8 +310,8 @@ def _send_form(form: Place, submitter: Control | None, act: Act, overlay: Overla
             label = act.compiled.label_of(element_id)
             faults.append({"element_id": element_id, "name": control.name, "label": label, "reason": reason})
         if faults:
-            said = "; ".join(f"{fault['label'] or fault['name'] or 'a field'}: {fault['reason']}" for fault in faults)
-            refuse(f"The form is not valid and was not submitted: {said}", invalid=faults)
+            why = "; ".join(f"{fault['label'] or fault['name'] or 'a field'}: {fault['reason']}" for fault in faults)
+            refuse(f"The form is not valid and was not submitted: {why}", invalid=faults)
     submission = prepare_submission(form, submitter, overlay, markup, act.page.charset)
     kept = None if overlay is act.overlay else overlay
     if submission.method == "dialog":

@@ -149,8 +149,8 @@ def parse_set_cookie(text: str, address: WebAddress, now: float) -> Cookie | Non
         name, value = "", name
     attributes = {}
     for part in rest.split(";"):  # the last of each name counts (5.3, steps 3 to 8)
-        attribute, _, said = part.partition("=")
-        attributes[attribute.strip().lower()] = said.strip()
+        attribute, _, attribute_value = part.partition("=")
+        attributes[attribute.strip().lower()] = attribute_value.strip()
 
     # A host may set cookies for itself and its parents, but not for a top-level domain.
     domain = attributes.get("domain", "").removeprefix(".").lower()

@@ -181,10 +181,10 @@ def _direction_of(control: Control, kind: str, overlay: Overlay) -> str:
     """Return the direction of a control's text, `ltr` or `rtl` (HTML 3.2.6.4), from the nearest `dir`."""
     node = control.node
     while node is not None:
-        said = node.attributes.get("dir", "").lower()
-        if said in ("ltr", "rtl"):
-            return said
-        if node is control.node and said == "auto":
+        direction = node.attributes.get("dir", "").lower()
+        if direction in ("ltr", "rtl"):
+            return direction
+        if node is control.node and direction == "auto":
             classes = map(unicodedata.bidirectional, value_of(control, overlay))
             return "rtl" if next((found for found in classes if found in _STRONG), "L") != "L" else "ltr"
         if node.parent is None or (node is control.node and kind == "tel"):

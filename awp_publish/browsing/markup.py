@@ -102,11 +102,11 @@ _NEVER_LABELLED: Final = frozenset({"hidden", "object", "fieldset"})
 
 def kind_of(node: Node) -> str:
     """Return the type of an input or a button, or the tag of another control; unknown types are the default type."""
-    said = node.attributes.get("type", "").lower()
+    kind = node.attributes.get("type", "").lower()
     if node.tag == "input":
-        return said if said in INPUT_KINDS else "text"
+        return kind if kind in INPUT_KINDS else "text"
     if node.tag == "button":
-        return said if said in _BUTTON_KINDS else "submit"
+        return kind if kind in _BUTTON_KINDS else "submit"
     return node.tag
 
 
@@ -237,9 +237,9 @@ def sanitise(kind: str, value: str, attributes: Mapping[str, str]) -> str:
 
 def _sanitise_slider(value: str, attributes: Mapping[str, str]) -> str:
     """Return a slider's value: the middle by default, on a step and within its limits (4.10.5.1.13)."""
-    said = {name: number_of("range", attributes.get(name, "")) for name in ("min", "max", "value")}
-    smallest = Decimal(0) if said["min"] is None else said["min"]
-    largest = Decimal(100) if said["max"] is None else said["max"]
+    declared = {name: number_of("range", attributes.get(name, "")) for name in ("min", "max", "value")}
+    smallest = Decimal(0) if declared["min"] is None else declared["min"]
+    largest = Decimal(100) if declared["max"] is None else declared["max"]
     given = number_of("range", value)
     number = smallest + max(largest - smallest, Decimal(0)) / 2 if given is None else given
     number = max(smallest, min(number, largest)) if largest >= smallest else smallest
@@ -249,7 +249,7 @@ def _sanitise_slider(value: str, attributes: Mapping[str, str]) -> str:
         # step that is not too large, of two equally near ones the larger.
         step = number_of("number", step_text)
         step = Decimal(1) if step is None or step <= 0 else step
-        base = next((one for one in (said["min"], said["value"]) if one is not None), Decimal(0))
+        base = next((one for one in (declared["min"], declared["value"]) if one is not None), Decimal(0))
         rounded = base + ((number - base) / step).to_integral_value(ROUND_HALF_UP) * step
         number = rounded - step if number <= largest < rounded else rounded
     if number == given:

@@ -132,7 +132,7 @@ def decode(body: bytes, content_type: str) -> str:
 
 def header_of(headers: Sequence[tuple[str, str]], name: str) -> str:
     """Return the first header with a name, or ""."""
-    return next((value for said, value in headers if said.lower() == name), "")
+    return next((value for key, value in headers if key.lower() == name), "")
 
 
 # --- Parsed and compiled pages, made on demand and cached ---

@@ -98,14 +98,14 @@ class Tab:
         """Open an address, relative to the present page."""
         current = self.history.current
         address = self._browser.resolve(url, None if current is None else current.address)
-        with self._alone():
+        with self._exclusively():
             loading = yield from self._visit(Visit(address))
             return self._describe(loading)
 
     def fetch(self, url: str, max_characters: int) -> Steps:
         """Request an address of the site as a script of the present page would, without showing it: status, body."""
         shown = self._shown()[1].address
-        with self._alone():
+        with self._exclusively():
             visit = Visit(self._browser.resolve(url, shown), referrer=shown)
             fetched, address = yield from request_only(visit, self._browser)
         content_type = header_of(fetched.headers, "content-type")
@@ -121,7 +121,7 @@ class Tab:
         entry = self.history.at(delta)
         if entry is None:
             raise AwpError("NOT_FOUND", "There is no page in that direction", {"delta": delta})
-        with self._alone():
+        with self._exclusively():
             if entry.page is not None and delta != 0:
                 self.history.show(entry)
                 return self._describe(Loading(entry.page, entry.page.status, entry.page.content_type))
@@ -194,7 +194,7 @@ class Tab:
         `refuse_idle` refuses an action without effect on an element that is not a control and does not support it.
         """
         entry, page = self._shown()
-        with self._alone():
+        with self._exclusively():
             act = Act(action, target, intent, page, self._browser.cache.compiled(page), entry.overlay, self._browser)
             effect = VERBS[action](act)
             known = target.element.get("actions")
@@ -241,7 +241,7 @@ class Tab:
         return entry, entry.page
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _exclusively(self) -> Iterator[None]:
         """Run one method at a time: a request that comes while another waits is refused, not queued."""
         if self._busy:
             raise AwpError("CONFLICT", "The page is busy with another request", {"page_id": self.id})
@@ -473,25 +473,25 @@ class Session:
         """
         exported = _object(exported, "it")
         user_agent, locale = exported.get("user_agent"), exported.get("locale")
-        for name, said in (("user_agent", user_agent), ("locale", locale)):
-            if not isinstance(said, str):
+        for name, text in (("user_agent", user_agent), ("locale", locale)):
+            if not isinstance(text, str):
                 refuse(f"Invalid session: {name} must be a string", param=f"session.{name}")
         who = {"user_agent": str(user_agent), "locale": str(locale)}
         session = cls(origins, **who, limits=limits, cache=cache, clock=clock)
         if exported.get("format") != FORMAT:
-            _complain(f"format must be {FORMAT}")
+            _refuse_session(f"format must be {FORMAT}")
         for cookie in _list(exported, "cookies", limits.cookies):
             session.browser.jar.store(_read_cookie(_object(cookie, "each of cookies"), session.browser), clock())
         histories = []
         for page in _list(exported, "pages", limits.pages):
             page = _object(page, "each of pages")
             history, index = History(limits), page.get("index")
-            for said in _list(page, "entries", limits.history):
-                entry = _object(said, "each of entries")
+            for text in _list(page, "entries", limits.history):
+                entry = _object(text, "each of entries")
                 url, method, title = entry.get("url"), entry.get("method"), entry.get("title")
                 is_sound = isinstance(url, str) and isinstance(title, str) and method in ("GET", "POST")
                 if not is_sound:
-                    _complain("an entry has a url, a method and a title")
+                    _refuse_session("an entry has a url, a method and a title")
                 try:
                     address = session.browser.resolve(str(url), None)
                 except AwpError as error:
@@ -499,7 +499,7 @@ class Session:
                 history.entries.append(HistoryEntry(address, str(method), str(title)[: limits.url_length]))
             lowest, highest = 0 if history.entries else -1, max(0, len(history.entries) - 1)
             if not isinstance(index, int) or isinstance(index, bool) or not lowest <= index <= highest:
-                _complain("index must be the number of an entry")
+                _refuse_session("index must be the number of an entry")
             history.position = index if history.entries else -1
             histories.append(history)
         for number, history in enumerate(histories):
@@ -510,18 +510,18 @@ class Session:
 
 def _object(value: object, what: str) -> JsonObject:
     if not isinstance(value, Mapping):
-        _complain(f"{what} must be an object")
+        _refuse_session(f"{what} must be an object")
     return value
 
 
 def _list(holder: JsonObject, name: str, limit: int) -> list[object]:
     items = holder.get(name)
     if not isinstance(items, list) or len(items) > limit:
-        _complain(f"{name} must be an array of at most {limit}")
+        _refuse_session(f"{name} must be an array of at most {limit}")
     return items
 
 
-def _complain(problem: str) -> NoReturn:
+def _refuse_session(problem: str) -> NoReturn:
     refuse(f"Invalid session: {problem}", param="session")
 
 

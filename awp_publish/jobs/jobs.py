@@ -486,11 +486,11 @@ class JobStore:
             logger.error("job %s: %s", job_id, error)
             raise
 
-    async def reclaim(self, job_id: str, is_repeatable: IsRepeatable) -> Stored | None:
+    async def reclaim(self, job_id: str, is_repeatable: IsRepeatable, taken: datetime | None = None) -> Stored | None:
         """Decide about a job that is due. Returns it if it waits to be run, None if nothing needs to be done.
 
         A running job is due because its worker is gone: it goes back to the queue if it is repeatable, and otherwise
-        ends as JobInterrupted.
+        ends as JobInterrupted. One that has begun since it was `taken` is left alone: a queue may deliver it meanwhile.
         """
         try:
             stored = await self.look(job_id)
@@ -503,6 +503,8 @@ class JobStore:
         repeatable = is_repeatable(stored.job.action)
         if stored.job.status == "accepted" and repeatable is not None:
             return stored
+        if stored.job.status == "running" and taken is not None and stored.job.updated > taken:
+            return None
         live = self._live.get(job_id)
         if live is not None and live.token == stored.job.worker:
             await self.postpone(

@@ -13,6 +13,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from datetime import datetime
 from typing import Final
 
 from taskiq import AsyncBroker
@@ -72,9 +73,9 @@ class TaskiqQueue:
 
     # --- In web processes ---
 
-    async def carry(self, job_id: str) -> None:
+    async def carry(self, job_id: str, taken: datetime | None = None) -> None:
         """Send a due job to the worker processes, if it still has to be run. Raises StoreUnavailable."""
-        waiting = await self._jobs.reclaim(job_id, self._is_repeatable)
+        waiting = await self._jobs.reclaim(job_id, self._is_repeatable, taken)
         if waiting is None:
             return
         try:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
+from datetime import datetime
 from typing import Final, Protocol, TypeAlias
 
 from awp_publish.jobs.jobs import (
@@ -129,12 +130,12 @@ class Runner:
         self._runs: set[JobRun] = set()
         self._is_stopping = False
 
-    async def carry(self, job_id: str) -> None:
+    async def carry(self, job_id: str, taken: datetime | None = None) -> None:
         """Run a due job if it still has to be run. Returns when it has ended. Raises StoreUnavailable."""
         if self._is_stopping:
             await self.jobs.postpone(job_id, 0.0)
             return
-        await self._carry(await self.jobs.reclaim(job_id, self._is_repeatable))
+        await self._carry(await self.jobs.reclaim(job_id, self._is_repeatable, taken))
 
     async def carry_accepted(self, job_id: str) -> None:
         """Run a job that another process found to be due, if it still waits."""
@@ -317,8 +318,8 @@ MAX_WAIT: Final = 15.0
 class Carrier(Protocol):
     """Handles a due job: runs it here (`Runner`) or sends it to another process (`TaskiqQueue`)."""
 
-    async def carry(self, job_id: str) -> None:
-        """Handle a due job. Raises StoreUnavailable."""
+    async def carry(self, job_id: str, taken: datetime | None = None) -> None:
+        """Handle a due job. `taken` is when it was found to be due. Raises StoreUnavailable."""
 
     def stop(self) -> None:
         """Accept no more jobs."""
@@ -402,13 +403,14 @@ class Worker:
                         free = min(free, 1)  # the first job of the same caller may still wait
                     if free <= 0:
                         continue
+                    now = self._jobs.clock()
                     taken = await self._jobs.store.take(queue, self._lease, free)
                     self._is_away = False
                     self._may_have_more.discard(queue)
                     if len(taken) >= free:
                         self._may_have_more.add(queue)
                     for job_id in taken:
-                        task = self._loop.create_task(self._carry(job_id))
+                        task = self._loop.create_task(self._carry(job_id, now))
                         self._carried[task] = queue
                         task.add_done_callback(self._release)
             except StoreUnavailable:
@@ -430,9 +432,9 @@ class Worker:
         if self._may_have_more:
             self._wake.set()
 
-    async def _carry(self, job_id: str) -> None:
+    async def _carry(self, job_id: str, taken: datetime) -> None:
         try:
-            await self._carrier.carry(job_id)
+            await self._carrier.carry(job_id, taken)
         except StoreUnavailable:
             self._note_outage()  # the job is due again when its lease ends
         except Exception:

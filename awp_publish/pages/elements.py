@@ -540,13 +540,13 @@ class ItemNames:
         return told
 
     def of_each(self, alike: Sequence[tuple[int, int, int]]) -> dict[int, str]:
-        """Return for each of several nodes in their order what it is of; with each its text begins and ends."""
+        """Return the item of each of several nodes, given in order with the start and end of their texts."""
         told: dict[int, str] = {}
-        owners: dict[int, int | None] = {}  # what is around one of them only, and None around several
+        owners: dict[int, int | None] = {}  # ancestors of exactly one of them; None for those of several
         for node, _, _ in alike:
             for around in _around(self._tree, node):
                 owners[around] = node if owners.get(around, node) == node else None
-        # A heading before the first one is that of all, if there is none before the second one.
+        # If there is no heading between the first two, a heading before the first one belongs to all of them.
         place = bisect_right(self._starts, alike[1][1])
         has_headings, before = place > 0 and self._starts[place - 1] >= alike[0][2], 0
         for node, start, end in alike:
@@ -679,7 +679,7 @@ class Elements:
         self._actions = {role: list(actions) for role, actions in ACTIONS.items()}  # shared lists
         self._items: ItemNames | None = None
         self._named: set[str] | None = None
-        """Forms that controls name which stand elsewhere."""
+        """Forms named by controls outside of them."""
         self._sent: dict[int, tuple[str, str, int | None]] = {}
         self._told: dict[int, str] = {}
         """Names with a suffix for buttons that would otherwise have the same name."""
@@ -732,7 +732,7 @@ class Elements:
         # In compact documents the text of a link is enough, unless it is only a symbol.
         if tag and not (compact and role == "link" and any(map(str.isalnum, text))):
             label = self._told.get(node) or self.names.label(node, whole)
-            if role == "details" and not whole and not label:  # its summary is but a picture, or a sign with a name
+            if role == "details" and not whole and not label:  # its summary is only an image, or a symbol with a name
                 summary = next(
                     (child for child in self._tree.children(node) if self._tree.tags[child] == "summary"), -1
                 )

@@ -466,7 +466,7 @@ class Inline:
                 return self._inside(node, depth, linked)
             paragraphs = join_pieces(self._inside(node, depth, True))
             text = " ".join(line for lines in paragraphs for line in lines) or escape_text(self.name(node), True)
-            if not any(map(str.isalnum, text)):  # a sign: what it is called says more
+            if not any(map(str.isalnum, text)):  # only a symbol: its name says more
                 text = escape_text(collapse(given.get("aria-label") or given.get("title") or "").strip(), True) or text
             if not text:
                 return []
@@ -505,8 +505,8 @@ class Inline:
             return ["“", *self._inside(node, depth, linked), "”"]
         if tag == "svg":
             titles = (self._visible.plain_text(child) for child in tree.children(node) if tree.tags[child] == "title")
-            said = given.get("aria-label") or (next(titles, "") if given.get("role") == "img" else "")
-            return [escape_text(collapse(said), in_brackets=linked)]
+            label = given.get("aria-label") or (next(titles, "") if given.get("role") == "img" else "")
+            return [escape_text(collapse(label), in_brackets=linked)]
         if linked or tag == "wbr":
             return []
         if tag == "iframe":
@@ -541,19 +541,19 @@ class Inline:
         given = self._visible.attributes[form]
         method = form_method(given)
         address = self.address(given.get("action", "").strip() or self._url) or self._url
-        said = code_span(f"{method} {address}")
+        code = code_span(f"{method} {address}")
         kind = given.get("enctype", "").strip().lower()
-        return f"{said} as {code_span(kind)}" if method == "POST" and kind in _ENCTYPES else said
+        return f"{code} as {code_span(kind)}" if method == "POST" and kind in _ENCTYPES else code
 
     def hidden(self, form: int) -> list[str]:
         """Return the hidden fields of a form: names and values, but only the names of session secrets."""
-        said = []
+        listed = []
         for one in self.read_form(form).hidden:
             given = self._visible.attributes[one]
             name, value = given["name"], given.get("value", "")
-            told = "a secret of the session" if is_secret(name) else self._value(value)
-            said.append(f"{code_span(name)}: {told}")
-        return said
+            shown = "a secret of the session" if is_secret(name) else self._value(value)
+            listed.append(f"{code_span(name)}: {shown}")
+        return listed
 
     def _value(self, value: str) -> str:
         if len(value) > MAX_VALUE:
@@ -570,19 +570,19 @@ class Inline:
             return []
         if kind in _BUTTON_LABELS:
             if tag == "button":
-                said = self._visible.plain_text(node) or self.name(node)
+                name = self._visible.plain_text(node) or self.name(node)
             else:
-                said = given.get("alt" if kind == "image" else "value") or ""
-                said = said or given.get("aria-label") or given.get("title") or _BUTTON_LABELS[kind]
-            text = escape_text(collapse(said).strip(), in_brackets=True)
+                name = given.get("alt" if kind == "image" else "value") or ""
+                name = name or given.get("aria-label") or given.get("title") or _BUTTON_LABELS[kind]
+            text = escape_text(collapse(name).strip(), in_brackets=True)
             off = " (disabled)" if "disabled" in given else ""
             own = f" {self._pair(given, '')}" if given.get("name") and kind != "reset" else ""
             parts = [f"button{own}: {text}{off}" if text or own else f"button{off}"]
             form = self._submits.get(node)
             if form is not None:
                 fields = self.read_form(form)  # if there are many hidden fields, only the first button lists them
-                is_told = fields.buttons[0] == node or len(fields.hidden) <= _MAX_REPEATED
-                parts += (self.target(form), *(self.hidden(form) if is_told else ["the same hidden fields"]))
+                is_listed = fields.buttons[0] == node or len(fields.hidden) <= _MAX_REPEATED
+                parts += (self.target(form), *(self.hidden(form) if is_listed else ["the same hidden fields"]))
             elif given.get("formaction") and (address := self.address(given["formaction"])) is not None:
                 form = self._named_form(given)
                 if form is None:
@@ -608,13 +608,13 @@ class Inline:
                 chosen = options[:1]
             marked, listed = set(chosen), list[str]()
             for one in options[:MAX_OPTIONS]:
-                said = collapse(attributes[one].get("label") or self._visible.plain_text(one)).strip()
-                value = attributes[one].get("value", said)
-                notes = ([code_span(value) or "“”"] if value != said else []) + (["selected"] if one in marked else [])
+                name = collapse(attributes[one].get("label") or self._visible.plain_text(one)).strip()
+                value = attributes[one].get("value", name)
+                notes = ([code_span(value) or "“”"] if value != name else []) + (["selected"] if one in marked else [])
                 if "disabled" in attributes[one]:
                     notes.append("disabled")
-                if said or value:
-                    listed.append(escape_text(said, in_brackets=True) + (f" ({', '.join(notes)})" if notes else ""))
+                if name or value:
+                    listed.append(escape_text(name, in_brackets=True) + (f" ({', '.join(notes)})" if notes else ""))
             if len(options) > MAX_OPTIONS:
                 listed.append(f"and {len(options) - MAX_OPTIONS} more")
             kind = "choice of several" if "multiple" in given else "choice"
@@ -634,8 +634,8 @@ class Inline:
             f"of the form {self.target(form)}" if (form := self._named_form(given)) is not None else "",
             *(f"{limit} {code_span(given[limit])}" for limit in _LIMITS if given.get(limit)),
         )
-        told = ", ".join(fact for fact in facts if fact)
-        return [Mark("control", f"[{told}: {content}]" if content else f"[{told}]")]
+        facts_text = ", ".join(fact for fact in facts if fact)
+        return [Mark("control", f"[{facts_text}: {content}]" if content else f"[{facts_text}]")]
 
     def _named_form(self, given: Mapping[str, str]) -> int | None:
         """Return the form that a control names in its attribute `form`."""
@@ -648,16 +648,16 @@ class Inline:
         return f"{code_span(given['name'])}={self._value(value)}" if value != usual else code_span(given["name"])
 
     def name(self, node: int) -> str:
-        """Return the name of what contains only an image: its own, or the first one within."""
+        """Return the name of a node that contains only an image: its own, or the first one within."""
         tree = self._visible.tree
         for one in (node, *islice(self._visible.walk(node), MAX_NAMING_NODES)):
             given = tree.attributes[one]
-            said = collapse(given.get("aria-label") or given.get("title") or "").strip()
-            if not said and tree.tags[one] == "svg":
+            label = collapse(given.get("aria-label") or given.get("title") or "").strip()
+            if not label and tree.tags[one] == "svg":
                 titles = (child for child in tree.children(one) if tree.tags[child] == "title")
-                said = next(map(self._visible.plain_text, titles), "")
-            if said:
-                return said
+                label = next(map(self._visible.plain_text, titles), "")
+            if label:
+                return label
         return ""
 
 
@@ -858,14 +858,14 @@ class _Page:
         later.update(skipping)
         if navigation:
             # Each is a line; links of earlier lines are not repeated.
-            said, lines = set[str](), list[str]()
+            written, lines = set[str](), list[str]()
             for one in navigation:
                 pieces = list[Piece]()
                 for piece in self._inline.pieces(one):
                     if isinstance(piece, Mark) and piece.kind == "markdown":
-                        if piece.text in said:
+                        if piece.text in written:
                             continue
-                        said.add(piece.text)
+                        written.add(piece.text)
                     pieces.append(piece)
                 lines.append(" · ".join(line for paragraph in join_pieces(pieces) for line in paragraph))
             if any(lines) and not self._lines.is_empty:
@@ -921,8 +921,8 @@ class _Page:
                 text = self._line(node)
                 if text:
                     escaped = re.sub(r"(?<!#)(#+)$", r"\\\1", text)  # a closing sequence (section 4.2)
-                    said = given.get("aria-level", "").strip()
-                    level = HEADINGS.get(tag) or (int(said) if said in ("1", "2", "3", "4", "5", "6") else 2)
+                    aria = given.get("aria-level", "").strip()
+                    level = HEADINGS.get(tag) or (int(aria) if aria in ("1", "2", "3", "4", "5", "6") else 2)
                     lines.block([f"{'#' * level} {escaped}"])
             elif tag in LISTS:
                 self._list(node, depth + 1)
@@ -1056,8 +1056,8 @@ class _Page:
                 if names and not any(
                     self._is_block(child) for one in definitions for child in self._tree.children(one)
                 ):
-                    said = "; ".join(line for line in map(self._line, definitions) if line)
-                    self._lines.block([f"{names}: {said}" if said else names])
+                    definition = "; ".join(line for line in map(self._line, definitions) if line)
+                    self._lines.block([f"{names}: {definition}" if definition else names])
                 else:
                     if names:
                         self._lines.block([names])
@@ -1125,10 +1125,10 @@ class _Page:
         if has_heading:
             heading = written.pop(0)
             for cell in cells[0][:width]:
-                said = attributes[cell].get("align", "").strip().lower()
-                if not said and (found := _STYLE.search(attributes[cell].get("style", ""))):
-                    said = found[1].lower()
-                aligned.append(_ALIGNED.get(said, "---"))
+                alignment = attributes[cell].get("align", "").strip().lower()
+                if not alignment and (found := _STYLE.search(attributes[cell].get("style", ""))):
+                    alignment = found[1].lower()
+                aligned.append(_ALIGNED.get(alignment, "---"))
         heading += [""] * (width - len(heading))
         aligned += ["---"] * (width - len(aligned))
         self._lines.block([f"| {' | '.join(line)} |" for line in (heading, aligned, *written)])
@@ -1141,8 +1141,8 @@ class _Page:
             given = tree.attributes[one]
             if found := _LANGUAGE.search(given.get("class", "")):
                 return found[1]
-            if said := given.get("data-lang", given.get("data-language", "")).strip():
-                return re.sub(r"[^\w+#.-]", "", said)
+            if language := given.get("data-lang", given.get("data-language", "")).strip():
+                return re.sub(r"[^\w+#.-]", "", language)
         return ""
 
     def _empty_cells(self, wanted: int) -> list[str]:
@@ -1158,8 +1158,8 @@ def _number(text: str, usual: int) -> int:
 
 
 def _span(given: Mapping[str, str], name: str, most: int) -> int:
-    said = given.get(name, "1").strip()
-    if not said.isascii() or not said.isdigit() or len(said) > 5:
+    text = given.get(name, "1").strip()
+    if not text.isascii() or not text.isdigit() or len(text) > 5:
         return 1
-    number = int(said)
+    number = int(text)
     return most if number == 0 and name == "rowspan" else max(1, min(number, most))

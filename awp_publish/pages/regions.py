@@ -287,8 +287,8 @@ def rows_of(tree: Tree, table: int) -> Iterator[int]:
 
 
 def _span(given: Mapping[str, str], name: str) -> int:
-    said = given.get(name, "1").strip()
-    return min(max(int(said[:6]), 1), MAX_SPAN) if said.isascii() and said.isdecimal() else 1
+    number = given.get(name, "1").strip()
+    return min(max(int(number[:6]), 1), MAX_SPAN) if number.isascii() and number.isdecimal() else 1
 
 
 # --- Flags that apply to everything within an element: bits of one number ---
@@ -757,7 +757,7 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[int] = frozenset()) -
             if tag == "form" and (landmark is FORM or flags & IN_FORM):
                 fields = read_form(node, visibility)
                 sent = fields.hidden
-                if fields.is_button or landmark is None:  # the button stays with its item
+                if fields.is_button or landmark is None:  # it stays with its item; in a shadow root it is no region
                     landmark = None
                     forms.update(dict.fromkeys(fields.buttons, node))
             if landmark is not None:

@@ -130,7 +130,7 @@ _MEMBER: Final = 20
 """Bytes of a region besides its facts and its elements: its number, and the member that holds the elements."""
 
 _ABOUT: Final = 40
-"""Bytes by which all of a page may seem to be larger than it is. Whether it fits is seen when it is written."""
+"""Bytes by which the estimated size of a page may be too large. Writing it shows whether it fits."""
 
 _SPARE: Final = 32
 """If more than one part in so many of a scarce room is unused, a larger selection is tried."""

@@ -482,8 +482,8 @@ def text_of(
 ) -> str:
     """Return the visible text below a node with white space collapsed (4.6) and blocks separated by a space.
 
-    `without` is a node to skip; nodes after the first `max_nodes` are left out. `shows` adds the alternative texts of
-    images and leaves out controls.
+    `without` is a node to skip; nodes after the first `max_nodes` are left out. With `shows`,
+    which is for names, images contribute their alternative texts and controls nothing.
     """
     tree = visibility.tree
     tags, texts, ends = tree.tags, tree.texts, tree.ends
@@ -528,13 +528,13 @@ _MAX_FORMULA_NODES: Final = 500
 
 def formula_of(tree: Tree, math: int) -> str:
     """Return a formula in words or in TeX: its `alttext`, or its annotation in TeX (MathML Core, 2.1)."""
-    said = tree.attributes[math].get("alttext", "")
-    if not said.strip():
+    formula = tree.attributes[math].get("alttext", "")
+    if not formula.strip():
         for at in range(math + 1, min(tree.ends[math], math + 1 + _MAX_FORMULA_NODES)):
             if tree.tags[at] == "annotation" and "tex" in tree.attributes[at].get("encoding", "").lower():
-                said = written_in(tree, at)
+                formula = written_in(tree, at)
                 break
-    return " ".join(said.split())
+    return " ".join(formula.split())
 
 
 def read_formulas(visibility: Visibility) -> Mapping[int, str]:
@@ -574,8 +574,8 @@ def read_formulas(visibility: Visibility) -> Mapping[int, str]:
             if visibility.withdraws(tags[picture], seen):
                 continue
             if visibility.hides(picture) or not alternative:
-                said = alternative or formula_of(tree, math) or text_of(visibility, math, max_nodes=_MAX_FORMULA_NODES)
-                if said:
-                    found[picture] = said
+                words = alternative or formula_of(tree, math) or text_of(visibility, math, max_nodes=_MAX_FORMULA_NODES)
+                if words:
+                    found[picture] = words
             break
     return found

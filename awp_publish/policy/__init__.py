@@ -1,1 +1,1 @@
-"""One gate a file: what may refuse or answer a call before its handler."""
+"""The gates, which may refuse or answer a call before its handler."""

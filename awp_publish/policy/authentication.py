@@ -312,7 +312,7 @@ class SessionUser:
     cookie: str | None = None
     endpoints: Mapping[str, str] = field(default_factory=dict, hash=False)
     _ask: Ask[Session] | None = field(init=False, repr=False)
-    _told: Event = field(init=False, repr=False, compare=False, default_factory=Event)
+    _is_logged: Event = field(init=False, repr=False, compare=False, default_factory=Event)
 
     def __post_init__(self, principal: Verify[Session] | None) -> None:
         remedy = 'Write SessionUser("user_id") or SessionUser(principal=function_of_the_session).'
@@ -325,7 +325,7 @@ class SessionUser:
         session = credentials.session
         if session is None:
             remedy = "add SessionMiddleware after AgentPublisher, so that it is outside"
-            _tell_once(self._told, "SessionUser knows nobody, because there is no session: " + remedy)
+            _log_once(self._is_logged, "SessionUser knows nobody, because there is no session: " + remedy)
             return None
         if self._ask is not None:
             return await self._ask(session)
@@ -345,14 +345,14 @@ class ApplicationUser:
     method: ClassVar[str] = "session"
     challenge: ClassVar[str] = COOKIE
 
-    _told: Event = field(init=False, repr=False, compare=False, default_factory=Event)
+    _is_logged: Event = field(init=False, repr=False, compare=False, default_factory=Event)
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
         """Return the caller, None for a user who is not authenticated. Raises LookupError for a user without an id."""
         user = credentials.user
         if user is None:
             remedy = "add AuthenticationMiddleware after AgentPublisher, so that it is outside"
-            _tell_once(self._told, "ApplicationUser knows nobody, because requests have no user: " + remedy)
+            _log_once(self._is_logged, "ApplicationUser knows nobody, because requests have no user: " + remedy)
             return None
         known = getattr(user, "is_authenticated", False)
         if not (known() if callable(known) else known):
@@ -393,10 +393,10 @@ class Custom:
         return await self._ask(credentials)
 
 
-def _tell_once(told: Event, text: str) -> None:
+def _log_once(is_logged: Event, text: str) -> None:
     """Log what is true of every call once only."""
-    if not told.is_set():
-        told.set()
+    if not is_logged.is_set():
+        is_logged.set()
         logger.error(text)
 
 
@@ -497,19 +497,19 @@ class Challenges:
         """Return one challenge. Those for tokens say what is wrong (RFC 6750 section 3, RFC 9449 section 7.1)."""
         if kind not in (BEARER, DPOP):
             return kind
-        told = {"realm": self.realm}
+        parameters = {"realm": self.realm}
         if isinstance(problem, InsufficientScope):  # no error if no credentials were sent
-            told["error"] = "insufficient_scope"
+            parameters["error"] = "insufficient_scope"
         elif not isinstance(problem, AuthenticationRequired) and refused == kind:  # without quotes and backslashes
             description = _ESCAPED.sub("'", _printable(problem.detail))[:MAX_ERROR_DESCRIPTION]
             is_proof = isinstance(problem, InvalidProof) and not isinstance(problem, InvalidBinding)
             error = "invalid_dpop_proof" if is_proof else "invalid_token"
-            told |= {"error": error, "error_description": description}
-        if "error_description" not in told:
-            told["scope"] = " ".join(self.scopes)
-        told["resource_metadata"] = self.metadata_url or ""
+            parameters |= {"error": error, "error_description": description}
+        if "error_description" not in parameters:
+            parameters["scope"] = " ".join(self.scopes)
+        parameters["resource_metadata"] = self.metadata_url or ""
         # Each value is a quoted-string (RFC 9110 section 5.6.4) in ASCII.
-        quoted = ((name, _ESCAPED.sub(r"\\\g<0>", _printable(value))) for name, value in told.items() if value)
+        quoted = ((name, _ESCAPED.sub(r"\\\g<0>", _printable(value))) for name, value in parameters.items() if value)
         return kind + (" " if kind == BEARER else ", ") + ", ".join(f'{name}="{value}"' for name, value in quoted)
 
 
@@ -653,7 +653,11 @@ class AuthenticationGate:
         missing = [scope for scope in self.scopes if scope not in principal.scopes]
         if missing:
             detail = f"The credentials lack the scopes {', '.join(missing)}."
-            raise self._challenges.put_on(InsufficientScope(detail, members={"missing_scopes": missing}))
+            lacking = InsufficientScope(detail, members={"missing_scopes": missing})
+            # Whoever has a token that is bound to a key (RFC 9449 section 6.1) wants another such token.
+            bound = principal.claims.get("cnf")
+            is_bound = isinstance(bound, Mapping) and "jkt" in bound and BEARER in self._challenges.kinds
+            raise self._challenges.put_on(lacking, DPOP if is_bound else None)
 
     async def _count_wrong(self, address: str) -> None:
         if self.store is None:
@@ -734,8 +738,8 @@ def _without_secrets(error: Exception, credentials: Credentials) -> str:
 
     If there are too many words to remove, or the text is too long, the message is left out altogether.
     """
-    told = [value for name, value in credentials.headers.items() if not _HARMLESS.fullmatch(name)]
-    words = {word for value in told for word in re.split(r"[\s,;=\"']+", value) if len(word) >= 4} - _SCHEMES
+    values = [value for name, value in credentials.headers.items() if not _HARMLESS.fullmatch(name)]
+    words = {word for value in values for word in re.split(r"[\s,;=\"']+", value) if len(word) >= 4} - _SCHEMES
     text = "".join(traceback.format_exception(error))
     if len(words) > MAX_REDACTED_WORDS or len(text) > MAX_TRACEBACK:
         return "".join(traceback.format_tb(error.__traceback__)) + type(error).__name__

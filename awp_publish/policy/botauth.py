@@ -159,14 +159,14 @@ class WebBotAuth:
                 raise DeclarationError("site", "WebBotAuth's signers are a list or a mapping, not a text.", remedy)
             for address, names in given:
                 directory = self._address_of(address)
-                said = (names,) if isinstance(names, str) else tuple(names)
-                if not all(isinstance(one, str) and one.strip() for one in said):
+                agent_names = (names,) if isinstance(names, str) else tuple(names)
+                if not all(isinstance(one, str) and one.strip() for one in agent_names):
                     raise DeclarationError("site", f"WebBotAuth: the names of {address} are not texts.", remedy)
-                if not said:  # the host, and its label before the last dot
+                if not agent_names:  # the host, and its label before the last dot
                     host = directory.partition("://")[2].partition(":")[0]
                     own = host.split(".")[-2] if "." in host else ""
-                    said = (host, own) if len(own) >= 4 else (host,)
-                listed[directory] = said
+                    agent_names = (host, own) if len(own) >= 4 else (host,)
+                listed[directory] = agent_names
         fixed: dict[str, _Directory] = {}
         for address, document in (keys or {}).items():
             directory = self._address_of(address)
@@ -174,7 +174,7 @@ class WebBotAuth:
                 fixed[directory] = read_directory(document)
             except ValueError as error:
                 raise DeclarationError("site", f"WebBotAuth: the keys of {address}: {error}.", remedy) from None
-        names_of_all = [name for said in (listed or {}).values() for name in said]
+        names_of_all = [name for agent_names in (listed or {}).values() for name in agent_names]
         patterns = tuple(re.compile(rf"(?<![a-z0-9]){re.escape(one.lower())}") for one in names_of_all)
         object.__setattr__(self, "_claims", patterns)
         object.__setattr__(self, "_listed", None if listed is None else frozenset({*listed, *fixed}))
@@ -332,10 +332,10 @@ class WebBotAuth:
         # The signer: a dictionary with a member of the signature's own label, or (the older form) one string.
         kind, is_bare = "directory", agent.lstrip().startswith('"')
         try:
-            told = parse(agent.encode("latin-1"), tltype="item" if is_bare else "dictionary")
+            parsed = parse(agent.encode("latin-1"), tltype="item" if is_bare else "dictionary")
         except Exception:
             raise _forged("Signature-Agent is neither a string nor a dictionary (RFC 9651).") from None
-        member = told if is_bare else told.get(label) if isinstance(told, dict) else None
+        member = parsed if is_bare else parsed.get(label) if isinstance(parsed, dict) else None
         if isinstance(member, tuple):
             kind = str(member[1].get("type", kind))
             member = member[0]
@@ -349,15 +349,15 @@ class WebBotAuth:
         if len(components) > MAX_COMPONENTS:
             raise _forged("It covers too many components.")
         covered = [(one[0], dict(one[1])) if isinstance(one, tuple) else (one, {}) for one in components]
-        names = [name for name, told in covered if not told]
+        names = [name for name, parsed in covered if not parsed]
         if "@authority" not in names and "@target-uri" not in names:
             raise _forged("It covers neither @authority nor @target-uri.")
         own = [("signature-agent", {})] if is_bare else [("signature-agent", {"key": label}), ("signature-agent", {})]
         if not any(one in covered for one in own):
             raise _forged("It does not cover its Signature-Agent.")
         address = directory + WELL_KNOWN if kind == "directory" else member
-        digests = [told for name, told in covered if name == "content-digest" and not told.keys() - {"sf", "key"}]
-        of_body = frozenset(str(told.get("key", "")) for told in digests)
+        digests = [parsed for name, parsed in covered if name == "content-digest" and not parsed.keys() - {"sf", "key"}]
+        of_body = frozenset(str(parsed.get("key", "")) for parsed in digests)
         return label, directory, kind, address, parameters, of_body
 
     def _check(self, request: Mapping[str, Any], key: _Key, key_id: str) -> None:
@@ -423,9 +423,9 @@ def _check_body(header: str, covered: frozenset[str], request: Mapping[str, Any]
     if taken is None and not any(name in (b"content-length", b"transfer-encoding") for name, _ in request["headers"]):
         taken = {name: make().digest() for name, make in DIGESTS.items()}  # the request has no body
     try:
-        told = parse(header.encode("latin-1"), tltype="dictionary")
+        digests = parse(header.encode("latin-1"), tltype="dictionary")
         listed = DIGESTS.keys() if "" in covered else DIGESTS.keys() & covered
-        given = {name: one[0] for name, one in told.items() if name in listed}  # type: ignore[union-attr, index]
+        given = {name: one[0] for name, one in digests.items() if name in listed}  # type: ignore[union-attr, index]
     except Exception:
         given = {}
     if not given:
@@ -597,8 +597,8 @@ def _read_key(entry: Mapping[str, Any]) -> tuple[str, _Key] | None:
             key = rsa.RSAPublicNumbers(int.from_bytes(_decoded(entry["e"])), modulus).public_key()
         case _:
             return None
-    told = orjson.dumps({name: entry[name] for name in members}, option=orjson.OPT_SORT_KEYS)
-    thumbprint = urlsafe_b64encode(hashlib.sha256(told).digest()).rstrip(b"=").decode()
+    facts = orjson.dumps({name: entry[name] for name in members}, option=orjson.OPT_SORT_KEYS)
+    thumbprint = urlsafe_b64encode(hashlib.sha256(facts).digest()).rstrip(b"=").decode()
     # Drafts differ about milliseconds and seconds; a time beyond the year 5000 must be in milliseconds.
     begins, ends = (float(entry.get(name, other)) for name, other in (("nbf", 0), ("exp", 1e11)))
     begins, ends = (one / 1000 if 1e11 < one < 1e15 else one for one in (begins, ends))

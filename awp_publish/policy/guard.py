@@ -790,8 +790,8 @@ class Guard:
         limit = asyncio.timeout(action.timeout)
         try:
             async with limit:
-                said = make() if inspect.iscoroutinefunction(words) else await run_in_thread(make_here)
-                summary = await said if inspect.isawaitable(said) else said
+                made = make() if inspect.iscoroutinefunction(words) else await run_in_thread(make_here)
+                summary = await made if inspect.isawaitable(made) else made
             if not isinstance(summary, str) or not summary.strip():
                 raise TypeError(f"A summary must be a non-empty text, not {type(summary).__name__}.")
         except Problem:
@@ -800,8 +800,8 @@ class Guard:
             raise raised(error, self._guards.codes) from error
         except Exception as error:
             how = "took too long" if limit.expired() else "failed"
-            told = (action.id, how, call.request_id)
-            logger.exception("the summary of a confirmation of action %s %s (request_id=%s)", *told)
+            where = (action.id, how, call.request_id)
+            logger.exception("the summary of a confirmation of action %s %s (request_id=%s)", *where)
             raise HandlerFailed(f"The summary for the confirmation of action {action.id} {how}.") from error
         return cut(visible, summary, MAX_SUMMARY)
 
@@ -888,8 +888,8 @@ def summarizer(action: Action) -> Callable[[JsonObject], str]:
             return "".join(text + field for (text, *_), field in zip(pieces, fields, strict=True))
         shown = [f"{values.label(name)}: {values.show(given, name)}" for name in list(given)[:MAX_INPUTS]]
         shown += [f"and {len(given) - MAX_INPUTS} more inputs"] if len(given) > MAX_INPUTS else []
-        told = [own, *([f"With {', '.join(shown)}."] if shown else [])]
-        return " ".join([*told, *(["This cannot be undone."] if action.is_irreversible else [])])
+        sentences = [own, *([f"With {', '.join(shown)}."] if shown else [])]
+        return " ".join([*sentences, *(["This cannot be undone."] if action.is_irreversible else [])])
 
     return summarize
 

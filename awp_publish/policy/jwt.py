@@ -308,7 +308,7 @@ class JwtBearer:
                 "It is not a JWT of type dpop+jwt that is signed with the public key in its header."
             ) from None
         issued, once = claims.get("iat"), claims.get("jti")
-        told, own = claims.get("htu"), address_of(request, self._origins).partition("?")[0]
+        address, own = claims.get("htu"), address_of(request, self._origins).partition("?")[0]
         now = time.time()
         is_timely = isinstance(issued, (int, float)) and now - PROOF_WINDOW <= issued <= now + PROOF_WINDOW
         if thumbprint != bound_to:
@@ -316,7 +316,9 @@ class JwtBearer:
         wrong = {
             "It is for another token (ath).": claims.get("ath") != _digest(token),
             "It is for another method (htm).": claims.get("htm") != request.get("method", "GET"),
-            "It is for another address (htu).": not own or not isinstance(told, str) or _normal(told) != _normal(own),
+            "It is for another address (htu).": not own
+            or not isinstance(address, str)
+            or _normal(address) != _normal(own),
             f"It was not made within {PROOF_WINDOW:g} seconds of now (iat).": not is_timely,
             "It has no id (jti).": not isinstance(once, str) or not 0 < len(once) <= MAX_PROOF,
         }

@@ -12,7 +12,7 @@ from typing import Final
 
 import orjson
 
-from awp_publish.model import LONGEST_SKILL_DESCRIPTION, SKILL_FILE, Catalog, Skill
+from awp_publish.model import MAX_SKILL_DESCRIPTION, SKILL_FILE, Catalog, Skill
 from awp_publish.protocols.llms_txt import usage
 from awp_publish.protocols.members import SKILLS, first_sentence, one_line, skill_name, skill_path
 from awp_publish.protocols.protocol import Document, Protocol, to_json
@@ -113,7 +113,7 @@ def _description(catalog: Catalog) -> str:
     site = catalog.site
     doing = ", ".join(action.id for action in catalog.actions)
     told = f"{first_sentence(site.description)} Use it to call the actions of {one_line(site.name)}: {doing}."
-    most = LONGEST_SKILL_DESCRIPTION
+    most = MAX_SKILL_DESCRIPTION
     return told if len(told) <= most else told[: most - 1].rpartition(" ")[0] + "…"
 
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from awp_publish.model import (
     EXTENDED_DOCUMENTS,
-    LONGEST_SKILL_NAME,
+    MAX_SKILL_NAME,
     SKILL_FILE,
     Action,
     Catalog,
@@ -239,7 +239,7 @@ def are_schemas_published(catalog: Catalog) -> bool:
 def skill_name(catalog: Catalog) -> str:
     """Return the name of the site's own skill: lower-case letters, digits and single hyphens."""
     for text in (catalog.site.name, catalog.domain):
-        if name := re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:LONGEST_SKILL_NAME].strip("-"):
+        if name := re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:MAX_SKILL_NAME].strip("-"):
             return name
     return "site"
 

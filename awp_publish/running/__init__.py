@@ -1,1 +1,1 @@
-"""The runner of actions.json maps: tools, workflows, projections, checks upon one page, in process or in a browser."""
+"""The runtime of actions.json: tools, workflows, projections and checks on one page, in process or in a browser."""

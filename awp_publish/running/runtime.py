@@ -532,9 +532,9 @@ class Runtime:
     def _require_ready(self) -> None:
         if not self.map.is_valid:
             errors = [finding for finding in self.map.findings if finding.level == "error"]
-            told = [{"check": one.check, "pointer": one.pointer, "message": one.message} for one in errors[:20]]
+            findings = [{"check": one.check, "pointer": one.pointer, "message": one.message} for one in errors[:20]]
             message = f"The map of this page is not valid: {errors[0].message}"
-            raise RuntimeFailure("runtime_not_ready", message, {"findings": told}, recoverable=False)
+            raise RuntimeFailure("runtime_not_ready", message, {"findings": findings}, recoverable=False)
 
     def _observed(self) -> str:
         return utc_text(self._now())
@@ -550,7 +550,7 @@ class Runtime:
         if name in known:
             return known[name]
         known[name] = {"holds": None, "diagnostics": []}
-        told = []
+        results = []
         for one in rules.objects(self.map.find("states", name) or {}, "diagnostics"):
             try:
                 match = await locate(self.page, rules.part(one, "target"))
@@ -558,8 +558,8 @@ class Runtime:
                 result.pop("candidates", None)
             except PrimitiveError as error:
                 result = {"name": one.get("name"), "holds": False, "reason": error.message}
-            told.append(result)
-        known[name] = {"holds": all(one["holds"] for one in told) if told else None, "diagnostics": told}
+            results.append(result)
+        known[name] = {"holds": all(one["holds"] for one in results) if results else None, "diagnostics": results}
         return known[name]
 
     async def states(self) -> JsonObject:
@@ -656,8 +656,10 @@ class Runtime:
         words = {word for word in task.casefold().split() if len(word) > 2}
 
         def rank(block: JsonObject) -> int:
-            told = f"{block.get('title', '')} {block.get('body', '')} {' '.join(rules.texts(block, 'available_tools'))}"
-            text = told.casefold()
+            words_of_block = (
+                f"{block.get('title', '')} {block.get('body', '')} {' '.join(rules.texts(block, 'available_tools'))}"
+            )
+            text = words_of_block.casefold()
             return -sum(word in text for word in words)
 
         return sorted(blocks, key=rank)
@@ -867,8 +869,8 @@ class Runtime:
         wrong = () if result_validator is None else result_validator(result)
         if wrong:
             message = f"The result of {name} is wrong: {wrong[0].pointer} {wrong[0].detail}"
-            told: JsonObject = {"errors": errors_of(wrong), **_done(trace)}
-            raise RuntimeFailure("invalid_result", message, told, recoverable=False)
+            details: JsonObject = {"errors": errors_of(wrong), **_done(trace)}
+            raise RuntimeFailure("invalid_result", message, details, recoverable=False)
         if not was_outside:
             await self._verify(name, {**bound, **given}, trace)
         for transition in moves:
@@ -1089,11 +1091,11 @@ class Runtime:
             except ProjectionError as error:
                 fault, code, evidence = error.message, error.code, dict(error.evidence)
             if fault is not None:
-                told = {"code": code, "projection": name, "url": self.page.url, **evidence, **_done(trace)}
+                details = {"code": code, "projection": name, "url": self.page.url, **evidence, **_done(trace)}
                 state, retryable, recovery = RECOVERY["postcondition_failed"]
-                told |= {"failure_class": "postcondition_failed", "failed_state": state}
-                told |= {"retryable": retryable, "safe_recovery": recovery}
-                raise RuntimeFailure("state_mismatch", fault, told)
+                details |= {"failure_class": "postcondition_failed", "failed_state": state}
+                details |= {"retryable": retryable, "safe_recovery": recovery}
+                raise RuntimeFailure("state_mismatch", fault, details)
 
     # --- Checks ---
 
@@ -1128,9 +1130,9 @@ class Runtime:
         except PrimitiveError as failed:
             is_drift = failed.code in ("target_not_found", "assertion_failed", "multiple_targets", "timeout")
             status = "failed" if is_drift else "error"
-            told = {name: value for name, value in failed.evidence.items() if name != "candidates"}
+            facts = {name: value for name, value in failed.evidence.items() if name != "candidates"}
             code = "drift_detected" if is_drift else code_of_primitive(failed)
-            error = {"code": code, "message": failed.message, "evidence": {"code": failed.code, **told}}
+            error = {"code": code, "message": failed.message, "evidence": {"code": failed.code, **facts}}
         except RuntimeFailure as failed:
             status = "error" if failed.code in ("runtime_not_ready", "capability_unavailable") else "failed"
             error = dict(failed.describe())
@@ -1156,7 +1158,7 @@ class Runtime:
 
     async def _assert(self, check: JsonObject, drift: _Drift) -> Sequence[JsonObject]:
         """Run the setup, the steps and the assertions of a check, and return the evidence of each."""
-        told: list[JsonObject] = []
+        collected: list[JsonObject] = []
         output: object = None
         for section in ("setup", "steps"):
             for step in rules.objects(check, section):
@@ -1166,12 +1168,12 @@ class Runtime:
                     origin = str(rules.part(self.map.document, "surface").get("origin"))
                     home = f"{origin.rstrip('/')}/" if origin.startswith(("http://", "https://")) else None
                     arguments = {"url": urljoin(home or urljoin(self.page.url, "/"), str(step.get("url", "")))}
-                    told.append(await run_primitive(self.page, "browser.navigate", arguments, drift))
+                    collected.append(await run_primitive(self.page, "browser.navigate", arguments, drift))
                 elif step.get("type") == "call":
                     called = await self.call(str(step.get("tool")), step.get("arguments", {}))
                     output = called.output
                     drift += called.drift
-                    told.append({"tool": step.get("tool"), "steps": list(called.steps)})
+                    collected.append({"tool": step.get("tool"), "steps": list(called.steps)})
                 else:
                     message = f"Steps of the type {str(step.get('type'))[:50]!r} are not known in checks."
                     raise PrimitiveError("capability_unavailable", message)
@@ -1185,7 +1187,7 @@ class Runtime:
                 message = f"The state {state} does not hold."
                 raise PrimitiveError("assertion_failed", message, assertion="state", state=state)
             evidence = await inspect(self.page, target, assertion, drift)
-            told.append({name: value for name, value in evidence.items() if name != "candidates"})
+            collected.append({name: value for name, value in evidence.items() if name != "candidates"})
         given = output if isinstance(output, Mapping) else {}
         for name, value in rules.part(check, "expected_result").items():  # `..._contains` compares parts of texts
             actual = given.get(name.removesuffix("_contains")) if name not in given else given[name]
@@ -1193,7 +1195,7 @@ class Runtime:
             if not (str(value) in str(actual) if is_part else actual == value):
                 message = f"The result has {str(actual)[:100]!r} as {name}, and {str(value)[:100]!r} is expected."
                 raise PrimitiveError("assertion_failed", message, assertion="expected_result", member=name)
-        return told
+        return collected
 
     async def _stored(self, failing: JsonObject) -> dict[str, object]:
         """Return the evidence that a failed check stores, and which of its alternate selectors match."""
@@ -1216,5 +1218,5 @@ class Runtime:
 
 def _done(trace: Trace) -> dict[str, object]:
     """Return what a call has done so far, for the evidence of its failure."""
-    told: dict[str, object] = {"steps": list(trace.steps)}
-    return told | ({"drift": list(trace.drift)} if trace.drift else {})
+    done: dict[str, object] = {"steps": list(trace.steps)}
+    return done | ({"drift": list(trace.drift)} if trace.drift else {})

@@ -68,7 +68,7 @@ class ScriptPage:
         self.url = url
         self._send = ask
         self._document = ""
-        self._told: dict[tuple[object, object], str] = {}
+        self._documents: dict[tuple[object, object], str] = {}
 
     async def ask(self, method: str, arguments: JsonObject) -> object:
         """Call a method of the script. Raises PrimitiveError."""
@@ -79,11 +79,11 @@ class ScriptPage:
         self._document = str(answer.get("document", ""))
         if answer.get("ok") is True:
             return answer.get("value")
-        told: Mapping[str, object] = error if isinstance(error, Mapping) else {}
-        evidence = told.get("evidence")
-        message = str(told.get("message", "The page did not say what was wrong."))[:1000]
+        details: Mapping[str, object] = error if isinstance(error, Mapping) else {}
+        evidence = details.get("evidence")
+        message = str(details.get("message", "The page did not say what was wrong."))[:1000]
         known = {str(name): value for name, value in evidence.items()} if isinstance(evidence, Mapping) else {}
-        raise PrimitiveError(str(told.get("code", "handler_failed"))[:100], message, **known)
+        raise PrimitiveError(str(details.get("code", "handler_failed"))[:100], message, **known)
 
     async def title(self) -> str:
         return str(await self.ask("title", {}))
@@ -102,30 +102,30 @@ class ScriptPage:
         found = await self.ask("find", {"css": css, "within": within, "text_contains": text_contains})
         return [self._read(one) for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
-    def _read(self, told: Mapping[str, object]) -> ScriptElement:
+    def _read(self, described: Mapping[str, object]) -> ScriptElement:
         """Read an element from the script's description; missing members are empty."""
-        tag, box = str(told.get("tag", "")), told.get("box")
-        attributes = {str(name): str(value) for name, value in _object(told.get("attributes")).items()}
+        tag, box = str(described.get("tag", "")), described.get("box")
+        attributes = {str(name): str(value) for name, value in _object(described.get("attributes")).items()}
         sides = [float(one) if isinstance(one, (int, float)) else 0.0 for one in (box if isinstance(box, list) else ())]
         element = ScriptElement(
-            ref=str(told.get("ref", "")),
+            ref=str(described.get("ref", "")),
             tag=tag,
             roles=roles_of(tag, attributes),
-            name=" ".join(str(told.get("name", "")).split()),
-            text=" ".join(str(told.get("text", "")).split()),
-            is_visible=told.get("visible") is True,
-            is_enabled=told.get("enabled") is not False,
+            name=" ".join(str(described.get("name", "")).split()),
+            text=" ".join(str(described.get("text", "")).split()),
+            is_visible=described.get("visible") is True,
+            is_enabled=described.get("enabled") is not False,
             box=Box(*sides) if len(sides) == 4 else Box(0, 0, 0, 0),
         )
-        if len(self._told) >= 10 * MAX_FOUND:
-            self._told.clear()
-        self._told[tuple(element.box.describe_centre().values())] = self._document  # type: ignore[index]
+        if len(self._documents) >= 10 * MAX_FOUND:
+            self._documents.clear()
+        self._documents[tuple(element.box.describe_centre().values())] = self._document  # type: ignore[index]
         return element
 
     def from_document(self, point: JsonObject) -> JsonObject:
         """Return a point with the document in which it was reported, so that it clicks nothing in another document."""
-        told = self._told.get((point.get("x"), point.get("y")))
-        return {**point, "document": told} if told else point
+        document = self._documents.get((point.get("x"), point.get("y")))
+        return {**point, "document": document} if document else point
 
     async def closest(self, ref: str, css: str) -> FoundElement | None:
         found = await self.ask("closest", {"ref": ref, "css": css})
@@ -139,8 +139,8 @@ class ScriptPage:
         return _object(await self.ask("perform", {"primitive": primitive, "arguments": given}))
 
     async def extract(self, extracts: Sequence[JsonObject]) -> Extraction:
-        told = _object(await self.ask("extract", {"extracts": list(extracts)}))
-        records, counts, missing = (told.get(name) for name in ("records", "selector_counts", "missing"))
+        extracted = _object(await self.ask("extract", {"extracts": list(extracts)}))
+        records, counts, missing = (extracted.get(name) for name in ("records", "selector_counts", "missing"))
         return Extraction(
             _object(records),
             {str(name): int(count) for name, count in _object(counts).items() if isinstance(count, (int, float))},
@@ -389,9 +389,9 @@ class ChromiumPage(ScriptPage):
 
     async def _reveal(self, point: JsonObject) -> tuple[float, float, bool]:
         """Scroll to a point. Returns its new position, and whether a link is there. Raises PrimitiveError."""
-        told = await self.ask("reveal", self.from_document({"x": point.get("x"), "y": point.get("y")}))
-        assert isinstance(told, dict)
-        return float(told["x"]), float(told["y"]), told.get("link") is True
+        revealed = await self.ask("reveal", self.from_document({"x": point.get("x"), "y": point.get("y")}))
+        assert isinstance(revealed, dict)
+        return float(revealed["x"]), float(revealed["y"]), revealed.get("link") is True
 
     async def _settle(self, act: Callable[[], Awaitable[None]], *, is_link: bool = False) -> None:
         """Do something, and wait for the page that it opens, if any. Raises PrimitiveError `navigation_failed`."""

@@ -526,13 +526,13 @@ class _Run:
                 raise PrimitiveError("invalid_result", f"The answer is nested more than {rules.MAX_DEPTH} deep.")
             return {"ok": True, "output": output}
         except PrimitiveError as error:
-            told = {"code": error.code, "message": error.message, **error.evidence}
+            cause = {"code": error.code, "message": error.message, **error.evidence}
             if error.code == "invalid_input" and isinstance(filled, Mapping) and isinstance(arguments, Mapping):
                 lost = {name: slot for name, slot in arguments.items() if name not in filled}
                 if lost:
-                    told["message"] = f"{error.message}; nothing came of {', '.join(map(str, lost.values()))}"[:1000]
-                    told["undefined"] = lost
-            return {"ok": False, "error": told}
+                    cause["message"] = f"{error.message}; nothing came of {', '.join(map(str, lost.values()))}"[:1000]
+                    cause["undefined"] = lost
+            return {"ok": False, "error": cause}
         except ExpressionError as error:
             return {"ok": False, "error": {"code": error.code, "message": error.message}}
 
@@ -640,8 +640,8 @@ async def run_workflow(page: LivePage, workflow: JsonObject, arguments: JsonObje
             trace.steps.append({"id": step_id, "primitive": step.get("primitive"), "ok": False, "skipped": False})
             raise
         results[step_id] = result
-        told = result.get("error")
-        cause: JsonObject = told if isinstance(told, Mapping) else {}
+        failure = result.get("error")
+        cause: JsonObject = failure if isinstance(failure, Mapping) else {}
         if not result["ok"] and (step.get("on_error") != "continue" or cause.get("code") == "workflow_retry_exhausted"):
             trace.end(step, began, ok=False)
             raise _failed(step, cause)

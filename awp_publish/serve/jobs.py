@@ -173,7 +173,7 @@ class Background:
         async def announce(job_id: str) -> None:
             with suppress(UnreadableJob):
                 stored = await self.jobs.look(job_id)
-                if stored is not None and stored.job.principal and site.tells_jobs:
+                if stored is not None and stored.job.principal and site.announces_jobs:
                     job, endpoint = stored.job, self._catalog.absolute(f"{self._catalog.paths.jobs}/{job_id}")
                     event = {"job_id": job.id, "action": job.action, "status": job.status, "poll_endpoint": endpoint}
                     await site.emit(JOB_ENDED, event, audience=Principal(job.principal), unique=job.id)

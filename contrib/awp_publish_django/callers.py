@@ -1,4 +1,4 @@
-"""The caller as Django's own middleware knows them: the session and the user, read where the database may be asked."""
+"""The caller as Django's own middleware knows them: the session and the user, read where queries are allowed."""
 
 import sys
 from contextlib import suppress
@@ -26,9 +26,9 @@ class Permissions:
 
 
 def identify(publication: "Publication", request: HttpRequest) -> Scope:
-    """The members `session`, `user` and `auth` of the scope, as far as anybody will ask for them. May block."""
+    """The members `session`, `user` and `auth` of the scope, as far as the site needs them. May block."""
     found: Scope = {}
-    if not publication.knows_callers:
+    if not publication.authenticates:
         return found
     session = getattr(request, "session", None)
     if session is not None:
@@ -36,13 +36,13 @@ def identify(publication: "Publication", request: HttpRequest) -> Scope:
     user = getattr(request, "user", None)
     if user is not None:
         found["user"] = user
-        if user.is_authenticated and publication.asks_for_scopes:
+        if user.is_authenticated and publication.uses_scopes:
             found["auth"] = Permissions(frozenset(user.get_all_permissions()))
     return found
 
 
 def make_stranger() -> object:
-    """Whom a request has whose caller is not known; None in a project that has no users."""
+    """The anonymous user; None in a project without users."""
     if not apps.is_installed("django.contrib.auth"):
         return None
     from django.contrib.auth.models import AnonymousUser
@@ -50,12 +50,15 @@ def make_stranger() -> object:
     return AnonymousUser()
 
 
-# --- Authentication classes of Django REST framework as a way to know callers ---
+# --- Authentication classes of Django REST framework ---
 
 
 @dataclass(frozen=True, slots=True)
 class RestAuthentication:
-    """Callers known by an authentication class of Django REST framework. Scopes are the user's permissions."""
+    """Authenticates callers with an authentication class of Django REST framework.
+
+    Scopes are the user's permissions.
+    """
 
     authentication: Any
     scheme: "Scheme | None"
@@ -89,7 +92,7 @@ class RestAuthentication:
 
 
 def adapt_rest_authentication(given: object) -> RestAuthentication | None:
-    """An authentication class of REST framework, or an instance of one, as a way to know callers; else None."""
+    """Adapt an authentication class of REST framework, or an instance of one. None for anything else."""
     if "rest_framework.authentication" not in sys.modules:
         return None
     from rest_framework import authentication as known
@@ -98,7 +101,7 @@ def adapt_rest_authentication(given: object) -> RestAuthentication | None:
     if not issubclass(kind, known.BaseAuthentication):
         return None
     made: Any = kind() if isinstance(given, type) else given
-    with suppress(Exception):  # it asks the request for something
+    with suppress(Exception):  # it needs something of a real request
         challenge = made.authenticate_header(HttpRequest()) or ""
         if isinstance(made, known.SessionAuthentication):
             return RestAuthentication(made, None, "session", COOKIE)

@@ -60,12 +60,12 @@ def read_settings() -> Settings:
         if not isinstance(value, KINDS[name]) or isinstance(value, bool) is not (KINDS[name] is bool):
             kind = KINDS[name]
             wanted = " or ".join(one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,)))
-            raise ImproperlyConfigured(f"{NAME}[{name!r}] is {value!r}, which is no {wanted}.")
+            raise ImproperlyConfigured(f"{NAME}[{name!r}] is {value!r}, not of type {wanted}.")
     if "SITE" not in given:
         raise ImproperlyConfigured(f'{NAME} has no "SITE": the dotted path of your Site.')
     kept = given.get("RECENT_CALLS", RECENT_CALLS if apps.is_installed("django.contrib.admin") else 0)
     if kept < 0:
-        raise ImproperlyConfigured(f"{NAME}['RECENT_CALLS'] is {kept}, which is less than none.")
+        raise ImproperlyConfigured(f"{NAME}['RECENT_CALLS'] is {kept}; it must not be negative.")
     overrides = {name.lower(): given[name] for name in ("URL", "STORE", "DOORS") if name in given}
     if overrides.get("store") == DATABASE:
         from awp_publish_django.store import DjangoStore
@@ -81,19 +81,21 @@ def url_of_project() -> object:
 
 
 def load_site(options: Settings) -> Site:
-    """The site that the settings name. Raises ImproperlyConfigured, or what its module raises."""
+    """Import the site that the settings name. Raises ImproperlyConfigured, or what its module raises."""
     try:
         found = import_string(options.site)
     except ImportError as error:
         missing = error.name if isinstance(error, ModuleNotFoundError) else options.site
-        if missing is None or not f"{options.site}.".startswith(f"{missing}."):  # but one that the named one imports
+        if missing is None or not f"{options.site}.".startswith(f"{missing}."):  # a module that the named one imports
             raise
         raise ImproperlyConfigured(f'{NAME}["SITE"] is {options.site!r}: {error}.') from error
     if not isinstance(found, Site):
-        raise ImproperlyConfigured(f'{NAME}["SITE"] is {options.site!r}, which is a {type(found).__name__}, no Site.')
+        raise ImproperlyConfigured(
+            f'{NAME}["SITE"] is {options.site!r}, which is a {type(found).__name__}, not a Site.'
+        )
     if not found.is_frozen:
         overrides: dict[str, object] = {}
-        if not found.settings.secret_keys:  # made of the project's; nobody who knows one knows the other
+        if not found.settings.secret_keys:  # derived from the project's, which they do not reveal
             known = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
             hashed = (salted_hmac("awp_publish.secret_keys", "", one, algorithm="sha256") for one in known)
             overrides["secret_keys"] = [one.hexdigest() for one in hashed]
@@ -110,6 +112,6 @@ def load_site(options: Settings) -> Site:
 def is_testing() -> bool:
     """Return True if Django's test runner has set up this process.
 
-    A `TestCase` holds its database in a transaction that nobody ends, for which a DjangoStore's connection would wait.
+    A `TestCase` keeps its database in an open transaction, for which a DjangoStore's own connection would wait.
     """
     return hasattr(mail, "outbox")

@@ -26,8 +26,8 @@ from awp_publish_django.callers import make_stranger
 
 Schema = dict[str, object]
 URLENCODED, MULTIPART = FORM_TYPES
-MOST_LABELS: Final = 20
-"""Choices up to which their labels are written out."""
+MAX_LABELS: Final = 20
+"""The labels of more choices are left out of a description."""
 
 
 def read_form(declared: object, method: str) -> Operation | None:
@@ -72,7 +72,7 @@ def read_form(declared: object, method: str) -> Operation | None:
 
 
 def _read_several(kinds: tuple[type, ...], method: str) -> Operation:
-    """Return what forms and formsets take together. Raises UnusableSchema for what is none, and for two of one name."""
+    """Return what forms and formsets take together. Raises UnusableSchema for other classes and for equal names."""
     properties: Schema = {}
     required: list[object] = []
     parameters: list[Parameter] = []
@@ -80,7 +80,7 @@ def _read_several(kinds: tuple[type, ...], method: str) -> Operation:
     for kind in kinds:
         read = read_form(kind, method)
         if read is None:
-            raise UnusableSchema(f"its inputs have {kind.__name__} beside forms, which is none")
+            raise UnusableSchema(f"its inputs have {kind.__name__} beside forms, which is not a form")
         own: Any = read.inputs["properties"]
         if twice := sorted(own.keys() & properties):
             raise UnusableSchema(f"its forms both have {twice[0]}; give one of them a prefix, or declare a raw schema")
@@ -122,11 +122,11 @@ def _read_formset(made: "forms.BaseFormSet[Any]", method: str) -> Operation:
 
 
 UNREAD: Final[set[type]] = set()
-"""Forms that could not be made without arguments, and whose class does not tell what they take."""
+"""Forms that cannot be made without arguments, and whose class does not say what they take."""
 
 
 def _make(kind: type[forms.BaseForm]) -> tuple[forms.BaseForm | None, bool]:
-    """An instance of a form, if its class makes one, and whether that has asked the database: such choices change."""
+    """An instance of a form, if its class makes one, and whether that queried the database: such choices change."""
     asked: list[bool] = []
 
     def note(execute: Callable[..., Any], *given: Any) -> Any:
@@ -208,23 +208,23 @@ def describe_field(
 
 
 def plain_text(text: object) -> str:
-    """Words without markup."""
+    """Text without markup."""
     return " ".join(unescape(strip_tags(force_str(text))).split())
 
 
 def _words(field: forms.Field, schema: Schema) -> Schema:
-    """Help text and label; labels of choices where they say more than the values."""
+    """Help text and label, and the labels of choices if they say more than the values."""
     told = [plain_text(one) for one in (field.help_text or field.label,) if one]
     is_closed = isinstance(field, forms.ChoiceField) and not isinstance(field, forms.ModelChoiceField)
     labels = _choices(field) if is_closed and "enum" in str(schema) else []
-    if len(labels) <= MOST_LABELS and any(str(value).lower() != label.lower() for value, label in labels):
+    if len(labels) <= MAX_LABELS and any(str(value).lower() != label.lower() for value, label in labels):
         told.append("; ".join(f"{value}: {label}" for value, label in labels))
     title = {"title": plain_text(field.label)} if field.label and field.help_text else {}
     return {**title, "description": " ".join(told)} if told else {}
 
 
 def _initial(field: forms.Field, schema: Schema) -> Schema:
-    """The initial value, unless it is made anew for each page or would be refused."""
+    """The initial value, unless it is computed for each page or would be refused."""
     if field.initial is None or callable(field.initial):
         return {}
     try:
@@ -235,7 +235,7 @@ def _initial(field: forms.Field, schema: Schema) -> Schema:
 
 
 def _bounds(name: str, field: forms.Field, schema: Schema, model: type[Model] | None) -> Schema:
-    """Return what validators refuse, in words of JSON Schema, the model's too; what has none stays with the form."""
+    """Return the limits of the field's and the model's validators, as far as JSON Schema has keywords for them."""
     bounds: Schema = {}
     words = _LIMITS_OF.get(str(schema.get("type")), {})
     listed: list[Any] = list(field.validators)
@@ -290,7 +290,7 @@ def _choice(field: forms.Field) -> Schema:
 
 
 def _choices(field: forms.Field) -> list[tuple[object, str]]:
-    """Values and labels, out of their groups, without the empty one."""
+    """Values and labels, without groups and the empty choice."""
     found: list[tuple[object, str]] = []
     for value, label in field.choices:  # type: ignore[attr-defined]
         group = label if isinstance(label, (list, tuple)) else [(value, label)]
@@ -307,7 +307,7 @@ def _several(describe: Callable[[forms.Field], Schema], field: forms.Field) -> S
 
 
 def _reference(field: forms.Field) -> Schema:
-    """A row of the database, by the value that the form knows it by; which there are changes, so none are listed."""
+    """A row of the database, by the value with which the form refers to it. Rows change, so none are listed."""
     queryset = field.queryset  # type: ignore[attr-defined]
     options = queryset.model._meta
     named: str | None = field.to_field_name  # type: ignore[attr-defined]
@@ -322,7 +322,7 @@ def _fixed(schema: Schema, field: forms.Field) -> Schema:
 
 
 def file_schema(*, image: bool = False) -> Schema:
-    """A file: its content in base64, with a name where the site looks at the extension, or as a data URL."""
+    """A file: its content in base64, with a name if the site looks at the extension, or as a data URL."""
     content: Schema = {"type": "string", "contentEncoding": "base64"}
     name = {"type": "string", "minLength": 1, "description": "With its extension: cover.png."}
     named = {"filename": name, "content": content}
@@ -349,7 +349,7 @@ def _kinds() -> Iterable[tuple[type[forms.Field], Callable[[Any], Schema]]]:
     yield forms.MultipleChoiceField, partial(_several, _choice)
     yield forms.ChoiceField, _choice
     yield forms.NullBooleanField, partial(_fixed, {"type": ["boolean", "null"]})
-    # A box that has to be ticked is one that is ticked.
+    # A required checkbox must be checked.
     yield forms.BooleanField, lambda field: {"type": "boolean", **({"const": True} if field.required else {})}
     yield forms.ImageField, lambda field: file_schema(image=True)
     yield forms.FileField, lambda field: file_schema()

@@ -13,10 +13,10 @@ from awp_publish.serve.http import HOLDS_THREAD, Headers, Message, Reply, Scope
 R = TypeVar("R", bound=HttpResponseBase)
 
 _LISTED: Final = frozenset({"vary", "link", "www-authenticate", "access-control-expose-headers"})
-"""Headers of which an answer may have several; Django keeps one of a name."""
+"""Headers that an answer may have more than once; Django keeps one of each name."""
 
 _OF_CONNECTION: Final = frozenset({"connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"})
-"""Headers that are the server's affair (RFC 9110 section 7.6.1); PEP 3333 forbids them to applications."""
+"""Headers of the connection (RFC 9110 section 7.6.1), which PEP 3333 forbids applications to set."""
 
 
 def scope_of(request: HttpRequest) -> Scope:
@@ -60,33 +60,33 @@ def _scope_of_wsgi(request: HttpRequest) -> Scope:
 
 
 def host_of(request: HttpRequest) -> str:
-    """The host that was asked for; a request of HTTP/1.0 need not say it (PEP 3333, URL Reconstruction)."""
+    """The requested host; an HTTP/1.0 request need not name one (PEP 3333, URL Reconstruction)."""
     return str(request.META.get("HTTP_HOST") or request.META.get("SERVER_NAME", ""))
 
 
 def read_body(request: HttpRequest, most: int) -> bytes:
-    """The body, or its first `most` bytes and one more, by which the core sees that it is too large."""
+    """The body, cut one byte after `most`: that byte shows the core that it is too large."""
     return request.read(most + 1)
 
 
 class Sent:
-    """A caller's messages: a body, which is here already, and much later the news that they have gone."""
+    """A caller's ASGI messages: the body, which is here already, and later the disconnect."""
 
     def __init__(self, body: bytes) -> None:
         self._body: bytes | None = body
-        self._has_left = asyncio.Event()
+        self._disconnected = asyncio.Event()
 
     async def receive(self) -> Message:
-        """As a server would tell it."""
+        """The next message, as from an ASGI server."""
         if self._body is not None:
             body, self._body = self._body, None
             return {"type": "http.request", "body": body, "more_body": False}
-        await self._has_left.wait()
+        await self._disconnected.wait()
         return {"type": "http.disconnect"}
 
-    def leave(self) -> None:
-        """Nobody waits for the answer any more. On the loop."""
-        self._has_left.set()
+    def disconnect(self) -> None:
+        """The caller waits no longer. Called on the loop."""
+        self._disconnected.set()
 
 
 # --- Answers ---
@@ -98,11 +98,11 @@ def response_of(reply: Reply) -> HttpResponse:
 
 
 def response_of_messages(messages: Iterator[Message]) -> HttpResponseBase:
-    """The response that ASGI messages tell; one whose body comes in parts is passed on as it comes."""
+    """The response that ASGI messages describe; a body that comes in parts is streamed."""
     start = next(messages, None)
     first = next(messages, None)
     if start is None or first is None:
-        return HttpResponse(status=400)  # the caller has gone; nobody reads this
+        return HttpResponse(status=400)  # the caller has disconnected; nobody reads this
     if first.get("more_body", False):
         return with_headers(StreamingHttpResponse(_bodies(first, messages), status=start["status"]), start["headers"])
     for _ in messages:  # a view may work on after its answer
@@ -137,14 +137,14 @@ async def _bodies_async(first: Message, messages: AsyncIterator[Message]) -> Asy
 
 
 class Closers(list[Callable[[], object]]):
-    """Functions to be called when an answer has been sent. A cache that keeps the answer keeps none of it."""
+    """Functions to call when a response has been sent. A pickled response, as caches keep it, has none."""
 
     def __reduce__(self) -> tuple[type, tuple[()]]:
         return list, ()
 
 
 def when_closed(response: HttpResponseBase, *do: Callable[[], object]) -> None:
-    """Have something done when an answer is closed, be it sent or not: Django closes no asynchronous iterator."""
+    """Call functions when a response is closed, sent or not: Django does not close asynchronous iterators."""
     response._resource_closers = Closers((*response._resource_closers, *do))  # type: ignore[attr-defined]
 
 

@@ -1,8 +1,8 @@
-"""The request that reaches a view for an agent's call: made of the caller's own, and what middleware made of that.
+"""The request that reaches a view for an agent's call: the caller's own, with what middleware has added to it.
 
-Cookies never authorise what another site's page asks for: the doors have refused such calls before, by what browsers
-cannot be made to hide (Origin, Sec-Fetch-Site) and by a media type that needs a preflight. That is what a CSRF token is
-for, which an agent does not have; so an inner request is not asked for one.
+An inner request needs no CSRF token, which agents do not have: the doors have already refused what another site's page
+sends with the visitor's cookies, by headers that a page cannot remove (Origin, Sec-Fetch-Site) and by a media type that
+needs a preflight.
 """
 
 from io import BytesIO
@@ -36,7 +36,7 @@ PARSED: Final = frozenset(
         "resolver_match",
     }
 )
-"""Attributes that Django reads from a request and keeps on it. All else on a request was put there by middleware."""
+"""Attributes that Django caches on a request. Middleware has put all other attributes there."""
 
 _OF_REQUEST: Final = frozenset(
     {"REQUEST_METHOD", "PATH_INFO", "QUERY_STRING", "CONTENT_TYPE", "CONTENT_LENGTH", "SCRIPT_NAME", "RAW_URI"}
@@ -44,9 +44,9 @@ _OF_REQUEST: Final = frozenset(
 
 
 class RouteRequest(HttpRequest):
-    """A request made in this process. One that is a call of an action reaches the view of its own route or none.
+    """A request made in this process. A call of an action reaches the view of its own route, or none.
 
-    Django tells a request its route when it has found it, before any view runs.
+    Django sets `resolver_match` when it has found the route, before any view runs.
     """
 
     route_call: RouteCall | SessionPass | None = None
@@ -74,7 +74,7 @@ class RouteRequest(HttpRequest):
 
 
 class InnerASGIRequest(RouteRequest, ASGIRequest):
-    """Under ASGI, and for all that no request of ours has asked for."""
+    """Under ASGI, and for calls that come from no HTTP request."""
 
 
 class InnerWSGIRequest(RouteRequest, WSGIRequest):
@@ -82,9 +82,9 @@ class InnerWSGIRequest(RouteRequest, WSGIRequest):
 
 
 def make_inner_request(outer: HttpRequest, scope: Scope, body: bytes, *, is_fresh: bool = False) -> HttpRequest:
-    """A request for the route that `scope` names, with the user, the session and all else of the `outer` one.
+    """A request for the route in `scope`, with the user, the session and all else that middleware gave the `outer` one.
 
-    A fresh one has nothing of these: all middleware sees it.
+    A fresh request has none of these, because it passes through all middleware itself.
     """
     inner: InnerASGIRequest | InnerWSGIRequest
     prefixes = None
@@ -92,7 +92,7 @@ def make_inner_request(outer: HttpRequest, scope: Scope, body: bytes, *, is_fres
         scope, prefixes = in_language_of_caller(scope, getattr(outer, "urlconf", None))
     if isinstance(outer, ASGIRequest):
         inner = InnerASGIRequest(scope, BytesIO(body))
-        _carry_meta(outer, inner)
+        _copy_meta(outer, inner)
     else:
         inner = InnerWSGIRequest(_environ_of(outer, scope, body))
     for name, value in vars(outer).items():
@@ -105,19 +105,19 @@ def make_inner_request(outer: HttpRequest, scope: Scope, body: bytes, *, is_fres
 
 
 def exempt_from_csrf(request: HttpRequest) -> None:
-    """Ask an in-process request for no token; the door that it came by has looked where the call is from."""
+    """Require no CSRF token of an in-process request: its door has checked the origin of the call."""
     request._dont_enforce_csrf_checks = True  # type: ignore[attr-defined]
 
 
-def _carry_meta(outer: HttpRequest, inner: HttpRequest) -> None:
-    """Return what middleware put into META, the client's address behind a proxy for instance."""
+def _copy_meta(outer: HttpRequest, inner: HttpRequest) -> None:
+    """Copy what middleware put into META, such as the address of a client behind a proxy."""
     for name, value in outer.META.items():
         if _is_kept(name):
             inner.META[name] = value
 
 
 def _environ_of(outer: HttpRequest, scope: Scope, body: bytes) -> dict[str, object]:
-    """A WSGI environ (PEP 3333): text in it is bytes read as Latin-1."""
+    """A WSGI environ (PEP 3333), whose strings are bytes decoded as Latin-1."""
     kept = {name: value for name, value in outer.META.items() if _is_kept(name)}
     script_name: str = scope.get("root_path", "")
     path: str = scope["path"].removeprefix(script_name)

@@ -1,7 +1,7 @@
-"""`AgentPublisherMiddleware`: documents and doors are answered here, all else goes on at the cost of one lookup.
+"""`AgentPublisherMiddleware`: it answers documents and doors itself, and passes on all else after one lookup.
 
-Its place in MIDDLEWARE: below SessionMiddleware and AuthenticationMiddleware, if the site knows its callers by them.
-What stands below it sees agents' calls as requests for the views behind them.
+Its place in MIDDLEWARE: below SessionMiddleware and AuthenticationMiddleware, if the site identifies callers by them.
+Middleware below it sees agents' calls as requests for the views behind them.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from awp_publish_django.gateway import (
     when_closed,
 )
 from awp_publish_django.pages import answer_page, answer_page_async
-from awp_publish_django.portal import Visit, is_wanted
+from awp_publish_django.portal import Conversation, is_wanted
 from awp_publish_django.project import BRIDGE, Bridge, OwnWay
 from awp_publish_django.publication import Publication, get_publication
 from awp_publish_django.responses import calling, read_response, read_response_async
@@ -69,62 +69,69 @@ class AgentPublisherMiddleware:
 def _answer(
     publication: Publication,
     request: HttpRequest,
-    go_on: Callable[[HttpRequest], HttpResponseBase],
+    get_response: Callable[[HttpRequest], HttpResponseBase],
     *,
     is_enclosed: bool = False,
 ) -> HttpResponseBase:
     scope = _own_scope(publication, request)
     if scope is None:
-        response = _fallen_back(publication, request, answer_page(publication, request, go_on))
-        return _linked(publication, request, response)
+        response = _or_document(publication, request, answer_page(publication, request, get_response))
+        return _with_links(publication, request, response)
     if ARRIVED in scope:
-        return _answer_directly(publication, request, scope, go_on)
+        return _answer_directly(publication, request, scope, get_response)
     if (reply := publication.publisher.document(scope)) is not None:
-        return _final(request, response_of(reply))
+        return _own_response(request, response_of(reply))
     if is_eventlet():
         return _refuse(publication, request)
     scope.update(identify(publication, request))
-    visit = Visit(read_body(request, largest_body(publication.site.settings, publication.site.catalog.actions)))
+    conversation = Conversation(
+        read_body(request, largest_body(publication.site.settings, publication.site.catalog.actions))
+    )
 
     async def respond(inner: HttpRequest, is_fresh: bool) -> Reply:
         def call_view() -> Reply:
             with calling(inner):
-                return read_response(inner, (publication.project.answer if is_fresh else go_on)(inner), is_wanted)
+                return read_response(
+                    inner, (publication.project.answer if is_fresh else get_response)(inner), is_wanted
+                )
 
-        return await visit.in_thread(call_view)
+        return await conversation.in_thread(call_view)
 
     bridge = Bridge(request, respond, is_enclosed or publication.is_enclosed)
-    talk = partial(publication.publisher, {**scope, BRIDGE: bridge})
-    response = response_of_messages(visit.converse(talk, publication.portal.loop()))
-    return _recorded(publication, _final(request, response))
+    app = partial(publication.publisher, {**scope, BRIDGE: bridge})
+    response = response_of_messages(conversation.messages(app, publication.portal.loop()))
+    return _recorded(publication, _own_response(request, response))
 
 
 def answer_here(publication: Publication, request: HttpRequest) -> HttpResponseBase | None:
-    """The answer of a URL of ours, where no middleware of ours stands; None for what is not ours."""
+    """The answer at a URL of ours in a project without our middleware; None for a URL that is not ours."""
     if _own_scope(publication, request) is None:
         return None
     return _answer(publication, request, publication.project.answer, is_enclosed=True)
 
 
 def _answer_directly(
-    publication: Publication, request: HttpRequest, scope: Scope, go_on: Callable[[HttpRequest], HttpResponseBase]
+    publication: Publication,
+    request: HttpRequest,
+    scope: Scope,
+    get_response: Callable[[HttpRequest], HttpResponseBase],
 ) -> HttpResponseBase:
     """The answer of a guarded route to a request that comes straight to it."""
     if is_eventlet():
         return _refuse(publication, request)
     scope.update(identify(publication, request))
-    visit = Visit(_whole_body(publication, request))
+    conversation = Conversation(_whole_body(publication, request))
 
     async def respond() -> Reply:
-        return await visit.in_thread(lambda: read_response(request, go_on(request), is_wanted))
+        return await conversation.in_thread(lambda: read_response(request, get_response(request), is_wanted))
 
-    talk = partial(publication.publisher, {**scope, BRIDGE: OwnWay(respond)})
-    response = response_of_messages(visit.converse(talk, publication.portal.loop()))
-    return _recorded(publication, _linked(publication, request, response))
+    app = partial(publication.publisher, {**scope, BRIDGE: OwnWay(respond)})
+    response = response_of_messages(conversation.messages(app, publication.portal.loop()))
+    return _recorded(publication, _with_links(publication, request, response))
 
 
 def _refuse(publication: Publication, request: HttpRequest) -> HttpResponseBase:
-    """The answer to a call where no loop may run."""
+    """The answer to a call where no event loop can run."""
     catalog = publication.site.catalog
     problem = HandlerUnavailable(EVENTLET)
     return response_of(
@@ -136,45 +143,47 @@ def _refuse(publication: Publication, request: HttpRequest) -> HttpResponseBase:
 
 
 async def _answer_async(
-    publication: Publication, request: HttpRequest, go_on: Callable[[HttpRequest], Awaitable[HttpResponseBase]]
+    publication: Publication, request: HttpRequest, get_response: Callable[[HttpRequest], Awaitable[HttpResponseBase]]
 ) -> HttpResponseBase:
     scope = _own_scope(publication, request)
     if scope is None:
-        response = await answer_page_async(publication, request, go_on)
-        return _linked(publication, request, _fallen_back(publication, request, response))
+        response = await answer_page_async(publication, request, get_response)
+        return _with_links(publication, request, _or_document(publication, request, response))
     if (reply := publication.publisher.document(scope)) is not None:
-        return _final(request, response_of(reply))
-    if publication.knows_callers:
+        return _own_response(request, response_of(reply))
+    if publication.authenticates:
         scope.update(await sync_to_async(identify)(publication, request))
     is_direct, largest = ARRIVED in scope, largest_body(publication.site.settings, publication.site.catalog.actions)
     sent = Sent(_whole_body(publication, request) if is_direct else read_body(request, largest))
 
     async def respond(inner: HttpRequest, is_fresh: bool) -> Reply:
-        answer = publication.project.answer_async if is_fresh else go_on
+        answer = publication.project.answer_async if is_fresh else get_response
         with calling(inner):
             return await read_response_async(inner, await answer(inner))
 
     async def respond_directly() -> Reply:
-        return await read_response_async(request, await go_on(request))
+        return await read_response_async(request, await get_response(request))
 
     way = OwnWay(respond_directly) if is_direct else Bridge(request, respond, publication.is_enclosed)
-    talk = partial(publication.publisher, {**scope, BRIDGE: way})
-    response = await response_of_stream(_converse(talk, sent))
-    when_closed(response, partial(asyncio.get_running_loop().call_soon_threadsafe, sent.leave))
-    return _recorded(publication, _linked(publication, request, response) if is_direct else _final(request, response))
+    app = partial(publication.publisher, {**scope, BRIDGE: way})
+    response = await response_of_stream(_messages_of(app, sent))
+    when_closed(response, partial(asyncio.get_running_loop().call_soon_threadsafe, sent.disconnect))
+    return _recorded(
+        publication, _with_links(publication, request, response) if is_direct else _own_response(request, response)
+    )
 
 
-async def _converse(talk: Callable[[Receive, Send], Awaitable[None]], sent: Sent) -> AsyncIterator[Message]:
-    """The messages that `talk(receive, send)` sends from a task of its own.
+async def _messages_of(app: Callable[[Receive, Send], Awaitable[None]], sent: Sent) -> AsyncIterator[Message]:
+    """The messages that `app(receive, send)` sends from a task of its own.
 
-    Django cancels the request of a caller who has gone. That is told to `receive`, so that what must come to its end
-    does; who cancels once more is obeyed.
+    Django cancels the request of a caller who has disconnected. The task only gets a disconnect from `receive`, so that
+    it can finish what it must; a second cancellation cancels it.
     """
     queue: asyncio.Queue[Message | None] = asyncio.Queue()
 
     async def run() -> None:
         RUNNER.set(lambda function: sync_to_async(function)())
-        await talk(sent.receive, queue.put)
+        await app(sent.receive, queue.put)
 
     task = asyncio.create_task(run(), name="awp_publish call")
     task.add_done_callback(lambda _: queue.put_nowait(None))
@@ -183,7 +192,7 @@ async def _converse(talk: Callable[[Receive, Send], Awaitable[None]], sent: Sent
             yield message
         await task
     finally:
-        sent.leave()
+        sent.disconnect()
         try:
             await asyncio.wait({task})
         except asyncio.CancelledError:
@@ -217,18 +226,18 @@ def _own_scope(publication: Publication, request: HttpRequest) -> Scope | None:
 
 
 def _whole_body(publication: Publication, request: HttpRequest) -> bytes:
-    """The body, which the view reads too; of one that is too large its length is enough."""
+    """The body, which the view reads too; b"" if it is too large, for its length is enough to refuse it."""
     length = str(request.META.get("CONTENT_LENGTH") or "0")
     is_too_large = length.isdecimal() and int(length[:20]) > publication.site.settings.max_body_bytes
     return b"" if is_too_large else request.body
 
 
-def _final(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-    """An answer of ours, which middleware around us takes for no missing page of the project.
+def _own_response(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    """An answer of ours, which the middleware around ours must neither redirect nor cache.
 
-    CommonMiddleware and LocaleMiddleware redirect a 404 (or raise, with DEBUG) where a URL of the project takes the
-    path with a slash or a language; they ask the request for its URLconf. UpdateCacheMiddleware keeps what it is not
-    told to leave, and an answer of ours may be for its caller only.
+    CommonMiddleware and LocaleMiddleware redirect a 404 (or raise, with DEBUG) if a URL of the project matches the path
+    with a slash or a language added; they look it up in the request's URLconf. UpdateCacheMiddleware caches unless told
+    otherwise, and an answer of ours may be for its caller only.
     """
     request._cache_update_cache = False  # type: ignore[attr-defined]
     if response.status_code == 404:
@@ -237,14 +246,14 @@ def _final(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase
 
 
 def _recorded(publication: Publication, response: HttpResponseBase) -> HttpResponseBase:
-    """The calls of this request are written when its answer has gone out, after all that the request itself writes."""
+    """Have this request's calls recorded once its answer is sent, after everything that it writes itself."""
     if publication.recorder is not None:
         when_closed(response, publication.recorder.write)
     return response
 
 
-def _fallen_back(publication: Publication, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-    """Our document, where the project has no file of its own."""
+def _or_document(publication: Publication, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    """Our document in place of a 404, the view's response otherwise."""
     reply = publication.publisher.fallback(scope_of(request)) if response.status_code == 404 else None
     if reply is None:
         return response
@@ -252,7 +261,7 @@ def _fallen_back(publication: Publication, request: HttpRequest, response: HttpR
     return response_of(reply)
 
 
-def _linked(publication: Publication, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+def _with_links(publication: Publication, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
     kind = response.get("Content-Type", "").lower() if publication.settings.link_headers else ""
     if response.status_code == 200 and kind.startswith((_HTML, _JSON)):
         links = response.get("Link")

@@ -1,4 +1,4 @@
-"""Pages as SOM and Markdown: a view is asked for its page, and what it answers is made over, as the core says it."""
+"""Pages as SOM and Markdown: a view is called for its HTML page, and its answer is converted by the core."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -26,73 +26,77 @@ from awp_publish_django.gateway import scope_of, when_closed, with_headers
 from awp_publish_django.publication import Publication
 from awp_publish_django.responses import headers_of
 
-_READ: Final = ("GET", "accepted_types", "accepted_types_by_precedence", "headers")
-"""Attributes that Django reads once from META and keeps on a request."""
+_CACHED: Final = ("GET", "accepted_types", "accepted_types_by_precedence", "headers")
+"""Attributes that Django computes once from META and caches on a request."""
 
 _HTML: Final = tuple(name.decode() for name in HTML_TYPES)
 
 
 def answer_page(
-    publication: Publication, request: HttpRequest, go_on: Callable[[HttpRequest], HttpResponseBase]
+    publication: Publication, request: HttpRequest, get_response: Callable[[HttpRequest], HttpResponseBase]
 ) -> HttpResponseBase:
-    """The answer of a view, in the format that the request accepts."""
-    reading = _read(request)
-    asked = _asked(publication, request, reading)
-    if asked is None:
-        response = go_on(request)
-        if _knows_get_only(publication, request, response):
+    """The view's answer, in the format that the request accepts."""
+    accept = _accept_of(request)
+    negotiated = _negotiate(publication, request, accept)
+    if negotiated is None:
+        response = get_response(request)
+        if _refuses_head(publication, request, response):
             response.close()
             with _as_get(request):
-                response = go_on(request)
-        asked = _file(publication, request, response)
-    if asked is None:
-        return _varied(publication, request, response, reading)
-    with _asking(request, asked):
-        response = go_on(request)
-        body = _body_of(asked, response)
-    reply = asked.render(response.status_code, headers_of(response), body) if body is not None else None
-    return _made_over(asked, response, reply)
+                response = get_response(request)
+        negotiated = _markdown_file(publication, request, response)
+    if negotiated is None:
+        return _with_vary(publication, request, response, accept)
+    with _as_negotiated(request, negotiated):
+        response = get_response(request)
+        body = _body_of(negotiated, response)
+    reply = negotiated.render(response.status_code, headers_of(response), body) if body is not None else None
+    return _render_response(negotiated, response, reply)
 
 
 async def answer_page_async(
-    publication: Publication, request: HttpRequest, go_on: Callable[[HttpRequest], Awaitable[HttpResponseBase]]
+    publication: Publication, request: HttpRequest, get_response: Callable[[HttpRequest], Awaitable[HttpResponseBase]]
 ) -> HttpResponseBase:
     """The same on an event loop."""
-    reading = _read(request)
-    asked = _asked(publication, request, reading)
-    if asked is None:
-        response = await go_on(request)
-        if _knows_get_only(publication, request, response):
+    accept = _accept_of(request)
+    negotiated = _negotiate(publication, request, accept)
+    if negotiated is None:
+        response = await get_response(request)
+        if _refuses_head(publication, request, response):
             response.close()
             with _as_get(request):
-                response = await go_on(request)
-        asked = _file(publication, request, response)
-    if asked is None:
-        return _varied(publication, request, response, reading)
-    with _asking(request, asked):
-        response = await go_on(request)
-        body = await _body_of_async(asked, response)
-    reply = await asked.render_async(response.status_code, headers_of(response), body) if body is not None else None
-    return _made_over(asked, response, reply)
+                response = await get_response(request)
+        negotiated = _markdown_file(publication, request, response)
+    if negotiated is None:
+        return _with_vary(publication, request, response, accept)
+    with _as_negotiated(request, negotiated):
+        response = await get_response(request)
+        body = await _body_of_async(negotiated, response)
+    if body is None:
+        return _render_response(negotiated, response, None)
+    reply = await negotiated.render_async(response.status_code, headers_of(response), body)
+    return _render_response(negotiated, response, reply)
 
 
-# --- What is asked ---
+# --- Requests ---
 
 
-def _read(request: HttpRequest) -> Accept:
+def _accept_of(request: HttpRequest) -> Accept:
     return read_accept(str(request.META.get("HTTP_ACCEPT", "")).encode("latin-1", "replace"))
 
 
-def _asked(publication: Publication, request: HttpRequest, reading: Accept) -> NegotiatedRequest | None:
+def _negotiate(publication: Publication, request: HttpRequest, accept: Accept) -> NegotiatedRequest | None:
     formats = publication.site.settings.page_formats
-    is_likely = reading.requested is not None or (formats is not None and formats.in_query)
+    is_likely = accept.requested is not None or (formats is not None and formats.in_query)
     if not is_likely or request.method not in PAGE_METHODS:
         return None
     return publication.publisher.asked(scope_of(request))
 
 
-def _file(publication: Publication, request: HttpRequest, response: HttpResponseBase) -> NegotiatedRequest | None:
-    """Return what a request asks for that names a page's Markdown file, where the project has no such file itself."""
+def _markdown_file(
+    publication: Publication, request: HttpRequest, response: HttpResponseBase
+) -> NegotiatedRequest | None:
+    """Return the page whose Markdown file a request names, unless the project has such a file itself."""
     if response.status_code not in (400, 404) or not request.path.endswith(FILE_SUFFIX):
         return None
     file = publication.publisher.file(scope_of(request))
@@ -102,31 +106,31 @@ def _file(publication: Publication, request: HttpRequest, response: HttpResponse
 
 
 @contextmanager
-def _asking(request: HttpRequest, asked: NegotiatedRequest) -> Iterator[None]:
-    """The request as the view gets it; after that again as it came, for the middleware around us answers its caller."""
-    came, method, path, path_info = dict(request.META), request.method, request.path, request.path_info
-    for name in DROPPED_FIELDS.difference(name for name, _ in asked.scope["headers"]):
+def _as_negotiated(request: HttpRequest, negotiated: NegotiatedRequest) -> Iterator[None]:
+    """Present the negotiated request to the view, and restore the original one for the middleware around ours."""
+    original, method, path, path_info = dict(request.META), request.method, request.path, request.path_info
+    for name in DROPPED_FIELDS.difference(name for name, _ in negotiated.scope["headers"]):
         request.META.pop(f"HTTP_{name.decode().upper().replace('-', '_')}", None)
     request.META.update(
-        HTTP_ACCEPT=read_fields(asked.scope["headers"])[b"accept"].decode("latin-1"),
-        QUERY_STRING=asked.scope["query_string"].decode("latin-1"),
-        REQUEST_METHOD=asked.scope["method"],
+        HTTP_ACCEPT=read_fields(negotiated.scope["headers"])[b"accept"].decode("latin-1"),
+        QUERY_STRING=negotiated.scope["query_string"].decode("latin-1"),
+        REQUEST_METHOD=negotiated.scope["method"],
     )
-    request.method = asked.scope["method"]
-    request.path = asked.scope["path"]
+    request.method = negotiated.scope["method"]
+    request.path = negotiated.scope["path"]
     request.path_info = path_info[: len(path_info) - (len(path) - len(request.path))]
-    _forget_what_was_read(request)
+    _clear_cached(request)
     try:
         yield
     finally:
         request.META.clear()
-        request.META.update(came)
+        request.META.update(original)
         request.method, request.path, request.path_info = method, path, path_info
-        _forget_what_was_read(request)
+        _clear_cached(request)
 
 
-def _knows_get_only(publication: Publication, request: HttpRequest, response: HttpResponseBase) -> bool:
-    """HEAD of a page that answers GET is answered as that, where the view refuses it (`require_GET`)."""
+def _refuses_head(publication: Publication, request: HttpRequest, response: HttpResponseBase) -> bool:
+    """Return True if a view refuses HEAD but answers GET (`require_GET`): such a page is asked for by GET."""
     is_refused = request.method == "HEAD" and response.status_code == 405 and "GET" in response.get("Allow", "")
     return is_refused and publication.site.settings.page_formats is not None
 
@@ -134,42 +138,42 @@ def _knows_get_only(publication: Publication, request: HttpRequest, response: Ht
 @contextmanager
 def _as_get(request: HttpRequest) -> Iterator[None]:
     request.method = request.META["REQUEST_METHOD"] = "GET"
-    _forget_what_was_read(request)
+    _clear_cached(request)
     try:
         yield
     finally:
         request.method = request.META["REQUEST_METHOD"] = "HEAD"
-        _forget_what_was_read(request)
+        _clear_cached(request)
 
 
-def _forget_what_was_read(request: HttpRequest) -> None:
-    for name in _READ:
+def _clear_cached(request: HttpRequest) -> None:
+    for name in _CACHED:
         vars(request).pop(name, None)
 
 
-# --- What is answered ---
+# --- Responses ---
 
 
-def _body_of(asked: NegotiatedRequest, response: HttpResponseBase) -> bytes | None:
-    """The whole page, None for what is none or is too large; that can be sent as if it had not been read."""
-    if not asked.takes(response.status_code, headers_of(response)):
+def _body_of(negotiated: NegotiatedRequest, response: HttpResponseBase) -> bytes | None:
+    """The whole page; None if it is no page or too large, in which case the response can still be sent as it is."""
+    if not negotiated.takes(response.status_code, headers_of(response)):
         return None
     if not isinstance(response, StreamingHttpResponse):
-        return _kept(response)
+        return _content_of(response)
     if response.is_async:
         return None  # it belongs to an event loop, and there is none
     return _collect(response)
 
 
-async def _body_of_async(asked: NegotiatedRequest, response: HttpResponseBase) -> bytes | None:
-    if not asked.takes(response.status_code, headers_of(response)):
+async def _body_of_async(negotiated: NegotiatedRequest, response: HttpResponseBase) -> bytes | None:
+    if not negotiated.takes(response.status_code, headers_of(response)):
         return None
     if not isinstance(response, StreamingHttpResponse):
-        return _kept(response)
+        return _content_of(response)
     return await _collect_async(response) if response.is_async else await sync_to_async(_collect)(response)
 
 
-def _kept(response: HttpResponseBase) -> bytes | None:
+def _content_of(response: HttpResponseBase) -> bytes | None:
     content: bytes = response.content  # type: ignore[attr-defined]
     return content if len(content) <= MAX_PAGE_BYTES else None
 
@@ -203,26 +207,28 @@ async def _collect_async(response: StreamingHttpResponse) -> bytes | None:
     return b"".join(parts)
 
 
-def _made_over(asked: NegotiatedRequest, response: HttpResponseBase, reply: Reply | None) -> HttpResponseBase:
-    """Return what was asked for; the response of the view where there is no such reply."""
+def _render_response(
+    negotiated: NegotiatedRequest, response: HttpResponseBase, reply: Reply | None
+) -> HttpResponseBase:
+    """Return the reply as a response, or the view's own response if there is none."""
     if reply is None:
-        vary = read_fields(asked.pass_headers(headers_of(response), response.status_code)).get(b"vary")
+        vary = read_fields(negotiated.pass_headers(headers_of(response), response.status_code)).get(b"vary")
         if vary is not None:
             response["Vary"] = vary.decode("latin-1")
         return response
-    made = HttpResponse(reply.body, status=reply.status)
-    with_headers(made, [pair for pair in reply.headers if pair[0] != b"set-cookie"])
-    made.cookies = response.cookies
-    when_closed(made, *response._resource_closers)  # type: ignore[attr-defined]
-    return made
+    rendered = HttpResponse(reply.body, status=reply.status)
+    with_headers(rendered, [pair for pair in reply.headers if pair[0] != b"set-cookie"])
+    rendered.cookies = response.cookies
+    when_closed(rendered, *response._resource_closers)  # type: ignore[attr-defined]
+    return rendered
 
 
-def _varied(
-    publication: Publication, request: HttpRequest, response: HttpResponseBase, reading: Accept
+def _with_vary(
+    publication: Publication, request: HttpRequest, response: HttpResponseBase, accept: Accept
 ) -> HttpResponseBase:
-    """HTML says that it is chosen by Accept; so does a 304 that stands for a page."""
+    """Add `Vary: Accept` to HTML pages, and to a 304 in place of one."""
     is_page = response.get("Content-Type", "").lower().startswith(_HTML) or (
-        response.status_code == 304 and stands_for_page(reading.names_html, request.path)
+        response.status_code == 304 and stands_for_page(accept.names_html, request.path)
     )
     if is_page and publication.site.settings.page_formats is not None:
         patch_vary_headers(response, ["Accept"])

@@ -1,7 +1,7 @@
-"""An event loop for WSGI: one thread for each process, on which the doors live, and how a request's thread talks to it.
+"""An event loop for WSGI: one thread in each process runs the doors, and the threads of requests talk to it.
 
-What belongs to the request's own thread (its view, its database connection) is sent back there and done while that
-thread waits for its answer, so a synchronous view meets the same connection as the middleware around it.
+What belongs to a request's own thread (its view, its database connection) is sent back to that thread, which runs it
+while it waits for the answer, so that a synchronous view has the same connection as the middleware around it.
 """
 
 import asyncio
@@ -28,135 +28,135 @@ from awp_publish_django.gateway import Sent
 
 T = TypeVar("T")
 
-PATIENCE: Final = 5.0
-"""Seconds that the end of a process waits for what runs on the loop."""
+JOIN_TIMEOUT: Final = 5.0
+"""Seconds that the end of a process waits for the loop's thread."""
 
 Changes: TypeAlias = list[tuple[ContextVar[Any], object]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Errand(Generic[T]):
-    """Something that a request's thread has to do for its coroutine. `changes` are the context's since it began."""
+class ThreadCall(Generic[T]):
+    """A function that a request's thread calls for its coroutine. `changes` are those of the context since it began."""
 
     function: Callable[[], T]
     answer: "asyncio.Future[T]"
     changes: Changes
 
     def run(self) -> None:
-        """Do it in this thread, in a context of its own, so that nothing is left over for the next request."""
+        """Call it in this thread, in a context of its own, so that nothing leaks into the next request."""
         if self.answer.done():
-            return  # it took too long, or was called off, before it began
+            return  # it timed out or was cancelled before it began
 
         def run() -> T:
-            _ERRAND.set(self)
+            _THREAD_CALL.set(self)
             for variable, value in self.changes:
                 variable.set(value)
             return self.function()
 
-        news: Callable[[], None]
+        settle: Callable[[], None]
         try:
-            news = partial(self.answer.set_result, copy_context().run(run))
+            settle = partial(self.answer.set_result, copy_context().run(run))
         except Exception as error:
-            news = partial(self.answer.set_exception, error)
-        _tell(self.answer.get_loop(), lambda: None if self.answer.done() else news())
+            settle = partial(self.answer.set_exception, error)
+        _call_on_loop(self.answer.get_loop(), lambda: None if self.answer.done() else settle())
 
 
-_ERRAND: Final[ContextVar[Errand[Any] | None]] = ContextVar("awp_publish_errand", default=None)
+_THREAD_CALL: Final[ContextVar[ThreadCall[Any] | None]] = ContextVar("awp_publish_thread_call", default=None)
 
 
 def is_wanted() -> bool:
-    """Return True if anybody still waits for what this thread does: a thread cannot be cancelled, but may ask."""
-    errand = _ERRAND.get()
-    return errand is None or not errand.answer.done()
+    """Return True if anybody still waits for what this thread does: threads cannot be cancelled, but they can ask."""
+    call = _THREAD_CALL.get()
+    return call is None or not call.answer.done()
 
 
-def _tell(loop: asyncio.AbstractEventLoop, news: Callable[[], None]) -> None:
+def _call_on_loop(loop: asyncio.AbstractEventLoop, function: Callable[[], object]) -> None:
     with suppress(RuntimeError):  # the loop was closed: the process ends
-        loop.call_soon_threadsafe(news)
+        loop.call_soon_threadsafe(function)
 
 
-class Visit:
-    """One request's way onto the loop, and back into its own thread."""
+class Conversation:
+    """One request, answered on the loop, with calls back into its own thread."""
 
     def __init__(self, body: bytes = b"") -> None:
         self._sent = Sent(body)
-        self._events: Mailbox[Errand[Any] | Message | None] = Mailbox()
+        self._events: Mailbox[ThreadCall[Any] | Message | None] = Mailbox()
         self._entry: Context | None = None
         self._lock = make_lock()
-        self._has_left = False
+        self._is_over = False
 
     async def in_thread(self, function: Callable[[], T]) -> T:
         """Call a function in the request's thread, with what the context has become since the request came in.
 
-        If the caller has gone the thread has too; a call that must come to its end gets one of its own.
+        If the caller has disconnected, that thread is gone too: the function gets a thread of its own.
         """
         answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         entry = self._entry or Context()
         now = copy_context().items()
         changes = [(variable, value) for variable, value in now if entry.get(variable, _ABSENT) is not value]
         with self._lock:
-            has_left = self._has_left
-            self._events.put(Errand(function, answer, changes))
-        if has_left:
-            self._clear_up()
+            is_over = self._is_over
+            self._events.put(ThreadCall(function, answer, changes))
+        if is_over:
+            self._run_leftovers()
         return await answer
 
-    def converse(
-        self, talk: Callable[[Receive, Send], Awaitable[None]], loop: asyncio.AbstractEventLoop
+    def messages(
+        self, app: Callable[[Receive, Send], Awaitable[None]], loop: asyncio.AbstractEventLoop
     ) -> Iterator[Message]:
-        """The ASGI messages that `talk(receive, send)` sends from the loop. Raises what it raises.
+        """The ASGI messages that `app(receive, send)` sends from the loop. Raises what it raises.
 
-        When this is closed before its end, `receive` tells that the caller has gone.
+        When this generator is closed early, `receive` returns a disconnect.
         """
         self._entry = copy_context()
-        future = asyncio.run_coroutine_threadsafe(self._run(talk), loop)
-        _TALKS.add(future)
-        future.add_done_callback(_TALKS.discard)
+        future = asyncio.run_coroutine_threadsafe(self._run(app), loop)
+        _CONVERSATIONS.add(future)
+        future.add_done_callback(_CONVERSATIONS.discard)
         future.add_done_callback(lambda _: self._events.put(None))
         try:
             while (event := self._events.get()) is not None:
-                if isinstance(event, Errand):
+                if isinstance(event, ThreadCall):
                     event.run()
                 else:
                     yield event
             future.result()
         finally:
             with self._lock:
-                self._has_left = True
-            _tell(loop, self._sent.leave)
-            self._clear_up()
+                self._is_over = True
+            _call_on_loop(loop, self._sent.disconnect)
+            self._run_leftovers()
 
-    async def _run(self, talk: Callable[[Receive, Send], Awaitable[None]]) -> None:
+    async def _run(self, app: Callable[[Receive, Send], Awaitable[None]]) -> None:
         RUNNER.set(self.in_thread)
         try:
-            await talk(self._sent.receive, self._send)
+            await app(self._sent.receive, self._send)
         finally:
             with suppress(RuntimeError):  # the process ends
                 SyncToAsync.single_thread_executor.submit(close_old_connections)  # where async functions ask databases
 
     async def _send(self, message: Message) -> None:
-        if not self._has_left:
+        if not self._is_over:
             self._events.put(message)
 
-    def _clear_up(self) -> None:
-        """Do elsewhere what the thread has not done."""
+    def _run_leftovers(self) -> None:
+        """Make the calls that the request's thread has not made, each in a thread of its own."""
 
-        def run_alone(errand: Errand[Any]) -> None:
+        def run_alone(call: ThreadCall[Any]) -> None:
             try:
-                errand.run()
+                call.run()
             finally:
                 connections.close_all()
 
         with suppress(Empty):
             while True:
                 event = self._events.get_nowait()
-                if isinstance(event, Errand):
-                    Thread(partial(run_alone, event), "awp_publish errand")
+                if isinstance(event, ThreadCall):
+                    Thread(partial(run_alone, event), "awp_publish call")
 
 
 _ABSENT: Final = object()
-_TALKS: Final[set["Future[None]"]] = set()
-"""Tasks under way, so that nobody has to hold one whose caller has gone."""
+_CONVERSATIONS: Final[set["Future[None]"]] = set()
+"""Tasks under way, held here so that one whose caller has disconnected is not garbage-collected."""
 
 
 class _Running(NamedTuple):
@@ -221,8 +221,8 @@ class Portal:
         """Stop the application and the loop, if they run in this process."""
         running_here, self._running = self._running, None
         if running_here is not None:
-            _tell(running_here.loop, running_here.stop.set)
-            running_here.thread.join(PATIENCE)
+            _call_on_loop(running_here.loop, running_here.stop.set)
+            running_here.thread.join(JOIN_TIMEOUT)
 
     def forget(self) -> None:
         """In the child of a fork: the thread is the parent's, and the lock may be held by nobody who is here."""

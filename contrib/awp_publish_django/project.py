@@ -122,7 +122,7 @@ class DjangoProject:
         return handler
 
     def answer(self, request: HttpRequest) -> HttpResponseBase:
-        """Return what the whole project answers, with all its middleware."""
+        """Return the project's answer, with all its middleware."""
         return self._whole_sync.get_response(request)
 
     async def answer_async(self, request: HttpRequest) -> HttpResponseBase:
@@ -131,7 +131,7 @@ class DjangoProject:
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """Django has nothing to start or stop."""
-        RUNNER.set(_run_tidily)  # for what runs beside requests: jobs, probes
+        RUNNER.set(_run_in_thread)  # for what runs beside requests: jobs, probes
         await receive()
         self.is_running = True
         await send({"type": "lifespan.startup.complete"})
@@ -140,8 +140,8 @@ class DjangoProject:
         await send({"type": "lifespan.shutdown.complete"})
 
 
-async def _run_tidily(function: Callable[[], T]) -> T:
-    """In a thread of a pool, with the care for its connections that Django takes around a request."""
+async def _run_in_thread(function: Callable[[], T]) -> T:
+    """Run it in a thread pool, closing old database connections before and after, as Django does around a request."""
 
     def run() -> T:
         close_old_connections()
@@ -172,7 +172,7 @@ class _InProcessHandler(ASGIHandler):
         return made
 
     async def answer(self, request: HttpRequest) -> HttpResponseBase:
-        """Return what the project answers to a request that is made already."""
+        """Return the project's answer to a request that exists already."""
         return await super().get_response_async(request)
 
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
@@ -181,15 +181,15 @@ class _InProcessHandler(ASGIHandler):
             return response_of(await read_response_async(request, response))
 
     async def send_response(self, response: HttpResponseBase, send: Send) -> None:
-        await super().send_response(response, _lowering(send))  # type: ignore[arg-type]
+        await super().send_response(response, _with_lowercase_names(send))  # type: ignore[arg-type]
 
 
-def _lowering(send: Send) -> Send:
-    """ASGI wants header names in lower case, which Django does not heed."""
+def _with_lowercase_names(send: Send) -> Send:
+    """ASGI requires header names in lower case, which Django does not ensure."""
 
-    async def send_lowered(message: Message) -> None:
+    async def send_lowercase(message: Message) -> None:
         if "headers" in message:
             message = {**message, "headers": [(name.lower(), value) for name, value in message["headers"]]}
         await send(message)
 
-    return send_lowered
+    return send_lowercase

@@ -28,7 +28,7 @@ MIDDLEWARE: Final = "awp_publish_django.middleware.AgentPublisherMiddleware"
 
 @dataclass(frozen=True)
 class Publication:
-    """The common ground of the middleware, the commands, the checks and the templates."""
+    """What the middleware, the commands, the checks and the template tags share."""
 
     settings: Settings
     site: Site
@@ -38,7 +38,7 @@ class Publication:
 
     @cached_property
     def portal(self) -> Portal:
-        """Return where the doors run under WSGI."""
+        """The loop on which the doors run under WSGI."""
         return Portal(self.publisher)
 
     def documents(self) -> dict[str, bytes]:
@@ -50,7 +50,7 @@ class Publication:
 
     @cached_property
     def is_enclosed(self) -> bool:
-        """Return True if middleware stands above ours that may look at addresses: any but Django's own."""
+        """Return True if middleware other than Django's own stands above ours, for it may look at addresses."""
         if self.site.settings.trust_outer_middleware:
             return False
         listed = list(settings.MIDDLEWARE)
@@ -63,12 +63,13 @@ class Publication:
         return _unread.get(self.site, frozenset())
 
     @cached_property
-    def knows_callers(self) -> bool:
-        """Return True if anybody asks who calls."""
+    def authenticates(self) -> bool:
+        """Return True if the site authenticates callers in any way."""
         return bool(self.site.authenticators)
 
     @cached_property
-    def asks_for_scopes(self) -> bool:
+    def uses_scopes(self) -> bool:
+        """Return True if any action needs scopes."""
         return any(action.scopes for action in self.site.catalog.actions)
 
 
@@ -127,7 +128,7 @@ def _open_recorder(options: Settings, site: Site) -> "Recorder | None":
 
 
 def _forget(*, setting: str, **_: object) -> None:
-    """Tests override settings."""
+    """Forget the publication when a test overrides settings."""
     if setting in (NAME, "ROOT_URLCONF", "MIDDLEWARE"):
         with _lock:
             _kept.clear()

@@ -1,12 +1,13 @@
-"""Recent calls, for the admin: what the record of calls says of each, in a table of limited length.
+"""Recent calls, for the admin: the recorded facts of each call, in a table of limited length.
 
-A call is never slowed or failed by this. Its facts are noted in memory, and written when the answer of a request has
-gone out, on the connection of that request; those of background jobs by a thread. What cannot be written is dropped.
+Recording never slows a call or makes it fail. Its facts are kept in memory until the answer of its request is sent, and
+then written on that request's connection; a thread writes those of background jobs. What cannot be written is dropped.
 """
 
 import asyncio
 import json
 import logging
+import re
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
@@ -21,14 +22,17 @@ from awp_publish_django.store import run_transaction
 
 logger: Final = logging.getLogger("awp_publish")
 
-MOST_PENDING: Final = 1000
+MAX_PENDING: Final = 1000
 """Calls that wait to be written; beyond that the oldest are dropped."""
 
 PRUNE_EVERY: Final = 50
-"""Calls after which those are deleted that are too many."""
+"""Calls between two deletions of the oldest."""
+
+NUL: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
+"""An escaped NUL in JSON, after an even number of backslashes: an odd one more makes it text."""
 
 JOB: Final = "job"
-"""The door of calls that background jobs make, after whose answers no request ends."""
+"""The door of calls made by background jobs, which end with no request."""
 
 
 class Recorder:
@@ -36,16 +40,16 @@ class Recorder:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._pending: deque[RecentCall] = deque(maxlen=MOST_PENDING)
+        self._pending: deque[RecentCall] = deque(maxlen=MAX_PENDING)
         self._written = 0
         self._is_failing = False
 
     def __call__(self, facts: Mapping[str, Any]) -> None:
         """Remember a call, until `write`. In the event loop."""
         given = None
-        if "input" in facts:  # as every database takes it: PostgreSQL knows no NUL and no half of a pair, none Infinity
+        if "input" in facts:  # no database takes Infinity, and PostgreSQL neither NUL nor a lone surrogate
             text = json.dumps(facts["input"], cls=DjangoJSONEncoder, ensure_ascii=False).encode("utf-8", "replace")
-            given = json.loads(text.decode().replace("\\u0000", "?"), parse_constant=str)
+            given = json.loads(NUL.sub(r"\1?", text.decode()), parse_constant=str)
         call = RecentCall(
             time=timezone.now(),
             door=facts["door"],
@@ -59,7 +63,7 @@ class Recorder:
         )
         self._pending.append(call)
 
-        def write() -> None:  # in a thread of nobody's, so with a connection that nobody else closes
+        def write() -> None:  # in a thread of a pool, whose connection nobody else closes
             try:
                 self.write()
             finally:
@@ -69,9 +73,9 @@ class Recorder:
             asyncio.get_running_loop().run_in_executor(None, write)
 
     def write(self) -> None:
-        """Write what was noted. May block."""
+        """Write the calls that wait. May block."""
         calls: list[RecentCall] = []
-        with suppress(IndexError):  # several threads may take
+        with suppress(IndexError):  # other threads take calls too
             while True:
                 calls.append(self._pending.popleft())
         if not calls:
@@ -99,6 +103,6 @@ class Recorder:
 
 
 def _fit(field: str, text: str | None) -> str:
-    """As much of a text as its column takes; no database takes half of a surrogate pair, and some no NUL."""
+    """A text as its column can hold it: cut, and without lone surrogates and NUL, which databases refuse."""
     length: int = RecentCall._meta.get_field(field).max_length  # type: ignore[union-attr, assignment]
     return (text or "")[:length].encode("utf-8", "replace").decode().replace("\0", "?")

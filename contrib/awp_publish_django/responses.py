@@ -1,8 +1,8 @@
-"""A view's answer as a neutral reply: its body read, what it holds open closed, and forms made plain.
+"""A view's response as a neutral reply: its body read, its resources closed, and the results of forms made explicit.
 
-A form's view tells people of success by a redirect (Post/Redirect/Get) and of mistakes by the page again, with status
-200. To a program both would say the opposite of what they mean, so they are told in words of their own. Which forms a
-view has cleaned is noted where Django cleans them: a page that is rendered shows none of its forms.
+The view of a form reports success by a redirect (Post/Redirect/Get), and mistakes by showing the page again with status
+200. To a program both would mean the opposite, so it gets a result or errors as JSON. The forms that a view cleans are
+noted when Django cleans them, since a rendered page does not show its forms.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ import json
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import wraps
 from html import unescape
@@ -37,7 +37,7 @@ from awp_publish_django.inner import RouteRequest
 from awp_publish_django.languages import speaking
 
 FORM_TYPES: Final = ("application/x-www-form-urlencoded", "multipart/form-data", "")
-"""Media types of forms that are sent; one without fields sends nothing."""
+"""Media types of forms that are sent; a form without fields has none."""
 
 REDIRECTS: Final = (301, 302, 303)
 READING: Final = ("GET", "HEAD")
@@ -45,7 +45,7 @@ SIGN_IN: Final = frozenset({"login", "logon", "signin"})
 """Names of the last part of a sign-in page's address, without hyphens."""
 
 LOGIN_VIEW: Final = ("django.contrib.auth.views", "LoginView")
-"""By its name: the module cannot be imported without the application."""
+"""By name, because the module cannot be imported without the application."""
 
 _JSON: Final = (b"content-type", b"application/json")
 
@@ -55,17 +55,17 @@ IsWanted: TypeAlias = Callable[[], bool]
 
 
 class Unwanted(Exception):
-    """The call has timed out or was called off; its answer need not be complete."""
+    """The call timed out or was cancelled; nobody needs its complete answer."""
 
 
 def read_response(request: HttpRequest, response: HttpResponseBase, is_wanted: IsWanted) -> Reply:
     """The reply of a view, in the thread that called it. Raises Unwanted."""
     try:
         if not response.streaming:
-            return tell(request, response, _content(response))
+            return make_reply(request, response, _content(response))
         if response.is_async:  # type: ignore[attr-defined]
-            return tell(request, response, async_to_sync(_gather)(response, is_wanted))
-        return tell(request, response, _read_parts(response, is_wanted))
+            return make_reply(request, response, async_to_sync(_gather)(response, is_wanted))
+        return make_reply(request, response, _read_parts(response, is_wanted))
     finally:
         close_response(response)
 
@@ -74,10 +74,10 @@ async def read_response_async(request: HttpRequest, response: HttpResponseBase) 
     """The same on an event loop."""
     try:
         if not response.streaming:
-            return tell(request, response, _content(response))
+            return make_reply(request, response, _content(response))
         if response.is_async:  # type: ignore[attr-defined]
-            return tell(request, response, await _gather(response, lambda: True))
-        return tell(request, response, await _read_in_thread(response))
+            return make_reply(request, response, await _gather(response, lambda: True))
+        return make_reply(request, response, await _read_in_thread(response))
     finally:
         close_response(response)
 
@@ -92,13 +92,13 @@ async def _gather(response: HttpResponseBase, is_wanted: IsWanted) -> bytes:
 
 
 async def _read_in_thread(response: HttpResponseBase) -> bytes:
-    """A synchronous iterator, which may block and need not end: it is left when nobody waits for it any more."""
-    has_left = threading.Event()
-    reading = asyncio.ensure_future(sync_to_async(_read_parts)(response, lambda: not has_left.is_set()))
+    """Read a synchronous iterator, which may block or be endless: it is abandoned when nobody waits for it."""
+    abandoned = threading.Event()
+    reading = asyncio.ensure_future(sync_to_async(_read_parts)(response, lambda: not abandoned.is_set()))
     try:
         return await asyncio.shield(reading)
     finally:
-        has_left.set()
+        abandoned.set()
         await asyncio.gather(reading, return_exceptions=True)
 
 
@@ -121,10 +121,11 @@ def _as_bytes(part: object) -> bytes:
 
 
 def close_response(response: HttpResponseBase) -> None:
-    """Close what a response holds open, and not the request as a whole, as its own `close` would say."""
+    """Close the resources of a response, as its own `close` does, but without ending the whole request."""
     closers: list[Callable[[], object]] = response._resource_closers  # type: ignore[attr-defined]
     while closers:
-        closers.pop()()
+        with suppress(Exception):  # as in Django
+            closers.pop()()
 
 
 # --- Forms that a call has cleaned ---
@@ -135,7 +136,7 @@ _CLEANED: Final[ContextVar[list[Cleaned] | None]] = ContextVar("awp_publish_clea
 
 
 def note_cleaned_forms() -> None:
-    """Have Django's forms and formsets note themselves when a call of ours cleans them. Once for a process."""
+    """Have Django's forms and formsets register themselves when a call of ours cleans them. Done once in a process."""
     for kind in (BaseForm, BaseFormSet):
         clean: Any = kind.full_clean
         if hasattr(clean, "awp_notes"):
@@ -153,7 +154,7 @@ def note_cleaned_forms() -> None:
 
 
 def note_request_id(request: HttpRequest | None = None, **_: object) -> None:
-    """Add to a traceback that Django is about to log the request id that the caller is told."""
+    """Add the caller's request id to a traceback that Django is about to log."""
     call = getattr(request, "route_call", None)
     error = sys.exc_info()[1]
     if isinstance(call, RouteCall) and error is not None:
@@ -167,7 +168,7 @@ got_request_exception.connect(note_request_id)
 
 @contextmanager
 def calling(request: HttpRequest) -> Iterator[None]:
-    """A context in which a view answers a call: in the language of its path, and its forms are noted."""
+    """A context in which a view answers a call: in the language of its path, with its cleaned forms noted."""
     if not isinstance(request, RouteRequest):
         with speaking(request):
             yield
@@ -181,19 +182,21 @@ def calling(request: HttpRequest) -> Iterator[None]:
         _CLEANED.reset(token)
 
 
-def tell(request: HttpRequest, response: HttpResponseBase, body: bytes) -> Reply:
-    """A reply with the view's own status, headers and body, unless a call is told about a form or the login page."""
+def make_reply(request: HttpRequest, response: HttpResponseBase, body: bytes) -> Reply:
+    """The view's own status, headers and body, or the result in JSON of a form or a redirect to the login page."""
     status = response.status_code
     if not isinstance(request, RouteRequest):  # a visitor's own request, to a route that is guarded
         return Reply(status, headers_of(response), body)
     sets = [one for one in request.cleaned if isinstance(one, BaseFormSet)]
     parts = {id(part) for one in sets for part in (*vars(one).get("forms", ()), vars(one).get("management_form"))}
-    cleaned = {id(one): one for one in request.cleaned if id(one) not in parts}  # a formset tells of its parts
+    cleaned = {
+        id(one): one for one in request.cleaned if id(one) not in parts
+    }  # a formset reports its own forms' errors
     forms = [form for form in cleaned.values() if _is_of_call(form, request)]
     if status in REDIRECTS and _asks_to_log_in(request, response["Location"], any(map(_is_valid, forms))):
         return _as_json(401, {"detail": "The site asks its visitors to log in here."}, response)
-    if status == 403 and getattr(_detail_of(response), "code", "") in ("not_authenticated", "authentication_failed"):
-        return _as_json(401, {"detail": str(_detail_of(response))}, response)
+    if status == 403 and getattr(_rest_detail(response), "code", "") in ("not_authenticated", "authentication_failed"):
+        return _as_json(401, {"detail": str(_rest_detail(response))}, response)
     if status == 400 and (refused := list(_places_in(getattr(response, "data", None), ["body"]))):
         return _as_json(422, {"detail": refused}, response)
     if status in REDIRECTS and request.method not in READING and _is_form(request):
@@ -206,14 +209,14 @@ def tell(request: HttpRequest, response: HttpResponseBase, body: bytes) -> Reply
     return Reply(status, headers_of(response), body)
 
 
-def _detail_of(response: HttpResponseBase) -> object:
+def _rest_detail(response: HttpResponseBase) -> object:
     """Return REST framework's detail; it answers 403 in place of 401 where its first authenticator has no challenge."""
     data = getattr(response, "data", None)
     return data.get("detail") if isinstance(data, Mapping) else None
 
 
 def _result_of(request: HttpRequest, location: str, forms: list[Cleaned]) -> tuple[int, dict[str, object]]:
-    """Return the result of a form whose page leads on: a refusal where an error is told, or no form is valid."""
+    """Return the result of a form that redirects: a refusal if an error message is queued or no form is valid."""
     queued = getattr(get_messages(request), "_queued_messages", ())
     errors = [text_of(message) for message in queued if message.level >= ERROR]
     if errors:
@@ -225,7 +228,7 @@ def _result_of(request: HttpRequest, location: str, forms: list[Cleaned]) -> tup
 
 
 def text_of(message: Message) -> str:
-    """The words of a message, which may be a piece of a page."""
+    """The plain text of a message, which may contain HTML."""
     return " ".join(unescape(strip_tags(str(message.message))).split())
 
 
@@ -240,11 +243,11 @@ def _asks_to_log_in(request: HttpRequest, location: str, is_done: bool) -> bool:
 
 
 def is_sign_in(path: str) -> bool:
-    """Return True if people sign in at this path: LOGIN_URL, a LoginView, or what is called so."""
+    """Return True if people sign in at this path: LOGIN_URL, a LoginView, or a name such as "sign-in"."""
     try:
         if path == urlsplit(resolve_url(settings.LOGIN_URL)).path:
             return True
-    except NoReverseMatch:  # Django's own default, in a project that has no such page
+    except NoReverseMatch:  # Django's default, in a project without such a page
         pass
     if path.strip("/").rpartition("/")[2].lower().replace("_", "").replace("-", "") in SIGN_IN:
         return True
@@ -260,7 +263,7 @@ def _is_form(request: HttpRequest) -> bool:
 
 
 def _is_of_call(form: Cleaned, request: HttpRequest) -> bool:
-    """Return True if a form is about what the caller sent; a page may have others, as a search of all its pages."""
+    """Return True if a form has the caller's input; a page may have others, such as a search box."""
     if request.method in READING:
         return form.data is request.GET or not request.GET.keys().isdisjoint(form.data or ())
     if form.data is request.GET:
@@ -269,7 +272,7 @@ def _is_of_call(form: Cleaned, request: HttpRequest) -> bool:
 
 
 def _is_valid(form: Cleaned) -> bool:
-    """Return True if it has no errors; it has been cleaned, so nothing is asked again."""
+    """Return True if a form has no errors. It was cleaned already, so nothing is validated again."""
     return not any(True for _ in _places_of(form))
 
 
@@ -294,9 +297,9 @@ def _places_of(form: Cleaned) -> Iterator[tuple[list[str | int], str, str]]:
 
 
 def _errors_of(form: Cleaned, request: HttpRequest) -> Iterator[Mapping[str, object]]:
-    """As the core reads them: a place in the request, and words.
+    """Yield errors as the core reads them: a place in the request and a text.
 
-    A page that is only read may show a form which nobody has filled in yet: there what was sent is judged alone.
+    A page fetched with GET may show a form that nobody has filled in: there only errors of sent fields count.
     """
     for place, wire, words in _places_of(form):
         if request.method in READING and wire not in request.GET:

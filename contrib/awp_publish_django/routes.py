@@ -121,4 +121,4 @@ def _describe(view: View, place: _Place, method: str) -> Operation:
     says_json = any(answers_json(handler) is True for handler in view.handlers)
     operation = replace(operation, inputs={**operation.inputs, "properties": properties}, answers_json=says_json)
     described = describe_view(view, method, place.path, operation)
-    return replace(described, auth_required=described.auth_required or view.asks_who)
+    return replace(described, auth_required=described.auth_required or view.auth_required)

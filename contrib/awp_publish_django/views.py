@@ -16,18 +16,18 @@ from awp_publish.discover.routes import METHODS, docstring_of, layers_of, marked
 from awp_publish_django.callers import make_stranger
 
 RESTRICTION: Final = "request_method_list"
-"""The name under which Django's require_http_methods has what it was given, which it shows nowhere else."""
+"""The closure variable in which Django's require_http_methods keeps its methods; it shows them nowhere else."""
 
 FRAMEWORKS: Final = ("django.", "rest_framework.", "ninja.")
-"""Classes whose docstrings say nothing of what a site does."""
+"""Packages whose classes have docstrings that say nothing about the site."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class View:
     """One way to call what is behind a URL.
 
-    `handlers` are what a declaration may stand on; `cls` is a view class, and
-    `operation` one of django-ninja's.
+    `handlers` are the functions and classes that a declaration may be attached to; `cls` is a view class, and
+    `operation` one of django-ninja.
     """
 
     methods: tuple[str, ...]
@@ -42,9 +42,9 @@ class View:
 
     @property
     def reads(self) -> bool:
-        """Return True if its GET is known to change nothing: it is for GET alone, or somebody wrote what GET does.
+        """Return True if its GET is known to change nothing: it allows GET alone, or has a method for GET.
 
-        A function without a restriction may do anything on GET, and a view with a form is there for what follows.
+        A function without a restriction may do anything on GET, and a view with a form only prepares a change.
         """
         if "GET" not in self.methods:
             return False
@@ -71,8 +71,8 @@ class View:
         return _answers_html(self.handlers[0])
 
     @property
-    def asks_who(self) -> bool:
-        """Return True if only known callers are answered: by decorators, mixins or LoginRequiredMiddleware."""
+    def auth_required(self) -> bool:
+        """Return True if it answers authenticated callers only: by decorators, mixins or LoginRequiredMiddleware."""
         layers = [*layers_of(self.callback), *(layer for handler in self.handlers for layer in layers_of(handler))]
         if self.cls is not None:
             layers += layers_of(getattr(self.cls, "dispatch", None))
@@ -84,7 +84,7 @@ class View:
 
     @property
     def kept_out(self) -> str:
-        """The reason why it is no action that agents want unless it is named, "" for all others."""
+        """The reason why it is not published unless it is named, "" if there is none."""
         behind = [self.cls, self.callback, *self.handlers]
         modules = {str(getattr(one, "__module__", "")) for handler in behind for one in layers_of(handler)}
         modules |= {one.__module__ for one in getattr(self.cls, "__mro__", ())}
@@ -101,9 +101,9 @@ LOGIN_REQUIRED: Final = "django.contrib.auth.middleware.LoginRequiredMiddleware"
 
 
 def _refuses_strangers(layer: object) -> bool:
-    """Return True if this layer is `user_passes_test`, of which Django's own decorators are made, and refuses them.
+    """Return True if this layer is `user_passes_test`, on which Django's own decorators are built, and refuses them.
 
-    `method_decorator` keeps its decorators to itself until a request comes.
+    `method_decorator` applies its decorators only when a request comes, so they are found in its closure.
     """
     if not inspect.isfunction(layer):
         return False
@@ -133,12 +133,12 @@ def _nothing(request: object, *args: object, **kwargs: object) -> None:
 
 
 FORM_VIEWS: Final = frozenset({"FormMixin", "ProcessFormView", "DeletionMixin", "LogoutView"})
-"""Django's classes of views that are there to change something; their GET shows a form, or asks whether to go on."""
+"""Django's classes of views that change something; their GET shows a form or asks for confirmation."""
 
 PAGE_MAKERS: Final = frozenset({"render", "render_to_string", "TemplateResponse", "SimpleTemplateResponse"})
 OTHER_MAKERS: Final = frozenset({"FileResponse", "JsonResponse", "StreamingHttpResponse"})
-MOST_FUNCTIONS: Final = 50
-"""Functions of a project that are looked at for one view."""
+MAX_FUNCTIONS: Final = 50
+"""Functions of a project whose code is inspected for one view."""
 
 _MEDIA_TYPE: Final = re.compile(r"(?:application|audio|font|image|text|video)/[\w.+-]+")
 
@@ -189,7 +189,7 @@ KNOWN: Final[Mapping[tuple[str, ...], str]] = {
         "wagtail.contrib.sitemaps",
     ): "it is for other programs: a feed, a site map, a description of the API or a translation",
 }
-"""Modules whose views are known for what they are; also those that extend them."""
+"""Modules whose views, and the classes that extend them, are not published unless they are named."""
 
 
 def _names_in(handler: object) -> set[str]:
@@ -208,7 +208,7 @@ def _answers_html(*handlers: object, makes_page: bool = False) -> bool:
     named = set(re.findall(r"\w+", " ".join(str(one.__annotations__.get("return", "")) for one in level)))
     named.discard("HttpResponse")  # whatever it is of
     seen: set[CodeType] = set()
-    while level and len(seen) < MOST_FUNCTIONS:
+    while level and len(seen) < MAX_FUNCTIONS:
         names, texts = named, set[object]()
         below: list[FunctionType] = []
         for function in level:
@@ -308,7 +308,7 @@ def _options(callback: object) -> Mapping[str, object]:
 
 
 def _restricted(callback: object) -> tuple[str, ...]:
-    """The methods that decorators leave; all of them without any."""
+    """The methods that decorators allow; all of them without any."""
     allowed: tuple[str, ...] = METHODS
     for layer in layers_of(callback):
         if inspect.isfunction(layer) and RESTRICTION in layer.__code__.co_freevars:

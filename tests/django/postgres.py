@@ -13,6 +13,8 @@ import pytest
 from django.core.management import call_command
 from django.db import OperationalError, connections
 
+from tests.postgres_server import make_folder
+
 ALIAS = "postgres"
 DEBIAN = Path("/usr/lib/postgresql")
 
@@ -36,8 +38,8 @@ def owner() -> str:
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The alias of a database with our tables."""
     binaries, user = find_binaries(), owner()
-    folder = Path("/tmp") / f"awp-postgres-{os.getpid()}"  # a socket's path may be a hundred characters long
-    folder.mkdir(mode=0o755)
+    folder = make_folder()
+    folder.chmod(0o755)
     shutil.chown(folder, user)
     try:
         _run(
@@ -65,7 +67,7 @@ def _run(user: str, *words: str | Path) -> None:
 def _connect(folder: Path) -> None:
     place = {"ENGINE": "django.db.backends.postgresql", "NAME": "postgres", "USER": "awp", "HOST": str(folder)}
     connections.settings[ALIAS] = {**connections.settings["store"], **place, "OPTIONS": {}}
-    until = time.monotonic() + 30
+    until = time.monotonic() + 90
     while True:
         try:
             connections[ALIAS].ensure_connection()

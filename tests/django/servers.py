@@ -53,11 +53,11 @@ def serving(commands: Mapping[str, Sequence[str]]) -> Iterator[Mapping[str, str]
         for process, _ in started.values():
             process.send_signal(signal.SIGTERM)
         for process, _ in started.values():
-            assert process.wait(timeout=30) in (0, -signal.SIGTERM)
+            assert process.wait(timeout=90) in (0, -signal.SIGTERM)
 
 
 def wait_for(address: str) -> None:
-    until = time.monotonic() + 90  # three of them start at once, on a machine that may be busy
+    until = time.monotonic() + 180  # three of them start at once, on a machine that may be busy
     while time.monotonic() < until:
         try:
             httpx2.get(f"{address}/agent.json", verify=NO_CERTIFICATES)

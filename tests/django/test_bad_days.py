@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from awp_publish_django.responses import close_response
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.db import transaction
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, StreamingHttpResponse
@@ -140,6 +141,13 @@ async def test_what_debugging_shows_of_a_failure_is_not_told(agent):
 @pytest.mark.parametrize(("action", "said"), [("stream", "one two"), ("stream_async", "one two"), ("file", "JVBERg==")])
 async def test_answers_in_parts_are_told_whole(agent, action, said):
     assert (await agent.call(action, {})).json() == said
+
+
+def test_a_resource_that_fails_to_close_keeps_no_other_open():
+    response, closed = HttpResponse(), []
+    response._resource_closers += [lambda: closed.append(True), lambda: 1 // 0]  # type: ignore[attr-defined]
+    close_response(response)
+    assert closed == [True]
 
 
 async def test_an_answer_without_end_ends_at_the_deadline(agent):

@@ -40,13 +40,13 @@ def test_the_shop_has_nothing_to_complain_of():
     [
         (None, "is not set"),
         ({}, 'no "SITE"'),
-        ({"SITE": 3}, "no str"),
-        ({"SITE": "a.b", "RECENT_CALLS": True}, "no int"),
-        ({"SITE": "a.b", "RECENT_CALLS": -1}, "less than none"),
+        ({"SITE": 3}, "not of type str"),
+        ({"SITE": "a.b", "RECENT_CALLS": True}, "not of type int"),
+        ({"SITE": "a.b", "RECENT_CALLS": -1}, "must not be negative"),
         ({"SITES": "a.b"}, "Do you mean SITE?"),
         ({"SITE": "tests.django.nowhere.site"}, "No module named"),
         ({"SITE": "tests.django.sites.nothing"}, "nothing"),
-        ({"SITE": "tests.django.sites.view"}, "no Site"),
+        ({"SITE": "tests.django.sites.view"}, "not a Site"),
     ],
 )
 def test_wrong_settings_are_told(value, words):

@@ -163,7 +163,7 @@ def test_of_a_form_and_a_formset_both_are_pointed_at(given, pointers):
     assert pointers <= {one["pointer"] for one in answer.json()["errors"]}
 
 
-@pytest.mark.parametrize(("kinds", "told"), [([Party, Party], "prefix"), ([Party, Book], "is none")])
+@pytest.mark.parametrize(("kinds", "told"), [([Party, Party], "prefix"), ([Party, Book], "is not a form")])
 def test_forms_of_one_view_that_cannot_be_told_apart_are_refused(kinds, told):
     wrong = make_site()
     wrong.declare("send", method="POST", path="/guests", inputs=kinds, description="Send.")

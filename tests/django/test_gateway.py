@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Generator, Iterator
 import pytest
 from awp_publish_django.gateway import response_of_messages, response_of_stream, scope_of
 from awp_publish_django.inner import make_inner_request
-from awp_publish_django.portal import Errand, Portal, Visit
+from awp_publish_django.portal import Conversation, Portal, ThreadCall
 from awp_publish_django.project import DjangoProject
 from django.http import StreamingHttpResponse
 from django.test import Client, RequestFactory, override_settings
@@ -36,13 +36,13 @@ def portal() -> Iterator[Portal]:
 
 
 def test_an_answer_in_parts_is_passed_on_as_it_comes(portal):
-    visit = Visit()
+    conversation = Conversation()
 
-    async def talk(receive, send):
+    async def app(receive, send):
         for message in PARTS:
             await send(message)
 
-    response = response_of_messages(visit.converse(talk, portal.loop()))
+    response = response_of_messages(conversation.messages(app, portal.loop()))
     assert isinstance(response, StreamingHttpResponse)
     assert (response["vary"], response.cookies["a"].value) == ("A, B", "1")
     assert b"".join(response) == b"one two"
@@ -59,14 +59,14 @@ async def test_an_answer_in_parts_is_passed_on_under_asgi():
 
 
 def test_who_stops_reading_has_left(portal):
-    visit, told = Visit(b"a"), queue.SimpleQueue[Message]()
+    conversation, told = Conversation(b"a"), queue.SimpleQueue[Message]()
 
-    async def talk(receive, send):
+    async def app(receive, send):
         told.put(await receive())
         await send(PARTS[0])
         told.put(await receive())
 
-    messages = visit.converse(talk, portal.loop())
+    messages = conversation.messages(app, portal.loop())
     next(messages)
     assert isinstance(messages, Generator)
     messages.close()
@@ -75,18 +75,18 @@ def test_who_stops_reading_has_left(portal):
 
 
 def test_what_has_to_be_done_when_the_thread_has_gone_is_done_in_another(portal):
-    visit, done = Visit(), queue.SimpleQueue[tuple[bool, int]]()
+    conversation, done = Conversation(), queue.SimpleQueue[tuple[bool, int]]()
 
-    async def talk(receive, send):
+    async def app(receive, send):
         await send(PARTS[0])
         for has_left in (False, True):
             if has_left:
                 await receive()
                 await receive()
-            done.put((has_left, await visit.in_thread(threading.get_ident)))
+            done.put((has_left, await conversation.in_thread(threading.get_ident)))
             await send(PARTS[1])
 
-    messages = visit.converse(talk, portal.loop())
+    messages = conversation.messages(app, portal.loop())
     next(messages)
     next(messages)
     assert isinstance(messages, Generator)
@@ -100,7 +100,7 @@ def test_what_has_to_be_done_when_the_thread_has_gone_is_done_in_another(portal)
 async def test_what_is_called_off_before_it_begins_is_not_done():
     answer, done = asyncio.get_running_loop().create_future(), []
     answer.cancel()
-    Errand(lambda: done.append("late"), answer, []).run()
+    ThreadCall(lambda: done.append("late"), answer, []).run()
     assert done == []
 
 
@@ -112,15 +112,15 @@ def test_headers_of_the_connection_stay_with_the_server():
 
 def test_what_fails_on_the_loop_or_in_the_thread_is_raised(portal):
     for where in ("loop", "thread"):
-        visit = Visit()
+        conversation = Conversation()
 
-        async def talk(receive, send, where=where, visit=visit):
+        async def app(receive, send, where=where, conversation=conversation):
             if where == "thread":
-                await visit.in_thread(lambda: 1 // 0)
+                await conversation.in_thread(lambda: 1 // 0)
             raise ZeroDivisionError
 
         with pytest.raises(ZeroDivisionError):
-            list(visit.converse(talk, portal.loop()))
+            list(conversation.messages(app, portal.loop()))
 
 
 def test_an_application_that_does_not_start_says_so():

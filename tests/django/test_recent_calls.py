@@ -12,7 +12,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from awp_publish_django.models import JobRecord, RecentCall
 from awp_publish_django.publication import get_publication
-from awp_publish_django.recent import MOST_PENDING, PRUNE_EVERY, Recorder
+from awp_publish_django.recent import MAX_PENDING, PRUNE_EVERY, Recorder
 from django.contrib.auth.models import Permission, User
 from django.db import connection, transaction
 from django.test import AsyncClient, Client, override_settings
@@ -115,19 +115,25 @@ def _database(request):
 @pytest.mark.usefixtures("_database")
 def test_what_no_column_takes_is_kept_as_far_as_it_goes():
     recorder = Recorder(20)
-    recorder({**FACTS, "principal": "\0\ud800" + "x" * 500, "input": {"q": "\0\ud800", "far": float("inf")}})
+    recorder(
+        {
+            **FACTS,
+            "principal": "\0\ud800" + "x" * 500,
+            "input": {"q": "\0\ud800", "far": float("inf"), "path": r"C:\u0000"},
+        }
+    )
     recorder.write()
     call = RecentCall.objects.exclude(door="job").get()
     assert call.caller == "??" + "x" * 253
-    assert call.input == {"q": "??", "far": "Infinity"}
+    assert call.input == {"q": "??", "far": "Infinity", "path": r"C:\u0000"}
 
 
 def test_what_waits_is_limited():
     recorder = Recorder(20)
-    for _ in range(MOST_PENDING + 5):
+    for _ in range(MAX_PENDING + 5):
         recorder(FACTS)
     recorder.write()
-    assert RecentCall.objects.exclude(door="job").count() <= MOST_PENDING
+    assert RecentCall.objects.exclude(door="job").count() <= MAX_PENDING
 
 
 def test_a_request_that_has_read_may_write_while_calls_are_written_down():

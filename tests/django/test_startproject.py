@@ -25,7 +25,7 @@ FILES = re.compile(r"^# (?:at the end of )?(shop/\w+\.py)$", re.MULTILINE)
 def run(folder: Path, *words: str) -> str:
     """What a command of the project says."""
     done = subprocess.run(
-        [sys.executable, *words], cwd=folder, env=surroundings(), capture_output=True, text=True, timeout=60
+        [sys.executable, *words], cwd=folder, env=surroundings(), capture_output=True, text=True, timeout=180
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -42,7 +42,7 @@ def process(folder: Path, *words: str) -> Iterator["subprocess.Popen[bytes]"]:
         yield started
     finally:
         started.send_signal(signal.SIGTERM)
-        assert started.wait(30) in (0, -signal.SIGTERM)
+        assert started.wait(90) in (0, -signal.SIGTERM)
 
 
 def code_of_the_readme() -> str:
@@ -121,7 +121,7 @@ def test_a_worker_process_runs_the_jobs_of_the_project(project, command):
     run(project, "manage.py", "migrate")
     run(project, "manage.py", "shell", "-c", ACCEPT)
     with process(project, *words) as worker:
-        mark, until = project / "mark", time.monotonic() + 30
+        mark, until = project / "mark", time.monotonic() + 90
         while not mark.exists() or not mark.read_text():
             assert time.monotonic() < until
             time.sleep(0.05)

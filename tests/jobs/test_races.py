@@ -173,6 +173,15 @@ async def test_a_process_does_not_take_itself_for_dead(house):
     assert (await house.until(job)).attempt == 1
 
 
+async def test_a_job_that_begins_after_it_was_found_to_wait_is_not_taken_for_that_of_a_dead_worker(house):
+    """As when a queue delivers it while it is taken once more, to be sent again."""
+    job, taken = await house.jobs.accept("once", {}), house.jobs.clock()
+    await asyncio.sleep(0.001)
+    begun = await house.open_jobs().begin(await house.jobs.look(job.id), False)
+    assert await house.jobs.reclaim(job.id, lambda _: False, taken) is None
+    assert (await house.jobs.look(job.id)).raw == begun.raw
+
+
 async def test_what_a_stopping_worker_took_and_did_not_begin_is_due_at_once(house):
     job = await house.jobs.accept("once", {})
     runner = Runner(house.jobs, lambda job: asyncio.sleep(0, JobResult(200, (), b"null")), lambda _: False)

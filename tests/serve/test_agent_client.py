@@ -296,7 +296,7 @@ def test_a_redirect_inside_of_the_site_is_followed_where_it_keeps_the_call():
 
 
 def test_an_answer_that_does_not_end_is_left(monkeypatch):
-    monkeypatch.setattr("awp_publish.client.MOST_BYTES", 100_000)
+    monkeypatch.setattr("awp_publish.client.MAX_BYTES", 100_000)
 
     def pour(handler):
         handler.send_response(200)

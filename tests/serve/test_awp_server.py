@@ -32,7 +32,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             yield f"127.0.0.1:{port}"
         finally:
             process.send_signal(signal.SIGTERM)
-            assert process.wait(timeout=30) in (0, -signal.SIGTERM)
+            assert process.wait(timeout=90) in (0, -signal.SIGTERM)
     assert b"Traceback" not in (folder / "log").read_bytes()
 
 

@@ -237,3 +237,17 @@ def test_a_websocket_has_shown_its_proof_once_for_all_its_calls(open_client):
         assert caller.do("skills.invoke", skill="buy")["output"] == "bought"
     with AwpClient.open(client, shown) as caller:  # but not for another connection
         assert "used for a request before" in caller.fail("awp.hello", client_name="tests")["message"]
+
+
+def test_who_has_a_bound_token_is_told_of_missing_scopes_in_its_own_scheme(open_client):
+    client, bound = make_client(open_client), token()
+    answer = ask(client, f"DPoP {bound}", proof(bound), method="tools/call", params={"name": "buy"})
+    assert answer.status_code == 403
+    [bearer, dpop] = challenges(answer)
+    assert (bearer[:7], dpop[:5]) == ("Bearer ", "DPoP ")
+    for one in (bearer, dpop):
+        assert 'error="insufficient_scope"' in one
+        assert 'scope="buy pay"' in one
+    free = ask(client, f"Bearer {token(None)}", method="tools/call", params={"name": "buy"})
+    [bearer] = challenges(free)
+    assert bearer.startswith("Bearer ")

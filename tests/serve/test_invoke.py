@@ -255,7 +255,7 @@ def test_processes_that_were_forked_of_one_give_different_request_ids():
         "child and os.waitpid(child, 0)\n"
         "print(read_request_id({}), flush=True)\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=180, check=True)
     first, second = done.stdout.split()
     assert first != second
 

@@ -115,7 +115,7 @@ class Server:
         return False
 
 
-def wait_until(true: Callable[[], bool], seconds: float = 30) -> None:
+def wait_until(true: Callable[[], bool], seconds: float = 90) -> None:
     deadline = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < deadline, "it did not happen"

@@ -83,7 +83,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
     finally:
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=30) in (0, -signal.SIGTERM)
+        assert process.wait(timeout=90) in (0, -signal.SIGTERM)
 
 
 def answers(address: str) -> bool:
@@ -93,7 +93,7 @@ def answers(address: str) -> bool:
         return False
 
 
-def wait_until(true: object, seconds: float = 30) -> None:
+def wait_until(true: object, seconds: float = 90) -> None:
     assert callable(true)
     deadline = time.monotonic() + seconds
     while not true():

@@ -108,7 +108,7 @@ class Server:
 
     def begin(self) -> None:
         """Wait until it serves or has said why not."""
-        wait_until(lambda: self.serves() or self.refusal or self._process.poll() is not None, 40)
+        wait_until(lambda: self.serves() or self.refusal or self._process.poll() is not None, 120)
 
     def serves(self) -> bool:
         try:

@@ -177,7 +177,7 @@ def test_several_workers_speak_once_and_the_server_tells_its_root_path(tmp_path)
             start_new_session=True,
         )
     try:
-        wait_until(lambda: said.read_text().count("Application startup complete") == 2, 40)
+        wait_until(lambda: said.read_text().count("Application startup complete") == 2, 120)
     finally:
         os.killpg(server.pid, signal.SIGKILL)
         server.wait(30)

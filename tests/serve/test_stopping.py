@@ -83,7 +83,7 @@ def test_open_streams_end_when_the_server_is_asked_to_stop(tmp_path):
                     list(text)
             with pytest.raises(ConnectionClosed):
                 socket.recv()
-            assert process.wait(30) in (0, -signal.SIGTERM)
+            assert process.wait(60) in (0, -signal.SIGTERM)
     finally:
         server.kill()
     # Streams of ours end with the answer to what began them, that of a job with where to go on.

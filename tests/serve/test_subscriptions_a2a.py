@@ -294,6 +294,26 @@ async def test_who_may_see_less_than_when_a_task_began_is_told_less_of_its_event
     assert sent.json["artifactUpdate"]["artifact"]["parts"][0]["data"]["order_id"] == "2"
 
 
+@pytest.mark.parametrize("how", ["withdrawn", "expired"])
+async def test_a_stream_of_events_ends_when_its_token_is_not_good_any_more(monkeypatch, how):
+    monkeypatch.setattr(handler, "LOOK_SECONDS", 0.05)
+    known = {"eve": Principal("eve", claims={"exp": 1} if how == "expired" else {})}
+    app, site, _ = publish(authenticate=BearerToken(known.get))
+    async with serving(app) as url, httpx.AsyncClient(headers={"authorization": "Bearer eve"}) as http:
+        plain, streams = (make_caller(http, f"{url}/a2a", "1.0 JSON-RPC", streaming=one) for one in (False, True))
+        task = await plain.call("order_shipped", {})
+        async with asyncio.timeout(20):
+            told = streams.client.subscribe(SubscribeToTaskRequest(id=task.id))
+            await anext(told)
+            await site.emit("order_shipped", {"order_id": "1"}, audience="principal:eve")
+            assert (await anext(told)).artifact_update.artifact.parts[0].data.struct_value["order_id"] == "1"
+            if how == "withdrawn":
+                monkeypatch.setattr(handler, "VERIFY_SECONDS", 0.0)
+            known.clear()
+            await site.emit("order_shipped", {"order_id": "2"}, audience="principal:eve")
+            assert [one async for one in told] == []
+
+
 async def test_events_are_on_the_card_and_wrong_ones_are_told(open_client):
     app, _, _ = publish(authenticate=known_callers())
     client = open_client(app)

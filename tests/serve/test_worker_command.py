@@ -47,11 +47,11 @@ def process(folder: Path, environment: dict[str, str], *arguments: str) -> Itera
         yield started
     finally:
         started.send_signal(signal.SIGTERM)
-        assert started.wait(30) in (0, -signal.SIGTERM)
+        assert started.wait(90) in (0, -signal.SIGTERM)
 
 
 def wait_for(client: httpx.Client) -> None:
-    for _ in range(600):
+    for _ in range(1800):
         try:
             client.get("/agents/status")
             return
@@ -61,7 +61,7 @@ def wait_for(client: httpx.Client) -> None:
 
 
 def result_of(client: httpx.Client, address: str) -> object:
-    for _ in range(600):
+    for _ in range(1800):
         job = client.get(httpx.URL(address).path).json()
         if job["status"] == "done":
             return job["result"]
@@ -92,7 +92,7 @@ async def test_a_worker_process_runs_what_was_accepted_while_it_was_not_there(tm
     jobs = JobStore(store)
     job = await jobs.accept("ship", {"parcel": "a"})
     with process(tmp_path, {"STORE": url}, "awp_publish", "worker", "shop:app") as worker:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(90):
             while (job := await jobs.show(job.id, "")).result is None:  # noqa: ASYNC110, it ends in another process
                 await asyncio.sleep(0.05)
         assert int(job.result.body) == worker.pid

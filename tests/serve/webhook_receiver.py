@@ -55,7 +55,7 @@ class Receiver:
             self.goes_on.wait(30)
         return status, b""
 
-    async def wait_for(self, count: int, seconds: float = 20) -> list[Received]:
+    async def wait_for(self, count: int, seconds: float = 60) -> list[Received]:
         """What was received, once it is so many."""
         import asyncio
 

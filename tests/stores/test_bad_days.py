@@ -8,7 +8,6 @@ import sqlite3
 import threading
 import time
 from contextlib import closing, suppress
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -529,7 +528,7 @@ def make_postgres(url, namespace, timeout=20.0):
 
 @pytest.fixture
 def postgres(tmp_path):
-    server = PostgresServer(Path("/tmp") / f"awp-bad-{os.getpid()}")
+    server = PostgresServer()
     try:
         yield server
     finally:

@@ -61,7 +61,7 @@ def test_several_processes_share_a_store_without_losing_or_doubling_anything(url
     fill_queue(url, namespace)
     command = [sys.executable, "-W", "error", "-c", WORK, url, namespace, str(KEYS)]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(PROCESSES)]
-    told = [process.communicate(timeout=60) for process in running]
+    told = [process.communicate(timeout=180) for process in running]
     assert [errors.decode() for _, errors in told] == [""] * PROCESSES
     results = [json.loads(output) for output, _ in told]
     assert Counter(key for added, _, _ in results for key in added) == Counter(range(KEYS))
@@ -113,7 +113,7 @@ def test_a_child_opens_its_own_connection_and_leaves_the_parents_alone(url):
         url,
         uuid4().hex,
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -125,7 +125,7 @@ def test_a_process_that_ends_without_closing_its_store_says_nothing(url):
         "print(asyncio.run(store.run([Add('key', b'one', 60)])).failed)\n"
     )
     command = [sys.executable, "-W", "error", "-c", script, url, uuid4().hex]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "None\n", "")
 
 

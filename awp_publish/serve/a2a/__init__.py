@@ -183,12 +183,12 @@ class A2aDoor:
         inner.pop("app", None)  # with an app, a route would raise instead of answering
         try:
             with without_contents():
-                await self._hand_over(request, inner, send)
+                await self._pass_to_sdk(request, inner, send)
         finally:
             for error in filter(None, (request.error, request.refused)):
                 error.__traceback__ = None  # its frames, also the SDK's, refer to the error
 
-    async def _hand_over(self, request: A2aRequest, inner: Scope, send: Send) -> None:
+    async def _pass_to_sdk(self, request: A2aRequest, inner: Scope, send: Send) -> None:
         """Let the SDK answer. Add our headers, set the status of a refusal, and correct mistakes.
 
         JSON-RPC returns errors with 200, but a demand for credentials needs its HTTP status. A2A 1.0.0 has the media
@@ -263,8 +263,8 @@ class A2aDoor:
             return _reply(200, answer, _own_headers(request, None))
         is_stream = any(name == b"content-type" and value.startswith(b"text/event") for name, value in start["headers"])
         if request.error is not None and is_stream and not body:
-            told = build_rest_error_payload(request.error)
-            return _reply(told["error"]["code"], told, _own_headers(request, request.refused))
+            payload = build_rest_error_payload(request.error)
+            return _reply(payload["error"]["code"], payload, _own_headers(request, request.refused))
         if not request.is_read and (is_stream or start["status"] == 500):
             return self._refuse(request, InvalidEnvelope("The request cannot be read."), is_rpc=False)
         return None
@@ -292,8 +292,8 @@ def _reply(status: int, answer: Mapping[str, object], own: RawHeaders) -> Reply:
 
 
 def _own_headers(request: A2aRequest, problem: Problem | None) -> RawHeaders:
-    told = problem.headers if problem is not None else ()
-    pairs = tuple((name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in told)
+    added = problem.headers if problem is not None else ()
+    pairs = tuple((name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in added)
     request_id = (b"x-request-id", request.request_id.encode())
     return (*pairs, _NO_STORE, NO_SNIFFING, request_id, *request.cookies, *request.headers)
 

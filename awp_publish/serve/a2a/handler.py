@@ -12,7 +12,17 @@ import logging
 import secrets
 import time
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from functools import cache, partial
@@ -139,6 +149,9 @@ MAX_WAIT: Final = 30.0
 
 MAX_SUBSCRIPTION: Final = 900.0
 """Seconds for which SubscribeToTask stays open for a task that waits for its caller. The SDK keeps the stream alive."""
+
+VERIFY_SECONDS: Final = 60.0
+"""Seconds after which the caller of a stream of events is identified again."""
 
 MAX_CANCEL_WAIT: Final = 5.0
 """Seconds that CancelTask waits for a cancelled task to end before it returns the task's state."""
@@ -321,12 +334,12 @@ class SkillSelector:
         `before` is the task, which may have named an action before. Raises a Problem, except that a problem with the
         input of an action that is not public is returned.
         """
-        told: JsonObject = params if isinstance(params, dict) else {}
-        message: Any = told.get("message") or told.get("request")
+        request_params: JsonObject = params if isinstance(params, dict) else {}
+        message: Any = request_params.get("message") or request_params.get("request")
         message = message if isinstance(message, dict) else {}
         parts = message.get("parts") or message.get("content")
         metadata: dict[str, object] = {}
-        for more in (told.get("metadata"), message.get("metadata")):
+        for more in (request_params.get("metadata"), message.get("metadata")):
             metadata |= more if isinstance(more, dict) else {}
         texts: list[str] = []
         found: list[dict[str, object]] = []
@@ -475,8 +488,8 @@ class Pushes:
 
     def check(self, config: TaskPushNotificationConfig) -> None:
         """Refuse a config with an unusable address or texts. Raises InvalidParamsError."""
-        told = (config.id, config.token, config.authentication.scheme, config.authentication.credentials)
-        if any(len(one) > MAX_TEXT or not (one.isascii() and one.isprintable()) for one in told):
+        texts = (config.id, config.token, config.authentication.scheme, config.authentication.credentials)
+        if any(len(one) > MAX_TEXT or not (one.isascii() and one.isprintable()) for one in texts):
             raise InvalidParamsError(f"id, token and authentication are ASCII of at most {MAX_TEXT} characters.")
         try:
             self._webhooks.check_address(config.url)
@@ -511,8 +524,8 @@ class Pushes:
         logs += [f"job:{record.job}"] if record.job else []
         about: dict[str, Any] = {"task": record.task.id, "owner": record.owner, "config": MessageToDict(kept)}
         about |= {"shown": None if record.state in TERMINAL else _digest_of(record), "attempts": 0}
-        if (wanted := wanted_of(record)) is not None:
-            caller = _wanted_by(wanted)
+        if (wanted := subscription_of(record)) is not None:
+            caller = _subscriber_of(wanted)
             event = self._events.find(wanted["event"], caller)
             logs += logs_for(event, caller) if event is not None else ()
             about |= {"positions": wanted["positions"], "caller": wanted["caller"]}
@@ -564,7 +577,7 @@ class Pushes:
         except TaskNotFoundError:
             return None
         shown = _digest_of(record)
-        if shown != about["shown"] and not (record.state not in TERMINAL and wanted_of(record) is not None):
+        if shown != about["shown"] and not (record.state not in TERMINAL and subscription_of(record) is not None):
             answer: Posted | Failure | None = None
             for place, update in enumerate(updates_of(record.task)):
                 body = _body_of(update)
@@ -587,8 +600,8 @@ class Pushes:
 
     async def _carry_events(self, hook: Webhook, record: TaskRecord) -> float | None:
         """Send the occurrences of an event to which a task subscribes, as far as the config's owner may see them."""
-        wanted = {**(wanted_of(record) or {}), "caller": hook.about["caller"]}
-        caller = _wanted_by(wanted)
+        wanted = {**(subscription_of(record) or {}), "caller": hook.about["caller"]}
+        caller = _subscriber_of(wanted)
         event = self._events.find(wanted["event"], caller)
         if event is None:
             return None
@@ -648,17 +661,30 @@ class Pushes:
         known = None if caller is None else [caller.id, sorted(caller.scopes)]
         return {"event": event.id, "arguments": arguments, "caller": known, "positions": batch.positions}
 
-    async def follow(self, record: TaskRecord, seconds: float) -> AsyncGenerator[Update, None]:
-        """Yield the occurrences of the event to which a task subscribes, until it is cancelled or the time is over."""
-        wanted = wanted_of(record) or {}
-        caller = _wanted_by(wanted)
+    async def follow(
+        self, record: TaskRecord, seconds: float, identify: Callable[[], Awaitable[Principal | None]]
+    ) -> AsyncGenerator[Update, None]:
+        """Yield the occurrences of the event to which a task subscribes, until it is cancelled or the time is over.
+
+        The caller is identified again every VERIFY_SECONDS, and when its token has expired. The updates end if it is
+        no longer the same.
+        """
+        wanted = subscription_of(record) or {}
+        caller = _subscriber_of(wanted)
         event, end = self._events.find(wanted["event"], caller), time.monotonic() + seconds
         if event is None:
             return
+        shown, verified = await identify(), time.monotonic()
         logs, positions = logs_for(event, caller), _read_positions(wanted["positions"])
         batches = self._events.follow(event, logs, positions, wanted["arguments"], LOOK_SECONDS)
         async with aclosing(batches):
             async for batch in batches:
+                if time.monotonic() - verified >= VERIFY_SECONDS or (shown is not None and shown.has_expired()):
+                    verified, known = time.monotonic(), None
+                    with suppress(Problem):
+                        known = await identify()
+                    if known != shown:
+                        return
                 for one in batch.occurrences:
                     yield artifact_of(record, one)
                 if time.monotonic() > end:
@@ -671,7 +697,7 @@ class Pushes:
                     return
 
 
-def wanted_of(record: TaskRecord) -> dict[str, Any] | None:
+def subscription_of(record: TaskRecord) -> dict[str, Any] | None:
     """Return the data of a task that subscribes to an event, or None for other tasks."""
     return dict(record.input or {}) if record.skill.startswith(EVENT) else None
 
@@ -685,13 +711,13 @@ def artifact_of(record: TaskRecord, one: Occurrence) -> TaskArtifactUpdateEvent:
     return TaskArtifactUpdateEvent(task_id=task.id, context_id=task.context_id, artifact=artifact, last_chunk=True)
 
 
-def _wanted_by(wanted: Mapping[str, Any]) -> Principal | None:
+def _subscriber_of(wanted: Mapping[str, Any]) -> Principal | None:
     known = wanted.get("caller")
     return Principal(known[0], frozenset(known[1])) if known else None
 
 
-def _read_positions(told: Mapping[str, Iterable[Any]]) -> Positions:
-    return {log: (epoch, number) for log, (epoch, number) in told.items()}
+def _read_positions(stored: Mapping[str, Iterable[Any]]) -> Positions:
+    return {log: (epoch, number) for log, (epoch, number) in stored.items()}
 
 
 def _positions(hook: Webhook) -> Positions:
@@ -767,18 +793,14 @@ class A2aHandler(RequestHandler):
     async def on_message_send(self, params: SendMessageRequest, context: ServerCallContext) -> Task | Message:
         """SendMessage: return the task when it has ended, waits for its caller, or takes too long."""
         request: A2aRequest = context.state[REQUEST]
-        with self._in_a2a_terms(request, params):
+        with self._as_a2a_errors(request, params):
             await self._begin(params, request)
             if request.event is not None:
-                await self._push(params, request, await self._tell_of(request, request.event))
+                await self._push(params, request, await self._begin_event_task(request, request.event))
                 return request.record.task
             call = request.call
             is_claimed = not request.is_new or request.is_background
-            if (
-                call is not None
-                and is_claimed
-                and (not request.is_new or await self._may_know_of(call.action, request))
-            ):
+            if call is not None and is_claimed and (not request.is_new or await self._may_see(call.action, request)):
                 await self._claim(request, call)
             record = await self._carry_out(request)
             await self._push(params, request, record)
@@ -791,18 +813,19 @@ class A2aHandler(RequestHandler):
     ) -> AsyncGenerator[Update, None]:
         """SendStreamingMessage: yield the task as it begins, and then its changes."""
         request: A2aRequest = context.state[REQUEST]
-        with self._in_a2a_terms(request, params):
+        with self._as_a2a_errors(request, params):
             await self._begin(params, request)
             if request.event is not None:
-                record = await self._tell_of(request, request.event)
+                record = await self._begin_event_task(request, request.event)
                 await self._push(params, request, record)
                 yield record.task
-                async with aclosing(self._pushes.follow(record, MAX_SUBSCRIPTION)) as told:
-                    async for event in told:
+                identify = partial(self._principal_of, request)
+                async with aclosing(self._pushes.follow(record, MAX_SUBSCRIPTION, identify)) as updates:
+                    async for event in updates:
                         yield event
                 return
             # A task that has begun must not reveal an action that the caller may not see.
-            is_told = request.call is not None and await self._may_know_of(request.call.action, request)
+            is_told = request.call is not None and await self._may_see(request.call.action, request)
             if request.call is not None and (is_told or not request.is_new):
                 await self._claim(request, request.call)
             if request.call is None or request.is_background or not is_told:
@@ -830,14 +853,15 @@ class A2aHandler(RequestHandler):
         The task may wait for its caller in the meantime, but not for ever.
         """
         request: A2aRequest = context.state[REQUEST]
-        with self._in_a2a_terms(request, params):
+        with self._as_a2a_errors(request, params):
             record = await self._find(params.id, request)
             if record.state in TERMINAL:
                 raise UnsupportedOperationError("The task has ended: read it with GetTask.")
             yield record.task
-            if wanted_of(record) is not None:
-                async with aclosing(self._pushes.follow(record, MAX_SUBSCRIPTION)) as told:
-                    async for event in told:
+            if subscription_of(record) is not None:
+                identify = partial(self._principal_of, request)
+                async with aclosing(self._pushes.follow(record, MAX_SUBSCRIPTION, identify)) as updates:
+                    async for event in updates:
                         yield event
                 return
             async with aclosing(self._tasks.changes(record, MAX_SUBSCRIPTION)) as changes:
@@ -848,14 +872,14 @@ class A2aHandler(RequestHandler):
     async def on_get_task(self, params: GetTaskRequest, context: ServerCallContext) -> Task | None:
         """GetTask."""
         request: A2aRequest = context.state[REQUEST]
-        with self._in_a2a_terms(request, params):
+        with self._as_a2a_errors(request, params):
             validate_history_length(params)
             return apply_history_length((await self._find(params.id, request)).task, params)
 
     async def on_list_tasks(self, params: ListTasksRequest, context: ServerCallContext) -> ListTasksResponse:
         """ListTasks: return a known caller's tasks, filtered and paged by the SDK's code."""
         request: A2aRequest = context.state[REQUEST]
-        with self._in_a2a_terms(request, params):
+        with self._as_a2a_errors(request, params):
             validate_history_length(params)
             if params.HasField("page_size"):
                 validate_page_size(params.page_size)
@@ -874,9 +898,9 @@ class A2aHandler(RequestHandler):
     async def on_cancel_task(self, params: CancelTaskRequest, context: ServerCallContext) -> Task | None:
         """CancelTask: return the task once it is cancelled, whichever worker runs it, or the present state of a job."""
         request: A2aRequest = context.state[REQUEST]
-        with self._in_a2a_terms(request, params):
+        with self._as_a2a_errors(request, params):
             record = await self._find(params.id, request)
-            if wanted_of(record) is not None and record.state not in TERMINAL:
+            if subscription_of(record) is not None and record.state not in TERMINAL:
                 set_state(record.task, CANCELED)
                 await self._tasks.put(record)
                 return record.task
@@ -894,7 +918,7 @@ class A2aHandler(RequestHandler):
     ) -> TaskPushNotificationConfig:
         """CreateTaskPushNotificationConfig: return the config as it is stored, replacing one with the same id."""
         request: A2aRequest = context.state[REQUEST]
-        with self._in_a2a_terms(request, params):
+        with self._as_a2a_errors(request, params):
             record = await self._find(params.task_id, request)
             return await self._pushes.create(record, params, self._address_of(request))
 
@@ -903,7 +927,7 @@ class A2aHandler(RequestHandler):
     ) -> TaskPushNotificationConfig:
         """GetTaskPushNotificationConfig."""
         request: A2aRequest = context.state[REQUEST]
-        with self._in_a2a_terms(request, params):
+        with self._as_a2a_errors(request, params):
             return await self._pushes.find(await self._find(params.task_id, request), params.id)
 
     async def on_list_task_push_notification_configs(
@@ -911,7 +935,7 @@ class A2aHandler(RequestHandler):
     ) -> ListTaskPushNotificationConfigsResponse:
         """ListTaskPushNotificationConfigs: return all of them, since they are few."""
         request: A2aRequest = context.state[REQUEST]
-        with self._in_a2a_terms(request, params):
+        with self._as_a2a_errors(request, params):
             configs = await self._pushes.listed(await self._find(params.task_id, request))
             return ListTaskPushNotificationConfigsResponse(configs=configs)
 
@@ -920,7 +944,7 @@ class A2aHandler(RequestHandler):
     ) -> None:
         """DeleteTaskPushNotificationConfig."""
         request: A2aRequest = context.state[REQUEST]
-        with self._in_a2a_terms(request, params):
+        with self._as_a2a_errors(request, params):
             await self._pushes.delete(await self._find(params.task_id, request), params.id)
 
     async def on_get_extended_agent_card(self, params: object, context: ServerCallContext) -> NoReturn:
@@ -928,7 +952,7 @@ class A2aHandler(RequestHandler):
         raise UnsupportedOperationError("The agent card has no extended form.")
 
     @contextmanager
-    def _in_a2a_terms(self, request: A2aRequest, params: ProtobufMessage) -> Iterator[None]:
+    def _as_a2a_errors(self, request: A2aRequest, params: ProtobufMessage) -> Iterator[None]:
         """Convert problems to A2A's errors. Unexpected exceptions are logged and not disclosed to the caller."""
         request.is_read = True
         try:
@@ -954,7 +978,7 @@ class A2aHandler(RequestHandler):
         record = await self._tasks.find(task_id, principal.id if principal is not None else "")
         self._check_visible(record, principal)
         record = await self._tasks.refresh(record)
-        wanted = wanted_of(record)
+        wanted = subscription_of(record)
         if wanted is not None and wanted["caller"] and principal is not None:  # they may see less by now
             caller, scopes = wanted["caller"]
             record.input = {**wanted, "caller": [caller, sorted(principal.scopes.intersection(scopes))]}
@@ -972,7 +996,7 @@ class A2aHandler(RequestHandler):
         if not (record.is_open and action.is_approved):
             raise TaskNotFoundError("There is no such task, its time is over, or it is somebody else's.")
 
-    async def _may_know_of(self, action: Action, request: A2aRequest) -> bool:
+    async def _may_see(self, action: Action, request: A2aRequest) -> bool:
         if action.is_public:
             return True
         principal = await self._principal_of(request, of_call=True)
@@ -1030,12 +1054,15 @@ class A2aHandler(RequestHandler):
                 raise UnsupportedOperationError("The task waits for no message: it has ended, or is being worked on.")
             task.history.append(task.status.message)
             task.status.ClearField("message")
-        said = task.history.add()
-        said.CopyFrom(message)
-        said.task_id, said.context_id = task.id, task.context_id
-        for told in (said.metadata, *(part.data.struct_value for part in said.parts if part.HasField("data"))):
-            if "session" in told.fields:
-                del told.fields["session"]  # a secret that no task may contain
+        kept_message = task.history.add()
+        kept_message.CopyFrom(message)
+        kept_message.task_id, kept_message.context_id = task.id, task.context_id
+        for struct in (
+            kept_message.metadata,
+            *(part.data.struct_value for part in kept_message.parts if part.HasField("data")),
+        ):
+            if "session" in struct.fields:
+                del struct.fields["session"]  # a secret that no task may contain
         del task.history[:-MAX_HISTORY]
         request.record = record
         try:
@@ -1044,13 +1071,13 @@ class A2aHandler(RequestHandler):
                 return
             action, given, members, objection = self._skills.select(request.document, record)
             if members.get("session") is not None:  # it is a secret in a text with the call as well
-                for part in said.parts:
+                for part in kept_message.parts:
                     if part.text.lstrip().startswith("{"):
                         part.text = LEFT_OUT
             redact = self._invoker.input_redactors.get(action.id)
             if redact is not None:
                 kept = make_data_parts({"skill": action.id, "input": redact(given)})
-                _replace_parts(said, kept or [Part(text=LEFT_OUT)])
+                _replace_parts(kept_message, kept or [Part(text=LEFT_OUT)])
             gone = partial(self._abandoned, request)
             call = Call(action, given, request.request_id, DOOR, request.scope, gone)
             call.places, call.objection = _PLACES, objection
@@ -1070,8 +1097,10 @@ class A2aHandler(RequestHandler):
             self._invoker.note_refusal(DOOR, request.request_id, problem)
             request.problem = problem.with_traceback(None)
             if request.call is None and self._invoker.input_redactors:  # without a known skill nothing can be redacted
-                words = [part for part in said.parts if part.text and not part.text.lstrip().startswith(("{", "["))]
-                _replace_parts(said, words or [Part(text=LEFT_OUT)])
+                words = [
+                    part for part in kept_message.parts if part.text and not part.text.lstrip().startswith(("{", "["))
+                ]
+                _replace_parts(kept_message, words or [Part(text=LEFT_OUT)])
             return
         request.before = record.skill, record.input
         record.skill, record.input, request.call = action.id, given, call
@@ -1090,7 +1119,7 @@ class A2aHandler(RequestHandler):
             raise InvalidInput(f"The input is not what {event.id} takes.", errors=wrong)
         return event, given
 
-    async def _tell_of(self, request: A2aRequest, wanted: tuple[Event, JsonObject]) -> TaskRecord:
+    async def _begin_event_task(self, request: A2aRequest, wanted: tuple[Event, JsonObject]) -> TaskRecord:
         """Begin a task that subscribes to an event until it is cancelled. Raises RateLimited, StoreUnavailable."""
         record, (event, given) = request.record, wanted
         principal = await self._principal_of(request)

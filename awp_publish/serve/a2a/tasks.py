@@ -250,8 +250,8 @@ def make_data_parts(value: object) -> list[Part]:
 
 def _set_headers(task: Task, headers: RawHeaders) -> None:
     """Put the headers of the HTTP answer into the task's metadata, under the same names."""
-    told = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
-    shown = {name: value for name, value in told.items() if name not in _HIDDEN}
+    texts = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
+    shown = {name: value for name, value in texts.items() if name not in _HIDDEN}
     task.ClearField("metadata")
     if shown:
         task.metadata.update({"headers": shown})
@@ -531,9 +531,9 @@ def updates_of(task: Task) -> Iterator[TaskArtifactUpdateEvent | TaskStatusUpdat
     """Yield the events of a stream for a task that has changed."""
     if task.status.state == COMPLETED:
         for artifact in task.artifacts:
-            told = TaskArtifactUpdateEvent(task_id=task.id, context_id=task.context_id, last_chunk=True)
-            told.artifact.CopyFrom(artifact)
-            yield told
+            artifact_update = TaskArtifactUpdateEvent(task_id=task.id, context_id=task.context_id, last_chunk=True)
+            artifact_update.artifact.CopyFrom(artifact)
+            yield artifact_update
     update = TaskStatusUpdateEvent(task_id=task.id, context_id=task.context_id)
     update.status.CopyFrom(task.status)
     update.metadata.CopyFrom(task.metadata)
@@ -550,12 +550,12 @@ def _read(raw: bytes) -> TaskRecord:
     """Decode a record. Raises StoreUnavailable for a damaged one."""
     head, _, body = raw.partition(b"\n")
     try:
-        told = orjson.loads(head)
-        owner, skill, given, job = (told[name] for name in ("owner", "skill", "input", "job"))
+        facts = orjson.loads(head)
+        owner, skill, given, job = (facts[name] for name in ("owner", "skill", "input", "job"))
         if not all(isinstance(one, str) for one in (owner, skill, job)) or not isinstance(given, dict | None):
             raise TypeError
         task = Task.FromString(body)
-        return TaskRecord(task, owner, skill, given, job, "cancelled" in told, "open" in told, owner, raw)
+        return TaskRecord(task, owner, skill, given, job, "cancelled" in facts, "open" in facts, owner, raw)
     except (ValueError, KeyError, TypeError, DecodeError) as error:
         logger.error("a task's record cannot be read: %s", type(error).__name__)
         raise unavailable("The record of this task is damaged.") from error

@@ -1165,20 +1165,20 @@ class Connection(SocketConnection):
                     if not await self._is_still(caller):
                         return
                     for one, after in batch.steps():
-                        told = {"event_id": one.id, "name": name, "timestamp": one.timestamp, "data": one.data}
-                        told |= {"cursor": write_cursor(after)}
-                        message = make_message(new_trace(), type="event", method=name, params=told)
+                        occurrence = {"event_id": one.id, "name": name, "timestamp": one.timestamp, "data": one.data}
+                        occurrence |= {"cursor": write_cursor(after)}
+                        message = make_message(new_trace(), type="event", method=name, params=occurrence)
                         await self._write(message, is_packed=is_packed)
 
     async def _is_still(self, caller: Principal | None) -> bool:
-        """Say whether what a caller may see is what it was. Whose credentials are not good any more is left."""
+        """Return True if the caller's permissions are unchanged; close the connection for invalid credentials."""
         try:
             known = await self._client.verify()
         except Problem:
             self.close(_NOT_KNOWN)
             return False
         if known != caller and known is not None and caller is not None and known.id == caller.id:
-            self.close(_NOT_KNOWN)  # else another handshake has come, and is followed anew
+            self.close(_NOT_KNOWN)  # otherwise a new handshake has restarted this
         return known == caller
 
     async def _write(self, message: JsonObject, *, is_packed: bool, trace: str | None = None) -> None:

@@ -82,8 +82,8 @@ class Cards:
         elif not self._having:
             return None
         # In a script element, only "<" could end the element or open a comment (HTML, 13.1.2 and 4.12.1.3).
-        told = orjson.dumps(facts).decode().replace("<", "\\u003c")
-        text = _page().replace(">null</script>", f">{told}</script>", 1)
+        embedded = orjson.dumps(facts).decode().replace("<", "\\u003c")
+        text = _page().replace(">null</script>", f">{embedded}</script>", 1)
         view = {"csp": {}, "prefersBorder": True}  # nothing may be loaded
         contents = {"uri": uri, "mimeType": MEDIA_TYPE, "text": text, "_meta": {"ui": view}}
         return {"contents": [contents], "ttlMs": LIST_TTL, "cacheScope": "public", "resultType": "complete"}

@@ -284,7 +284,7 @@ class EventExtension:
         expires = self._grant(params, webhooks)
         logs, arguments = logs_for(event, caller), params.arguments or {}
         subscription_id = id_of(caller, delivery.url, event.id, arguments)
-        with _told_as_errors():
+        with _as_mcp_errors():
             for _ in range(MAX_TRIES):
                 before = await webhooks.find(subscription_id)
                 if before is not None and before.has_expired():
@@ -331,7 +331,7 @@ class EventExtension:
             raise MCPError(
                 FORBIDDEN, "Forbidden: webhooks are for callers who are known.", {"reason": "unauthenticated"}
             )
-        with _told_as_errors():
+        with _as_mcp_errors():
             found = await self._webhooks.find(id_of(caller, params.delivery.url, params.name, params.arguments or {}))
             if found is None or found.has_expired():
                 raise MCPError(NOT_FOUND, "NotFound: you have no such subscription.", {"kind": "subscription"})
@@ -488,7 +488,7 @@ def _moment(seconds: float | None) -> str | None:
 
 
 @contextmanager
-def _told_as_errors() -> Iterator[None]:
+def _as_mcp_errors() -> Iterator[None]:
     """Convert problems with a subscription to the extension's errors (Error Handling)."""
     try:
         yield

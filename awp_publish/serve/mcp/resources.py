@@ -69,7 +69,7 @@ class Readers:
         """Return the published action with this id, or None."""
         return next((one for one in self._door.published().actions if one.id == action_id), None)
 
-    async def may_know_of(self, context: Context, action: Action | None) -> bool:
+    async def may_see(self, context: Context, action: Action | None) -> bool:
         """Return True if the caller may see an action. Raises MCPError for invalid credentials."""
         if action is None or action.is_public:
             return True
@@ -78,7 +78,7 @@ class Readers:
 
     async def admit(self, context: Context, action: Action | None) -> bool:
         """Return False if the caller may not see an action. Raises MCPError, with the challenge of a call."""
-        if not await self.may_know_of(context, action):
+        if not await self.may_see(context, action):
             return False
         if action is not None and action.auth_required and not action.route_authenticates:
             await admit_caller(context, identify_caller(self._door, action))
@@ -269,7 +269,7 @@ class PromptHandlers:
             action = self._readers.find(prompt.action)
             if action is not None and not action.is_public:
                 cache_scope = "private"
-                if not await self._readers.may_know_of(context, action):
+                if not await self._readers.may_see(context, action):
                     continue
             entry: WireResult = {"name": prompt.id, "title": prompt.name}
             if prompt.description:

@@ -264,7 +264,7 @@ class TaskExtension:
             pending = await self._find(params.task_id, caller)
             if pending is None:
                 await self._show(params.task_id, None, caller)
-            elif self._asks(pending) and pending.name in params.input_responses:
+            elif self._is_waiting(pending) and pending.name in params.input_responses:
                 reply = params.input_responses[pending.name]
                 action = reply.get("action") if isinstance(reply, dict) else None
                 if action not in ("accept", "decline", "cancel"):
@@ -285,7 +285,7 @@ class TaskExtension:
                     await self._show(params.task_id, pending, caller)
                 job_id, owner = (pending.job, pending.owner) if pending is not None else (params.task_id, "")
                 await self._jobs.cancel(job_id, owner or _id_of(caller))
-            elif self._asks(pending):
+            elif self._is_waiting(pending):
                 cancelled = replace(pending, question=None, is_cancelled=True, updated=self._now())
                 await self._replace(params.task_id, pending, cancelled)
         except JobEnded:
@@ -459,7 +459,7 @@ class TaskExtension:
             done = replace(done, given={}, receipts=(), session=None, key=None)
         await self._replace(task_id, taken, done)
 
-    def _asks(self, pending: Pending) -> bool:
+    def _is_waiting(self, pending: Pending) -> bool:
         """Return True while a question waits for a reply. Its token admits one call, however many replies there are."""
         if pending.question is None or not pending.taken:
             return pending.question is not None
@@ -470,7 +470,7 @@ class TaskExtension:
         task |= {"createdAt": pending.created, "lastUpdatedAt": pending.updated}
         age = (self._jobs.clock() - datetime.fromisoformat(pending.created)).total_seconds()
         task |= self._times(age)
-        if pending.question is not None and self._asks(pending):
+        if pending.question is not None and self._is_waiting(pending):
             form = {"mode": "form", "message": pending.question[1]}
             form["requestedSchema"] = {"type": "object", "properties": {}}  # type: ignore[assignment]
             asked = {pending.name: {"method": "elicitation/create", "params": form}}
