@@ -21,7 +21,7 @@ test: .venv/.test
 
 coverage: .venv/.test
 	.venv/bin/coverage erase
-	.venv/bin/python -m pytest -n 3 --dist worksteal --cov --cov-report= -q
+	.venv/bin/python -m pytest -n 3 --dist worksteal --cov --cov-report= --cov-fail-under=0 -q
 	.venv/bin/coverage report
 
 # The Django tests with the oldest Django that is supported; `make test` has the newest. django-oscar's wants a newer one. Of a

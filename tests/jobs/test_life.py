@@ -413,7 +413,7 @@ async def test_what_does_not_end_is_cut_short_and_run_again_only_if_it_is_repeat
 
 
 async def test_a_handler_that_heeds_nothing_does_not_keep_the_process(house, monkeypatch):
-    monkeypatch.setattr("awp_publish.jobs.worker.SETTLE_SECONDS", 0.1)
+    monkeypatch.setattr("awp_publish.jobs.worker.SETTLE_SECONDS", 2.0)  # and so long for the store to be told
     release, started = asyncio.Event(), asyncio.Event()
 
     async def run(job):
@@ -429,9 +429,11 @@ async def test_a_handler_that_heeds_nothing_does_not_keep_the_process(house, mon
     job = await accept(house, "once")
     await started.wait()
     await house.jobs.cancel(job.id, "")
-    await asyncio.wait_for(worker.stop(grace=0.1), 20)
-    assert (await house.jobs.show(job.id, "")).status == "cancelled"
-    release.set()
+    try:
+        await asyncio.wait_for(worker.stop(grace=0.1), 20)
+        assert (await house.jobs.show(job.id, "")).status == "cancelled"
+    finally:
+        release.set()
     await asyncio.sleep(0.05)
 
 
