@@ -5,7 +5,6 @@ import io
 import os
 import sys
 import threading
-from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, chdir
 from functools import lru_cache
@@ -65,19 +64,10 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(10_000, 10, 10)
 
 
-MEASURED_CASES = 8
-_cases_of = Counter[str]()
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Measure coverage, which makes a test take twice as long, where it may find something new.
-
-    Neither slow tests nor further cases of a parametrised test reach lines that no other test reaches.
-    """
-    test = item.nodeid.partition("[")[0]
-    _cases_of[test] += 1
-    if item.get_closest_marker("slow") is None and _cases_of[test] <= MEASURED_CASES:
+    """Slow tests are not measured for coverage, which makes them half as slow again: others reach the same lines."""
+    if item.get_closest_marker("slow") is None:
         return (yield)
     tracer, of_threads = sys.gettrace(), threading.gettrace()
     sys.settrace(None)
