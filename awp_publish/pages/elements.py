@@ -626,13 +626,13 @@ def form_method(given: Mapping[str, str]) -> str:
 
 
 _MAX_COMPACT_VALUE: Final = 1_000
-"""Characters of a hidden value that is told where room is short."""
+"""Characters of a hidden value that a compact document may have."""
 
 _HELPFUL: Final = frozenset(("accesskey", "autocapitalize", "draggable", "enterkeyhint", "spellcheck", "tabindex"))
 """Attributes that help who sees a page, and tell nothing of what is sent."""
 
 _STATES: Final = frozenset(("checked", "current", "disabled", "expanded", "invalid", "pressed", "selected"))
-"""States of ARIA that are told where room is short. The others say how a page is made, or what is told already."""
+"""ARIA states that compact documents have. The others describe how a page is made, or repeat other members."""
 
 
 def _hidden_attrs(given: Mapping[str, str], is_compact: bool) -> Attrs:

@@ -696,9 +696,9 @@ def _compile(tree: Tree, url: str, budget: Budget) -> Som:
 
 
 def _describe(regions: Sequence[Region], tree: Tree, elements: Elements, url: str) -> list[dict[str, Any]]:
-    """Return what a document says of each region, without its id and its elements."""
+    """Return the members of each region, without its id and its elements."""
     described = list[dict[str, Any]]()
-    unnamed = defaultdict[str, list[int]](list)  # forms, by the heading or row that they are called after
+    unnamed = defaultdict[str, list[int]](list)  # forms by the heading or row that names them
     for number, region in enumerate(regions):
         node, role = region.node, region.landmark.role
         facts: dict[str, Any] = {"id": "", "role": role}
@@ -718,7 +718,7 @@ def _describe(regions: Sequence[Region], tree: Tree, elements: Elements, url: st
             if "novalidate" in attributes:
                 facts["novalidate"] = True
         described.append(facts)
-    for alike in unnamed.values():  # several of one list are called after their items
+    for alike in unnamed.values():  # several in one list are named after their items
         if len(alike) > 1:
             told = elements.items.of_each(
                 [(regions[one].node, regions[one].start, regions[one].start) for one in alike]

@@ -654,7 +654,7 @@ class AuthenticationGate:
         if missing:
             detail = f"The credentials lack the scopes {', '.join(missing)}."
             lacking = InsufficientScope(detail, members={"missing_scopes": missing})
-            # Whoever has a token that is bound to a key (RFC 9449 section 6.1) wants another such token.
+            # A caller with a token that is bound to a key (RFC 9449 section 6.1) needs another such token.
             bound = principal.claims.get("cnf")
             is_bound = isinstance(bound, Mapping) and "jkt" in bound and BEARER in self._challenges.kinds
             raise self._challenges.put_on(lacking, DPOP if is_bound else None)

@@ -45,7 +45,7 @@ class Principal:
             raise InvalidCredentials("The caller's id is not valid Unicode text.")
 
     def has_expired(self) -> bool:
-        """Say whether the time of the token is over that told of the caller (`exp`, seconds since 1970)."""
+        """Return True if the token that identified the caller has expired (`exp`, in seconds since 1970)."""
         until = self.claims.get("exp")
         return isinstance(until, (int, float)) and until <= time.time()
 

@@ -180,16 +180,16 @@ class AwpCallers:
         return await self._identity(scope, method, header, signed)
 
     async def verify(self, scope: Scope, identity: Identity) -> Identity:
-        """Ask again who a known caller is, after VERIFY_SECONDS and when their token has expired.
+        """Identify a known caller again, after VERIFY_SECONDS and when its token has expired.
 
-        Raises the Problem of an authenticator for credentials that are not good any more.
+        Raises the Problem of an authenticator if the credentials are no longer valid.
         """
         caller = identity.principal
         if caller is None or not (time.monotonic() - identity.since >= VERIFY_SECONDS or caller.has_expired()):
             return identity
         known = await self._identity(scope, identity.method, identity.header, identity.signed)
         if known.id != identity.id:
-            raise InvalidCredentials("The credentials of this connection are not good any more.")
+            raise InvalidCredentials("The credentials of this connection are no longer valid.")
         return known
 
     async def _identity(self, scope: Scope, method: str, header: Pair | None, signed: Signed | None) -> Identity:
@@ -817,7 +817,7 @@ class AwpClient:
         return result
 
     async def verify(self) -> Principal | None:
-        """Return the caller, asked again from time to time. Raises the Problem of credentials that are not good."""
+        """Return the caller, identified again from time to time. Raises a Problem if the credentials are invalid."""
         before = self.identity
         if before is None:
             return None
@@ -1085,7 +1085,7 @@ def _read_session_id(request: AwpRequest) -> str:
 logger: Final = logging.getLogger("awp_publish.calls")
 
 _NO_HANDSHAKE: Final = CloseReason(1008, "There was no awp.hello.")
-_NOT_KNOWN: Final = CloseReason(1008, "The credentials are not good any more.")
+_NOT_KNOWN: Final = CloseReason(1008, "The credentials are no longer valid.")
 
 
 class Connection(SocketConnection):
