@@ -111,10 +111,10 @@ _CONTROL: Final = 100
 _WITH_ESCAPES: Final = 0.95
 """The approximate part of a room that a text may fill, because JSON escapes some of its characters."""
 
-_LEAST: Final = 100
+_MIN_ROOM: Final = 100
 """Bytes of room that are too few for any element."""
 
-_LITTLE: Final = 4
+_OUTSIDE_RATIO: Final = 4
 """If text outside of regions has this many times the length of the main regions', it is main content too."""
 
 _ID: Final = 15
@@ -129,25 +129,22 @@ _SUMMARY: Final = 170
 _MEMBER: Final = 20
 """Bytes of a region besides its facts and its elements: its number, and the member that holds the elements."""
 
-_ABOUT: Final = 40
+_ESTIMATE_ERROR: Final = 40
 """Bytes by which the estimated size of a page may be too large. Writing it shows whether it fits."""
 
-_SPARE: Final = 32
+_UNUSED_SHARE: Final = 32
 """If more than one part in so many of a scarce room is unused, a larger selection is tried."""
 
-_NOTHING: Final = 2
+_BARE_MEMBERS: Final = 2
 """Members of an element that has only a role: a rule, a group without a name."""
 
-_CONDENSED: Final = 1.5
+_MAX_CONDENSED: Final = 1.5
 """A page up to this many times larger than the room is condensed first, so that nothing may have to be left out."""
 
 _OPERATED: Final = CONTROLS | {HIDDEN}
 
 _MODEST: Final = ElementLimits(200, compact=True)
 """Limits for headings and controls in a document that has to be cut (4.6)."""
-
-_COMPACT: Final = ElementLimits(200, compact=True)
-"""Limits for links in such a document."""
 
 DUPLICATES: Final = "duplicate links"
 STRUCTURED: Final = "more blocks of structured data"
@@ -215,12 +212,12 @@ def choose(
                 total -= len(said) + _ID
                 del made[candidate]
             seen.add(said)
-    around = sum(of_regions) - _ABOUT
+    around = sum(of_regions) - _ESTIMATE_ERROR
     if room is None or total + around <= room:
         return made, losses
-    if total <= _CONDENSED * room:
+    if total <= _MAX_CONDENSED * room:
         made = {candidate: elements.make(candidate, condensed, losses[0]) for candidate in made}
-        made = {candidate: element for candidate, element in made.items() if len(element) > _NOTHING}
+        made = {candidate: element for candidate, element in made.items() if len(element) > _BARE_MEMBERS}
         if sum(len(orjson.dumps(element)) + _ID for element in made.values()) + around <= room:
             return made, losses
     return _cut(tree, survey, elements, pools, lengths, of_regions, room)
@@ -284,7 +281,9 @@ def _cut(
     }
     main = by_role["main"]
     for role in ("content", "form"):  # some pages are one form
-        if _LITTLE * sum(texts_of[number] for number in main) < sum(texts_of[number] for number in by_role[role]):
+        if _OUTSIDE_RATIO * sum(texts_of[number] for number in main) < sum(
+            texts_of[number] for number in by_role[role]
+        ):
             main |= by_role[role]
     main = main or set(range(len(pools)))
 
@@ -391,7 +390,7 @@ def _cut(
     for place, (shelf, allowed) in enumerate(zip(shelves, given, strict=True)):
         if place not in _TEXTS:
             for candidate in shelf:
-                if left <= _LEAST:
+                if left <= _MIN_ROOM:
                     break
                 if unit_of[candidate] + _OVERHEAD <= allowed:
                     taken = make(candidate, _MODEST, allowed + _OVERHEAD + _MIN_LENGTH)
@@ -412,7 +411,7 @@ def _cut(
             allowed -= taken if candidate in made else 0
     for place, shelf in enumerate(shelves):  # a second round, with the room that is left
         for candidate in shelf:
-            if left <= _LEAST:
+            if left <= _MIN_ROOM:
                 break
             unit = unit_of[candidate]
             if unit + _OVERHEAD <= left and candidate not in made:
@@ -425,12 +424,12 @@ def _cut(
             left += _SUMMARY
     short = [one for one in shelves[1] if one in cut and units_of[one] == 1]
     for candidate in sorted(short, key=lambda one: unit_of[one] - sizes[one]):
-        if left <= _LEAST:
+        if left <= _MIN_ROOM:
             break
         size, element, lost = sizes[candidate], made.pop(candidate), cut.pop(candidate)
         left += size
         most = int(min(unit_of[candidate], (left - _OVERHEAD) * _WITH_ESCAPES) / width) + 1
-        make(candidate, ElementLimits(max(most, _MIN_LENGTH), compact=True), left - _LEAST // 2)
+        make(candidate, ElementLimits(max(most, _MIN_LENGTH), compact=True), left - _MIN_ROOM // 2)
         if candidate not in made:
             made[candidate], cut[candidate] = element, lost
             left -= size
@@ -683,7 +682,7 @@ def _compile(tree: Tree, url: str, budget: Budget) -> Som:
                 break
             best = som
             lacks = any(lost[what] for lost in losses for what in lost if what not in (DUPLICATES, STRUCTURED))
-            if spare <= most // _SPARE or not lacks or most >= _SCARCE:
+            if spare <= most // _UNUSED_SHARE or not lacks or most >= _SCARCE:
                 break
         if most < (budget.value or 0) and "meta" in structured:
             kept = {name: value for name, value in structured["meta"].items() if name not in _PRESENTATION}
