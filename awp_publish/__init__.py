@@ -11,7 +11,26 @@ app.add_middleware(AgentPublisher, site=site)
 
 __version__ = "0.1.0"
 
-from awp_publish.jobs.worker import report_progress as report_progress
+from awp_publish.calls.authentication import (
+    ApiKey as ApiKey,
+    ApplicationUser as ApplicationUser,
+    BearerToken as BearerToken,
+    SessionUser as SessionUser,
+    SharedSecret as SharedSecret,
+    current_caller as current_caller,
+)
+from awp_publish.calls.call import Credentials as Credentials, Principal as Principal
+from awp_publish.declare.settings import (
+    About as About,
+    Browsing as Browsing,
+    Jobs as Jobs,
+    OAuth as OAuth,
+    Pages as Pages,
+    Proxies as Proxies,
+    Traffic as Traffic,
+)
+from awp_publish.declare.site import Site as Site
+from awp_publish.http.asgi import AgentPublisher as AgentPublisher
 from awp_publish.model import (
     Attachment as Attachment,
     Idempotency as Idempotency,
@@ -29,26 +48,7 @@ from awp_publish.model import (
     Value as Value,
     Workflow as Workflow,
 )
-from awp_publish.policy.authentication import (
-    ApiKey as ApiKey,
-    ApplicationUser as ApplicationUser,
-    BearerToken as BearerToken,
-    SessionUser as SessionUser,
-    SharedSecret as SharedSecret,
-    current_caller as current_caller,
-)
-from awp_publish.policy.botauth import WebBotAuth as WebBotAuth
-from awp_publish.policy.call import Credentials as Credentials, Principal as Principal
-from awp_publish.policy.jwt import JwtBearer as JwtBearer
+from awp_publish.plugins.identity.botauth import WebBotAuth as WebBotAuth
+from awp_publish.plugins.identity.jwt import JwtBearer as JwtBearer
+from awp_publish.plugins.jobs.worker import report_progress as report_progress
 from awp_publish.problems import DeclarationError as DeclarationError, Problem as Problem, Refused as Refused
-from awp_publish.serve.asgi import AgentPublisher as AgentPublisher
-from awp_publish.settings import (
-    About as About,
-    Browsing as Browsing,
-    Jobs as Jobs,
-    OAuth as OAuth,
-    Pages as Pages,
-    Proxies as Proxies,
-    Traffic as Traffic,
-)
-from awp_publish.site import Site as Site

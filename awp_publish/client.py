@@ -18,11 +18,11 @@ from ipaddress import ip_address
 from typing import Any, Final, Literal, Protocol, TypeAlias, cast
 from urllib.parse import quote, urljoin, urlsplit
 
+from awp_publish.http.exchange import AsgiApp
+from awp_publish.http.in_process import InProcess, Response, TalkFailed
+from awp_publish.http.networks import AddressNotPublic
 from awp_publish.model import Paths
-from awp_publish.networks import AddressNotPublic
-from awp_publish.policy.fetching import connect_public
-from awp_publish.serve.http import AsgiApp
-from awp_publish.serve.in_process import InProcess, Response, TalkFailed
+from awp_publish.plugins.identity.fetching import connect_public
 
 Door: TypeAlias = Literal["woa", "plain", "mcp", "a2a", "awp"]
 Confirm: TypeAlias = Callable[[str], bool] | bool

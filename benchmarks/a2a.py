@@ -33,7 +33,7 @@ from google.protobuf.struct_pb2 import Value
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, Site
-from awp_publish.serve.http import AsgiApp, RawHeaders
+from awp_publish.http.exchange import AsgiApp, RawHeaders
 from benchmarks.applications import json_headers
 from benchmarks.measure import Case, Found, Series, ask, interleave, on_each_loop
 from benchmarks.table import Row, at_most, compare

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from awp_publish import AgentPublisher, Site
-from awp_publish.serve.http import AsgiApp, RawHeaders, Receive, Scope, Send
+from awp_publish.http.exchange import AsgiApp, RawHeaders, Receive, Scope, Send
 
 Place = Literal["nowhere", "inside", "outermost"]
 """Where awp_publish stands: not at all, in `add_middleware`, or around the application."""

@@ -8,7 +8,7 @@ from typing import Final
 
 import orjson
 
-from awp_publish.serve.http import AsgiApp
+from awp_publish.http.exchange import AsgiApp
 from benchmarks.applications import DOCUMENT, WhiteNoiseFile, documents_inside, shop, starlette_route
 from benchmarks.measure import Answer, Case, Series, ask, interleave, on_each_loop, same
 from benchmarks.table import Row, at_most, compare

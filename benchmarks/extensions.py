@@ -9,8 +9,8 @@ import orjson
 from fastapi import FastAPI
 
 from awp_publish import AgentPublisher, Site
-from awp_publish.serve.http import AsgiApp, Message, Receive, Scope, Send
-from awp_publish.serve.lifespan import running
+from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send
+from awp_publish.http.lifespan import running
 from benchmarks.measure import Case, Series, ask, interleave, on_each_loop
 from benchmarks.table import Row, at_most, compare
 from benchmarks.tool_calls import mcp_message

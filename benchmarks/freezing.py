@@ -25,7 +25,7 @@ from fastapi import FastAPI
 from pydantic import Field, create_model
 
 from awp_publish import AgentPublisher, Site
-from awp_publish.serve.http import AsgiApp, Message
+from awp_publish.http.exchange import AsgiApp, Message
 from benchmarks.applications import DOCUMENT
 from benchmarks.measure import Case, ask
 from benchmarks.table import Limit, Row, at_most

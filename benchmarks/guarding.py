@@ -23,7 +23,7 @@ from starlette.applications import Starlette
 from starlette.middleware.sessions import SessionMiddleware
 
 import awp_publish
-from awp_publish.serve.http import AsgiApp, RawHeaders
+from awp_publish.http.exchange import AsgiApp, RawHeaders
 from benchmarks.applications import (
     FUNCTION_INVOKE,
     INVOCATION,

@@ -7,7 +7,7 @@ from types import ModuleType
 import orjson
 from fastapi import FastAPI
 
-from awp_publish.serve.http import AsgiApp
+from awp_publish.http.exchange import AsgiApp
 from benchmarks.applications import (
     FUNCTION_INVOKE,
     INVOCATION,

@@ -9,7 +9,7 @@ import os
 import sys
 from pathlib import Path
 
-from awp_publish.jobs import Job, JobResult, JobStore, Runner, Worker
+from awp_publish.plugins.jobs import Job, JobResult, JobStore, Runner, Worker
 from awp_publish.stores import open_store
 
 LEASE = 2.0

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 
 import uvloop
 
-from awp_publish.serve.http import AsgiApp, Message, RawHeaders, Receive, Scope, Send
+from awp_publish.http.exchange import AsgiApp, Message, RawHeaders, Receive, Scope, Send
 
 SLICE: Final = 0.004
 """Seconds that one case is timed for in one round."""

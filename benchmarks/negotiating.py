@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from awp_publish import AgentPublisher
-from awp_publish.serve.http import AsgiApp
+from awp_publish.http.exchange import AsgiApp
 from benchmarks.applications import empty_site
 from benchmarks.measure import Case, Series, ask, interleave, on_each_loop
 from benchmarks.table import Row, at_most, compare

@@ -9,7 +9,7 @@ from typing import Final
 
 import uvicorn
 
-from awp_publish.serve.http import AsgiApp
+from awp_publish.http.exchange import AsgiApp
 from benchmarks.applications import bare, shop
 from benchmarks.documents import document_cases
 from benchmarks.measure import ask

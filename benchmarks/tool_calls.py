@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import orjson
 
-from awp_publish.serve.http import AsgiApp, RawHeaders
+from awp_publish.http.exchange import AsgiApp, RawHeaders
 from benchmarks.applications import JSON, ORDER
 from benchmarks.measure import Case
 

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.sessions import SessionMiddleware
 
 from awp_publish import AgentPublisher
-from awp_publish.templating import install
+from awp_publish.plugins.templating import install
 from demo_site import agents
 from demo_site.answers import AnswerHead, refuse
 from demo_site.database import Database

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Final
 
-from awp_publish.running.script_page import open_chromium
+from awp_publish.maps.script_page import open_chromium
 from demo_site.agents import DOORS
 from demo_site.app import create_app
 from tests.serve.live_server import serve

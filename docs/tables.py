@@ -6,7 +6,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, cast
 
-from awp_publish.policy.guard import CLAIM_AFTER
+from awp_publish.calls.guard import CLAIM_AFTER
+from awp_publish.declare.settings import (
+    About,
+    ActionSettings,
+    AgentSettings,
+    AwasSettings,
+    PageSettings,
+    SiteSettings,
+    option_rows,
+)
+from awp_publish.http import sockets
+from awp_publish.maps import expressions, live_page, rules, runtime, steps
+from awp_publish.plugins.actions_json import bridge, drift
+from awp_publish.plugins.actions_json.document import SITE_INPUTS
 from awp_publish.problems import (
     ALL,
     AnswerNotKept,
@@ -38,19 +51,6 @@ from awp_publish.problems import (
     UnknownAgent,
     code_of,
 )
-from awp_publish.protocols.actions_json import SITE_INPUTS
-from awp_publish.running import live_page, runtime, steps
-from awp_publish.serve import bridge, drift, sockets
-from awp_publish.settings import (
-    About,
-    ActionSettings,
-    AgentSettings,
-    AwasSettings,
-    PageSettings,
-    SiteSettings,
-    option_rows,
-)
-from awp_publish.workflows import expressions, rules
 
 
 def table(columns: str, rows: Iterable[str]) -> str:

@@ -21,10 +21,10 @@ from starlette.testclient import TestClient
 
 from awp_publish import About, OAuth, Site, cli
 from awp_publish.checks import Finding, check_documents
-from awp_publish.serve import startup
-from awp_publish.serve.http import AsgiApp
-from awp_publish.stores.postgres import PostgresStore
-from awp_publish.stores.redis import RedisStore
+from awp_publish.http import startup
+from awp_publish.http.exchange import AsgiApp
+from awp_publish.plugins.postgres.store import PostgresStore
+from awp_publish.plugins.redis.store import RedisStore
 from awp_publish.stores.sqlite import SqliteStore
 from tests.postgres_server import postgres_url as postgres_url
 from tests.redis_server import redis_url as redis_url, start_redis as start_redis

@@ -235,7 +235,7 @@ def test_importing_the_package_needs_no_extra_and_starts_nothing():
         "import sys, asyncio, threading, logging\n"
         f"hidden = {sorted(EXTRAS)!r}\n"
         "sys.modules.update(dict.fromkeys(hidden))\n"
-        "import awp_publish, awp_publish.checks, awp_publish.templating\n"
+        "import awp_publish, awp_publish.checks, awp_publish.plugins.templating\n"
         "assert threading.active_count() == 1\n"
         "assert not logging.getLogger().handlers and not logging.getLogger('awp_publish').handlers\n"
     )

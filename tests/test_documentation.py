@@ -26,7 +26,7 @@ LINE = r"^(?:\$|- run:) awp-publish (.*(?<![\w.])(?:main|demo_site\.app):app\b.*
 FORKS = """
 import os, runpy, sys
 import a2a.types, awp_publish, fastapi.testclient, mcp, pydantic  # which take longer than an example
-import awp_publish.commands.application
+import awp_publish.cli.application
 
 failed = []
 for script in sys.argv[1:]:

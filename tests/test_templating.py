@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, DeclarationError, Site
-from awp_publish.templating import (
+from awp_publish.plugins.templating import (
     action_attributes,
     install,
     page_meta,

@@ -16,7 +16,6 @@ from functools import lru_cache
 from typing import Final
 
 from awp_publish.checks import awas, text
-from awp_publish.checks.actions_json import ACTIONS_JSON, check_map
 from awp_publish.checks.agent_json import AGENT_JSON
 from awp_publish.checks.awas import A2A, AWAS, MCP, catalogue
 from awp_publish.checks.engine import (
@@ -36,8 +35,9 @@ from awp_publish.checks.engine import (
 from awp_publish.checks.text import ParsedDocument
 from awp_publish.checks.urls import is_absolute, split
 from awp_publish.checks.woa import PLACEHOLDER_TEXT, WOA
-from awp_publish.protocols import agent_card
-from awp_publish.protocols.members import AI_CATALOG_PATH, ARD_PATH
+from awp_publish.documents.members import AI_CATALOG_PATH, ARD_PATH
+from awp_publish.plugins.a2a import agent_card
+from awp_publish.plugins.actions_json.checks import ACTIONS_JSON, check_map
 
 __all__ = ["ALL_CHECKS", "SPECIFICATIONS", "Finding", "check_document", "check_documents"]
 

@@ -52,7 +52,7 @@ from awp_publish.checks.urls import (
     unexplained_placeholders,
     url_fault,
 )
-from awp_publish.selectors import selector_fault
+from awp_publish.schema.selectors import selector_fault
 
 SCHEMA_1_1: Final = "AWAS 1.1 manifest schema"
 VALIDATION: Final = "AWAS 1.0, Validation"
@@ -69,7 +69,7 @@ _INPUTS: Final = "/actions/[]/parameters|inputs/[]"
 
 @DocumentSchema
 def _schema_1_0() -> Schema:
-    schema = read_schema("awp_publish.protocols", "schemas/awas.json")
+    schema = read_schema("awp_publish.documents", "schemas/awas.json")
     # A manifest of 1.0 may use these names of 1.1 for something of its own.
     for name in ("conformanceLevel", "security"):
         del schema["properties"][name]
@@ -83,7 +83,7 @@ _schema_1_1: Final = DocumentSchema(lambda: read_schema("awp_publish.checks", "a
 
 @DocumentSchema
 def _members_of_1_0() -> Schema:
-    schema = read_schema("awp_publish.protocols", "schemas/awas.json")
+    schema = read_schema("awp_publish.documents", "schemas/awas.json")
     del schema["required"], schema["$defs"]["action"]["required"]
     return _as_the_samples(schema)
 

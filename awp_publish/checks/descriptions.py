@@ -14,9 +14,9 @@ from statistics import fmean
 from typing import Final
 
 from awp_publish.checks.engine import WARNING, Finding, JsonObject, shown
+from awp_publish.documents.members import SITE_ACTION
 from awp_publish.model import Catalog
-from awp_publish.protocols.members import SITE_ACTION
-from awp_publish.schema_reading import part_at
+from awp_publish.schema.reading import part_at
 
 SOURCE: Final = "as a model reads"
 MIN_DESCRIPTION: Final = 20

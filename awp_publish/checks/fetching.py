@@ -15,7 +15,7 @@ from typing import Final
 from urllib.parse import SplitResult, urljoin
 
 from awp_publish.checks.urls import is_private, split
-from awp_publish.networks import connect_to_first, is_public_address
+from awp_publish.http.networks import connect_to_first, is_public_address
 
 SECONDS: Final = 10.0
 MAX_REDIRECTS: Final = 3

@@ -20,7 +20,7 @@ import jsonschema_rs
 from jsonschema_rs import Draft202012Validator, FancyRegexOptions
 
 from awp_publish.checks.engine import JsonObject, SchemaViolation, child, exists, objects, shown, tokens
-from awp_publish.schema_reading import DIALECT
+from awp_publish.schema.reading import DIALECT
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError

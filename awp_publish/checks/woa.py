@@ -40,7 +40,7 @@ _URL: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
 @DocumentSchema
 def _document_schema() -> Schema:
-    schema = read_schema("awp_publish.protocols", "schemas/woa.json")
+    schema = read_schema("awp_publish.documents", "schemas/woa.json")
     # Schemas inside the document are checked one by one, which is faster and more informative.
     schema["$defs"]["schema"] = {"type": "object"}
     return schema

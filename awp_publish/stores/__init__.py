@@ -96,7 +96,7 @@ def open_store(url: str, namespace: str) -> Store:
         return SqliteStore(path, namespace)
     if scheme in ("redis", "rediss", "unix"):
         try:
-            from awp_publish.stores.redis import RedisStore
+            from awp_publish.plugins.redis.store import RedisStore
         except ModuleNotFoundError as error:
             if error.name != "redis":
                 raise
@@ -106,7 +106,7 @@ def open_store(url: str, namespace: str) -> Store:
         return RedisStore(url, namespace)
     if scheme == "postgresql":
         try:
-            from awp_publish.stores.postgres import PostgresStore
+            from awp_publish.plugins.postgres.store import PostgresStore
         except ImportError as error:  # raised without libpq, too
             package = (error.name or "psycopg").partition(".")[0]
             if package not in ("psycopg", "psycopg_pool"):

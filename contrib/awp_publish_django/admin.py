@@ -15,9 +15,9 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.safestring import mark_safe
 
-from awp_publish.jobs.jobs import Job, UnreadableJob, read_job
+from awp_publish.plugins.jobs.jobs import Job, UnreadableJob, read_job
+from awp_publish.plugins.traffic.record import traffic_breakdowns, traffic_svg, traffic_table
 from awp_publish.problems import DeclarationError, StoreUnavailable
-from awp_publish.traffic import traffic_breakdowns, traffic_svg, traffic_table
 from awp_publish_django.models import Entry, JobRecord, RecentCall
 from awp_publish_django.publication import get_publication
 

@@ -8,9 +8,9 @@ from django.apps import AppConfig, apps
 from django.core import checks
 from django.utils.module_loading import module_has_submodule
 
-from awp_publish.policy.authentication import ADAPTERS
-from awp_publish.settings import URL_SOURCES
-from awp_publish.site import MODEL_KINDS
+from awp_publish.calls.authentication import ADAPTERS
+from awp_publish.declare.settings import URL_SOURCES
+from awp_publish.declare.site import MODEL_KINDS
 from awp_publish_django.callers import adapt_rest_authentication
 from awp_publish_django.conf import url_of_project
 

@@ -19,7 +19,7 @@ from django.http import HttpRequest
 from django.utils.encoding import force_str
 from django.utils.html import strip_tags
 
-from awp_publish.discover.routes import FORM_TYPES, NO_BODY_METHODS, Operation
+from awp_publish.declare.discover.routes import FORM_TYPES, NO_BODY_METHODS, Operation
 from awp_publish.model import Location, Parameter
 from awp_publish.schema import UnusableSchema, compile_schema
 from awp_publish_django.callers import make_stranger

@@ -8,7 +8,7 @@ from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
-from awp_publish.serve.http import HOLDS_THREAD, Headers, Message, Reply, Scope
+from awp_publish.http.exchange import HOLDS_THREAD, Headers, Message, Reply, Scope
 
 R = TypeVar("R", bound=HttpResponseBase)
 

@@ -14,9 +14,9 @@ from django.forms import BaseForm, BaseFormSet
 from django.http import Http404, HttpRequest
 from django.urls import ResolverMatch
 
-from awp_publish.serve.dispatch import ROUTE_CALL, RouteCall
-from awp_publish.serve.http import Scope, read_fields
-from awp_publish.serve.sessions import SessionPass
+from awp_publish.http.dispatch import ROUTE_CALL, RouteCall
+from awp_publish.http.exchange import Scope, read_fields
+from awp_publish.plugins.sessions.cookies import SessionPass
 from awp_publish_django.languages import in_language_of_caller
 
 PARSED: Final = frozenset(

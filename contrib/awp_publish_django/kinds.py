@@ -7,8 +7,8 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from awp_publish.discover.openapi import take_inputs
-from awp_publish.discover.routes import Mode, Operation
+from awp_publish.declare.discover.openapi import take_inputs
+from awp_publish.declare.discover.routes import Mode, Operation
 from awp_publish_django.forms import form_of_view, read_form
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from django.utils import translation
 from django.utils.translation import get_supported_language_variant
 from django.utils.translation.trans_real import parse_accept_lang_header
 
+from awp_publish.http.exchange import Scope
 from awp_publish.model import SAFE_IN_PATH
-from awp_publish.serve.http import Scope
 
 LOCALES: Final = "django.middleware.locale.LocaleMiddleware"
 

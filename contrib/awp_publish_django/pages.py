@@ -10,8 +10,8 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase, StreamingHttpResponse
 from django.utils.cache import patch_vary_headers
 
-from awp_publish.serve.http import Reply, read_fields
-from awp_publish.serve.negotiation import (
+from awp_publish.http.exchange import Reply, read_fields
+from awp_publish.plugins.pages.negotiation import (
     DROPPED_FIELDS,
     FILE_SUFFIX,
     HTML_TYPES,

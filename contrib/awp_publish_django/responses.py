@@ -31,8 +31,8 @@ from django.shortcuts import resolve_url
 from django.urls import NoReverseMatch, Resolver404, resolve
 from django.utils.html import strip_tags
 
-from awp_publish.serve.dispatch import SURE_PLACE, RouteCall
-from awp_publish.serve.http import RawHeaders, Reply
+from awp_publish.http.dispatch import SURE_PLACE, RouteCall
+from awp_publish.http.exchange import RawHeaders, Reply
 from awp_publish_django.inner import RouteRequest
 from awp_publish_django.languages import speaking
 

@@ -10,8 +10,8 @@ from typing import Final
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import translation
 
-from awp_publish.discover.openapi import describe_by_path
-from awp_publish.discover.routes import Operation, Route, answers_json, layers_of
+from awp_publish.declare.discover.openapi import describe_by_path
+from awp_publish.declare.discover.routes import Operation, Route, answers_json, layers_of
 from awp_publish.model import Arrival, JsonObject
 from awp_publish_django.kinds import describe_view, understand
 from awp_publish_django.languages import default_language

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 if TYPE_CHECKING:
-    from awp_publish.serve.drift import Drift
+    from awp_publish.plugins.actions_json.drift import Drift
 
 _CONFIGURED: Final = ""
 
@@ -68,7 +68,7 @@ class DriftCollector(pytest.Collector):
 
     def collect(self) -> Iterator[pytest.Item]:
         """Inspect the application once, and give a test for each page."""
-        from awp_publish.commands.application import drift_of
+        from awp_publish.cli.application import drift_of
         from awp_publish.problems import DeclarationError
 
         try:

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import get_args
 
-from awp_publish.running import live_page, runtime, steps
+from awp_publish.maps import live_page, runtime, steps
 
 PACKAGE = Path(runtime.__file__).parent
 SOURCES = {path.name: path.read_text() for path in PACKAGE.glob("*.py")}

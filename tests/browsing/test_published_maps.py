@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from awp_publish.maps.primitives import PORTABLE
 from awp_publish.schema import compile_schema
-from awp_publish.workflows.primitives import PORTABLE
 from tests.browsing.driving import page
 from tests.browsing.running import Driver, Json, map_of, step, tool
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from awp_publish.checks import Finding, actions_json, check_document
-from awp_publish.workflows import rules
+from awp_publish.checks import Finding, check_document
+from awp_publish.maps import rules
+from awp_publish.plugins.actions_json import checks as actions_json
 
 from .documents import ABSENT, ACTIONS_JSON, edited
 

@@ -13,7 +13,7 @@ from awp_publish.checks.fetching import FetchRefused, fetch_document
 from awp_publish.checks.schemas import is_pattern, matches
 from awp_publish.checks.text import is_timestamp
 from awp_publish.checks.urls import is_host_name, is_private, url_fault
-from awp_publish.schema_reading import DIALECT
+from awp_publish.schema.reading import DIALECT
 
 
 @pytest.mark.parametrize("pattern", [r"(?<n>a)\k<n>", "[^]", "[]", r"\p{L}", "a{,3}", "(?<=a)b", r"^\S+@\S+$", r"\cA"])

@@ -18,9 +18,9 @@ from .documents import ABSENT, KINDS, edited
 
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "fixtures"
 OURS = {
-    "awas": "protocols/schemas/awas.json",
+    "awas": "documents/schemas/awas.json",
     "agent-json": "checks/agent-json.schema.json",
-    "woa": "protocols/schemas/woa.json",
+    "woa": "documents/schemas/woa.json",
 }
 THEIRS = {"awas": "awas/ai-actions-schema.json", "agent-json": "agent-json/agent-json.schema.v0.2.json"}
 

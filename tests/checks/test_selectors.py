@@ -2,7 +2,7 @@
 
 import pytest
 
-from awp_publish.selectors import selector_fault
+from awp_publish.schema.selectors import selector_fault
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from typing import Any
 
 import httpx
 
-from awp_publish.serve.mcp import McpDoor
+from awp_publish.plugins.mcp.door import McpDoor
 from tests.conformance.application import make_application
 from tests.conformance.inspector import inspect
 from tests.conformance.server import ADDRESS, served

@@ -8,8 +8,8 @@ from typing import Any
 from fastapi import FastAPI
 
 from awp_publish import AgentPublisher, Site, report_progress
+from awp_publish.http.exchange import AsgiApp
 from awp_publish.problems import Refused
-from awp_publish.serve.http import AsgiApp
 
 SCHEMA_2020_12: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -8,7 +8,7 @@ from typing import Final
 
 import uvicorn
 
-from awp_publish.serve.http import AsgiApp
+from awp_publish.http.exchange import AsgiApp
 from tests.redis_server import free_port
 
 PORT: Final = free_port()

@@ -25,7 +25,7 @@ from awp_publish import (
     Traffic,
     Workflow,
 )
-from awp_publish.settings import (
+from awp_publish.declare.settings import (
     ActionSettings,
     AgentSettings,
     AwasSettings,

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from awp_publish.serve.lifespan import running
+from awp_publish.http.lifespan import running
 from demo_site.app import create_app
 from tests.serve.test_events import Client
 

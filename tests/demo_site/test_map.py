@@ -6,9 +6,9 @@ from typing import Any
 import httpx
 import pytest
 
-from awp_publish.running.runtime import ActionMap
-from awp_publish.running.script_page import open_chromium, why_unavailable
-from awp_publish.serve.http import AsgiApp
+from awp_publish.http.exchange import AsgiApp
+from awp_publish.maps.runtime import ActionMap
+from awp_publish.maps.script_page import open_chromium, why_unavailable
 from demo_site.accounts import DEMO_ACCOUNTS
 from demo_site.app import create_app
 from tests.serve.live_server import BridgeAgent, agent_of, pair, serve

@@ -8,7 +8,7 @@ from django.urls import path
 from django.views.decorators.http import require_POST
 
 from awp_publish import BearerToken, Site
-from awp_publish.policy.authentication import MAX_WRONG
+from awp_publish.calls.authentication import MAX_WRONG
 from tests.django.test_calls import Asgi, Wsgi
 
 site = Site("Shop", "Sells books.", url="https://shop.example", secret_keys=["k" * 32])

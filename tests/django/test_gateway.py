@@ -14,8 +14,8 @@ from awp_publish_django.project import DjangoProject
 from django.http import StreamingHttpResponse
 from django.test import Client, RequestFactory, override_settings
 
-from awp_publish.serve.http import Message
-from awp_publish.serve.lifespan import StartFailed
+from awp_publish.http.exchange import Message
+from awp_publish.http.lifespan import StartFailed
 
 PARTS: list[Message] = [
     {

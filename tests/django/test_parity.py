@@ -8,7 +8,8 @@ import httpx2
 import pytest
 
 from awp_publish.cli import PATHS
-from awp_publish.protocols import crawling, protected_resource
+from awp_publish.plugins.discovery import crawling
+from awp_publish.plugins.identity import protected_resource
 from tests.django.servers import COMMANDS
 from tests.serve.mcp_messages import CLASSIC, MODERN, headers_of, message
 from tests.serve.test_real_server import NO_CERTIFICATES

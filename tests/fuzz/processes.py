@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from awp_publish.serve.http import AsgiApp
+from awp_publish.http.exchange import AsgiApp
 from tests.fuzz.attack import Attack, Verdict
 from tests.fuzz.inputs import make_input
 from tests.fuzz.site import World, make_world

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from awp_publish.serve.http import AsgiApp, Message, Receive, Scope, Send
+from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send
 from tests.fuzz.attack import Attack
 from tests.fuzz.inputs import DOORS, REGRESSIONS, Http, Input, make_input
 from tests.fuzz.processes import WARM, run

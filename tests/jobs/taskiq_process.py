@@ -11,8 +11,8 @@ import sys
 import orjson
 from taskiq import AsyncBroker
 
-from awp_publish.jobs import Job, JobResult, JobStore, Runner, report_progress
-from awp_publish.jobs.taskiq import TaskiqQueue, serve_worker
+from awp_publish.plugins.jobs import Job, JobResult, JobStore, Runner, report_progress
+from awp_publish.plugins.taskiq.queue import TaskiqQueue, serve_worker
 from awp_publish.stores import open_store
 
 REPEATABLE = {"again": True, "once": False}

@@ -12,8 +12,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from awp_publish.jobs import Job, JobResult, Progress, Runner, Worker
-from awp_publish.jobs.taskiq import TASK, TaskiqQueue, serve_worker
+from awp_publish.plugins.jobs import Job, JobResult, Progress, Runner, Worker
+from awp_publish.plugins.taskiq.queue import TASK, TaskiqQueue, serve_worker
 from awp_publish.problems import JobInterrupted, UnknownOperation
 from awp_publish.stores import open_store
 from awp_publish.stores.store import Store
@@ -167,7 +167,7 @@ class TestQueueThatGoesAway:
         return server.url
 
     async def test_jobs_are_sent_and_received_when_it_is_back(self, house, queue, start, server, monkeypatch, caplog):
-        monkeypatch.setattr("awp_publish.jobs.taskiq.RETRY_SECONDS", 0.2)
+        monkeypatch.setattr("awp_publish.plugins.taskiq.queue.RETRY_SECONDS", 0.2)
         start()
         assert (await house.until(await house.jobs.accept("once", {}))).status == "done"
         server.stop()
@@ -180,8 +180,8 @@ class TestQueueThatGoesAway:
         assert (await house.until(job)).status == "done"
 
     async def test_a_queue_that_hangs_holds_up_nothing_else(self, house, queue, start, server, monkeypatch):
-        monkeypatch.setattr("awp_publish.jobs.taskiq.SENDING_SECONDS", 0.1)
-        monkeypatch.setattr("awp_publish.jobs.taskiq.RETRY_SECONDS", 0.2)
+        monkeypatch.setattr("awp_publish.plugins.taskiq.queue.SENDING_SECONDS", 0.1)
+        monkeypatch.setattr("awp_publish.plugins.taskiq.queue.RETRY_SECONDS", 0.2)
         start()
         server.pause()
         jobs = [await house.jobs.accept("once", {}) for _ in range(10)]

@@ -8,7 +8,7 @@ import os
 import sys
 from contextlib import suppress
 
-from awp_publish.jobs import Job, JobResult, JobStore, Runner, Worker
+from awp_publish.plugins.jobs import Job, JobResult, JobStore, Runner, Worker
 from awp_publish.stores import open_store
 
 REPEATABLE = {"again": True, "once": False}

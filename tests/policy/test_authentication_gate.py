@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, strategies as st
 
-from awp_publish.policy.authentication import ApiKey, AuthenticationGate, BearerToken, SessionUser, read_authenticators
-from awp_publish.policy.call import Credentials, Principal
+from awp_publish.calls.authentication import ApiKey, AuthenticationGate, BearerToken, SessionUser, read_authenticators
+from awp_publish.calls.call import Credentials, Principal
 from awp_publish.problems import (
     AuthenticationRequired,
     AuthExpired,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 from starlette.authentication import SimpleUser, UnauthenticatedUser
 
-from awp_publish.policy.authentication import (
+from awp_publish.calls.authentication import (
     ApiKey,
     ApplicationUser,
     BearerToken,
@@ -18,7 +18,7 @@ from awp_publish.policy.authentication import (
     published_facts,
     read_authenticators,
 )
-from awp_publish.policy.call import Credentials, Principal
+from awp_publish.calls.call import Credentials, Principal
 from awp_publish.problems import DeclarationError, InvalidCredentials
 
 SECRET = "k-8f14e45fceea167a"

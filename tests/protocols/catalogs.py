@@ -7,6 +7,8 @@ from typing import Any, Final
 
 import orjson
 
+from awp_publish.documents.every import ALL
+from awp_publish.documents.protocol import Document
 from awp_publish.model import (
     Action,
     Agent,
@@ -25,8 +27,6 @@ from awp_publish.model import (
     Target,
     Workflow,
 )
-from awp_publish.protocols import ALL
-from awp_publish.protocols.protocol import Document
 
 URL: Final = "https://books.example"
 WOA_DOOR: Final = Door("woa", "1", "/agents/{agent_id}/invoke")

@@ -28,8 +28,8 @@ from awp_publish import (
     __version__,
 )
 from awp_publish.checks import check_document
-from awp_publish.running.runtime import ActionMap, Runtime
-from awp_publish.serve.drift import in_process
+from awp_publish.maps.runtime import ActionMap, Runtime
+from awp_publish.plugins.actions_json.drift import in_process
 
 FORM = "form[role='search']"
 

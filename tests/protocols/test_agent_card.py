@@ -5,8 +5,9 @@ from typing import Any
 import orjson
 import pytest
 
+from awp_publish.documents import agent_json, awas
 from awp_publish.model import Authentication, Catalog, Contact, Door
-from awp_publish.protocols import agent_card, agent_json, awas
+from awp_publish.plugins.a2a import agent_card
 
 from .catalogs import BOOKSHOP, make_action, make_catalog, make_function_action
 

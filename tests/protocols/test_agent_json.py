@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from awp_publish import problems
+from awp_publish.documents import awas
+from awp_publish.documents.agent_json import PROTOCOL
 from awp_publish.model import (
     Action,
     Authentication,
@@ -18,8 +20,6 @@ from awp_publish.model import (
     RateLimit,
     Status,
 )
-from awp_publish.protocols import awas
-from awp_publish.protocols.agent_json import PROTOCOL
 
 from .catalogs import (
     BOOKSHOP,

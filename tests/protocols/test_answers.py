@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from jsonschema import Draft202012Validator
 
+from awp_publish.documents import agent_json, awas, woa
 from awp_publish.model import Idempotency, RateLimit
-from awp_publish.protocols import agent_json, awas, woa
 from tests.protocols.catalogs import make_action, make_catalog
 
 BOOK = {"type": "object", "properties": {"title": {"type": "string"}}}

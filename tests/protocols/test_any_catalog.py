@@ -11,6 +11,8 @@ from a2a.utils.proto_utils import validate_proto_required_fields
 from google.protobuf.json_format import ParseDict
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from awp_publish.documents import agent_json, awas, woa
+from awp_publish.documents.every import ALL
 from awp_publish.model import (
     Action,
     Authentication,
@@ -23,7 +25,7 @@ from awp_publish.model import (
     RateLimit,
     Target,
 )
-from awp_publish.protocols import ALL, agent_card, agent_json, awas, woa
+from awp_publish.plugins.a2a import agent_card
 
 from .catalogs import WOA_DOOR, make_action, make_catalog, read
 from .conftest import Check

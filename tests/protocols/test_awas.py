@@ -10,6 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
+from awp_publish.documents.awas import PROTOCOL, SCHEMAS_PROTOCOL
 from awp_publish.model import (
     Authentication,
     Catalog,
@@ -19,7 +20,6 @@ from awp_publish.model import (
     RateLimit,
     RouteCredential,
 )
-from awp_publish.protocols.awas import PROTOCOL, SCHEMAS_PROTOCOL
 
 from .catalogs import BOOKSHOP, make_action, make_catalog, make_route_action, read
 from .conftest import Check

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from jsonschema_rs import Draft202012Validator, ValidationError
 
+from awp_publish.documents.awas import PROTOCOL
 from awp_publish.model import Action, Parameter, Paths
-from awp_publish.protocols.awas import PROTOCOL
 
 from .catalogs import ORDER, SEARCH, UNGUARDED_ORDER, make_catalog, make_function_action, make_route_action, read
 

@@ -7,11 +7,13 @@ from pathlib import Path
 import orjson
 import pytest
 
-import awp_publish.protocols
+import awp_publish.documents.every
+from awp_publish.documents.every import ALL
+from awp_publish.documents.members import AI_CATALOG_PATH, ARD_PATH
+from awp_publish.documents.protocol import Document, Protocol
 from awp_publish.model import Catalog, JsonObject
-from awp_publish.protocols import ALL, agent_card, agent_skills, catalogues
-from awp_publish.protocols.members import AI_CATALOG_PATH, ARD_PATH
-from awp_publish.protocols.protocol import Document, Protocol
+from awp_publish.plugins.a2a import agent_card
+from awp_publish.plugins.discovery import agent_skills, catalogues
 
 from .catalogs import BOOKSHOP, make_action, make_catalog, make_function_action, read
 
@@ -37,8 +39,8 @@ CATALOGS = [pytest.param(make_catalog(), id="empty"), pytest.param(BOOKSHOP, id=
 
 
 def test_every_protocol_file_is_registered() -> None:
-    folder = Path(awp_publish.protocols.__file__).parent
-    modules = [import_module(f"awp_publish.protocols.{path.stem}") for path in folder.glob("*.py")]
+    folder = Path(awp_publish.documents.every.__file__).parent
+    modules = [import_module(f"awp_publish.documents.every.{path.stem}") for path in folder.glob("*.py")]
     made = {value.name for module in modules for value in vars(module).values() if isinstance(value, Protocol)}
     assert made == {protocol.name for protocol in ALL}
 

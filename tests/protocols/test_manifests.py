@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from awp_publish.documents import awas
+from awp_publish.documents.protocol import Document
 from awp_publish.model import Door, OpenApi, Workflow
-from awp_publish.protocols import awas
-from awp_publish.protocols.protocol import Document
 
 from .catalogs import BOOKSHOP, make_action, make_catalog, read
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from awp_publish.model import Authentication, Door, Paths
-from awp_publish.protocols.mcp_server_card import MAX_DESCRIPTION, PROTOCOL, is_published, name_of
+from awp_publish.plugins.mcp.server_card import MAX_DESCRIPTION, PROTOCOL, is_published, name_of
 
 from .catalogs import BOOKSHOP, make_action, make_catalog, read
 

@@ -3,7 +3,7 @@
 import pytest
 
 from awp_publish.model import Authentication, Door, Paths
-from awp_publish.protocols.protected_resource import (
+from awp_publish.plugins.identity.protected_resource import (
     PATH,
     PROTOCOL,
     is_published,

@@ -12,10 +12,10 @@ from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
 from awp_publish.checks import check_document
+from awp_publish.documents.awas import SCHEMAS_PROTOCOL
+from awp_publish.documents.woa import PROTOCOL
 from awp_publish.model import Agent, Authentication, Catalog, Door, JsonObject, Paths
-from awp_publish.protocols.awas import SCHEMAS_PROTOCOL
-from awp_publish.protocols.woa import PROTOCOL
-from awp_publish.schema_reading import DIALECT
+from awp_publish.schema.reading import DIALECT
 
 from .catalogs import BOOKSHOP, WOA_DOOR, make_action, make_catalog, make_function_action, read
 

@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Route
 
 from awp_publish import AgentPublisher, Site
-from awp_publish.serve.http import AsgiApp
+from awp_publish.http.exchange import AsgiApp
 from tests.serve.guarded import make_shop
 
 BACKGROUND_RUNS: list[str] = []

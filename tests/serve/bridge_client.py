@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-from awp_publish.serve.http import AsgiApp, Message
+from awp_publish.http.exchange import AsgiApp, Message
 
 
 class End:

@@ -9,7 +9,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, BearerToken, Principal, Site
-from awp_publish.serve.http import AsgiApp, Message
+from awp_publish.http.exchange import AsgiApp, Message
 from awp_publish.stores.store import Ran, Step
 
 ANN = {"authorization": "Bearer ann-secret-token"}

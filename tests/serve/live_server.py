@@ -10,7 +10,7 @@ import orjson
 import uvicorn
 from websockets.asyncio.client import connect
 
-from awp_publish.serve.http import AsgiApp
+from awp_publish.http.exchange import AsgiApp
 
 
 @asynccontextmanager

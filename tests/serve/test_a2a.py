@@ -16,7 +16,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, ApiKey, DeclarationError, Site
-from awp_publish.serve.http import AsgiApp
+from awp_publish.http.exchange import AsgiApp
 from tests.serve.a2a_client import SPOKEN, Caller, open_caller, output, problem, serving, state, stream, words
 from tests.serve.guarded import known_callers, make_shop
 

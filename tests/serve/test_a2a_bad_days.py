@@ -18,8 +18,8 @@ from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, Site
-from awp_publish.serve.http import AsgiApp, Message
-from awp_publish.serve.lifespan import running
+from awp_publish.http.exchange import AsgiApp, Message
+from awp_publish.http.lifespan import running
 from awp_publish.stores.memory import MemoryStore
 from tests.serve.a2a_client import make_request, open_caller, output, problem, state
 from tests.serve.guarded import Watched, make_shop

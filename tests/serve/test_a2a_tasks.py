@@ -17,9 +17,9 @@ from a2a.utils.errors import A2AError, TaskNotCancelableError, TaskNotFoundError
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, Site, report_progress
-from awp_publish.serve.a2a import handler
-from awp_publish.serve.http import AsgiApp, Message, Receive, Scope, Send
-from awp_publish.serve.lifespan import running
+from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send
+from awp_publish.http.lifespan import running
+from awp_publish.plugins.a2a import handler
 from tests.serve.a2a_client import SPOKEN, Caller, open_caller, output, problem, state, stream, told_headers, words
 from tests.serve.guarded import ANN, BEN, KEYS, known_callers, make_shop
 
@@ -324,7 +324,7 @@ async def test_a_task_that_goes_on_is_cancelled_at_any_worker_or_takes_effect_bu
 @WORKERS
 @pytest.mark.parametrize("bookings", [{"idempotency": "1h"}], indirect=True)
 async def test_a_call_that_is_carried_to_its_end_is_not_told_as_cancelled(bookings, worker, monkeypatch):
-    monkeypatch.setattr("awp_publish.serve.a2a.handler.MAX_CANCEL_WAIT", 1.5)
+    monkeypatch.setattr("awp_publish.plugins.a2a.handler.MAX_CANCEL_WAIT", 1.5)
     first, other = bookings.workers[0], bookings.workers[worker]
     async with open_caller(first, headers=ANN, streaming=True) as ann, open_caller(other, headers=ANN) as again:
         begun = asyncio.create_task(

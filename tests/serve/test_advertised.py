@@ -15,8 +15,8 @@ from starlette.responses import JSONResponse
 from starlette.routing import Mount, Route
 
 from awp_publish import About, AgentPublisher, Robots, Security, Site
-from awp_publish.protocols import ALL
-from awp_publish.templating import head_links, page_meta, structured_data, webmcp_script
+from awp_publish.documents.every import ALL
+from awp_publish.plugins.templating import head_links, page_meta, structured_data, webmcp_script
 from tests.conftest import LOGIN
 
 SHOP = "https://shop.example"

@@ -11,9 +11,9 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, BearerToken, DeclarationError, Principal, Site, Traffic
+from awp_publish.documents.every import ALL
+from awp_publish.documents.protocol import published
 from awp_publish.problems import AuthExpired
-from awp_publish.protocols import ALL
-from awp_publish.protocols.protocol import published
 from tests.serve.awp_client import AwpClient
 from tests.serve.doors import DOORS
 from tests.serve.guarded import KEYS
@@ -488,7 +488,7 @@ def test_nobody_is_sent_to_an_action_that_they_may_not_know_of():
 
 
 def test_templates_say_nothing_of_what_is_not_for_everybody(open_client):
-    from awp_publish.templating import action_attributes, param_attributes, result_attributes
+    from awp_publish.plugins.templating import action_attributes, param_attributes, result_attributes
 
     site = make_site(doors=[])
 

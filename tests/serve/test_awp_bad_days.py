@@ -17,8 +17,8 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
 from awp_publish import AgentPublisher
-from awp_publish.serve import lifespan, sockets
-from awp_publish.serve.lifespan import running
+from awp_publish.http import lifespan, sockets
+from awp_publish.http.lifespan import running
 from tests.serve.awp_client import AwpClient
 from tests.serve.awp_site import make_site, page, publish
 from tests.serve.awp_socket import Socket, connected
@@ -122,7 +122,7 @@ def test_a_client_that_says_everything_but_its_handshake_is_left_too(client, mon
 
 
 def test_a_silent_client_is_left(open_client, monkeypatch):
-    monkeypatch.setattr("awp_publish.serve.awp.IDLE_SECONDS", 0.2)
+    monkeypatch.setattr("awp_publish.plugins.awp.door.IDLE_SECONDS", 0.2)
     client = open_client(publish(make_site()))
     with AwpClient.greeted(client) as caller, pytest.raises(WebSocketDisconnect) as left:
         caller.hear()
@@ -131,7 +131,7 @@ def test_a_silent_client_is_left(open_client, monkeypatch):
 
 @pytest.mark.slow
 async def test_whoever_waits_for_a_slow_page_is_not_silent(monkeypatch):
-    monkeypatch.setattr("awp_publish.serve.awp.IDLE_SECONDS", 2.0)
+    monkeypatch.setattr("awp_publish.plugins.awp.door.IDLE_SECONDS", 2.0)
     go = asyncio.Event()
 
     async def slow(request: Request) -> HTMLResponse:

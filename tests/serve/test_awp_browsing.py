@@ -13,7 +13,7 @@ from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, Site
-from awp_publish.serve.http import AsgiApp, Receive, Scope, Send
+from awp_publish.http.exchange import AsgiApp, Receive, Scope, Send
 from tests.serve.awp_client import AwpClient
 from tests.serve.awp_site import BACKGROUND_RUNS, ROUTES, make_site, page, publish
 
@@ -125,7 +125,7 @@ def test_what_nobody_can_wait_for(caller, wait):
 
 
 def test_a_page_without_end_is_cut_off(open_client, monkeypatch):
-    monkeypatch.setattr("awp_publish.serve.awp.PAGE_BYTES", 300_000)
+    monkeypatch.setattr("awp_publish.plugins.awp.door.PAGE_BYTES", 300_000)
     client = open_client(publish(make_site()))
     with AwpClient.greeted(client) as caller:
         session = caller.create()

@@ -7,9 +7,9 @@ from starlette.testclient import TestClient
 
 from awp_publish import BearerToken, Browsing, Proxies
 from awp_publish.browsing.errors import AwpError
-from awp_publish.policy.guard import Tokens
-from awp_publish.serve import awp as limits
-from awp_publish.serve.awp import Sessions
+from awp_publish.calls.guard import Tokens
+from awp_publish.plugins.awp import door as limits
+from awp_publish.plugins.awp.door import Sessions
 from tests.serve.awp_client import AwpClient
 from tests.serve.awp_site import make_site, publish
 from tests.serve.guarded import KEYS

@@ -10,10 +10,10 @@ import redis
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher
+from awp_publish.plugins.redis.store import RedisStore
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores import ForeignStore
 from awp_publish.stores.memory import MemoryStore
-from awp_publish.stores.redis import RedisStore
 from awp_publish.stores.sqlite import SqliteStore
 from awp_publish.stores.store import Store
 from tests.serve.guarded import ANN, KEYS, Caller, Watched, invoke, known_callers, make_shop, publish, told

@@ -12,9 +12,9 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from awp_publish import AgentPublisher, Paths, Signal, Site
-from awp_publish.serve import bridge as door
-from awp_publish.serve.bridge import ITEMS
-from awp_publish.serve.lifespan import running
+from awp_publish.http.lifespan import running
+from awp_publish.plugins.actions_json import bridge as door
+from awp_publish.plugins.actions_json.bridge import ITEMS
 from tests.serve.bridge_client import End, connected
 from tests.serve.guarded import ANN, BEN, KEYS, known_callers, make_shop
 
@@ -416,7 +416,7 @@ async def test_a_call_waits_for_a_page_that_is_loaded_anew(app, stack):
 
 
 async def test_a_runtime_that_does_not_come_back_fails_its_call(app, stack, monkeypatch):
-    monkeypatch.setattr("awp_publish.serve.bridge.GRACE", 0.01)
+    monkeypatch.setattr("awp_publish.plugins.actions_json.bridge.GRACE", 0.01)
     agent = await stack.enter_async_context(connected(app, ANN))
     async with connected(app, ANN) as tab:
         await tab.ready(runtime_key=SECRET)
@@ -566,7 +566,7 @@ async def test_too_many_calls_and_runtimes_are_refused(ends, monkeypatch):
         agent.call("add_numbers", {"numbers": [1]}, f"c{number}")
     answer = await agent.hear()
     assert (answer["call_id"], answer["error"]["code"]) == ("c2", "permission_denied")
-    monkeypatch.setattr("awp_publish.serve.bridge.MAX_RUNTIMES", 3)
+    monkeypatch.setattr("awp_publish.plugins.actions_json.bridge.MAX_RUNTIMES", 3)
     for number in range(3):
         await tab.ready(f"more-{number}")
     call = await tab.hear()

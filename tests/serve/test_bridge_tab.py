@@ -14,8 +14,8 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Route
 
 from awp_publish import AgentPublisher, Attachment, Locator, Projection, Records, Signal, Site, Value
-from awp_publish.running.script_page import open_chromium, why_unavailable
-from awp_publish.serve.http import AsgiApp
+from awp_publish.http.exchange import AsgiApp
+from awp_publish.maps.script_page import open_chromium, why_unavailable
 from tests.serve.guarded import KEYS
 from tests.serve.live_server import agent_of, pair, serve
 
@@ -127,7 +127,7 @@ async def test_events_of_the_page_are_told_when_they_fit_what_is_declared(opened
 
 
 async def test_a_tab_that_is_closed_in_a_call_fails_it(opened, monkeypatch):
-    monkeypatch.setattr("awp_publish.serve.bridge.GRACE", 0.01)
+    monkeypatch.setattr("awp_publish.plugins.actions_json.bridge.GRACE", 0.01)
     url, tab = opened
     async with agent_of(url, await pair(tab)) as use:
         await use("list")

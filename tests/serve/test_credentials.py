@@ -9,9 +9,8 @@ from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse
 from starlette.testclient import TestClient
 
-from awp_publish.policy.authentication import ApplicationUser, SessionUser
-from awp_publish.problems import CrossSiteCookies, ForeignHost
-from awp_publish.serve.credentials import (
+from awp_publish.calls.authentication import ApplicationUser, SessionUser
+from awp_publish.http.credentials import (
     client_address,
     is_cross_site,
     read_credentials,
@@ -19,7 +18,8 @@ from awp_publish.serve.credentials import (
     refuse_foreign_host,
     refuse_foreign_pages,
 )
-from awp_publish.serve.http import Receive, Scope, Send, read_fields
+from awp_publish.http.exchange import Receive, Scope, Send, read_fields
+from awp_publish.problems import CrossSiteCookies, ForeignHost
 
 NOBODY = read_trusted_proxies([])
 PROXIES = read_trusted_proxies(["10.0.0.0/8", "2001:db8:1::/48", "203.0.113.9"])

@@ -16,7 +16,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from awp_publish import About, AgentPublisher, Security, Site
-from awp_publish.protocols import ALL
+from awp_publish.documents.every import ALL
 from tests.conftest import make_site
 
 DOCUMENTS = {

@@ -11,8 +11,8 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from awp_publish import AgentPublisher, Attachment, Locator, PageCheck, Projection, Records, Site, State, Value
-from awp_publish.running.script_page import why_unavailable
-from awp_publish.serve.drift import KINDS, Drift, check_pages
+from awp_publish.maps.script_page import why_unavailable
+from awp_publish.plugins.actions_json.drift import KINDS, Drift, check_pages
 
 FORM = (
     "<form role=search action=/search data-awas-action=search_books><input name=q data-awas-param=q>"

@@ -11,8 +11,8 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 
 from awp_publish import AgentPublisher, Principal
+from awp_publish.http.lifespan import running
 from awp_publish.problems import DeclarationError, InvalidOutput
-from awp_publish.serve.lifespan import running
 from tests.serve.guarded import ANN, BEN, known_callers, make_shop
 from tests.serve.mcp_messages import CLASSIC, MODERN, headers_of, message, open_stream
 
@@ -380,7 +380,7 @@ async def test_an_event_is_declared_once_and_before_the_start(site, app):
 
 
 async def test_workers_that_share_nothing_are_refused_what_happens(site, monkeypatch):
-    monkeypatch.setattr("awp_publish.site.count_workers", lambda: 2)
+    monkeypatch.setattr("awp_publish.declare.site.count_workers", lambda: 2)
     with pytest.raises(DeclarationError, match="keep what has happened in a memory of its own"):
         AgentPublisher(FastAPI(), site=site).open()
 
@@ -446,22 +446,22 @@ async def test_a_stream_that_is_refused_is_no_stream(app):
 
 
 async def test_there_are_only_so_many_streams(app, monkeypatch):
-    monkeypatch.setattr("awp_publish.serve.mcp.events.MAX_STREAMS", 0)
+    monkeypatch.setattr("awp_publish.plugins.mcp.events.MAX_STREAMS", 0)
     answer = await Client(app).ask("events/stream", name="order_shipped")
     assert (answer["code"], answer["data"]["limit"]) == (-32025, "streams")
 
 
 async def test_a_stream_ends_with_the_application(app, monkeypatch):
-    monkeypatch.setattr("awp_publish.serve.mcp.events.LOOK_SECONDS", 0.01)
-    monkeypatch.setattr("awp_publish.serve.mcp.events.STREAM_SECONDS", 0.0)
+    monkeypatch.setattr("awp_publish.plugins.mcp.events.LOOK_SECONDS", 0.01)
+    monkeypatch.setattr("awp_publish.plugins.mcp.events.STREAM_SECONDS", 0.0)
     async with streaming(app) as next_message:
         assert (await next_message())["method"] == "notifications/events/active"
         assert (await next_message())["result"]["resultType"] == "complete"
 
 
 async def test_a_quiet_stream_beats(app, monkeypatch):
-    monkeypatch.setattr("awp_publish.serve.mcp.events.HEARTBEAT_SECONDS", 0.01)
-    monkeypatch.setattr("awp_publish.serve.mcp.events.LOOK_SECONDS", 0.01)
+    monkeypatch.setattr("awp_publish.plugins.mcp.events.HEARTBEAT_SECONDS", 0.01)
+    monkeypatch.setattr("awp_publish.plugins.mcp.events.LOOK_SECONDS", 0.01)
     async with streaming(app) as next_message:
         active, beat = await next_message(), await next_message()
     assert beat["method"] == "notifications/events/heartbeat"
@@ -471,8 +471,8 @@ async def test_a_quiet_stream_beats(app, monkeypatch):
 @pytest.mark.parametrize("how", ["withdrawn", "expired"])
 async def test_a_stream_of_whom_nobody_knows_any_more_is_ended(monkeypatch, how):
     if how == "withdrawn":
-        monkeypatch.setattr("awp_publish.serve.mcp.events.VERIFY_SECONDS", 0.0)
-    monkeypatch.setattr("awp_publish.serve.mcp.events.LOOK_SECONDS", 0.01)
+        monkeypatch.setattr("awp_publish.plugins.mcp.events.VERIFY_SECONDS", 0.0)
+    monkeypatch.setattr("awp_publish.plugins.mcp.events.LOOK_SECONDS", 0.01)
     tokens = {"token-of-ann-1234": Principal("ann", claims={"exp": 1} if how == "expired" else {})}
     site = make_shop(doors=["mcp"], authenticate=lambda shown: tokens.get(shown.headers.get("authorization", "")))
     site.event("order_shipped", payload=Shipped)

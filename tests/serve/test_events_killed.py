@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 APPLICATION = """
 from fastapi import FastAPI
 from awp_publish import AgentPublisher, BearerToken, Site
-from awp_publish.serve import webhooks
+from awp_publish.plugins.events import webhooks
 
 webhooks.LEASE = 2.0
 site = Site(name="Shop", description="Sells things.", url="https://shop.example", doors=["mcp"],

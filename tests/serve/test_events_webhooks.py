@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
-from awp_publish import AgentPublisher, BearerToken, Principal, events
-from awp_publish.events import log_of, write_cursor
+from awp_publish import AgentPublisher, BearerToken, Principal
+from awp_publish.http.lifespan import running
+from awp_publish.plugins.events import log as events, webhooks
+from awp_publish.plugins.events.log import log_of, write_cursor
 from awp_publish.problems import StoreUnavailable
-from awp_publish.serve import webhooks
-from awp_publish.serve.lifespan import running
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.store import Look, Schedule
 from tests.serve.guarded import ANN, BEN, Watched, known_callers, make_shop
@@ -274,7 +274,7 @@ async def test_a_subscription_ends_when_its_caller_says_so(app, site, ann, recei
 
 
 async def test_a_subscription_ends_when_its_time_is_over(app, site, ann, receiver, monkeypatch):
-    monkeypatch.setattr("awp_publish.serve.mcp.events.MIN_TTL", 0.0)
+    monkeypatch.setattr("awp_publish.plugins.mcp.events.MIN_TTL", 0.0)
     async with running(app):
         await subscribe(ann, receiver.url, ttlMs=1)
         await asyncio.sleep(0.05)

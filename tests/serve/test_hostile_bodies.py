@@ -8,7 +8,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, Site
-from awp_publish.serve.http import Message
+from awp_publish.http.exchange import Message
 
 JSON = {"content-type": "application/json"}
 KNOWN = {"NOT_JSON", "ENVELOPE_NOT_AN_OBJECT", "INVALID_ENVELOPE", "MISSING_INPUT", "AGENT_MISMATCH"}

@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, Refused
-from awp_publish.policy import guard
+from awp_publish.calls import guard
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.sqlite import SqliteStore
 from tests.serve.guarded import KEYS, Caller, Watched, make_shop

@@ -29,7 +29,7 @@ from pathlib import Path
 
 from fastapi import FastAPI
 from awp_publish import AgentPublisher, Site
-from awp_publish.policy import guard
+from awp_publish.calls import guard
 
 guard.MARGIN = {MARGIN}
 site = Site(name="Shop", description="Sells things.", url="https://shop.example", timeout={TIMEOUT},

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 from starlette.applications import Starlette
 
-from awp_publish.serve.lifespan import StartFailed, run_lifespan, running
+from awp_publish.http.lifespan import StartFailed, run_lifespan, running
 
 
 class Server:

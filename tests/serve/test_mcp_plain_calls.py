@@ -12,8 +12,8 @@ from hypothesis import given, settings, strategies as st
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from awp_publish import AgentPublisher, OAuth
+from awp_publish.plugins.mcp.door import McpDoor
 from awp_publish.problems import Refused
-from awp_publish.serve.mcp import McpDoor
 from tests.serve.guarded import known_callers, make_shop
 from tests.serve.mcp_messages import MODERN, headers_of, message
 

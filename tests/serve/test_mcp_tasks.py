@@ -8,9 +8,9 @@ import pytest
 from fastapi import FastAPI
 
 from awp_publish import AgentPublisher, report_progress
+from awp_publish.http.lifespan import running
+from awp_publish.plugins.mcp import tasks
 from awp_publish.problems import InvalidCredentials, Refused, StoreUnavailable
-from awp_publish.serve.lifespan import running
-from awp_publish.serve.mcp import tasks
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.store import Swap
 from tests.serve.guarded import Watched, known_callers, make_shop

@@ -20,9 +20,10 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, DeclarationError, Site
-from awp_publish.protocols import ALL, agent_json
-from awp_publish.protocols.protocol import Document, Protocol, published
-from awp_publish.serve.http import Message
+from awp_publish.documents import agent_json
+from awp_publish.documents.every import ALL
+from awp_publish.documents.protocol import Document, Protocol, published
+from awp_publish.http.exchange import Message
 
 
 def paths_of(site: Site) -> list[str]:

@@ -25,8 +25,8 @@ from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, DeclarationError, Pages, Site
-from awp_publish.serve.http import AsgiApp, Receive, Scope, Send
-from awp_publish.serve.negotiation import MAX_PAGE_BYTES
+from awp_publish.http.exchange import AsgiApp, Receive, Scope, Send
+from awp_publish.plugins.pages.negotiation import MAX_PAGE_BYTES
 
 MARKDOWN = {"accept": "text/markdown"}
 SOM = {"accept": "application/som+json"}
@@ -666,7 +666,7 @@ def test_pages_can_be_html_only(serve):
 
 
 def test_what_cannot_be_had_is_refused_where_it_is_written(monkeypatch):
-    monkeypatch.setattr("awp_publish.settings.PAGES_PACKAGE", "nowhere_to_be_found")
+    monkeypatch.setattr("awp_publish.declare.settings.PAGES_PACKAGE", "nowhere_to_be_found")
     with pytest.raises(DeclarationError, match=r'pip install "awp-publish\[pages\]"'):
         make_site(pages=True)
     with pytest.raises(DeclarationError, match=r"pages: .*pip install"):

@@ -21,10 +21,10 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, BearerToken, DeclarationError, Paths, Principal, Refused, Site, WebBotAuth
+from awp_publish.maps.script_page import open_chromium, why_unavailable
+from awp_publish.plugins.traffic.record import traffic_svg, traffic_table
 from awp_publish.problems import StoreUnavailable
-from awp_publish.running.script_page import open_chromium, why_unavailable
 from awp_publish.stores.memory import MemoryStore
-from awp_publish.traffic import traffic_svg, traffic_table
 from tests.serve.live_server import serve
 
 DOORS: list[Literal["mcp", "a2a", "awp"]] = ["mcp", "a2a", "awp"]
@@ -76,13 +76,13 @@ def answers_of(answer) -> dict[str, str]:
 @pytest.mark.parametrize("said", [None, False])
 def test_it_costs_nothing_where_nobody_asks_for_it(open_client, monkeypatch, said):
     monkeypatch.delenv("AWP_PUBLISH_OVERVIEW", raising=False)
-    monkeypatch.delitem(sys.modules, "awp_publish.serve.overview", raising=False)
+    monkeypatch.delitem(sys.modules, "awp_publish.plugins.overview.door", raising=False)
     own = [Route("/agents", lambda request: PlainTextResponse("estate agents"))]
     client = open_client(make_app(make_site(overview=said), own))
     assert client.get("/agents").text == "estate agents"
     assert client.get("/agents/try/find").status_code == 404
     assert client.get("/agents/overview.css").status_code == 404
-    assert "awp_publish.serve.overview" not in sys.modules
+    assert "awp_publish.plugins.overview.door" not in sys.modules
 
 
 @pytest.mark.parametrize(("value", "status"), [("1", 200), ("true", 200), ("0", 404), ("", 404)])

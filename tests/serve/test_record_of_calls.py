@@ -230,7 +230,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from awp_publish import AgentPublisher
-from awp_publish import invoke as tracing
+from awp_publish.calls import invoke as tracing
 from tests.serve.guarded import ANN, invoke
 from tests.serve.test_record_of_calls import make_site
 

@@ -8,7 +8,7 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from awp_publish import AgentPublisher, BearerToken
-from awp_publish.policy.call import Principal
+from awp_publish.calls.call import Principal
 from tests.serve.guarded import make_shop
 from tests.serve.mcp_messages import VERSIONS, headers_of, message
 

@@ -20,8 +20,8 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from awp_publish import AgentPublisher, BearerToken, SessionUser, Site
-from awp_publish.serve import sessions
-from awp_publish.serve.lifespan import running
+from awp_publish.http.lifespan import running
+from awp_publish.plugins.sessions import cookies as sessions
 from awp_publish.stores.memory import MemoryStore
 from tests.serve.a2a_client import Caller, make_caller, make_request, output, problem
 from tests.serve.awp_client import AwpClient

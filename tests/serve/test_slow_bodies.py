@@ -9,9 +9,9 @@ import pytest
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher
-from awp_publish.serve import http as request_body
-from awp_publish.serve.http import AsgiApp, Message
-from awp_publish.serve.lifespan import running
+from awp_publish.http import exchange as request_body
+from awp_publish.http.exchange import AsgiApp, Message
+from awp_publish.http.lifespan import running
 from tests.serve.guarded import make_shop
 from tests.serve.mcp_messages import headers_of, message
 

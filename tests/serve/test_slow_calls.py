@@ -12,8 +12,9 @@ import pytest
 from fastapi import BackgroundTasks, FastAPI
 from starlette.applications import Starlette
 
-from awp_publish import AgentPublisher, Site, invoke
-from awp_publish.serve.http import Message
+from awp_publish import AgentPublisher, Site
+from awp_publish.calls import invoke
+from awp_publish.http.exchange import Message
 
 
 class Caller:

@@ -16,9 +16,9 @@ from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, Paths, Site
 from awp_publish.model import Contact, Door
-from awp_publish.protocols import som
-from awp_publish.serve.negotiation import MAX_PAGE_BYTES
-from awp_publish.templating import head_links, link_header, robots_lines
+from awp_publish.plugins.pages import som
+from awp_publish.plugins.pages.negotiation import MAX_PAGE_BYTES
+from awp_publish.plugins.templating import head_links, link_header, robots_lines
 from tests.protocols.catalogs import make_catalog
 
 ENDPOINT = "/agents/som"

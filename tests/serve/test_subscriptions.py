@@ -7,9 +7,9 @@ import httpx2
 from fastapi import FastAPI
 
 from awp_publish import AgentPublisher, Principal
+from awp_publish.http.lifespan import running
+from awp_publish.plugins.mcp import resources
 from awp_publish.problems import InvalidCredentials, StoreUnavailable
-from awp_publish.serve.lifespan import running
-from awp_publish.serve.mcp import resources
 from awp_publish.stores import open_store
 from tests.serve.guarded import Watched, known_callers, make_shop
 from tests.serve.live_server import serve

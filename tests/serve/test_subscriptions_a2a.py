@@ -19,9 +19,9 @@ from a2a.utils.errors import InvalidParamsError, TaskNotFoundError
 from fastapi import FastAPI
 
 from awp_publish import AgentPublisher, BearerToken, Principal, report_progress
-from awp_publish.serve import webhooks
-from awp_publish.serve.a2a import handler
-from awp_publish.serve.lifespan import running
+from awp_publish.http.lifespan import running
+from awp_publish.plugins.a2a import handler
+from awp_publish.plugins.events import webhooks
 from tests.serve.a2a_client import make_caller, make_request, open_caller, serving, state
 from tests.serve.guarded import ANN, BEN, known_callers, make_shop
 from tests.serve.test_events import Shipped

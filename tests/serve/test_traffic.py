@@ -19,10 +19,7 @@ from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, BearerToken, DeclarationError, Principal, Refused, Site, Traffic
 from awp_publish.cli import main
-from awp_publish.stores import Store
-from awp_publish.stores.memory import MemoryStore
-from awp_publish.stores.sqlite import SqliteStore
-from awp_publish.traffic import (
+from awp_publish.plugins.traffic.record import (
     MAX_CALLERS,
     MAX_CELLS,
     OTHERS,
@@ -35,6 +32,9 @@ from awp_publish.traffic import (
     traffic_svg,
     traffic_table,
 )
+from awp_publish.stores import Store
+from awp_publish.stores.memory import MemoryStore
+from awp_publish.stores.sqlite import SqliteStore
 from tests.serve.guarded import Caller
 
 SHOP = "https://shop.example"

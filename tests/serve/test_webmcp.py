@@ -16,7 +16,13 @@ from fastapi.responses import HTMLResponse
 from starlette.middleware.sessions import SessionMiddleware
 
 from awp_publish import About, AgentPublisher, SessionUser, Site
-from awp_publish.templating import action_attributes, param_attributes, structured_result, webmcp_hash, webmcp_script
+from awp_publish.plugins.templating import (
+    action_attributes,
+    param_attributes,
+    structured_result,
+    webmcp_hash,
+    webmcp_script,
+)
 from tests.redis_server import free_port
 
 CHROMIUM = shutil.which("chromium")

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from awp_publish import cli
-from awp_publish.jobs import JobStore
+from awp_publish.plugins.jobs import JobStore
 from awp_publish.stores import open_store
 from tests.redis_server import free_port as free_port
 

@@ -4,7 +4,7 @@ import pytest
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, ApiKey, BearerToken, SharedSecret
-from awp_publish.policy.authentication import MAX_WRONG
+from awp_publish.calls.authentication import MAX_WRONG
 from awp_publish.problems import AuthExpired, StoreUnavailable
 from awp_publish.stores.memory import MemoryStore
 from tests.serve.awp_client import AwpClient

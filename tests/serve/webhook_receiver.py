@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from awp_publish.serve.webhooks import ORIGINS_VARIABLE
+from awp_publish.plugins.events.webhooks import ORIGINS_VARIABLE
 
 
 @dataclass(frozen=True)

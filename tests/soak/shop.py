@@ -10,9 +10,9 @@ from typing import Final
 from fastapi import FastAPI
 
 from awp_publish import AgentPublisher, BearerToken, Idempotency, Site
-from awp_publish.jobs import JobStore
-from awp_publish.policy import guard
-from awp_publish.stores.redis import RedisStore
+from awp_publish.calls import guard
+from awp_publish.plugins.jobs import JobStore
+from awp_publish.plugins.redis.store import RedisStore
 from awp_publish.stores.sqlite import SqliteStore
 from tests.soak import TOKEN
 

@@ -7,9 +7,9 @@ from uuid import uuid4
 
 import pytest
 
+from awp_publish.plugins.redis.store import RedisStore
 from awp_publish.stores import Store
 from awp_publish.stores.memory import MemoryStore
-from awp_publish.stores.redis import RedisStore
 from awp_publish.stores.sqlite import SqliteStore
 
 KINDS = ("memory", "sqlite", "redis", "postgres")
@@ -50,7 +50,7 @@ def make_store(kind: str, clock: Clock, tmp_path: Path, request: pytest.FixtureR
         if kind == "sqlite":
             return SqliteStore(str(tmp_path / "agents.db"), namespace, clock=clock, timeout=20)
         if kind == "postgres":
-            from awp_publish.stores.postgres import PostgresStore
+            from awp_publish.plugins.postgres.store import PostgresStore
 
             return PostgresStore(request.getfixturevalue("postgres_url"), namespace, clock=clock, timeout=20)
         return RedisStore(request.getfixturevalue("redis_url"), namespace, timeout=20)

@@ -13,10 +13,10 @@ import psycopg
 import pytest
 import redis
 
+from awp_publish.plugins.redis.store import RedisStore
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores import Add, Count, Look, Ran, Schedule, Step, Swap, Unschedule
 from awp_publish.stores.memory import MemoryStore
-from awp_publish.stores.redis import RedisStore
 from awp_publish.stores.sqlite import SqliteStore
 from tests.postgres_server import PostgresServer
 
@@ -521,7 +521,7 @@ async def test_a_password_is_in_no_message_and_in_no_log(server, caplog):
 
 def make_postgres(url, namespace, timeout=20.0):
     pytest.importorskip("psycopg_pool")
-    from awp_publish.stores.postgres import PostgresStore
+    from awp_publish.plugins.postgres.store import PostgresStore
 
     return PostgresStore(url, namespace, timeout=timeout)
 

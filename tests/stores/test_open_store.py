@@ -6,9 +6,9 @@ import sys
 import pytest
 
 from awp_publish import DeclarationError
+from awp_publish.plugins.redis.store import RedisStore
 from awp_publish.stores import Add, Look, open_store
 from awp_publish.stores.memory import MemoryStore
-from awp_publish.stores.redis import RedisStore
 from awp_publish.stores.sqlite import SqliteStore
 
 

@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from awp_publish.browsing.addresses import parse_address
-from awp_publish.policy.guard import Tokens
+from awp_publish.calls.guard import Tokens
+from awp_publish.plugins.sessions import cookies as bounds
+from awp_publish.plugins.sessions.cookies import CookieSessions
 from awp_publish.problems import StoreUnavailable
-from awp_publish.serve import sessions as bounds
-from awp_publish.serve.sessions import CookieSessions
 from awp_publish.stores import Look, Swap
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.store import session_key

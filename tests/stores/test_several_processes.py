@@ -19,13 +19,13 @@ KEYS = 150
 WORK = """
 import asyncio, json, sys, time
 from awp_publish.stores import Add, Count, open_store
-from awp_publish.stores.redis import RedisStore
+from awp_publish.plugins.redis.store import RedisStore
 from awp_publish.stores.sqlite import SqliteStore
 
 async def work(url, namespace, keys):
     kind, place = RedisStore if url.startswith("redis:") else SqliteStore, url.removeprefix("sqlite:///")
     if url.startswith("postgresql:"):
-        from awp_publish.stores.postgres import PostgresStore as kind
+        from awp_publish.plugins.postgres.store import PostgresStore as kind
     store = kind(place, namespace, timeout=20)
     added, counted, taken = [], 0, []
 

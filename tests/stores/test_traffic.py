@@ -7,8 +7,8 @@ from functools import partial
 
 import pytest
 
+from awp_publish.plugins.traffic.record import SHARDS, TrafficRecord
 from awp_publish.stores import Add, Store
-from awp_publish.traffic import SHARDS, TrafficRecord
 
 DAY = 86_400.0
 

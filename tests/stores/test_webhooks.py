@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from awp_publish.events import APPENDED, Events
-from awp_publish.serve import webhooks
-from awp_publish.serve.webhooks import DUE, TooMany, Webhook, Webhooks
+from awp_publish.plugins.events import webhooks
+from awp_publish.plugins.events.log import APPENDED, Events
+from awp_publish.plugins.events.webhooks import DUE, TooMany, Webhook, Webhooks
 from awp_publish.stores.store import Look, Schedule
 
 

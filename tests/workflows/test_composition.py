@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from awp_publish.cli import main
-from awp_publish.running.runtime import ActionMap
-from awp_publish.workflows import rules
-from awp_publish.workflows.composition import Imported, ImportRefused
+from awp_publish.maps import rules
+from awp_publish.maps.composition import Imported, ImportRefused
+from awp_publish.maps.runtime import ActionMap
 from tests.browsing.running import Driver, Json, map_of, step, tool
 
 PAGES = {"/": "<title>Home</title><main><h1>Home</h1></main>"}

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from awp_publish.workflows import expressions
-from awp_publish.workflows.expressions import UNDEFINED, ExpressionError, evaluate, expression_of, fill
+from awp_publish.maps import expressions
+from awp_publish.maps.expressions import UNDEFINED, ExpressionError, evaluate, expression_of, fill
 
 MAPS = Path(__file__).parents[2] / ".." / "shared" / "fixtures" / "actions-json"
 DOCUMENT = {"input": {"q": "Emma", "none": None, "copies": 2}, "steps": {"find": {"output": {"x": 5}}}}
@@ -145,7 +145,7 @@ def test_every_expression_of_the_published_maps_compiles(engine: str) -> None:
 def test_the_thread_that_needs_the_engine_first_may_end():
     script = (
         "import threading\n"
-        "from awp_publish.workflows.expressions import evaluate\n"
+        "from awp_publish.maps.expressions import evaluate\n"
         "for _ in range(5):\n"
         "    read = lambda: [evaluate('input.q', {'input': {'q': 1}}, 100) for _ in range(50)]\n"
         "    thread = threading.Thread(target=read)\n"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from awp_publish.workflows.primitives import PORTABLE, PRIMITIVES, arguments_of
-from awp_publish.workflows.rules import is_identifier, is_step_id, path_fault, url_fits
+from awp_publish.maps.primitives import PORTABLE, PRIMITIVES, arguments_of
+from awp_publish.maps.rules import is_identifier, is_step_id, path_fault, url_fits
 
 URL = "https://books.example/search?q=Emma"
 

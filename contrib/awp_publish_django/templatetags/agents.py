@@ -5,7 +5,7 @@
 <form {% awas_action "search_books" %}><input name="q" {% awas_param "search_books" "q" %}></form>
 
 `styles` are the spellings, with a space between: "data-awas", "data-ai", "tool". The other functions of
-`awp_publish.templating` are tags of the same names.
+`awp_publish.plugins.templating` are tags of the same names.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from awp_publish import DeclarationError
 from awp_publish.model import Catalog
-from awp_publish.templating import (
+from awp_publish.plugins.templating import (
     AWAS,
     Style,
     action_attributes,

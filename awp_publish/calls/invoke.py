@@ -1,0 +1,641 @@
+"""The path of every call: find -> guard or validate -> handler -> validate -> record -> deliver.
+
+Only this module calls a handler, so no door can bypass a gate. If an action is guarded, its guard validates the input,
+along with its other checks, and records the result.
+"""
+
+import asyncio
+import logging
+import re
+from asyncio import current_task, get_running_loop
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from itertools import islice
+from time import perf_counter
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+
+import orjson
+from starlette.exceptions import HTTPException
+
+from awp_publish.calls.call import Call, CallListener, Content, Deliver, Label, Outcome, RawHeaders, Result
+from awp_publish.model import DEFAULT_OPERATION, Action, Agent, Catalog, JsonObject, Status
+from awp_publish.plugins.traffic.record import MAX_PENDING, UNANSWERED, TrafficRecord
+from awp_publish.problems import (
+    DeclarationError,
+    HandlerFailed,
+    HandlerTimeout,
+    InvalidInput,
+    InvalidOutput,
+    Problem,
+    TemporarilyUnavailable,
+    UnknownAgent,
+    UnknownOperation,
+    did_you_mean,
+    raised,
+)
+from awp_publish.schema import UnusableSchema, Validator, compile_schema, media
+from awp_publish.schema.redaction import Redact, answer_redactor, input_redactor
+
+if TYPE_CHECKING:
+    from awp_publish.calls.guard import Guard, Guards
+
+# --- OpenTelemetry spans of calls ---
+
+PREFIX: Final = "awp_publish."
+"""Prefix of our attributes; OpenTelemetry's semantic conventions do not cover agent calls."""
+
+
+class Span(Protocol):
+    """A span that records the result of its call."""
+
+    def note(self, facts: Mapping[str, object]) -> None: ...
+
+
+def is_on() -> bool:
+    """Return True if spans are exported. Until a provider is set, the API's proxy provider discards them."""
+    api = _api()
+    return api is not None and not isinstance(api.get_tracer_provider(), api.ProxyTracerProvider)
+
+
+@contextmanager
+def start_span(name: str) -> Iterator[Span]:
+    """Start a span that becomes the parent of the handler's own spans."""
+    api = _api()
+    assert api is not None
+    with api.get_tracer("awp_publish").start_as_current_span(name, kind=api.SpanKind.SERVER) as span:
+        yield _OtelSpan(span, api)
+
+
+class _OtelSpan:
+    def __init__(self, span: object, api: ModuleType) -> None:
+        self._span = span
+        self._api = api
+
+    def note(self, facts: Mapping[str, object]) -> None:
+        attributes = {PREFIX + name: value for name, value in facts.items() if isinstance(value, (str, int, float))}
+        self._span.set_attributes(attributes)  # type: ignore[attr-defined]
+        status = facts.get("status")
+        if isinstance(status, int) and status >= 500:
+            self._span.set_status(self._api.StatusCode.ERROR, str(facts.get("outcome")))  # type: ignore[attr-defined]
+
+
+@cache
+def _api() -> ModuleType | None:
+    try:
+        from opentelemetry import trace
+    except ImportError:
+        return None
+    return trace
+
+
+# --- The access log: one line per call, and an OpenTelemetry span if tracing is configured ---
+# Each line is JSON in the log `awp_publish.access`, level INFO: door, action, principal, outcome, status, milliseconds
+# and request id. Inputs are included only if the site enables `log_inputs`. Listeners receive the same facts. If nobody
+# listens, calls skip this code.
+
+access_logger: Final = logging.getLogger("awp_publish.access")
+failures: Final = logging.getLogger("awp_publish")
+
+Carry: TypeAlias = Callable[[Call, Deliver], Awaitable[None]]
+
+
+class Observer:
+    """Reports calls to the access log, to listeners and to tracing.
+
+    `log_inputs` adds the inputs, with secrets redacted. `traffic` counts calls in memory, even if nothing else observes
+    them.
+    """
+
+    def __init__(
+        self, log_inputs: bool = False, listeners: Sequence[CallListener] = (), traffic: TrafficRecord | None = None
+    ) -> None:
+        self.traffic = traffic
+        self._log_inputs = log_inputs
+        self._listeners = listeners
+        self._is_tracing = False
+
+    def is_watching(self) -> bool:
+        """Return True if calls are traced, logged or listened to. Once tracing is found, it is not looked up again."""
+        self._is_tracing = self._is_tracing or is_on()
+        return self._is_tracing or bool(self._listeners) or access_logger.isEnabledFor(logging.INFO)
+
+    async def watch(self, carry: Carry, redact: Redact | None, call: Call, deliver: Deliver) -> None:
+        """Run a call and report the result that is delivered, or that its caller disconnected before there was one.
+
+        `redact` removes the secrets from its input.
+        """
+        started = perf_counter()
+        is_noted = False
+        with _span(call) as note:
+
+            def note_end(result: Result | None) -> None:
+                nonlocal is_noted
+                is_noted = True
+                facts = _facts(call.door, call.request_id, call.action.id, call.caller_id, result, started, call.label)
+                note(facts)
+                if self._log_inputs:
+                    facts["input"] = call.input if redact is None else redact(call.input)
+                self._report(facts)
+
+            async def deliver_noted(result: Result) -> None:
+                note_end(result)
+                await deliver(result)
+
+            try:
+                await carry(call, deliver_noted)
+            finally:
+                if not is_noted:
+                    note_end(None)
+
+    def note_refusal(self, door: str, request_id: str, problem: Problem) -> None:
+        """Report a request that a door refused before it became a call."""
+        if self.traffic is not None:
+            self.traffic.add(door, "", "", "unknown", problem.code)
+        if self._listeners or access_logger.isEnabledFor(logging.INFO):
+            self._report(_facts(door, request_id, "", "", problem, perf_counter()))
+
+    def _report(self, facts: dict[str, object]) -> None:
+        if access_logger.isEnabledFor(logging.INFO):
+            # JSON escapes line breaks, so that each call stays on one line. `record.call` has the facts as a dict.
+            access_logger.info("%s", orjson.dumps(facts, default=str).decode(), extra={"call": facts})
+        for listener in self._listeners:
+            try:
+                listener(facts)
+            except Exception:
+                failures.exception("a listener of calls has failed")
+
+
+def _facts(
+    door: str,
+    request_id: str,
+    action: str,
+    principal: str,
+    result: Result | None,
+    started: float,
+    label: Label = "unknown",
+) -> dict[str, object]:
+    """Return the facts about a call. `outcome` is "ok", the code of a problem, or UNANSWERED (without a status)."""
+    return {
+        "door": door,
+        "action": action or None,
+        "principal": principal or None,
+        "label": label,
+        "outcome": UNANSWERED if result is None else result.code if isinstance(result, Problem) else "ok",
+        "status": None if result is None else result.status,
+        "ms": round((perf_counter() - started) * 1000, 3),
+        "request_id": request_id,
+    }
+
+
+@contextmanager
+def _span(call: Call) -> Iterator[Callable[[dict[str, object]], None]]:
+    if not is_on():
+        yield lambda facts: None
+        return
+    with start_span(f"{call.door} {call.action.id}") as span:
+        yield span.note
+
+
+# --- The path ---
+
+DEADLINE_INTERVAL: Final = 0.1
+"""Seconds between two checks of the running calls."""
+
+RETRY_UNAVAILABLE: Final = 60
+"""Seconds after which a caller may retry a degraded action."""
+
+logger: Final = logging.getLogger("awp_publish.calls")
+
+Reach: TypeAlias = Callable[[Call], Awaitable[Result]]
+"""Calls the route behind an action. Sets the call's `answer` once it is complete; returns when the route has ended."""
+
+Accept: TypeAlias = Callable[[Call], Awaitable[Outcome]]
+"""Accepts a call of a background action, to be run later. Raises StoreUnavailable."""
+
+Handle: TypeAlias = Callable[[Any], Awaitable[Any]]
+"""A handler that takes an input or a whole call."""
+
+CarryWithSession: TypeAlias = Callable[[Carry, Call, Deliver], Awaitable[None]]
+"""Runs a call with the cookies of its session, if it has one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """Everything about calls that depends only on the action.
+
+    `accept` is set for background actions. `content` is the header of an answer that is declared as base64-encoded
+    media. `headers` has the name, header and schema of each input that may be taken from the caller's own request.
+    """
+
+    action: Action
+    inputs: Validator
+    outputs: Validator
+    guard: "Guard | None"
+    accept: Accept | None
+    content: RawHeaders = ()
+    headers: tuple[tuple[str, bytes, JsonObject], ...] = ()
+
+
+def _prepare(
+    action: Action,
+    guards: "Guards | None",
+    accept: Accept | None,
+    check: Callable[[Call], None] | None,
+    rehearse: Callable[[Call], Awaitable[None]] | None,
+) -> _Prepared:
+    try:
+        inputs, outputs = compile_schema(action.inputs, asserts_formats=True), compile_schema(action.outputs)
+    except UnusableSchema as error:
+        remedy = "Declare inputs=... and outputs=... (a model or a JSON Schema)."
+        raise DeclarationError(f'action "{action.id}"', f"{error}.", remedy) from error
+    guard = guards.guard_of(action, inputs, check=check, rehearse=rehearse) if guards is not None else None
+    later = accept if action.is_background else None
+    kind = media.declared_type(action.outputs)
+    content = (media.write_header(kind),) if kind else ()
+    # The required inputs that the route reads from headers: the caller's own request may have these headers.
+    properties, required = action.inputs.get("properties"), action.inputs.get("required")
+    headers: tuple[tuple[str, bytes, JsonObject], ...] = ()
+    if action.way is not None and isinstance(properties, Mapping) and isinstance(required, list):
+        headers = tuple(
+            (one.name, one.wire_name.lower().encode("latin-1", "replace"), properties.get(one.name, {}))
+            for one in action.way.parameters
+            if one.location == "header"
+            and one.name in required
+            and not _ABOUT_THE_CALL.fullmatch(one.wire_name.lower())
+        )
+    return _Prepared(action, inputs, outputs, guard, later, content, headers)
+
+
+_ABOUT_THE_CALL: Final = re.compile(
+    r"accept(-.*)?|content-.*|if-.*|range|te|trailer|transfer-encoding|connection|expect"
+)
+"""Headers that describe the request itself, not the call inside it."""
+
+
+def _add_header_inputs(call: Call, headers: tuple[tuple[str, bytes, JsonObject], ...]) -> None:
+    """Take missing inputs from the headers of the caller's own request, as the route itself would."""
+    scope = call.context
+    if not isinstance(scope, Mapping) or not isinstance(call.input, Mapping):
+        return
+    carried: dict[bytes, bytes] = dict(reversed(scope.get("headers", ())))
+    for name, header, schema in headers:
+        if name in call.input or header not in carried:
+            continue
+        value: object = carried[header].decode("latin-1")
+        if schema.get("type") in ("integer", "number", "boolean"):
+            with suppress(orjson.JSONDecodeError):
+                value = orjson.loads(carried[header])
+        call.input = {**call.input, name: value}
+
+
+MAX_KNOWN: Final = 20
+"""Names that are listed in the refusal of an unknown one."""
+
+
+def _known(what: str, names: Collection[str]) -> str:
+    more = f" and {len(names) - MAX_KNOWN} more" if len(names) > MAX_KNOWN else ""
+    return f"Known {what}: {', '.join(islice(names, MAX_KNOWN)) or 'none'}{more}."
+
+
+class Invoker:
+    """Runs calls of one catalog. Everything that depends only on an action is prepared once, here.
+
+    `accept` takes calls of background actions; without it, callers wait for their results. `sessions` runs calls with
+    the cookies that the site keeps for callers without a cookie jar. Before a person is asked for confirmation, `check`
+    raises InvalidInput for a call that cannot be sent to its route, and `rehearse` runs the route's security checks.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        reach: Reach,
+        guards: "Guards | None" = None,
+        accept: Accept | None = None,
+        observer: Observer | None = None,
+        sessions: CarryWithSession | None = None,
+        check: Callable[[Call], None] | None = None,
+        rehearse: Callable[[Call], Awaitable[None]] | None = None,
+    ) -> None:
+        self._catalog = catalog
+        self._offered: dict[str, Mapping[tuple[str, str | None], Action]] = {}
+        self._shown: dict[str, Mapping[str, Agent]] = {}
+        self._actions: Mapping[str, _Prepared] = {
+            action.id: _prepare(action, guards, accept, check, rehearse) for action in catalog.actions
+        }
+        redactors = ((action.id, input_redactor(action.inputs)) for action in catalog.actions)
+        self.input_redactors: Mapping[str, Redact] = {name: one for name, one in redactors if one is not None}
+        """Functions that redact secrets, for the actions whose inputs contain some."""
+        redactors = ((action.id, answer_redactor(action.outputs)) for action in catalog.actions)
+        self.answer_redactors: Mapping[str, Redact] = {name: one for name, one in redactors if one is not None}
+        """Functions that redact one-time values, for the actions whose answers contain some."""
+        self._reach = reach
+        self._codes = catalog.site.errors
+        self._observer = observer or Observer()
+        self._carry: Carry = self._run if sessions is None else partial(sessions, self._run)
+        self._has_sessions = sessions is not None
+        self.guarded: Collection[str] = frozenset(
+            one.action.id
+            for one in self._actions.values()
+            if self._has_sessions or one.guard is not None or one.action.is_background
+        )
+        """Ids of actions whose calls need the caller's credentials: for a guard, a session, or the owner of a job."""
+        self._traffic = self._observer.traffic
+        self._look_again = 0.0
+        self._running: dict[asyncio.AbstractEventLoop, set[Call]] = {}
+        self._unavailable: frozenset[str] = frozenset()
+        self.set_status(catalog.status)
+
+    def set_status(self, status: Status) -> None:
+        """Refuse calls of degraded actions from now on (agent.json section 13)."""
+        self._unavailable = status.degraded_actions if status.operational else frozenset(self._actions)
+
+    def offered(self, door: str) -> Mapping[tuple[str, str | None], Action]:
+        """Return the actions that a door offers, by agent and operation.
+
+        An omitted operation (None) means "default" (WoA section 5.1). Actions for a limited audience are included;
+        their guards decide whether a caller may know of them.
+        """
+        found = self._offered.get(door)
+        if found is None:
+            found = self._offered[door] = {
+                (agent.id, named): self._actions[action_id].action
+                for agent in self._catalog.exposed_at(door).agents
+                for name, action_id in agent.operations.items()
+                for named in ((name, None) if name == DEFAULT_OPERATION else (name,))
+            }
+        return found
+
+    def find(self, door: str, agent_id: str, operation: str | None) -> Action:
+        """Return the action of an agent and operation at a door. Raises UnknownAgent or UnknownOperation."""
+        action = self.offered(door).get((agent_id, operation))
+        if action is None:
+            raise self.unknown(door, agent_id, operation)
+        return action
+
+    def unknown(self, door: str, agent_id: str, operation: str | None) -> Problem:
+        """Return the problem for an unknown agent or operation. It lists only names that are public."""
+        agents = self._shown.get(door)
+        if agents is None:
+            agents = self._shown[door] = {one.id: one for one in self._catalog.exposed_at(door).public.agents}
+        agent = agents.get(agent_id)
+        if agent is None:
+            meant = did_you_mean(agent_id, agents) or _known("agents", agents)
+            return UnknownAgent(f'This site has no agent "{agent_id[:100]}". {meant}')
+        named = "no default operation" if operation is None else f'no operation "{operation[:100]}"'
+        meant = did_you_mean(operation or "", agent.operations)
+        known = _known("operations", agent.operations)
+        return UnknownOperation(f'Agent "{agent_id}" has {named}. {meant}{" " if meant else ""}{known}')
+
+    def attach(self, action_id: str, reach: Reach) -> None:
+        """Let a door of ours handle the calls of one action, behind the same gates as all others."""
+        prepared, others = self._actions[action_id], self._reach
+        own = replace(prepared, action=replace(prepared.action, function=None))
+        self._actions = {**self._actions, action_id: own}
+
+        def choose(call: Call) -> Awaitable[Result]:
+            return (reach if call.action.id == action_id else others)(call)
+
+        self._reach = choose
+
+    def surround(self, carry: Callable[[Carry], Carry], handle: Callable[[Handle], Handle]) -> None:
+        """Wrap the whole path of a call (`carry`) and every handler (`handle`), in order to time them."""
+        self._carry, self._reach = carry(self._carry), handle(self._reach)
+        self._actions = {
+            name: replace(one, action=replace(one.action, function=handle(one.action.function)))
+            if one.action.function is not None
+            else one
+            for name, one in self._actions.items()
+        }
+
+    def is_traced(self) -> bool:
+        """Return True if spans are exported. The answer may be a second old."""
+        return perf_counter() >= self._look_again and is_on()
+
+    def note_refusal(self, door: str, request_id: str, problem: Problem) -> None:
+        """Report a request that never became a call."""
+        self._observer.note_refusal(door, request_id, problem)
+
+    def run(self, call: Call, deliver: Deliver) -> Awaitable[None]:
+        """Run a call through its gates and its handler, and `deliver` exactly one outcome or problem.
+
+        The result is delivered before this returns if the handler continues after its answer or ignores its deadline.
+        """
+        call.started = started = perf_counter()
+        if started < self._look_again and not access_logger.isEnabledFor(logging.INFO):
+            carry = self._carry
+            return carry(call, deliver)
+        return self._run_watched(call, deliver)
+
+    async def _run_watched(self, call: Call, deliver: Deliver) -> None:
+        """Run a call and report its result to observers; also count the calls that sessions refuse.
+
+        A site with neither observers nor sessions comes here once a second, to see whether that has changed, and to
+        write the traffic record if no lifespan does that.
+        """
+        observer, traffic, carry = self._observer, self._traffic, self._carry
+        is_watching = observer.is_watching()
+        if not (is_watching or self._has_sessions):
+            self._look_again = call.started + 1.0
+        if is_watching:
+            carry = partial(observer.watch, carry, self.input_redactors.get(call.action.id))
+        if self._has_sessions:
+
+            async def deliver_counted(result: Result) -> None:
+                self._count(call, result)
+                await deliver(result)
+
+            await carry(call, deliver_counted)
+        else:
+            await carry(call, deliver)
+        if traffic is not None and perf_counter() >= traffic.due:
+            await traffic.flush()
+
+    # Callables that are attributes get a local name first: `self.name(...)` would search the class for a method.
+
+    async def _run(self, call: Call, deliver: Deliver) -> None:
+        prepared = self._actions[call.action.id]
+        action, guard, is_valid = prepared.action, prepared.guard, prepared.inputs.is_valid
+        result: Result | None = None
+        if prepared.headers:
+            _add_header_inputs(call, prepared.headers)
+
+        # Admit or refuse.
+        try:
+            if self._unavailable and action.id in self._unavailable:
+                retry = [("Retry-After", str(RETRY_UNAVAILABLE))]
+                call.refuse(TemporarilyUnavailable(f"Action {action.id} does not work at the moment.", headers=retry))
+            if guard is not None:
+                result = await guard.admit(call)
+            elif not is_valid(call.input):
+                raise InvalidInput.of(*prepared.inputs.describe(call.input, call.elsewhere))
+        except Problem as problem:
+            result = problem.with_traceback(None)
+        if result is not None:
+            self._count(call, result)
+            await deliver(result)
+            return
+
+        # A background action: run it later.
+        if prepared.accept is not None:
+            try:
+                result = await prepared.accept(call)
+            except Problem as problem:
+                result = problem.with_traceback(None)
+            await self._conclude(prepared, call, result, deliver)
+            return
+
+        # Run the handler now, under its deadline. A timer and a task per call would add a tenth to the time of a quick
+        # call, which never needs them, so each event loop has one timer for all its running calls.
+        loop = get_running_loop()
+        calls = self._running.get(loop)
+        if calls is None:
+            calls = self._watch_deadlines(loop)
+        call.deliver = deliver
+        call.deadline = perf_counter() + action.timeout
+        call.task = current_task(loop)
+        calls.add(call)
+        try:
+            try:
+                if (function := action.function) is not None:
+                    body = await function(call.input)
+                    result = Outcome(body, orjson.loads(body))
+                else:
+                    reach = self._reach
+                    result = await reach(call)
+            except Problem as problem:
+                if isinstance(problem, InvalidOutput):
+                    values = (action.id, problem, call.request_id)
+                    logger.error("action %s: %s (request_id=%s)", *values, exc_info=problem)
+                result = problem.with_traceback(None)
+            except HTTPException as error:
+                result = raised(error, self._codes) if call.answer is None else call.answer
+            except Exception:
+                failure = failed(call)
+                result = failure if call.answer is None else call.answer  # a complete answer outlasts a later failure
+            if not call.is_delivered:
+                result = self._validate(prepared, call, result)
+                if guard is not None:
+                    result = await guard.conclude(call, result)
+                self._count(call, result)
+                await deliver(result)
+        except asyncio.CancelledError:
+            is_late = call.finisher is not None if call.interrupted else call.is_delivered  # already counted
+            if not is_late:
+                self._count(call, None)
+            if not call.interrupted:
+                raise
+        finally:
+            calls.discard(call)
+            if call.is_overseen:
+                await _settle(call)
+            del call.deliver  # usually refers back to the call: a reference cycle
+
+    def _validate(self, prepared: _Prepared, call: Call, result: Result) -> Result:
+        """Mark the call as delivered. Return the result, or InvalidOutput if it is not valid (WoA section 5.2)."""
+        call.is_delivered = True
+        if type(result) is Outcome:
+            is_valid = prepared.outputs.is_valid
+            if not is_valid(result.output):
+                first = prepared.outputs.describe(result.output)[0][0]
+                values = (call.action.id, first.pointer, first.detail, call.request_id)
+                logger.error("action %s answered against its schema: %s %s (request_id=%s)", *values)
+                result = InvalidOutput(f"The answer of action {call.action.id} does not match its outputs schema.")
+            elif prepared.content and type(result.output) is str:
+                is_declared = any(name == media.HEADER for name, _ in result.headers)  # by the route, for this answer
+                if not is_declared:
+                    result.headers = (*result.headers, *prepared.content)
+                    result.content = Content(media.declared_type(call.action.outputs), "")
+        return result
+
+    async def _conclude(self, prepared: _Prepared, call: Call, result: Result, deliver: Deliver) -> None:
+        """Record and count the result of a call, then deliver it."""
+        if prepared.guard is not None:
+            result = await prepared.guard.conclude(call, result)
+        self._count(call, result)
+        await deliver(result)
+
+    def _count(self, call: Call, result: Result | None) -> None:
+        """Count a finished call, once."""
+        if (traffic := self._traffic) is not None and (started := call.started):
+            ended = perf_counter()
+            call.started = 0.0
+            principal = call.principal
+            outcome = "ok" if isinstance(result, Outcome) else UNANSWERED if result is None else result.code
+            kind = call.door, call.action.id, "" if principal is None else principal.id, call.label, outcome
+            times = traffic.pending.get(kind) if ended < traffic.midnight else None
+            if times is None:
+                times = traffic.times_of(kind, ended)
+            times.append(ended - started)
+            if len(times) >= MAX_PENDING:
+                traffic.sum_up()
+
+    # --- Deadlines ---
+
+    def _watch_deadlines(self, loop: asyncio.AbstractEventLoop) -> set[Call]:
+        """Start the timer that enforces the deadlines of an event loop's calls, to within one DEADLINE_INTERVAL.
+
+        It runs as long as there are calls. A process may run several loops, in turn or in threads; closed ones are
+        dropped here.
+        """
+        for ended in [one for one in tuple(self._running) if one.is_closed()]:
+            self._running.pop(ended, None)
+        calls = self._running[loop] = set()
+        loop.call_later(DEADLINE_INTERVAL, self._check_running, loop, calls)
+        return calls
+
+    def _check_running(self, loop: asyncio.AbstractEventLoop, calls: set[Call]) -> None:
+        """Deliver answers whose handlers still run, end overdue calls, and watch the others for a disconnect."""
+        now = perf_counter()
+        for call in tuple(calls):
+            if call.is_delivered:
+                continue
+            call.is_overseen = True
+            if call.answer is not None:
+                call.finisher = asyncio.ensure_future(self._deliver_early(call, call.answer))
+            elif now >= call.deadline:
+                action = call.action
+                logger.error("action %s took too long (request_id=%s)", action.id, call.request_id)
+                late = HandlerTimeout(f"Action {action.id} gave no answer within {action.timeout:g} seconds.")
+                call.finisher = asyncio.ensure_future(self._deliver_early(call, late))
+                call.interrupt()
+            elif call.disconnected is not None and call.listener is None:
+                call.listener = asyncio.ensure_future(_listen(call))
+        if calls:
+            loop.call_later(DEADLINE_INTERVAL, self._check_running, loop, calls)
+        else:
+            del self._running[loop]
+
+    async def _deliver_early(self, call: Call, result: Result) -> None:
+        """Deliver a result before the handler has returned, unless one is already delivered."""
+        if not call.is_delivered:
+            prepared = self._actions[call.action.id]
+            await self._conclude(prepared, call, self._validate(prepared, call, result), call.deliver)
+
+
+async def _listen(call: Call) -> None:
+    """End a call if its caller disconnects before there is an answer."""
+    if call.disconnected is not None:
+        await call.disconnected()
+    if not call.is_delivered and call.answer is None:
+        call.is_delivered = True
+        call.interrupt()
+
+
+async def _settle(call: Call) -> None:
+    """Wait for the tasks that a call owns."""
+    if call.interrupted and call.task is not None:
+        call.task.uncancel()
+    if call.listener is not None:
+        call.listener.cancel()
+    started = [task for task in (call.listener, call.finisher) if task is not None]
+    if started:
+        await asyncio.gather(*started, return_exceptions=True)
+
+
+def failed(call: Call) -> HandlerFailed:
+    """Log the exception that is being handled, and return a problem with the same request id."""
+    logger.exception("action %s failed (request_id=%s)", call.action.id, call.request_id)
+    return HandlerFailed(f"Action {call.action.id} failed. The site's log has the cause under this request_id.")

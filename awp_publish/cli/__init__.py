@@ -1,0 +1,230 @@
+"""The command `awp-publish`: check documents, show, try and export what an application publishes, run its jobs."""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from awp_publish.cli.console import Console
+from awp_publish.client import DOORS
+from awp_publish.documents.every import ALL
+from awp_publish.http.in_process import TalkFailed
+from awp_publish.http.lifespan import StartFailed
+from awp_publish.problems import DeclarationError
+
+FAILURES: Final = (OSError, DeclarationError, ImportError, AttributeError, StartFailed, TalkFailed)
+"""Errors with which a command fails."""
+
+PATHS: Final = tuple(document.path for protocol in ALL for document in protocol.documents)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command. Returns 0 if nothing is wrong, 1 if something was found, 2 if the command failed."""
+    parser = make_parser()
+    options, rest = parser.parse_known_args(arguments)
+    console = Console(as_json=options.json)
+    if options.version:
+        from awp_publish import __version__
+
+        console.say(f"awp-publish {__version__}")
+        console.json({"version": __version__})
+        return 0
+    if options.command is None:
+        parser.error("no command is given")
+    if unknown := take_rest(options, rest):
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    try:
+        return run(console, options)
+    except BrokenPipeError:  # the reader has closed the pipe: awp-publish show ... | head
+        sys.stderr.close()
+        return 0
+    except FAILURES as error:
+        wrong = describe_failure(error)
+        print(f"awp-publish: {wrong}", file=sys.stderr)
+        console.json({"error": wrong})
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+def take_rest(options: argparse.Namespace, rest: list[str]) -> list[str]:
+    """Assign names after an option, which argparse does not: `init --force django x.py`. Returns the unknown ones."""
+    name = {"call": "given", "check": "target", "approve": "names", "init": "file", "show": "path"}.get(options.command)
+    if rest and name is not None and not any(one.startswith("-") for one in rest):
+        if isinstance(before := getattr(options, name), list):
+            setattr(options, name, before + rest)
+            return []
+        if before is None:
+            setattr(options, name, rest[0])
+            return rest[1:]
+    return rest
+
+
+def run(console: Console, options: argparse.Namespace) -> int:
+    """Run the parsed command. Returns 1 if something was found. Raises FAILURES."""
+    # Imported late so that `--help` and `--version` are quick.
+    from awp_publish.cli import application, pages
+    from awp_publish.plugins.jobs.door import serve_jobs
+
+    match options.command:
+        case "check" if options.as_model:
+            return application.check_as_model(console, options.target)
+        case "check":
+            return application.check(
+                console,
+                options.target,
+                kind=options.kind,
+                lenient=options.lenient,
+                pages=options.pages or options.browser,
+                browser=options.browser,
+            )
+        case "show":
+            return application.show(
+                console, options.target, options.path, included=options.included, tokens=options.tokens
+            )
+        case "call":
+            return application.call(
+                console,
+                options.target,
+                options.action,
+                options.given,
+                given=options.input,
+                door=options.door,
+                token=options.token,
+                headers=options.header,
+                key=options.key,
+                yes=options.yes,
+            )
+        case "export":
+            return application.export(console, options.target, options.folder)
+        case "som":
+            return pages.show_som(console, options.target, options.url, options.budget)
+        case "markdown":
+            return pages.show_markdown(console, options.target, options.url)
+        case "synthesize":
+            return pages.synthesize(
+                console,
+                options.url,
+                options.out,
+                max_pages=options.max_pages,
+                allow_private=options.allow_private,
+                anyway=options.anyway,
+            )
+        case "init":
+            return application.init(
+                console, options.framework, options.file and Path(options.file), force=options.force
+            )
+        case "dns":
+            return application.show_dns(console, options.target)
+        case "approve":
+            return application.approve(console, options.target, options.names, approves_all=options.all)
+        case "robots":
+            return application.show_robots(console, options.target)
+        case "traffic":
+            return application.show_traffic(console, options.target, options.days)
+        case "worker":
+            asyncio.run(serve_jobs(application.load(options.target)))
+    return 0
+
+
+def describe_failure(error: Exception) -> str:
+    """Return one line about one of FAILURES."""
+    if isinstance(error, OSError) and error.strerror is not None and error.filename is not None:
+        return f"{error.filename}: {error.strerror}."
+    return str(error)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Make the parser of the command line."""
+    parser = argparse.ArgumentParser(prog="awp-publish", description=__doc__)
+    parser.add_argument("--version", action="store_true", help="print the version")
+    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+    add_commands(parser.add_subparsers(dest="command"))
+    return parser
+
+
+def add_commands(commands: "argparse._SubParsersAction[Any]", project: str | None = None) -> None:
+    """Add the arguments of every command. With `project`, a module:app, all commands are about that application."""
+    of_all = argparse.ArgumentParser(add_help=False)
+    # SUPPRESS keeps the value of a --json before the command.
+    of_all.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON, for programs")
+    of_app = argparse.ArgumentParser(add_help=False, parents=[of_all])
+    if project is None:
+        of_app.add_argument("target", help="module:app")
+    else:
+        of_app.set_defaults(target=project)
+    check = commands.add_parser("check", parents=[of_all], help="check documents against their specifications")
+    check.add_argument(
+        "target",
+        nargs="+" if project is None else "*",
+        default=[project],
+        help='a file, an http(s) address, "-" for standard input, or module:app',
+    )
+    check.add_argument("--kind", help="what a document is whose members do not tell: awas, agent-json, woa, ...")
+    check.add_argument("--lenient", action="store_true", help="read maps that are older than actions.json V1, too")
+    check.add_argument("--pages", action="store_true", help="render the pages of module:app, and hold them to its map")
+    check.add_argument("--browser", action="store_true", help="render these pages in Chromium")
+    check.add_argument("--as-model", action="store_true", help="judge descriptions and names as a model reads them")
+    show = commands.add_parser("show", parents=[of_app], help="print what an application publishes, or one document")
+    show.add_argument("path", nargs="?", help="the document's path; without it, documents and actions are listed")
+    show.add_argument("--included", action="store_true", help="what site.include() took, what it left out, and why")
+    show.add_argument("--tokens", action="store_true", help="what each document costs its reader")
+    call = commands.add_parser("call", parents=[of_all], help="call an action as agents do")
+    if project is None:
+        call.add_argument("target", help="module:app, or the http(s) address of a site")
+    else:
+        call.set_defaults(target=project)
+    call.add_argument("action", help="the action's id")
+    call.add_argument("given", nargs="*", metavar="name=value", help="its inputs, as text or JSON")
+    call.add_argument("--input", default="{}", metavar="JSON", help='its inputs as one object, "-" for standard input')
+    call.add_argument("--door", choices=DOORS, default="woa", help="through which door (default: woa)")
+    call.add_argument("--token", help="a bearer token to send")
+    call.add_argument("--header", action="append", default=[], metavar="'Name: value'", help="a header to send")
+    call.add_argument("--key", help="an idempotency key")
+    call.add_argument("--yes", action="store_true", help="confirm what a person is to confirm")
+    export = commands.add_parser("export", parents=[of_app], help="write the documents as files, with their headers")
+    export.add_argument("folder", type=Path, help="the folder; its file _headers is for the CDN")
+    for name, words in (("som", "as SOM"), ("markdown", "as Markdown")):
+        page = commands.add_parser(name, parents=[of_all], help=f"print a page {words}")
+        page.add_argument("target", help='a file of HTML, an http(s) address, or "-" for standard input')
+        page.add_argument("--url", help="where the page of a file is served, for its links")
+        if name == "som":
+            sizes = ("tight", "default", "full")
+            page.add_argument("--budget", choices=sizes, default="default", help="how much of the page is told")
+    synthesize = commands.add_parser(
+        "synthesize", parents=[of_all], help="write agent.json and ai-actions.json for a site that has neither"
+    )
+    synthesize.add_argument("url", help="the http(s) address at which to begin")
+    synthesize.add_argument("--out", type=Path, metavar="DIR", help="write the files below this folder")
+    synthesize.add_argument("--max-pages", type=int, default=20, metavar="N", help="pages to read (default: 20)")
+    synthesize.add_argument("--allow-private", action="store_true", help="read this machine and its network, too")
+    synthesize.add_argument("--anyway", action="store_true", help="even where the site has documents of its own")
+    init = commands.add_parser("init", parents=[of_all], help="write a commented file to begin with")
+    if project is None:
+        init.add_argument("framework", choices=("fastapi", "starlette", "django"))
+    else:
+        init.set_defaults(framework="django")
+    init.add_argument("file", nargs="?", help='its name; "-" prints it')
+    init.add_argument("--force", action="store_true", help="replace a file that is there")
+    commands.add_parser("dns", parents=[of_app], help="print DNS-AID and AID records to paste into the zone")
+    approve = commands.add_parser(
+        "approve", parents=[of_app], help="list what waits for your approval, where the site says approval=True"
+    )
+    approve.add_argument("names", nargs="*", metavar="action", help="approve these as they are now; none: only list")
+    approve.add_argument("--all", action="store_true", help="approve all that waits")
+    commands.add_parser(
+        "robots", parents=[of_app], help="print the lines that robots.txt may have about an application's pages"
+    )
+    traffic = commands.add_parser("traffic", parents=[of_app], help="print who called what, and how it ended")
+    traffic.add_argument("--days", type=_read_days, default=30, help="how many days, today among them (30)")
+    commands.add_parser(
+        "worker", parents=[of_app], help="run the background jobs of an application, until it is told to stop"
+    )
+
+
+def _read_days(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 400:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days from 1 to 400")
+    return int(text)

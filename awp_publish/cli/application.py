@@ -1,0 +1,847 @@
+"""Commands about an application, which is called without a server: init, show, export, approve, check, call."""
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from http.client import HTTPException
+from importlib import import_module
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, Final, cast
+from urllib.parse import urljoin, urlsplit
+
+import orjson
+
+from awp_publish.checks import SPECIFICATIONS, Finding, check_document, check_documents
+from awp_publish.checks.descriptions import Judgement, judge_descriptions, tools_in, tools_of
+from awp_publish.checks.fetching import SECONDS, FetchRefused, fetch
+from awp_publish.checks.text import read as read_document
+from awp_publish.checks.urls import is_private
+from awp_publish.cli.console import Console, ask, is_asking
+from awp_publish.client import AgentClient, CallFailed, Door
+from awp_publish.declare.site import Site
+from awp_publish.documents import woa
+from awp_publish.documents.every import ALL
+from awp_publish.documents.members import ARD_PATH
+from awp_publish.documents.protocol import published
+from awp_publish.http.asgi import AgentPublisher
+from awp_publish.http.exchange import AsgiApp
+from awp_publish.http.in_process import PageAnswer, PageExchange, PageRequest
+from awp_publish.maps import rules
+from awp_publish.maps.composition import Imported, ImportRefused
+from awp_publish.maps.runtime import ActionMap
+from awp_publish.model import Action
+from awp_publish.plugins.a2a import agent_card
+from awp_publish.plugins.mcp import server_card as mcp_server_card
+from awp_publish.plugins.pages import som
+from awp_publish.plugins.traffic.record import TrafficReport, describe_traffic
+from awp_publish.problems import DeclarationError, StoreUnavailable
+from awp_publish.schema import compile_schema, is_secret
+
+if TYPE_CHECKING:
+    from awp_publish.plugins.actions_json.drift import Drift
+
+CDN_HEADERS: Final = frozenset(("content-length", "content-encoding", "date", "etag", "last-modified", "vary"))
+"""Headers that a CDN generates itself."""
+
+CAPABILITY_KEY: Final = "key65400"
+WELL_KNOWN_KEY: Final = "key65409"
+"""DNS-AID's `cap` and `well-known`, as its reference implementation numbers them: none is assigned yet (RFC 9460)."""
+
+MAX_AID_BYTES: Final = 255
+"""Bytes of one string of a TXT record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """One document as served, with its headers (names in lower case)."""
+
+    path: str
+    body: bytes
+    headers: tuple[tuple[str, str], ...]
+
+    @property
+    def media_type(self) -> str:
+        return dict(self.headers).get("content-type", "")
+
+    @property
+    def tokens(self) -> int:
+        """An estimate of its tokens, of four bytes each."""
+        return -(-len(self.body) // 4)
+
+
+def is_application(target: str) -> bool:
+    """Return True if a command line target has the form `module:app`."""
+    module, colon, attribute = target.partition(":")
+    return bool(colon) and attribute.isidentifier() and not Path(target).exists() and "/" not in module
+
+
+class Application:
+    """The application `module:app`. Raises DeclarationError if there is none."""
+
+    def __init__(self, target: str) -> None:
+        self.target = target
+        self.app = load(target)
+
+    @property
+    def declared(self) -> Site:
+        """The site that it publishes. Raises DeclarationError."""
+        found = site_of(self.app)
+        if found is None:
+            remedy = "Name the application that it was added to."
+            raise DeclarationError(self.target, "has no AgentPublisher.", remedy)
+        return found
+
+    @cached_property
+    def site(self) -> Site:
+        """The same, frozen. Raises DeclarationError."""
+        found = self.declared
+        get(self.app, "/agent.json")  # the first request publishes the site
+        return found
+
+    @cached_property
+    def documents(self) -> Mapping[str, Published]:
+        """The documents that it serves, by path, including those of its own paths."""
+        paths = [document.path for protocol in ALL for document in protocol.documents]
+        if site_of(self.app) is not None:
+            paths += [document.path_in(self.site.catalog) for document in published(ALL, self.site.catalog)]
+        served: dict[str, Published] = {}
+        for path in dict.fromkeys(paths):
+            status, headers, body = get(self.app, path)
+            if status == 200:
+                served[path] = Published(path, body, headers)
+        return served
+
+
+def load(target: str) -> AsgiApp:
+    """Import the application `module:app`. Raises DeclarationError if there is none."""
+    sys.path.insert(0, "")
+    module_name, _, attribute = target.partition(":")
+    if not attribute:
+        raise DeclarationError(target, "names no application.", f"Write module:app, such as {module_name}:app.")
+    module = import_module(module_name)
+    found: object = getattr(module, attribute)
+    if isinstance(found, Site):
+        named = [f"{module_name}:{name}" for name, one in vars(module).items() if site_of(one) is found]
+        where = f": {named[0]}" if named else " that AgentPublisher was added to"
+        raise DeclarationError(target, "is a Site, not an application.", f"Name the application{where}.")
+    if not callable(found) or isinstance(found, type):
+        kind = type(found).__name__
+        raise DeclarationError(target, f"is not an ASGI application: {kind}.", "Name the application itself.")
+    return cast(AsgiApp, found)
+
+
+def site_of(app: object) -> Site | None:
+    """Return the site that an application publishes, None if it has no AgentPublisher."""
+    seen: set[int] = set()
+    while app is not None and id(app) not in seen:
+        seen.add(id(app))
+        if isinstance(app, AgentPublisher):
+            return app.site
+        for one in getattr(app, "user_middleware", ()):
+            kwargs, args = getattr(one, "kwargs", {}), getattr(one, "args", ())
+            found = kwargs.get("site") or next((given for given in args if isinstance(given, Site)), None)
+            if isinstance(found, Site):
+                return found
+        app = getattr(app, "app", None)
+    return None
+
+
+def get(app: AsgiApp, path: str) -> tuple[int, tuple[tuple[str, str], ...], bytes]:
+    """Send a GET request without a server. Returns status, headers (names in lower case) and body."""
+
+    async def request() -> PageAnswer:
+        exchange = PageExchange(b"", sys.maxsize)
+        inside = PageRequest(urlsplit("http://localhost"), path.encode(), b"", ())
+        await app(inside.scope({"path": "/"}), exchange.receive, exchange.send)
+        return exchange.collected()
+
+    answer = asyncio.run(request())
+    headers = tuple((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in answer.headers)
+    return answer.status, headers, answer.body
+
+
+# --- init ---
+
+FASTAPI: Final = '''"""A site that agents can use. Run: uvicorn main:app"""
+
+from typing import Annotated
+
+from awp_publish import AgentPublisher, Site
+from fastapi import FastAPI
+from pydantic import Field
+
+site = Site(
+    name="Bookshop",  # what people call the site
+    description="Find and order books.",  # the first sentence that an agent reads
+    url="https://books.example",  # the public address; or the environment variable AWP_PUBLISH_URL
+    # doors=["mcp", "a2a", "awp"],  # the live protocols besides plain HTTP and WoA; each is an extra of the package
+    # store="sqlite:///agents.db",  # where keys, confirmations and jobs are remembered; memory without it
+    # secret_keys=["..."],  # signs confirmations; without it they end with the process
+)
+app = FastAPI()
+
+
+@app.get("/search")
+@site.action("search_books", examples=[{"q": "emma"}])  # the decorator nearest to the function
+async def search(
+    q: Annotated[str, Field(description="Words of the title or the author.")],
+    limit: Annotated[int, Field(description="How many titles at most.", ge=1, le=50)] = 10,
+) -> list[str]:
+    """Search books by title or author."""  # what an agent reads of the action
+    return [title for title in ("Emma", "Moby-Dick") if q.lower() in title.lower()][:limit]
+
+
+@app.post("/orders")
+@site.action(
+    "order_book",
+    confirm="Order {quantity} x {title}.",  # a person reads this before anything happens
+    rate_limit="10/minute",  # for each caller
+    idempotency="24h",  # the same key is the same order
+    examples=[{"title": "Emma", "quantity": 1}],
+)
+async def order(
+    title: Annotated[str, Field(description="The title, as search_books gives it.")],
+    quantity: Annotated[int, Field(description="How many copies.", ge=1, le=20)] = 1,
+) -> str:
+    """Order copies of a book."""
+    return f"{quantity} x {title} ordered"
+
+
+app.add_middleware(AgentPublisher, site=site)  # the last middleware that is added is the outermost one
+
+# See what is published:   awp-publish show main:app
+# Hold it to the rules:    awp-publish check main:app
+# Call it as an agent:     awp-publish call main:app search_books q=emma
+'''
+
+STARLETTE: Final = '''"""A site that agents can use. Run: uvicorn main:app"""
+
+from awp_publish import AgentPublisher, Site
+from pydantic import BaseModel, Field
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+site = Site(
+    name="Bookshop",  # what people call the site
+    description="Find and order books.",  # the first sentence that an agent reads
+    url="https://books.example",  # the public address; or the environment variable AWP_PUBLISH_URL
+    # doors=["mcp", "a2a", "awp"],  # the live protocols besides plain HTTP and WoA; each is an extra of the package
+    # store="sqlite:///agents.db",  # where keys, confirmations and jobs are remembered; memory without it
+)
+
+
+class Search(BaseModel):
+    """What a search reads of the request: Starlette's handlers do not say it themselves."""
+
+    q: str = Field(description="Words of the title or the author.")
+
+
+class Found(BaseModel):
+    """What it answers."""
+
+    titles: list[str]
+
+
+@site.action("search_books", inputs=Search, outputs=Found, examples=[{"q": "emma"}])
+async def search(request: Request) -> JSONResponse:
+    """Search books by title or author."""  # what an agent reads of the action
+    q = request.query_params["q"].lower()
+    return JSONResponse({"titles": [title for title in ("Emma", "Moby-Dick") if q in title.lower()]})
+
+
+app = Starlette(routes=[Route("/search", search)])
+app.add_middleware(AgentPublisher, site=site)  # the last middleware that is added is the outermost one
+
+# See what is published:   awp-publish show main:app
+# Hold it to the rules:    awp-publish check main:app
+# Call it as an agent:     awp-publish call main:app search_books q=emma
+'''
+
+DJANGO: Final = '''"""What this project lets agents do. In settings.py:
+
+INSTALLED_APPS += ["awp_publish_django"]
+MIDDLEWARE += ["awp_publish_django.middleware.AgentPublisherMiddleware"]
+ALLOWED_HOSTS += ["books.example", "localhost", "127.0.0.1"]  # the host of the url below, and those of development
+AWP_PUBLISH = {"SITE": "agents.site"}  # the import path of the object below: this file beside manage.py
+"""
+
+from awp_publish import Site
+
+site = Site(
+    name="Bookshop",  # what people call the site
+    description="Find and order books.",  # the first sentence that an agent reads
+    url="https://books.example",  # the public address; or the environment variable AWP_PUBLISH_URL
+    # doors=["mcp", "a2a"],  # the live protocols besides plain HTTP and WoA; each is an extra of the package
+    # store="sqlite:///agents.db",  # where keys, confirmations and jobs are remembered; memory without it
+)
+
+
+@site.agent("recommend_book", examples=[{"mood": "rainy"}])  # a function without an address of its own
+def recommend(mood: str) -> str:
+    """Recommend a book for a mood.
+
+    mood: how the reader feels, in a word.
+    """  # what an agent reads of the action
+    return "Emma" if mood == "sunny" else "Moby-Dick"
+
+
+# A view becomes an action where it stands, in views.py, with a Django form as what it takes:
+#
+#     from agents import site
+#
+#     @site.action("search_books", inputs=SearchForm)
+#     def search(request): ...
+#
+# See what is published:   python manage.py agents show
+# Hold it to the rules:    python manage.py agents check
+# Call it as an agent:     python manage.py agents call recommend_book mood=rainy
+'''
+
+FILES: Final = {"fastapi": ("main.py", FASTAPI), "starlette": ("main.py", STARLETTE), "django": ("agents.py", DJANGO)}
+
+
+def init(console: Console, framework: str, path: Path | None, *, force: bool = False) -> int:
+    """Write the file with which a project begins. Raises DeclarationError if it exists."""
+    name, text = FILES[framework]
+    target = path if path is not None else Path(name)
+    if str(target) == "-":
+        sys.stdout.write(text)
+        return 0
+    if target.is_dir():
+        target = target / name
+    if target.exists() and not force:
+        raise DeclarationError(str(target), "exists already.", "Name another file, or use --force to replace it.")
+    target.write_text(text, encoding="utf-8")
+    console.say(f"{target} was written: read its comments, then run awp-publish check.")
+    console.json({"file": str(target)})
+    return 0
+
+
+# --- show, robots, export, dns, traffic, approve ---
+
+
+def show(console: Console, target: str, path: str | None, *, included: bool, tokens: bool) -> int:
+    """Print what is published, or one of the documents. Returns 1 if there is no such document."""
+    application = Application(target)
+    if path is not None:
+        status, headers, body = get(application.app, path)
+        text, kind = body.decode("utf-8", "replace"), dict(headers).get("content-type", "").partition(";")[0]
+        if console.as_json and not kind.endswith("json"):
+            console.json({"path": path, "status": status, "media_type": kind, "text": text})
+        else:
+            sys.stdout.write(f"{text}\n")
+        return int(status != 200)
+    if tokens:  # documents with the same bytes are counted once
+        by_body: dict[bytes, list[Published]] = {}
+        for one in application.documents.values():
+            by_body.setdefault(one.body, []).append(one)
+        rows = sorted(by_body.values(), key=lambda group: len(group[0].body), reverse=True)
+        counts = ((group[0].tokens, len(group[0].body), " = ".join(one.path for one in group)) for group in rows)
+        console.table(("#tokens", "#bytes", "document"), counts)
+        facts = [_facts(group[0]) | {"also_at": [one.path for one in group[1:]]} for group in rows]
+        console.json({"documents": facts, "bytes_per_token": 4})
+        return 0
+    site = application.site
+    catalog = site.catalog
+    left_out = [f"left    {one.method} {one.path}  {one.name}: {one.why}" for one in site.left_out]
+    if included:
+        taken = {one.id: one.target for one in catalog.actions if one.id in site.included and one.target is not None}
+        pages = [page for page in catalog.pages if page.path in site.included]
+        console.say(*(f"action  {target.method} {target.path}  {name}" for name, target in taken.items()))
+        console.say(*(f"page    GET {page.path}  {page.title}" for page in pages), *left_out)
+        known = {"actions": list(taken), "pages": [page.path for page in pages]}
+        console.json({**known, "left_out": [one._asdict() for one in site.left_out]})
+        return 0
+
+    def policy(action: Action) -> str:
+        limit = action.rate_limit or catalog.site.rate_limit
+        words = (
+            f"at most {limit}" if limit is not None else "",
+            "callers are known" if action.auth_required else "",
+            f"scopes {', '.join(action.scopes)}" if action.scopes else "",
+            "a person confirms" if action.needs_confirmation else "",
+            f"after {', '.join(action.requires)}" if action.requires else "",
+            "in the background" if action.is_background else "",
+        )
+        return "; ".join(word for word in words if word) or "open"
+
+    console.heading("Documents")
+    console.say(*application.documents)
+    console.heading("Actions")
+    actions = [
+        {
+            "id": one.id,
+            "method": catalog.endpoint_of(one)[0],
+            "path": catalog.endpoint_of(one)[1],
+            "effect": one.effect,
+            "policy": policy(one),
+            "description": one.description,
+        }
+        for one in catalog.actions
+    ]
+    told = ((one["id"], f"{one['method']} {one['path']}", *list(one.values())[3:]) for one in actions)
+    console.table(("action", "request", "effect", "policy", "description"), told)
+    console.heading("Left out")
+    console.say(*left_out)
+    documents = [_facts(one) for one in application.documents.values()]
+    console.json({"documents": documents, "actions": actions, "left_out": [one._asdict() for one in site.left_out]})
+    return 0
+
+
+def _facts(one: Published) -> dict[str, object]:
+    return {"path": one.path, "media_type": one.media_type, "bytes": len(one.body), "tokens": one.tokens}
+
+
+def show_robots(console: Console, target: str) -> int:
+    """Print the lines about pages for robots.txt. Returns 1 if pages are not available as SOM."""
+    status, _, body = get(Application(target).app, som.PATH)
+    if status != 200:
+        print(f"awp-publish: {target} does not serve its pages as SOM", file=sys.stderr)
+        return 1
+    lines = som.robots_lines_of(orjson.loads(body))
+    if console.as_json:
+        console.json({"lines": lines.splitlines()})
+    else:
+        sys.stdout.write(lines)
+    return 0
+
+
+def export(console: Console, target: str, folder: Path) -> int:
+    """Write all documents below a folder, and their headers to its file `_headers`, for a CDN of static files.
+
+    Raises DeclarationError if a path would be both a file and a folder.
+    """
+    files = {PurePosixPath(one.path.lstrip("/")): one for one in Application(target).documents.values()}
+    for file in files:
+        if above := next((one for one in file.parents if one in files), None):
+            raise DeclarationError(f"/{above}", f"would be both a file and the folder of /{file}.", "Move one of them.")
+    written: list[str] = []
+    lines: list[str] = []
+    for file, one in console.progress(files.items(), "Writing", len(files)):
+        path = folder / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(one.body)
+        written.append(str(path))
+        kept = [f"  {name.title()}: {value}" for name, value in one.headers if name not in CDN_HEADERS]
+        lines += [one.path, *kept, ""]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "_headers").write_text("\n".join(lines), encoding="utf-8")
+    written.append(str(folder / "_headers"))
+    console.say(*written)
+    console.json({"files": written})
+    return 0
+
+
+def show_dns(console: Console, target: str) -> int:
+    """Print the DNS records by which agents find the doors, for pasting into the zone.
+
+    DNS-AID (draft-mozleywilliams-dnsop-dnsaid-02): SVCB records in ServiceMode below `_agents`, one for each agent
+    protocol, with the document that describes it, and one for the domain's index. AID (draft-nemethi-dawn-aid-00): a
+    single TXT record at `_agent`, because two of the same version would be ambiguous.
+    """
+    application = Application(target)
+    catalog = application.site.catalog
+    parts = urlsplit(catalog.url)
+    if parts.scheme != "https":
+        remedy = "Set Site(url=...) to its public address: both drafts require https."
+        raise DeclarationError(f"site.url {catalog.url}", "is not an https address.", remedy)
+    domain = catalog.domain.encode("idna").decode() if not catalog.domain.isascii() else catalog.domain
+    port = parts.port or 443
+    doors = [door for door in catalog.doors if door.protocol in ("mcp", "a2a")]
+    cards = {"mcp": mcp_server_card.address_of(catalog), "a2a": agent_card.PATH}
+
+    def service(alpn: str, card: str | None, key: str, value: str) -> str:
+        beside = f' {key}="{value}"' if card in application.documents else ""
+        return f'1 {domain}. mandatory="alpn,port" alpn="{alpn}" port="{port}"{beside}'
+
+    index = service("h2", ARD_PATH, WELL_KNOWN_KEY, ARD_PATH.removeprefix("/.well-known/"))
+    records = [("SVCB", f"_index._agents.{domain}.", index)]
+    for door in doors:
+        card = cards[door.protocol]
+        value = service(f"{door.protocol},h2", card, CAPABILITY_KEY, catalog.absolute(card))
+        records.append(("SVCB", f"_{door.protocol}._agents.{domain}.", value))
+    first = min(doors, key=lambda door: door.protocol != "mcp", default=None)
+    if first is not None:
+        address, protocol = catalog.absolute(first.path), first.protocol
+    elif catalog.openapi is not None:
+        address, protocol = catalog.absolute(catalog.openapi.path), "openapi"
+    else:
+        address = protocol = ""
+    comments = [
+        "; DNS-AID: where the agents of this domain are. Sign the zone (DNSSEC): otherwise the answers prove nothing.",
+        "; AID: the address at which to begin.",
+    ]
+    if address:
+        known = catalog.site.authentication
+        auth = ";a=oauth2_code" if known is not None and known.type == "oauth2" else ""
+        text = f"v=aid2;u={address};p={protocol}{auth}"
+        name = "".join(sign for sign in catalog.site.name if sign.isprintable() and sign not in ';"\\')
+        named = f"{text};s={name}"
+        if len(text.encode()) > MAX_AID_BYTES:
+            raise DeclarationError(f"site.url {catalog.url}", "is too long for a TXT record.", "Use a shorter one.")
+        text = named if len(named.encode()) <= MAX_AID_BYTES else text
+        records.append(("TXT", f"_agent.{domain}.", f'"{text}"'))
+    for kind, comment in zip(("SVCB", "TXT"), comments, strict=True):
+        lines = [f"{name} 3600 IN {of} {value}" for of, name, value in records if of == kind]
+        console.say(*([comment, *lines] if lines else ()))
+    console.json({"records": [{"name": name, "ttl": 3600, "type": of, "value": value} for of, name, value in records]})
+    return 0
+
+
+def show_traffic(console: Console, target: str, days: int) -> int:
+    """Print who called what in the last days, and how the calls ended."""
+    site = Application(target).declared
+    record = site.traffic
+    if record is None:
+        print(f"awp-publish: {target} keeps no traffic: it has Site(traffic=False)", file=sys.stderr)
+        return 1
+
+    async def read() -> TrafficReport:
+        try:
+            return await record.read(days)
+        finally:
+            await site.store.close()
+
+    try:
+        report = asyncio.run(read())
+    except StoreUnavailable as problem:
+        print(f"awp-publish: {problem.detail}", file=sys.stderr)
+        return 2
+    if not site.store.is_shared:
+        told = (
+            'its store is the memory of its own process, which nobody else sees; give Site(store="sqlite:///agents.db")'
+        )
+        print(f"awp-publish: {target}: {told}", file=sys.stderr)
+    if console.as_json:
+        for line in report.lines():
+            sys.stdout.write(orjson.dumps(line).decode() + "\n")
+    else:
+        console.say(describe_traffic(report))
+    return 0
+
+
+def approve(console: Console, target: str, names: Sequence[str], *, approves_all: bool) -> int:
+    """Approve actions as they are now, then list what is new or has changed. Returns 1 if actions are still hidden."""
+    site = Application(target).site
+    standing = site.approvals()
+    if approves_all:
+        names = [one.action for one in standing if one.state in ("new", "changed")]
+    if names or approves_all:
+        path, standing = site.approve(*names), site.approvals()
+        console.say(f"{path}: {len(names)} approved ({', '.join(names) or 'nothing was new or changed'})")
+    waiting = [one for one in standing if one.state != "approved"]
+    hidden = sum(one.state != "gone" for one in waiting)
+    console.say(*map(str, waiting), f"{len(standing) - len(waiting)} approved, {hidden} hidden until they are")
+    told = [{"action": one.action, "state": one.state, "changed": list(one.changed)} for one in standing]
+    console.json({"actions": told, "hidden": hidden})
+    return int(hidden > 0)
+
+
+# --- check: documents, pages and descriptions ---
+
+
+def check(
+    console: Console,
+    targets: Sequence[str],
+    *,
+    kind: str | None = None,
+    lenient: bool = False,
+    pages: bool = False,
+    browser: bool = False,
+) -> int:
+    """Check documents against their specifications. Returns 1 if there is an error."""
+    if kind is not None and kind not in (kinds := [one.name for one in SPECIFICATIONS]):
+        raise DeclarationError(f"--kind {kind}", "is not a kind of document.", f"The kinds are: {', '.join(kinds)}.")
+    findings: list[Finding] = []
+    drifts: list[Drift] = []
+    for target in console.progress(targets, "Checking"):
+        if is_application(target):
+            documents = Application(target).documents
+            findings += check_documents({path: one.body for path, one in documents.items()})
+            if pages:
+                drifts += drift_of(target, browser=browser)[1]
+        elif pages:
+            raise DeclarationError(target, "is not an application.", "Write check --pages module:app.")
+        elif target == "-":
+            findings += check_document(sys.stdin.buffer.read(), kind, lenient=lenient)
+        elif kind is None and _is_site(target):
+            findings += check_documents(_documents_of(target))
+        else:
+            data, address = _read(target)
+            findings += _check_with_imports(data, kind, address, lenient)
+    found: list[Finding | Drift] = [*findings, *drifts]
+    errors = sum(finding.level == "error" for finding in found)
+    console.say(*map(str, found), f"{len(found)} findings, {errors} of them errors")
+    console.json({"findings": [asdict(one) for one in found], "errors": errors})
+    return int(errors > 0)
+
+
+def check_as_model(console: Console, targets: Sequence[str]) -> int:
+    """Judge how actions read to a model. Returns 1 if something is found."""
+    findings: list[Finding] = []
+    scores: dict[str, Judgement] = {}
+    for target in targets:
+        if is_application(target):
+            tools = tools_of(Application(target).site.catalog)
+        else:
+            # Of a site's documents, the first one says most about its actions.
+            data = sys.stdin.buffer.read() if target == "-" else next(iter(_documents_of(target).values()), b"")
+            tools = tools_in(read_document(data).document)
+        if not tools:
+            raise DeclarationError(target, "has no actions that can be judged.", "Name an application or a manifest.")
+        judged = judge_descriptions(tools)
+        findings += [replace(one, document="" if is_application(target) else target) for one in judged.findings]
+        scores[target] = judged
+    console.say(*map(str, findings))
+    for target, told in scores.items():
+        console.table(("action", "#score"), told.scores.items())
+        console.say(f"{target}: {told.score} of 100; {len(findings)} findings")
+    facts = {target: {"score": told.score, "actions": told.scores} for target, told in scores.items()}
+    console.json({"scores": facts, "findings": [asdict(one) for one in findings]})
+    return int(bool(findings))
+
+
+def _read(target: str) -> tuple[bytes, str]:
+    """Read the document at an address or in a file. Returns it with its address."""
+    if not target.startswith(("http://", "https://")):
+        if not Path(target).exists():
+            raise DeclarationError(
+                target, "does not exist.", "Name a file, an https address, or an application, module:app."
+            )
+        return Path(target).read_bytes(), target
+    # An address that a person names may be on this machine; what it imports may not.
+    return fetch(target, max_bytes=rules.MAX_MAP_BYTES + 1, allow_private=True)
+
+
+def _is_site(target: str) -> bool:
+    return target.startswith(("http://", "https://")) and urlsplit(target).path[-1:] in ("", "/")
+
+
+def _documents_of(target: str) -> dict[str, bytes]:
+    """Read the document at an address or in a file; for a site, all documents at their specified addresses.
+
+    Raises FetchRefused if a site has none.
+    """
+    if not _is_site(target):
+        return {target: _read(target)[0]}
+    found = dict[str, bytes]()
+    failure: FetchRefused | None = None
+    for path in (path for specification in SPECIFICATIONS for path in specification.paths):
+        try:
+            found[path] = _read(urljoin(target, path.lstrip("/")))[0]
+        except FetchRefused as refused:
+            failure = refused
+    if failure is not None and not found:
+        raise failure
+    return found
+
+
+def drift_of(target: str, *, browser: bool = False) -> tuple[Sequence[str], "Sequence[Drift]"]:
+    """Return the paths of the declared pages of `module:app`, and their differences from its map."""
+    from awp_publish.plugins.actions_json.drift import check_pages
+
+    application = Application(target)
+    site = application.site
+    found = asyncio.run(check_pages(application.app, lambda: site.catalog, browser=browser))
+    return [page.path for page in site.catalog.pages], found
+
+
+def _check_with_imports(data: bytes, kind: str | None, address: str, lenient: bool) -> list[Finding]:
+    """Check a document, and, for a map of actions.json, its imports, which are fetched within limits."""
+    findings = check_document(data, kind, address, lenient=lenient)
+    document = read_document(data).document or {}
+    if document.get("protocol") != rules.PROTOCOL or not document.get("imports"):
+        return findings
+    deadline = time.monotonic() + SECONDS
+
+    def load_import(uri: str, base: str) -> Imported:
+        is_web = base.startswith(("http://", "https://"))
+        try:
+            if is_web or uri.startswith(("http://", "https://")):
+                # Only a map that is in this network itself may import from it.
+                allow = is_web and is_private(urlsplit(base).hostname or "")
+                left = max(0.1, deadline - time.monotonic())
+                limit = rules.MAX_IMPORT_BYTES
+                body, place = fetch(urljoin(base, uri), max_bytes=limit, allow_private=allow, seconds=left)
+            else:
+                folder = Path(base).resolve().parent
+                path = (folder / uri).resolve()
+                if rules.path_fault(uri) is not None or not path.is_relative_to(folder):
+                    raise ImportRefused(f"{uri[:200]} is not below the folder of the map.")
+                if not path.is_file():
+                    raise ImportRefused(f"{uri[:200]} is not a file.")
+                if path.stat().st_size > rules.MAX_IMPORT_BYTES:
+                    raise ImportRefused(f"{uri[:200]} has more than {rules.MAX_IMPORT_BYTES} bytes.")
+                body, place = path.read_bytes(), str(path)
+        except (OSError, ValueError) as error:  # ValueError: neither a path nor an address
+            raise ImportRefused(f"The map cannot be loaded: {str(error).rstrip('.')}.") from error
+        imported = ActionMap.read(body, path=place, lenient=lenient)
+        if not imported.is_valid:
+            raise ImportRefused(f"The map is not valid: {imported.findings[0]}")
+        return Imported(imported.document, place)
+
+    own = ActionMap.read(data, path=address, lenient=lenient)
+    start = address if "://" in address else str(Path(address).resolve())
+    composed = own.composed(load_import, start).findings[len(own.findings) :]
+    return findings + [one if one.document else replace(one, document=address) for one in composed]
+
+
+# --- call ---
+
+
+def call(
+    console: Console,
+    target: str,
+    action: str,
+    pairs: Sequence[str],
+    *,
+    given: str = "{}",
+    door: Door = "woa",
+    token: str | None = None,
+    headers: Sequence[str] = (),
+    key: str | None = None,
+    yes: bool = False,
+) -> int:
+    """Call an action and print its output. If the site refuses, prints the reason on standard error and returns 1.
+
+    At a terminal, missing required inputs and confirmations are asked for. Elsewhere nothing is asked, and a call that
+    needs confirmation is refused without `yes`.
+    """
+    fields: dict[str, str] = {}
+    for line in headers:
+        name, colon, value = line.partition(":")
+        if not colon or not name.strip():
+            raise DeclarationError(f"--header {line}", "is not a header.", 'Write --header "Name: value".')
+        fields[name.strip()] = value.strip()
+
+    def confirm(summary: str) -> bool:
+        print(summary, file=sys.stderr)
+        return ask("Do this? [y/N]").lower() in ("y", "yes")
+
+    consent = True if yes else confirm if is_asking() and not console.as_json else None
+    app = load(target) if is_application(target) else None
+    if app is None and not target.startswith(("http://", "https://")):
+        raise DeclarationError(target, "is neither an application nor an address.", "Write module:app, or https://...")
+    if app is not None and door in ("mcp", "a2a", "awp") and Application(target).site.catalog.door(door) is None:
+        raise DeclarationError(f"--door {door}", "is not open.", f'Write Site(doors=["{door}"]), or use another door.')
+    try:
+        client = AgentClient(target if app is None else app, door=door, token=token, headers=fields, confirm=consent)
+        with client:
+            if app is not None:
+                actions = Application(target).site.catalog.actions
+                schema = next((one.inputs for one in actions if one.id == action), None)
+            else:
+                schema = _schema_at(client, action)
+            inputs = read_inputs(schema, pairs, given)
+            if schema is not None and is_asking() and not console.as_json:
+                inputs |= _ask_for(schema, inputs)
+            answer = client.send(action, inputs, key=key)
+    except (ValueError, HTTPException, RuntimeError, OSError) as error:
+        raise DeclarationError(target, f"cannot be called: {error}.") from error
+    except CallFailed as failed:
+        problem = failed.problem
+        console.json(problem)
+        if not console.as_json:
+            code, question = problem.get("code") or problem.get("status") or "failed", problem.get("confirmation")
+            lines = [f"awp-publish: {code}: {problem.get('detail', '')}"]
+            lines += [f"  {one.get('pointer', '')}: {one.get('detail', '')}" for one in problem.get("errors") or ()]
+            lines += [f"  {problem['recovery']}"] if problem.get("recovery") else []
+            if isinstance(question, Mapping):
+                lines += [f"  {question.get('summary', '')}", "  Use --yes to confirm."]
+            print("\n".join(lines), file=sys.stderr)
+        return 1
+    if console.as_json:
+        output = answer.output.decode("latin-1") if isinstance(answer.output, bytes) else answer.output
+        console.json({"output": output, "headers": dict(answer.headers)})
+    elif isinstance(answer.output, bytes):
+        sys.stdout.buffer.write(answer.output)
+    elif isinstance(answer.output, str):
+        print(answer.output)
+    else:
+        print(json.dumps(answer.output, indent=2, ensure_ascii=False))
+    return 0
+
+
+def _schema_at(client: AgentClient, action: str) -> Mapping[str, Any] | None:
+    """Return the published inputs of an action, None if there are none; the site then decides about the call."""
+    try:
+        document = client.document(woa.PATH)
+    except (CallFailed, ValueError):
+        return None
+    agents = document.get("agents") if isinstance(document, dict) else None
+    agent_id, _, operation = action.partition(".")
+    for agent in agents if isinstance(agents, list) else ():
+        if not isinstance(agent, dict) or agent.get("id") != agent_id:
+            continue
+        operations = agent.get("operations")
+        listed = [one for one in operations if isinstance(one, dict)] if isinstance(operations, list) else []
+        own = next((one for one in listed if one.get("name") == operation), {})
+        found = own.get("inputs") or agent.get("inputs")
+        return found if isinstance(found, dict) else None
+    return None
+
+
+def read_inputs(schema: Mapping[str, Any] | None, pairs: Sequence[str], given: str) -> dict[str, Any]:
+    """Return inputs from a JSON object and `name=value` pairs.
+
+    Values are JSON if possible, unless the input is a text.
+    """
+    try:
+        inputs = orjson.loads(sys.stdin.buffer.read() if given == "-" else given)
+    except ValueError as error:
+        raise DeclarationError("--input", f"is not JSON: {error}.", """Write --input '{"name": "value"}'.""") from None
+    if not isinstance(inputs, dict):
+        raise DeclarationError("--input", "is not a JSON object.", """Write --input '{"name": "value"}'.""")
+    members = (schema or {}).get("properties") or {}
+    for pair in pairs:
+        name, is_pair, text = pair.partition("=")
+        if not is_pair or not name:
+            raise DeclarationError(pair, "is not an input.", "Write inputs as name=value.")
+        inputs[name] = _value_of(text, _resolved(members.get(name), schema or {}))
+    return inputs
+
+
+def _value_of(text: str, schema: Mapping[str, Any]) -> Any:
+    if schema.get("type") == "string":
+        return text
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        return text
+
+
+def _resolved(schema: object, root: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a member's schema, following one reference into `$defs`."""
+    reference = schema.get("$ref") if isinstance(schema, Mapping) else None
+    if isinstance(reference, str) and reference.startswith("#/$defs/"):
+        schema = (root.get("$defs") or {}).get(reference.removeprefix("#/$defs/"))
+    return schema if isinstance(schema, Mapping) else {}
+
+
+def _ask_for(schema: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Ask for each missing required input until the answer fits its schema."""
+    found: dict[str, Any] = {}
+    members = schema.get("properties") or {}
+    for name in schema.get("required") or ():
+        if name in inputs:
+            continue
+        member = _resolved(members.get(name), schema)
+        beside = (members.get(name) or {}).get("description") or member.get("description") or ""
+        choices = member.get("enum")
+        told = f"one of {', '.join(map(str, choices))}" if isinstance(choices, list) else str(member.get("type") or "")
+        question = f"{name}{f' ({told})' if told else ''}{f': {beside}' if beside else ''}\n  >"
+        validate = compile_schema({**member, "$defs": schema.get("$defs") or {}}, asserts_formats=True)
+        while True:
+            value = _value_of(ask(question, secret=is_secret(member)), member)
+            wrong = validate(value)
+            if not wrong:
+                break
+            print(f"  It {wrong[0].detail}.", file=sys.stderr)
+        found[name] = value
+    return found

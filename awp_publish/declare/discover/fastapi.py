@@ -1,0 +1,407 @@
+"""Routes of a FastAPI application, with the operations that its own OpenAPI document describes.
+
+Since FastAPI 0.137 `app.routes` is no longer flat, and `iter_route_contexts` is the public way to see included routers.
+Schemas come from `app.openapi()`, which FastAPI builds once and keeps. A route that is missing there (hidden, dropped
+by the site's own `openapi`, or because another route breaks the whole document) is described alone.
+"""
+
+import copy
+import dataclasses
+import functools
+import inspect
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Annotated, Any, Final, TypeAlias, cast, get_args, get_origin, get_type_hints
+
+import fastapi.routing
+from fastapi import FastAPI, params
+from fastapi.dependencies.models import Dependant
+from fastapi.dependencies.utils import get_dependant
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
+from fastapi.security.base import SecurityBase
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from awp_publish.declare.discover.functions import Described, UnusableFunction, read_signature
+from awp_publish.declare.discover.openapi import (
+    JSON,
+    Components,
+    as_object,
+    is_secret_header,
+    read_operation,
+    without_credentials,
+)
+from awp_publish.declare.discover.routes import (
+    HiddenRoute,
+    Operation,
+    Route,
+    Walk,
+    answers_json,
+    layers_of,
+    methods_of,
+    walk_routes,
+)
+from awp_publish.model import Arrival, JsonObject, OpenApi, with_addresses
+from awp_publish.schema import UnusableSchema, close_like, drops_unknown, reason_of, write_readable, write_schema
+
+DescribedRoute: TypeAlias = "fastapi.routing.RouteContext | APIRoute"
+"""An API route within the routers that include it, or by itself."""
+
+_RESPONSE_MODEL_FILTERS: Final = ("include", "exclude", "exclude_unset", "exclude_defaults", "exclude_none")
+
+
+def walk_fastapi(app: FastAPI, prefix: str, walk: Walk, is_outermost: bool) -> Iterator[Route]:
+    """Yield every route of a FastAPI application, including those of its routers and mounted applications."""
+    document = _Document(app, prefix, is_outermost)
+    for context in contexts_of(app.routes):
+        if isinstance(getattr(context, "original_route", context), APIRoute):
+            described = cast(DescribedRoute, context)
+            path = prefix + (described.path or "")
+            yield Route(
+                path,
+                methods_of(described.methods),
+                (described.endpoint,),
+                described.operation_id or described.name or "",
+                tuple(str(getattr(tag, "value", tag)) for tag in described.tags),
+                (described.name or "", described.unique_id),
+                described.include_in_schema,
+                functools.partial(document.describe, described),
+                arrival=Arrival(path, described.endpoint),
+                rehearse=functools.partial(_rehearse, app, described),
+                is_deprecated=bool(described.deprecated),
+            )
+        else:
+            yield from walk_routes([plain(context)], prefix, walk)
+
+
+def _rehearse(app: FastAPI, context: DescribedRoute, method: str) -> object:
+    """Create a hidden route that only has a route's security. Returns its endpoint, None without security."""
+    endpoint = cast(Callable[..., object], context.endpoint)
+    *_, written = layers_of(endpoint)
+    try:
+        hints: dict[str, object] = get_type_hints(written, include_extras=True)
+    except (NameError, TypeError, AttributeError):
+        hints = {}
+    parameters = [
+        one.replace(kind=one.KEYWORD_ONLY, annotation=hints.get(name, one.annotation))
+        for name, one in inspect.signature(endpoint).parameters.items()
+    ]
+    return _add_rehearsal(app, context.path or "", method, parameters, context.dependencies)
+
+
+def _add_rehearsal(
+    app: FastAPI,
+    path: str,
+    method: str,
+    parameters: Iterable[inspect.Parameter],
+    dependencies: Iterable[params.Depends],
+) -> object:
+    known = []
+    for one in parameters:
+        kind: Any = one.annotation
+        named, beside = (get_args(kind)[0], get_args(kind)[1:]) if get_origin(kind) is Annotated else (kind, ())
+        # A dependency is named by its mark, or is the class that the parameter is annotated with.
+        mark = next((mark for mark in (one.default, *beside) if isinstance(mark, params.Depends)), None)
+        if mark is not None and _is_security(cast(Callable[..., object], mark.dependency or named), path):
+            known.append(one)
+    around = [one for one in dependencies if one.dependency is not None and _is_security(one.dependency, path)]
+    if not known and not around:
+        return None
+
+    async def rehearsed(**resolved: Any) -> None:
+        """Do nothing: the dependencies have already run."""
+
+    rehearsed.__signature__ = inspect.Signature(known)  # type: ignore[attr-defined]
+    try:
+        route = APIRoute(
+            path,
+            rehearsed,
+            methods=[method],
+            response_model=None,
+            dependencies=around,
+            dependency_overrides_provider=app,
+        )
+    except Exception:  # the route itself is asked instead
+        return None
+    app.router.routes.insert(0, HiddenRoute(route))
+    return rehearsed
+
+
+def _is_security(dependency: Callable[..., object], path: str) -> bool:
+    """Return True if a dependency, or one of its own dependencies, reads credentials."""
+    try:
+        flat = list(_flat(get_dependant(path=path, call=dependency)))
+    except Exception:  # FastAPI raises the same for the route itself
+        return False
+    named = (field.alias.lower() for one in flat for field in one.header_params)
+    return any(isinstance(one, SecurityBase) for one in (dependency, *(one.call for one in flat))) or any(
+        name == "authorization" or is_secret_header(name) for name in named
+    )
+
+
+def openapi_of(app: FastAPI) -> OpenApi | None:
+    """Return where the application serves its OpenAPI document, None if it does not."""
+    return OpenApi(app.openapi_url, app.openapi_version) if app.openapi_url else None
+
+
+def contexts_of(routes: list[BaseRoute]) -> Iterable[object]:
+    """Return the routes in the order in which they are tried, including those of included routers."""
+    find = getattr(fastapi.routing, "iter_route_contexts", None)
+    return routes if find is None else find(routes)
+
+
+def plain(context: object) -> BaseRoute:
+    """Return a route that is not FastAPI's own, with the prefix of its router."""
+    route = getattr(context, "_effective_route", context)
+    return cast(BaseRoute, route if isinstance(route, BaseRoute) else getattr(context, "original_route", context))
+
+
+class _Document:
+    """One application's OpenAPI document, built when it is first needed."""
+
+    def __init__(self, app: FastAPI, prefix: str, is_outermost: bool) -> None:
+        self._app = app
+        self._prefix = prefix
+        self._is_outermost = is_outermost
+        self._whole: tuple[JsonObject, Components] | None = None
+        self._models: dict[int, tuple[object, tuple[JsonObject, ...]]] = {}  # by identity: annotations may have no hash
+
+    def describe(self, context: DescribedRoute, method: str) -> Operation:
+        """Return the operation of one method of a route. Raises UnusableSchema if FastAPI cannot describe it."""
+        if self._whole is None:
+            try:
+                whole = as_object(self._app.openapi())
+            except Exception:  # one broken route is enough, even if it is not declared
+                whole = {}
+            self._whole = whole, Components(whole)
+        document, components = self._whole
+        found = _operation(document, context, method)
+        operation_id = found.get("operationId") if self._is_outermost else None
+        if not found:
+            # A route that is hidden from /docs may still be an action: it is described alone, as if it were listed.
+            listed = copy.copy(context) if isinstance(context, APIRoute) else dataclasses.replace(context)
+            object.__setattr__(listed, "include_in_schema", True)
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # building the whole document has warned already
+                    document = get_openapi(title="", version="", routes=[listed])
+            except Exception as error:
+                raise UnusableSchema(f"FastAPI cannot describe {context.path}: {reason_of(error)}") from error
+            components, found = Components(document), _operation(document, context, method)
+        route = getattr(context, "_effective_route", context)  # attribute access on the context is slow
+        body, written = route.body_field, tuple[JsonObject, ...]()
+        if body is not None:
+            kind, beside = body.field_info.annotation, body.field_info
+            # Pydantic has already read a plain model, but not the validators and bounds beside it.
+            if beside.metadata or beside.json_schema_extra:
+                written = write_readable(Annotated[kind, beside])
+            elif (known := self._models.get(id(kind))) is not None:
+                written = known[1]
+            else:
+                written = write_readable(kind)
+                self._models[id(kind)] = kind, written
+        read = read_operation(
+            found,
+            components,
+            self._prefix + (route.path or ""),
+            document.get("security"),
+            drops_unknown=drops_unknown(*written),
+            drops_empty=True,  # as does `_get_value` of fastapi.dependencies.utils
+        )
+        outputs = read.outputs  # the route may write something else than FastAPI documents
+        if route.response_model is not None and not route.response_model_by_alias:
+            outputs = write_schema(route.response_model, "serialization", by_alias=False)
+        if any(getattr(route, f"response_model_{name}") for name in _RESPONSE_MODEL_FILTERS):
+            outputs = _without_required(outputs)
+        if route.response_model_exclude or route.response_model_include is not None:
+            definitions = as_object(outputs.get("$defs"))
+            outputs = _trimmed(outputs, definitions, route.response_model_include, route.response_model_exclude)
+        # OpenAPI cannot express security schemes that never refuse (`auto_error=False`).
+        schemes = [scheme for scheme in _dependencies(route.dependant) if isinstance(scheme, SecurityBase)]
+        refuses = not schemes or any(getattr(scheme, "auto_error", True) for scheme in schemes)
+        # Single header parameters that are named like credentials; a model of headers is declared as a whole.
+        headers = (field for one in _flat(route.dependant) for field in one.header_params)
+        secret = {field.alias.lower() for field in headers if is_secret_header(field.alias.lower())}
+        described = dataclasses.replace(
+            read,
+            inputs=close_like(read.inputs, *written),
+            outputs=outputs,
+            answers_json=read.answers_json and answers_json(route.endpoint) is not False,
+            operation_id=operation_id if isinstance(operation_id, str) else None,
+            schemes={name: with_addresses(scheme, self._located) for name, scheme in read.schemes.items()},
+        )
+        operation = without_credentials(described, of_route=secret)
+        return operation if refuses else dataclasses.replace(operation, auth_required=False)
+
+    def _located(self, address: str) -> str:
+        """Return an address as seen from the outermost application: `token` is relative to this one."""
+        is_whole = not address or "://" in address or address.startswith("/")
+        return address if is_whole else f"{self._prefix}/{address.removeprefix('./')}"
+
+
+def _operation(document: JsonObject, context: DescribedRoute, method: str) -> JsonObject:
+    of_path = as_object(as_object(document.get("paths")).get(context.path_format or ""))
+    return as_object(of_path.get(method.lower()))
+
+
+def _trimmed(schema: JsonObject, definitions: JsonObject, include: object, exclude: object) -> JsonObject:
+    """Return a schema without what `response_model_include` and `response_model_exclude` leave out, as in pydantic."""
+    if isinstance(reference := schema.get("$ref"), str):
+        beside = {key: value for key, value in schema.items() if key != "$ref"}
+        schema = {**as_object(definitions.get(reference.rpartition("/")[2])), **beside}
+    for key in ("anyOf", "oneOf", "allOf"):
+        if isinstance(parts := schema.get(key), list):
+            trimmed = [_trimmed(as_object(part), definitions, include, exclude) for part in parts]
+            schema = {**schema, key: trimmed}
+    if isinstance(items := schema.get("items"), Mapping):
+        of_all = [one.get("__all__") if isinstance(one, Mapping) else None for one in (include, exclude)]
+        return {**schema, "items": _trimmed(items, definitions, *of_all)} if any(of_all) else schema
+    if not isinstance(members := schema.get("properties"), Mapping):
+        return schema
+    kept: dict[str, object] = {}
+    for name, member in members.items():
+        left_out, wanted = _selected(exclude, name), True if include is None else _selected(include, name)
+        if left_out is True or wanted is None:
+            continue
+        inner = None if wanted is True else wanted
+        nested = left_out is not None or inner is not None
+        kept[name] = _trimmed(as_object(member), definitions, inner, left_out) if nested else member
+    required = [name for name in cast(list[str], schema.get("required", [])) if name in kept]
+    rest = {key: value for key, value in schema.items() if key != "required"}
+    return {**rest, "properties": kept} | ({"required": required} if required else {})
+
+
+def _selected(names: object, name: str) -> object:
+    """Return what pydantic's include or exclude says about a member: True, a table for its members, or None."""
+    if isinstance(names, Mapping):
+        found = names.get(name)
+        return True if found is ... or found is True else found or None
+    return True if isinstance(names, (set, frozenset, list, tuple)) and name in names else None
+
+
+def _without_required(schema: JsonObject) -> JsonObject:
+    """Return a schema in which no member is required, because options such as `exclude_none` leave members out."""
+    trimmed = {key: value for key, value in schema.items() if key != "required"}
+    for key in ("$defs", "properties"):
+        if isinstance(members := trimmed.get(key), dict):
+            trimmed[key] = {name: _without_required(as_object(member)) for name, member in members.items()}
+    for key in ("items", "additionalProperties"):
+        if isinstance(member := trimmed.get(key), dict):
+            trimmed[key] = _without_required(member)
+    for key in ("anyOf", "oneOf", "allOf", "prefixItems"):
+        if isinstance(parts := trimmed.get(key), list):
+            trimmed[key] = [_without_required(as_object(part)) for part in parts]
+    return trimmed
+
+
+def _flat(dependant: Dependant) -> Iterator[Dependant]:
+    yield dependant
+    for dependency in dependant.dependencies:
+        yield from _flat(dependency)
+
+
+def _dependencies(dependant: Dependant) -> Iterator[object]:
+    for dependency in dependant.dependencies:
+        yield dependency.call
+        yield from _dependencies(dependency)
+
+
+# --- Dependency injection for functions without a route ---
+
+
+class FastApiInjector:
+    """Gives functions hidden routes, so that FastAPI resolves their dependencies as for any route."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self._app = app
+        self._document = _Document(app, "", is_outermost=False)
+
+    @property
+    def is_general(self) -> bool:
+        """Return True if the application was made with `FastAPI(dependencies=[...])`."""
+        return bool(self._app.router.dependencies)
+
+    def register(self, function: Callable[..., object], described: Described, path: str) -> tuple[Operation, Arrival]:
+        """Create a hidden route for a function; its own inputs are sent as a JSON body. Raises UnusableFunction."""
+        signature = read_signature(function)
+        parameters = {
+            name: one.replace(kind=one.KEYWORD_ONLY, annotation=signature.types.get(name, one.annotation))
+            for name, one in signature.parameters.items()
+            if name in described.injected
+        }
+        if any(one.annotation is one.empty and one.name == "request" for one in parameters.values()):
+            raise UnusableFunction("its parameter request has no annotation; write request: Request")
+        own: dict[type, str] = {}
+        for kind, name in ((Request, "awp_publish_request"), (Response, "awp_publish_response")):
+            kinds = {name: one.annotation for name, one in parameters.items() if isinstance(one.annotation, type)}
+            own[kind] = next((given for given, found in kinds.items() if issubclass(found, kind)), name)
+            new = inspect.Parameter(own[kind], inspect.Parameter.KEYWORD_ONLY, annotation=kind)
+            parameters.setdefault(own[kind], new)
+        borrowed: set[str] = set()
+
+        async def endpoint(**resolved: Any) -> Response:
+            given, injected = await resolved[own[Request]].json(), {name: resolved[name] for name in described.injected}
+            body = await described.call({name: one for name, one in given.items() if name not in borrowed}, injected)
+            shown: Response = resolved[own[Response]]
+            answer = Response(body, shown.status_code or 200, media_type="application/json")
+            kept = (pair for pair in shown.raw_headers if pair[0] not in (b"content-length", b"content-type"))
+            answer.raw_headers.extend(kept)
+            return answer
+
+        endpoint.__signature__ = inspect.Signature(list(parameters.values()))  # type: ignore[attr-defined]
+        endpoint.__name__ = getattr(function, "__name__", "function")
+        try:
+            route = APIRoute(
+                path,
+                endpoint,
+                methods=["POST"],
+                response_model=None,
+                dependencies=self._app.router.dependencies,
+                dependency_overrides_provider=self._app,
+            )
+            taken = self._document.describe(route, "POST")
+        except Exception as error:  # FastAPI may raise anything about a dependency
+            raise UnusableFunction(f"FastAPI cannot resolve its dependencies: {reason_of(error)}") from error
+        # The function's own inputs, and those of its dependencies.
+        if taken.content_type not in (None, JSON) or any(one.location == "body" for one in taken.parameters):
+            raise UnusableFunction("one of its dependencies reads a form or the whole body, which an input is not")
+        inputs, theirs = dict(described.inputs), taken.inputs
+        known, added = as_object(inputs.get("properties")), as_object(theirs.get("properties"))
+        names = {
+            one.name: f"{one.location}_{one.name}" if one.name in known and one.location != "json" else one.name
+            for one in taken.parameters
+        }
+        required = [names[name] for name in cast(list[str], theirs.get("required", []))]
+        inputs["properties"] = {**{names[name]: schema for name, schema in added.items()}, **known}
+        if wanted := list(dict.fromkeys((*cast(list[str], inputs.get("required", [])), *required))):
+            inputs["required"] = wanted
+        if definitions := {**as_object(theirs.get("$defs")), **as_object(inputs.get("$defs"))}:
+            inputs["$defs"] = definitions
+        operation = dataclasses.replace(
+            taken,
+            inputs=inputs,
+            outputs=described.outputs,
+            parameters=tuple(dataclasses.replace(one, name=names[one.name]) for one in taken.parameters),
+            content_type=JSON,
+            success_status=200,
+            description=None,
+            summary=None,
+            operation_id=None,
+            answers_json=True,
+        )
+        borrowed.update(one.wire_name for one in operation.parameters if one.location == "json")
+        borrowed -= as_object(described.inputs.get("properties")).keys()
+        self._app.router.routes.insert(0, HiddenRoute(route))
+        return operation, Arrival(path, endpoint)
+
+    def rehearse(self, function: Callable[..., object], described: Described, path: str) -> object:
+        """Create a hidden route that only has the function's security. Returns its endpoint, None without security."""
+        signature = read_signature(function)
+        parameters = [
+            one.replace(kind=one.KEYWORD_ONLY, annotation=signature.types.get(name, one.annotation))
+            for name, one in signature.parameters.items()
+            if name in described.injected
+        ]
+        return _add_rehearsal(self._app, path, "POST", parameters, self._app.router.dependencies)

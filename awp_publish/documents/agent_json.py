@@ -1,0 +1,429 @@
+"""agent.json of the Agent Web Protocol: specification 0.2, which keeps every field of 0.1.
+
+`inputs` are what a plain HTTP client sends to `endpoint` (`plain_request.py`): an action's inputs at the plain door, or
+the fields of its own route with their wire names. `outputs` are the members of the answer; an answer that is not an
+object is the single output "$", JSONPath's name for the whole value (RFC 9535). Deliberately not emitted: `via` and
+`operation` (they would make 0.2 readers wrap the described request again), the members of synthetic files (section 14),
+and `auth.type` if actions require authentication of an undeclared kind.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final, NamedTuple, TypeAlias
+
+from awp_publish import problems
+from awp_publish.documents import woa
+from awp_publish.documents.members import (
+    AGENT_JSON_PATH,
+    AWAS_PATH,
+    AWAS_VERSION,
+    credentials_of,
+    extended,
+    located,
+    located_if,
+    methods_of_schemes,
+    present,
+    schemes_of_routes,
+    whole,
+)
+from awp_publish.documents.plain_request import IDEMPOTENCY_HEADER, request_fields
+from awp_publish.documents.protocol import Document, Protocol, to_json
+from awp_publish.model import Action, Catalog, JsonObject
+from awp_publish.plugins.a2a import agent_card
+from awp_publish.schema.reading import (
+    answer_schema,
+    branches,
+    follow,
+    kinds,
+    members,
+    options,
+    reference_of,
+    references,
+    resolved,
+)
+
+NAME: Final = "agent_json"
+PATH: Final = AGENT_JSON_PATH
+MEDIA_TYPE: Final = "application/json"
+VERSION: Final = "0.2"
+
+REGISTERED: Final = frozenset({"a2a", "mcp", "acp", "ap2", "x402", "skyfire", "openapi", "graphql", "payment"})
+"""Protocol identifiers of section 5.5. Any other is custom and marked `x-`."""
+
+DOOR_DOCUMENTS: Final = {"woa": ("document", woa.PATH)}
+"""The document that describes each door, and the member that names it."""
+
+SOCKETS: Final = frozenset({"awp", "bridge"})
+"""Doors that speak WebSocket. (The Agent Web Protocol of that door is another than that of this document.)"""
+
+WHOLE_ANSWER: Final = "$"
+
+
+def render(catalog: Catalog) -> dict[str, object]:
+    """Return the document, in the order of section 5."""
+    site, actions, status = catalog.site, catalog.actions, catalog.status
+    entities = Entities(site.entities, site.entity_schemas)
+    described = [_action(catalog, action, entities) for action in actions]
+    # Section 7.
+    auth: dict[str, object] = {"type": "none"}
+    declared, required = site.authentication, [action.id for action in actions if action.auth_required]
+    schemes, methods = schemes_of_routes(catalog), methods_of_schemes(catalog)
+    if declared is not None or required or schemes:
+        auth = {
+            "required_for": required,
+            "optional_for": [action.id for action in actions if not action.auth_required],
+            "type": (declared and declared.type)
+            or next((name for method, name in _TYPES.items() if method in methods), None),
+            "token_expiry": declared and declared.token_expiry,
+            "refresh_endpoint": declared and located_if(catalog, declared.refresh_endpoint),
+            "x-credentials": credentials_of(catalog),
+            "x-security-schemes": schemes or None,
+        }
+    input_names = {name for action in actions if not action.is_write for name in members(action.inputs)}
+    # Section 6: unknown flags are left out, because "false" would be a statement.
+    capabilities = {
+        "streaming": True if catalog.door("a2a") else None,
+        # There are pages of results if an input has such a name.
+        "pagination": next((way for way in ("cursor", "offset", "page") if way in input_names), None),
+        "idempotency": True if any(action.idempotency for action in actions) else None,
+    }
+    # Section 10: every problem a call can meet, with the site's own words over ours.
+    impossible = _impossible(catalog)
+    recoveries = {
+        problems.code_of(problem.slug): problems.below(catalog.prefix, problem.default_recovery)
+        for problem in problems.ALL
+        if not problem.slug.startswith(impossible)
+    }
+    agent_status = {
+        "operational": status.operational,
+        "degraded_actions": sorted(status.degraded_actions)
+        if status.operational
+        else sorted(action.id for action in actions),
+        "status_endpoint": located_if(catalog, status.status_endpoint),
+    }
+    document = {
+        "awp_version": VERSION,
+        "domain": catalog.domain,
+        "intent": site.description,
+        "protocols": _protocols(catalog),
+        "capabilities": present(capabilities) or None,
+        "auth": present(auth),
+        "entities": entities.render() or None,
+        "actions": described,
+        "errors": {code: {"recovery": words} for code, words in (recoveries | dict(site.errors)).items()},
+        "dependencies": {action.id: action.depends_on for action in actions if action.depends_on} or None,
+        "agent_hints": dict(site.hints) or None,
+        "agent_status": present(agent_status),
+    }
+    return extended(present(document), site.extensions, NAME)
+
+
+def _impossible(catalog: Catalog) -> tuple[str, ...]:
+    """Return prefixes of problems that no call here can meet, because no action has the gate or the jobs for them."""
+    actions, site = catalog.actions, catalog.site
+    asks_who = site.authentication is not None or any(
+        action.auth_required or action.route_authenticates or action.security for action in actions
+    )
+    has_limit = site.rate_limit is not None or any(action.rate_limit for action in actions)
+    reasons: tuple[tuple[bool, tuple[str, ...]], ...] = (
+        (False, ("invalid-url", "page-not-found")),  # about pages as SOM, not actions
+        # The addresses of this document take inputs without WoA's envelope.
+        (False, ("envelope-", "invalid-envelope", "missing-input", "agent-mismatch", "unknown-operation")),
+        (asks_who, ("authentication-required", "invalid-credentials", "auth-expired")),
+        (any(action.scopes for action in actions), ("insufficient-scope",)),
+        (has_limit or asks_who, ("rate-limited",)),  # guesses of credentials are counted, too
+        (
+            any(action.idempotency for action in actions),
+            ("idempotency-", "invalid-idempotency-", "outcome-unknown", "answer-not-kept"),
+        ),
+        (any(action.needs_confirmation for action in actions), ("confirmation-",)),
+        (catalog.door("bridge") is not None, ("runtime-failed",)),
+        (any(action.requires for action in actions), ("prerequisite-",)),
+        (any(action.is_background for action in actions), ("job-", "unknown-job", "too-many-jobs")),
+    )
+    return tuple(slug for has_reason, slugs in reasons if not has_reason for slug in slugs)
+
+
+def _protocols(catalog: Catalog) -> dict[str, object]:
+    """Return the other protocols that the site supports (section 5.5)."""
+    spoken: dict[str, object] = {}
+    for door in catalog.doors:
+        entry: dict[str, object] = {"version": door.version, "endpoint": catalog.absolute(door.path)}
+        member, path = DOOR_DOCUMENTS.get(door.protocol, ("", ""))
+        if path in catalog.documents:
+            entry[member] = catalog.absolute(path)
+        if door.protocol == agent_card.DOOR:
+            entry["agent_card"] = catalog.absolute(agent_card.PATH)
+        if door.protocol in SOCKETS:
+            entry |= {"endpoint": "ws" + catalog.absolute(door.path).removeprefix("http"), "transport": "websocket"}
+        is_marked = door.protocol in REGISTERED or door.protocol.startswith("x-")
+        spoken[door.protocol if is_marked else f"x-{door.protocol}"] = entry
+    if AWAS_PATH in catalog.documents:
+        spoken["x-awas"] = {"version": AWAS_VERSION, "endpoint": catalog.absolute(AWAS_PATH)}
+    if catalog.openapi:
+        spoken["openapi"] = {"version": catalog.openapi.version, "endpoint": catalog.absolute(catalog.openapi.path)}
+    return spoken
+
+
+_TYPES: Final = {"oauth": "oauth2", "api_key": "api_key", "bearer": "bearer"}
+"""Section 7's names for authentication methods; the first that applies is published."""
+
+
+def _action(catalog: Catalog, action: Action, entities: "Entities") -> dict[str, object]:
+    """Return an action (section 9), in the order of the specification's table."""
+    method, path = catalog.endpoint_of(action)
+    names, inputs = entities.learn(action.inputs), dict[str, object]()
+    for field in request_fields(catalog, action):
+        facts = resolved(field.schema, action.inputs)
+        values = options(facts, action.inputs)
+        kind = "enum" if values else spelled(field.schema, action.inputs, names)
+        entry: dict[str, object] = {"type": kind, "required": field.required}
+        told = {"default": facts.get("default"), "options": values or None, "description": facts.get("description")}
+        entry |= present(told)
+        if not _LIMITING.isdisjoint(facts):
+            entry |= {word: whole(facts[word]) for word in LIMITS if isinstance(facts.get(word), (str, int, float))}
+        inputs[field.name] = entry | dict(field.marks)
+    outputs: Mapping[str, str] = {}
+    if answer := answer_schema(action):
+        names, facts = entities.learn(answer), resolved(answer, answer)
+        if kinds(facts, answer) == ["object"]:
+            outputs = spelled_members(facts, answer, names)
+        else:
+            outputs = {WHOLE_ANSWER: spelled(answer, answer, names)}
+        result = resolved(action.outputs, action.outputs)
+        if action.is_background and members(result):  # the result of a job is an entity of its own
+            fields = spelled_members(result, action.outputs, entities.learn(action.outputs))
+            outputs = {**outputs, "result": f"object[{entities.add(f'{action.id}_result', fields)}]"}
+    idempotency: dict[str, object] | None = None
+    if action.idempotency is not None:
+        # A field beside the inputs; the plain door also takes the header.
+        idempotency = {
+            "supported": True,
+            "key_field": action.idempotency.key_field,
+            "window": action.idempotency.window,
+            "x-header": IDEMPOTENCY_HEADER,
+        }
+    route = catalog.own_route(action)
+    encoding = route.content_type if route is not None else None
+    described = present(
+        {
+            "id": action.id,
+            "description": action.description,
+            "auth_required": action.auth_required,
+            "inputs": inputs,
+            "outputs": outputs,
+            # Endpoints are resolved against https://{domain}, where this document has to be: from the origin.
+            "endpoint": located(catalog, path),
+            "method": method,
+            "rate_limit": str(action.rate_limit) if action.rate_limit else None,
+            "idempotency": idempotency,
+            "execution_model": action.execution,
+            "poll_endpoint": located_if(catalog, catalog.poll_endpoint_of(action)),
+            "sensitivity": action.sensitivity,
+            "requires_human_confirmation": action.needs_confirmation or None,
+            "reversible": False if action.is_irreversible else None,
+            "x-encoding": encoding if encoding != "application/json" else None,
+            "x-tags": list(action.tags) or None,
+        }
+    )
+    return extended(described, action.extensions, NAME)
+
+
+# --- agent.json's notation of types (section 8), and the entities that the models of JSON Schemas become ---
+#     string, integer, float, boolean, ISO8601, url, enum[a, b], array[type], object[entity]
+#
+# `any` is a value of several types, `object` an object without a model. Like the specification's own `airport_code`,
+# these are custom names; they say less rather than something wrong.
+
+Names: TypeAlias = Mapping[str, str]
+"""Reference to a model ("#/$defs/Book") to the name of its entity ("book")."""
+
+LIMITS: Final = (
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+)
+"""JSON Schema keywords for what types cannot express. (Section 15 allows additional members.)"""
+
+_LIMITING: Final = frozenset(LIMITS)
+
+OWN_TYPE: Final = "x-type"
+"""The JSON Schema keyword for a type of the site's own, such as the specification's `airport_code`."""
+
+ANY: Final = "any"
+PRIMITIVES: Final = {
+    "string": "string",
+    "integer": "integer",
+    "number": "float",
+    "boolean": "boolean",
+    "object": "object",
+}
+_PLAIN: Final = ("string", "integer", "number", "boolean")
+_MORE: Final = frozenset((OWN_TYPE, "format", "enum", "const", "$ref", "allOf", "anyOf", "oneOf"))
+"""Keywords that may narrow a type."""
+FORMATS: Final = {"date": "ISO8601", "date-time": "ISO8601", "uri": "url", "iri": "url"}
+WIDER: Final = {"integer": "float", "float": "float", "ISO8601": "string", "url": "string", "string": "string"}
+"""The type of a value of several types if all of them widen to the same."""
+
+RESERVED: Final = frozenset({*PRIMITIVES, *PRIMITIVES.values(), "iso8601", "url", "enum", "array", ANY})
+"""Names that an entity must not have: `array[url]` already has a meaning."""
+
+DEFINITIONS: Final = "#/$defs/"
+WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+UNSPELLABLE: Final = re.compile(r"[,\[\]]")
+
+
+def spelled(schema: object, root: JsonObject, names: Names, seen: set[str] | None = None) -> str:
+    """Return the type of a value in agent.json's notation.
+
+    References to anything but an entity are followed once (`seen`), so that recursion ends.
+    """
+    if isinstance(schema, dict) and schema.get("type") in _PLAIN and _MORE.isdisjoint(schema):  # as are most
+        return PRIMITIVES[schema["type"]]
+    followed = set() if seen is None else seen
+    reference = reference_of(schema)
+    if reference is not None and reference in names:
+        return f"object[{names[reference]}]"
+    if reference in followed:
+        return ANY
+    facts = resolved(schema, root, followed)
+    own = facts.get(OWN_TYPE)
+    if isinstance(own, str) and re.fullmatch(r"[A-Za-z_]\w*", own):
+        return own
+    values = options(facts, root)
+    if values and all(isinstance(value, str | int | float) for value in values):
+        texts = ["true" if value is True else "false" if value is False else str(value) for value in values]
+        if all(text and text == text.strip() and not UNSPELLABLE.search(text) for text in texts):
+            return f"enum[{', '.join(texts)}]"
+    declared, shape, found = facts.get("type"), facts.get("format"), set[str]()
+    if declared is None and (alternatives := branches(facts)):
+        found = {spelled(branch, root, names, followed) for branch in alternatives}
+    else:
+        for kind in [declared] if isinstance(declared, str) else kinds(facts, root):
+            if kind == "array":
+                item = spelled(facts.get("items"), root, names, followed)
+                # A list of entities is `array[book]`, not `array[object[book]]` (section 8).
+                found.add(f"array[{item[len('object[') : -1] if item.startswith('object[') else item}]")
+            elif kind == "string" and isinstance(shape, str):
+                found.add(FORMATS.get(shape, "string"))
+            else:
+                found.add(PRIMITIVES.get(kind, ANY))
+    if len(found) == 1:
+        return found.pop()
+    wider = {"object" if text.startswith("object") else WIDER.get(text, ANY) for text in found}
+    return wider.pop() if len(wider) == 1 else ANY
+
+
+def spelled_members(facts: JsonObject, root: JsonObject, names: Names) -> dict[str, str]:
+    """Return the members of a resolved object schema: name to type."""
+    return {name: spelled(schema, root, names) for name, schema in members(facts).items()}
+
+
+def snake_case(name: str) -> str:
+    """Return the name of a model's entity: `BookSummary` is `book_summary`."""
+    return "_".join(WORD.findall(name)).lower() or "entity"
+
+
+class _Model(NamedTuple):
+    """An object model of a schema: its members in the notation, with the models' own names, and its references."""
+
+    name: str
+    facts: JsonObject
+    shape: tuple[tuple[str, str], ...]
+    uses: tuple[str, ...]
+
+
+class Entities:
+    """The entities of a document: declared ones, and one for each object model in the actions' schemas.
+
+    Models that are equal in the notation share an entity; a different one of the same name gets a number. A declared
+    entity, given by its fields or as the schema of a model, stands for every model of its name.
+    """
+
+    def __init__(self, declared: Mapping[str, Mapping[str, str]], schemas: Mapping[str, JsonObject]) -> None:
+        self._fields: dict[str, dict[str, str]] = {name: dict(fields) for name, fields in declared.items()}
+        self._declared = frozenset({*declared, *schemas})
+        self._known: dict[object, str] = {}
+        self._numbers: dict[str, int] = {}
+        self._taken = {*RESERVED, *self._declared}
+        for name, schema in schemas.items():
+            self._fields[name] = spelled_members(resolved(schema, schema), schema, self.learn(schema))
+
+    def learn(self, schema: JsonObject) -> Names:
+        """Add the models of a schema, and return the entity names of its references."""
+        models, names = _models_in(schema), dict[str, str]()
+        for reference, model in models.items():
+            # Models of the same name are one entity if they are equal, including everything that they refer to.
+            waiting, shapes = [reference], dict[str, object]()
+            while waiting:
+                current = waiting.pop()
+                if current not in shapes:
+                    shapes[current] = models[current].shape
+                    waiting += models[current].uses
+            names[reference] = self._name_of(model.name, tuple(shapes.items()))
+        for reference, name in names.items():
+            if name not in self._fields:
+                model = models[reference]  # one without references is already written
+                self._fields[name] = spelled_members(model.facts, schema, names) if model.uses else dict(model.shape)
+        return names
+
+    def add(self, name: str, fields: dict[str, str]) -> str:
+        """Add one entity, and return its name."""
+        name_given = self._name_of(name, tuple(fields.items()))
+        self._fields.setdefault(name_given, fields)
+        return name_given
+
+    def render(self) -> dict[str, object]:
+        """Return the member `entities`."""
+        return {name: {"fields": fields} for name, fields in self._fields.items()}
+
+    def _name_of(self, name: str, shape: object) -> str:
+        """Return `book`, then `book_2`, `book_3`, ... for other shapes. Used numbers are not tried again."""
+        wanted = snake_case(name)
+        if wanted in self._declared:
+            return wanted
+        if (wanted, shape) not in self._known:
+            free, number = "", self._numbers.get(wanted, 0)
+            while not free or free in self._taken:
+                number += 1
+                free = wanted if number == 1 else f"{wanted}_{number}"
+            self._numbers[wanted] = number
+            self._taken.add(free)
+            self._known[wanted, shape] = free
+        return self._known[wanted, shape]
+
+
+def _models_in(schema: JsonObject) -> dict[str, _Model]:
+    """Return the object models in `$defs`, by the references to them."""
+    definitions = schema.get("$defs")
+    if not isinstance(definitions, Mapping):
+        return {}
+    facts = {name: resolved(definition, schema) for name, definition in definitions.items()}
+    own_names = {DEFINITIONS + name: name for name, fact in facts.items() if members(fact)}
+    models: dict[str, _Model] = {}
+    for model, name in own_names.items():
+        shape = tuple(spelled_members(facts[name], schema, own_names).items())
+        # Models are used directly, or through definitions that are not objects.
+        has_references = any(text.startswith(("object[", "array[")) for _, text in shape)
+        waiting, seen = [follow(model, schema)] if has_references else [], dict[str, None]()
+        while waiting:
+            for reference in references(waiting.pop()):
+                if reference not in seen:
+                    seen[reference] = None
+                    waiting += [] if reference in own_names else [follow(reference, schema)]
+        models[model] = _Model(name, facts[name], shape, tuple(one for one in seen if one in own_names))
+    return models
+
+
+PROTOCOL = Protocol(
+    NAME,
+    documents=(Document(PATH, MEDIA_TYPE, to_json(render), "service-desc", "agent.json", door="plain"),),
+)

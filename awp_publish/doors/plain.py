@@ -1,0 +1,177 @@
+"""The plain door: each action at an address of its own, with its own method, and without an envelope.
+
+AWAS and agent.json name this address for every action whose own route does not behave as they promise
+(`Catalog.own_route`). A client that knows only one of these documents sends the inputs in the query, as a form or as
+the members of a JSON object, and gets JSON or problem+json. All gates apply, as at every other door.
+"""
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from functools import partial
+from typing import Final
+
+from awp_publish.calls.call import Call
+from awp_publish.calls.invoke import Invoker
+from awp_publish.http.credentials import is_cross_site, read_credentials, refuse_foreign_pages
+from awp_publish.http.endpoint import Admission, DoorRequest, Endpoint, PlainRequest, ProblemRenderer, read_admission
+from awp_publish.http.exchange import Cors, Fields, is_json, parse_json, read_body
+from awp_publish.http.forms import FieldReader, is_form, read_form, read_query
+from awp_publish.model import Action, Catalog
+from awp_publish.problems import (
+    CrossSiteCookies,
+    InvalidInput,
+    MethodNotAllowed,
+    Problem,
+    UnknownAction,
+    UnsupportedMediaType,
+    Violation,
+)
+from awp_publish.schema import pointer_to
+from awp_publish.schema.reading import kind_of, members, resolved
+
+DOOR: Final = "plain"
+
+BROWSER_SCHEMES: Final = (b"basic", b"digest", b"negotiate", b"ntlm")
+"""Authorization schemes (RFC 9110 section 11) whose credentials browsers send automatically, even for other sites."""
+
+
+MAX_COMPARED: Final = 1000
+"""Maximum action ids that an unknown one is compared with for suggestions."""
+
+_PLACES: Final = {
+    "input": "send its members directly, in the query, a form or the body",
+    "idempotency_key": "send it in the header Idempotency-Key",
+    "confirmation": "send it in the header AWP-Confirmation",
+    "receipts": "send them in the header AWP-Receipt, separated by commas",
+    "session": "send it in the header AWP-Session",
+}
+
+
+class PlainDoor(Endpoint):
+    """Answers calls of one action at its own address."""
+
+    request_type = PlainRequest
+
+    def __init__(
+        self,
+        action: Action,
+        invoker: Invoker,
+        admission: Admission,
+        renderer: ProblemRenderer,
+        cors: Cors,
+        unknown: Callable[[str], Problem],
+    ) -> None:
+        """Create the door. `unknown` makes the problem for an unknown action from its id."""
+        self._own_methods = "GET, HEAD, OPTIONS" if action.method == "GET" else f"{action.method}, OPTIONS"
+        self.methods = self._own_methods if action.is_public else UnknownActionDoor.methods
+        self._unknown = partial(unknown, action.id)
+        self.usage = f"Action {action.id} is called with {action.method}"
+        super().__init__(renderer, cors, admission.own_hosts)
+        self._action = action
+        self._invoker = invoker
+        self._admission = admission
+        self._reader: FieldReader | None = None
+        # Members that may accompany the inputs, unless the action itself has an input of that name.
+        beside = {
+            action.idempotency.key_field if action.idempotency is not None else "": action.idempotency,
+            "confirmation": action.needs_confirmation,
+            "receipts": action.requires,
+        }
+        self._beside = [name for name, is_used in beside.items() if is_used]
+        if self._beside:
+            own = members(resolved(action.inputs, action.inputs))
+            self._beside = [name for name in self._beside if name not in own]
+
+    def refuse_foreign(self, fields: Fields) -> None:
+        """Refuse a request from another site's page if it has cookies or credentials that a browser adds itself."""
+        refuse_foreign_pages(fields, self._own_hosts)
+        scheme = fields.get(b"authorization", b"").partition(b" ")[0].lower()
+        if scheme in BROWSER_SCHEMES and is_cross_site(fields, self._own_hosts):
+            raise CrossSiteCookies(
+                "The call has a browser's own credentials, but it comes from a page of another site."
+            )
+
+    async def handle(self, request: DoorRequest, named: str | None) -> None:
+        """Run one call."""
+        fields, scope, action = request.fields, request.scope, self._action
+        call = Call(action, {}, request.request_id, DOOR, scope, request.disconnected)
+        call.places = _PLACES
+        if is_guarded := action.id in self._invoker.guarded:
+            call.unknown = self._unknown
+            call.credentials = partial(read_credentials, scope, fields, self._admission.trusted_proxies)
+        try:
+            if (method := scope["method"]) not in self._own_methods.split(", "):
+                raise MethodNotAllowed(f"{self.usage}, not {method[:20]}.", headers=[("Allow", self._own_methods)])
+            given = await self._read(request)
+            beside = {name: given.pop(name) for name in self._beside if name in given}
+            call.input = given
+            if is_guarded:
+                if isinstance(receipts := beside.get("receipts"), str):
+                    beside["receipts"] = [one.strip() for one in receipts.split(",")]
+                read_admission(call, beside, fields)
+        except Problem as problem:
+            call.refuse(problem)
+        request.call = call
+        await self._invoker.run(call, request.deliver)
+
+    async def _read(self, request: DoorRequest) -> dict[str, object]:
+        """Return the inputs of the query and the body. Raises a Problem."""
+        fields, scope = request.fields, request.scope
+        if self._reader is None:  # most actions of a large site are never called here
+            self._reader = FieldReader(self._action.inputs)
+        given = self._reader.read(read_query(scope["query_string"])) if scope["query_string"] else {}
+        for one in self._action.route_credentials:
+            if one.place == "query" and one.name not in members(self._action.inputs):
+                given.pop(one.name, None)  # an API key
+        body = await read_body(scope, fields, request.receive, self._admission.max_body_bytes)
+        self._admission.check_size(self._action, len(body))
+        if not body:
+            return given
+        if fields.get(b"content-encoding", b"identity") != b"identity":
+            raise UnsupportedMediaType("The body must not be content-encoded.")
+        content_type = fields.get(b"content-type", b"")
+        if is_json(content_type):
+            sent = parse_json(body)
+            if not isinstance(sent, dict):
+                detail = f"must be an object of the inputs, not {kind_of(sent)}"
+                raise InvalidInput(f"The body {detail}.", errors=[Violation("", detail)])
+        elif is_form(content_type):
+            sent = self._reader.read(read_form(content_type, body))
+        else:
+            named = f'"{content_type[:100].decode("latin-1")}"' if content_type else "no Content-Type"
+            raise UnsupportedMediaType(
+                "The body must be application/json in UTF-8, application/x-www-form-urlencoded or multipart/form-data; "
+                f"the request has {named}."
+            )
+        if twice := given.keys() & sent.keys():
+            violations = [
+                Violation(pointer_to([name]), "was sent in the query and in the body") for name in sorted(twice)
+            ]
+            raise InvalidInput.of(violations)
+        return given | sent
+
+    def note_refusal(self, request: DoorRequest, problem: Problem) -> None:
+        """Report a request that never became a call."""
+        self._invoker.note_refusal(DOOR, request.request_id, problem)
+
+
+class UnknownActionDoor(Endpoint):
+    """Answers at the addresses of unknown actions."""
+
+    methods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
+    usage = "Actions are called with their own methods"
+
+    def __init__(self, catalog: Catalog, admission: Admission, renderer: ProblemRenderer, cors: Cors) -> None:
+        super().__init__(renderer, cors, admission.own_hosts)
+        self._known = [action.id for action in catalog.public.actions[:MAX_COMPARED]]
+
+    async def handle(self, request: DoorRequest, named: str | None) -> None:
+        """Raise the problem for an unknown action."""
+        raise self.describe(named or "")
+
+    def describe(self, named: str) -> Problem:
+        """Return the problem for an unknown action, with suggestions."""
+        shown = named[:100]
+        near = get_close_matches(shown, self._known, n=3)
+        meant = f" Did you mean {' or '.join(near)}?" if near else ""
+        return UnknownAction(f'This site has no action "{shown}".{meant}')

@@ -1,0 +1,176 @@
+"""The WoA REST door: `POST /agents/{agent_id}/invoke` (draft-gaikwad-woa-00, sections 4.3.1, 5.1 and 5.2)."""
+
+import re
+from collections.abc import Mapping
+from functools import partial
+from typing import Final
+from urllib.parse import parse_qs, parse_qsl
+
+from awp_publish.calls.call import Call
+from awp_publish.calls.invoke import Invoker
+from awp_publish.http.credentials import read_credentials
+from awp_publish.http.endpoint import Admission, DoorRequest, Endpoint, ProblemRenderer, read_admission
+from awp_publish.http.exchange import Cors, accepts, is_json, json_kind, parse_json, read_body
+from awp_publish.model import Catalog, Door
+from awp_publish.problems import (
+    AgentMismatch,
+    EnvelopeNotAnObject,
+    InvalidEnvelope,
+    InvalidInput,
+    MissingInput,
+    NotAcceptable,
+    Problem,
+    UnsupportedMediaType,
+    Violation,
+)
+
+# --- The WoA invocation envelope (section 5.1) ---
+
+PLACES: Final[Mapping[str, str]] = {
+    "agent": "it belongs into the envelope, beside input",
+    "operation": "it belongs into the envelope, beside input",
+    "input": "put its members directly into input",
+    "idempotency_key": "send it beside input, as idempotency_key, or in the header Idempotency-Key",
+    "confirmation": "send it beside input, as confirmation, or in the header AWP-Confirmation",
+    "receipts": "send them beside input, as receipts, or in the header AWP-Receipt",
+    "session": "send it beside input, or in the header AWP-Session",
+}
+"""Hints for envelope members that a caller has put into the input by mistake."""
+
+
+_MISNAMED: Final = ("inputs", "args", "arguments", "params", "parameters")
+"""Names of the input at other doors and in other protocols."""
+
+
+# --- The invocation URL template (section 4.3.1) ---
+
+
+class InvokeAddress:
+    """Matches requests against the invocation URL template and finds the agent that they name."""
+
+    def __init__(self, template: str) -> None:
+        self._template = template
+        path, _, query = template.partition("?")
+        self._path = re.compile(_as_pattern(path))
+        pairs = parse_qsl(query, keep_blank_values=True)
+        self._query = [(name, re.compile(_as_pattern(value))) for name, value in pairs if "{agent_id}" in value]
+        self._fixed = [(name, value) for name, value in pairs if "{agent_id}" not in value]
+
+    def calls(self, catalog: Catalog) -> Mapping[str, str]:
+        """Return the invocation paths of all agents, by path. Empty if the path alone does not name the agent."""
+        if "?" in self._template or "{agent_id}" not in self._template:
+            return {}
+        return {self._template.replace("{agent_id}", agent.id): agent.id for agent in catalog.agents}
+
+    def match(self, path: str, query_string: bytes) -> re.Match[str] | None:
+        """Return the match of a request's path, None if the request is not an invocation.
+
+        If the path has a placeholder, it may also be a path of the application's, so the template's query is required.
+        """
+        matched = self._path.fullmatch(path)
+        if matched is None or not self._path.groups or not self._fixed:
+            return matched
+        given = parse_qs(query_string.decode("latin-1"), keep_blank_values=True)
+        return matched if all(value in given.get(name, ()) for name, value in self._fixed) else None
+
+    def agent_of(self, matched: re.Match[str], query_string: bytes) -> str | None:
+        """Return the agent that the URL names, None if it names none."""
+        if self._path.groups:
+            return matched["agent_id"]
+        if not self._query:
+            return None
+        given = parse_qs(query_string.decode("latin-1"))
+        found = (pattern.fullmatch(value) for name, pattern in self._query for value in given.get(name, ()))
+        return next((match["agent_id"] for match in found if match), None)
+
+
+def _as_pattern(text: str) -> str:
+    return re.escape(text).replace(re.escape("{agent_id}"), r"(?P<agent_id>[^/]+)")
+
+
+PROTOCOL: Final = "woa"
+VERSION: Final = "1"
+METHODS: Final = "POST, OPTIONS"
+
+
+def door_of(invoke_path: str) -> Door:
+    """Return the facts about this door that documents publish."""
+    return Door(PROTOCOL, VERSION, invoke_path)
+
+
+class WoaDoor(Endpoint):
+    """Answers invocation requests for one catalog."""
+
+    methods = METHODS
+    usage = "Invoke with POST"
+
+    def __init__(self, catalog: Catalog, invoker: Invoker, admission: Admission) -> None:
+        super().__init__(ProblemRenderer(catalog), Cors(admission.allow_origins), admission.own_hosts)
+        self._invoker = invoker
+        # Each action, whether its calls need the caller's credentials, and whether it is public.
+        self._offered = {
+            named: (one, one.id in invoker.guarded, one.is_public) for named, one in invoker.offered(PROTOCOL).items()
+        }
+        self._admission = admission
+        self._small = admission.smallest_limit(catalog.actions)
+
+    async def handle(self, request: DoorRequest, named: str | None) -> None:
+        """Run one invocation: a POST request with a JSON body and a JSON answer (WoA section 4.3.1)."""
+        fields, scope = request.fields, request.scope
+        accept, content_type = fields.get(b"accept", b"*/*"), fields.get(b"content-type", b"")
+        if accept != b"*/*" and not accepts(accept, "application/json"):
+            raise NotAcceptable(f'The answer is application/json, which "Accept: {_shown(accept)}" rules out.')
+        if content_type != b"application/json" and not is_json(content_type):
+            named_type = f'"{_shown(content_type)}"' if content_type else "no Content-Type"
+            raise UnsupportedMediaType(f"The body must be application/json in UTF-8; the request has {named_type}.")
+        if b"content-encoding" in fields and fields[b"content-encoding"] != b"identity":
+            raise UnsupportedMediaType("The body must not be content-encoded.")
+
+        # The envelope (section 5.1)
+        body = await read_body(scope, fields, request.receive, self._admission.max_body_bytes)
+        envelope = parse_json(body)
+        if type(envelope) is not dict:
+            raise EnvelopeNotAnObject(f"The body is {json_kind(envelope)}, not an object.")
+        agent, operation, given = envelope.get("agent", named), envelope.get("operation"), envelope.get("input")
+        if agent is not named or agent is None:
+            if not isinstance(agent, str):
+                if "agent" not in envelope:
+                    raise InvalidEnvelope("agent: is missing, and the URL does not name an agent either.")
+                raise InvalidEnvelope(f"agent: must be a string, not {json_kind(agent)}.")
+            if named is not None and agent != named:
+                raise AgentMismatch(f'The URL names agent "{named[:100]}", the envelope "{agent[:100]}".')
+        if type(operation) is not str and "operation" in envelope:
+            raise InvalidEnvelope(f"operation: must be a string, not {json_kind(operation)}.")
+        if type(given) is not dict:
+            if "input" not in envelope:
+                misnamed = next(filter(envelope.__contains__, _MISNAMED), None)
+                instead = f": its {misnamed} is to be called input" if misnamed else ""
+                raise MissingInput(f"The envelope has no member input{instead}.")
+            detail = f"must be an object, not {json_kind(given)}"
+            raise InvalidInput(f"The input {detail}.", errors=[Violation("", detail)])
+
+        found = self._offered.get((agent, operation))
+        if found is None:
+            raise self._invoker.unknown(PROTOCOL, agent, operation)
+        action, is_guarded, is_public = found
+        call = request.call = Call(action, given, request.request_id, PROTOCOL, scope, request.disconnected)
+        call.places = PLACES
+        if is_guarded or len(body) > self._small:
+            if not is_public:
+                call.unknown = partial(self._invoker.unknown, PROTOCOL, agent, operation)
+            call.credentials = partial(read_credentials, scope, fields, self._admission.trusted_proxies)
+            try:
+                self._admission.check_size(action, len(body))
+                if is_guarded:
+                    read_admission(call, envelope, fields)
+            except Problem as problem:
+                call.refuse(problem)
+        await self._invoker.run(call, request.deliver)
+
+    def note_refusal(self, request: DoorRequest, problem: Problem) -> None:
+        """Report a request that never became a call."""
+        self._invoker.note_refusal(PROTOCOL, request.request_id, problem)
+
+
+def _shown(value: bytes) -> str:
+    return value[:100].decode("latin-1")

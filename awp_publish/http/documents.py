@@ -1,0 +1,267 @@
+"""Documents with prepared replies: after the first request, an answer is a dict lookup and a choice of variant.
+
+The bytes are rendered when the site is frozen. ETags, compressed variants, headers and 304 replies are made at the
+first request, because most documents of a site are never requested.
+"""
+
+import gzip
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import format_datetime, parsedate_to_datetime
+from functools import cached_property, lru_cache, partial
+from importlib import import_module
+from pathlib import Path
+from typing import Final, final
+
+from awp_publish.documents.protocol import Document, views_of
+from awp_publish.http.exchange import (
+    ANY_ORIGIN,
+    NO_SNIFFING,
+    Headers,
+    RawHeaders,
+    Reply,
+    choose_coding,
+    preflight,
+    render_problem,
+)
+from awp_publish.http.html import Pieces, tag
+from awp_publish.model import Catalog
+from awp_publish.problems import ALL, MethodNotAllowed, Refused, below, code_of, slug_of
+
+METHODS: Final = "GET, HEAD, OPTIONS"
+LARGE: Final = 262_144
+"""Bytes from which a document is compressed at a faster level, so that the first request does not take too long."""
+
+IDENTITY: Final = "identity"
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One representation: the replies to GET and HEAD, and the 304."""
+
+    etag: bytes
+    full: Reply
+    head: Reply
+    unchanged: Reply
+
+
+class Encodings:
+    """The bytes of a document, shared by all of its paths. `encoded` has them by content coding, the best first."""
+
+    def __init__(self, body: bytes) -> None:
+        self.body = body
+
+    @cached_property
+    def digest(self) -> str:
+        return hashlib.sha256(self.body).hexdigest()[:32]
+
+    @cached_property
+    def encoded(self) -> Mapping[str, bytes]:
+        level = 5 if len(self.body) > LARGE else 9
+        compressed = ((coding, compress(self.body, level)) for coding, compress in _COMPRESSORS)
+        return {coding: data for coding, data in compressed if len(data) < len(self.body)} | {IDENTITY: self.body}
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """One document, ready to be served. `headers` are common to all of its representations."""
+
+    encodings: Encodings
+    headers: RawHeaders
+    modified: datetime
+    media_type: str
+
+    @property
+    def body(self) -> bytes:
+        """The uncompressed bytes."""
+        return self.encodings.body
+
+    @property
+    def codings(self) -> tuple[str, ...]:
+        """The content codings of `variants`."""
+        return tuple(self.encodings.encoded)
+
+    @cached_property
+    def variants(self) -> tuple[Variant, ...]:
+        """The representations, one per content coding."""
+        variants, digest = [], self.encodings.digest
+        for coding, data in self.encodings.encoded.items():
+            etag = (f'"{digest}"' if coding == IDENTITY else f'"{digest}-{coding}"').encode()
+            headers = (*self.headers, (b"etag", etag))
+            marked = headers if coding == IDENTITY else (*headers, (b"content-encoding", coding.encode()))
+            sized = (*marked, (b"content-length", b"%d" % len(data)))
+            unchanged = tuple(pair for pair in headers if pair[0] not in (b"content-type", b"x-content-type-options"))
+            variants.append(Variant(etag, Reply(200, sized, data), Reply(200, sized), Reply(304, unchanged)))
+        return tuple(variants)
+
+    def answer(self, method: str, headers: Headers) -> Reply:
+        """Return the reply to a request, by method, `Accept-Encoding` and conditional headers (RFC 9110 section 13)."""
+        accepted = wanted = since = required = unless = None
+        for name, value in headers:
+            if name not in _CONSIDERED:
+                continue
+            if name == b"accept-encoding":
+                accepted = value if accepted is None else accepted + b", " + value
+            elif name == b"if-none-match":
+                wanted = value if wanted is None else wanted + b", " + value
+            elif name == b"if-modified-since":
+                since = value
+            elif name == b"if-match":
+                required = value if required is None else required + b", " + value
+            elif name == b"if-unmodified-since":
+                unless = value
+        is_conditional = (required is not None or unless is not None) and method in ("GET", "HEAD")
+        if is_conditional and self._has_changed(required, unless):
+            return _CHANGED
+        return _decide(self, method, accepted, wanted, since)
+
+    def _has_changed(self, required: bytes | None, unless: bytes | None) -> bool:
+        """Return True if If-Match, compared strongly (RFC 9110 section 13.1.1), or else If-Unmodified-Since fails."""
+        if required is None:
+            date = _date(unless or b"")
+            return date is not None and self.modified > date
+        tags = {tag.strip() for tag in required.split(b",")}
+        return required.strip() != b"*" and not any(variant.etag in tags for variant in self.variants)
+
+
+_CONSIDERED: Final = frozenset(
+    {b"accept-encoding", b"if-none-match", b"if-modified-since", b"if-match", b"if-unmodified-since"}
+)
+
+
+@lru_cache(maxsize=256)
+def _decide(
+    document: Prepared, method: str, accepted: bytes | None, wanted: bytes | None, since: bytes | None
+) -> Reply:
+    """Choose the reply. Cached, because clients send the same few headers and parsing them takes longer."""
+    if method != "GET" and method != "HEAD":
+        return _PREFLIGHT if method == "OPTIONS" else _NOT_ALLOWED
+    variant = document.variants[-1 if accepted is None else choose_coding(accepted, document.codings)]
+    # If-None-Match is compared weakly (section 13.1.2); If-Modified-Since counts only without it (section 13.1.3).
+    is_unchanged = False
+    if wanted is not None:
+        tags = {tag.strip().removeprefix(b"W/") for tag in wanted.split(b",")}
+        is_unchanged = variant.etag in tags or wanted.strip() == b"*"
+    elif since is not None:
+        date = _date(since)
+        is_unchanged = date is not None and document.modified <= date
+    if is_unchanged:
+        return variant.unchanged
+    return variant.full if method == "GET" else variant.head
+
+
+def _date(value: bytes) -> datetime | None:
+    """Return the time in a header, None if it is not a valid date."""
+    try:
+        date = parsedate_to_datetime(value.decode("latin-1"))
+    except (ValueError, OverflowError):
+        return None
+    return date if date.tzinfo is not None else None
+
+
+# --- Preparing ---
+
+
+def prepare(
+    documents: Iterable[Document], catalog: Catalog, link: bytes, before: Mapping[str, Prepared], now: datetime
+) -> dict[str, Prepared]:
+    """Render every document of a catalog. Returns them by path.
+
+    A document with the same bytes as in `before` keeps its date, so that caches stay valid. `link` is the Link header
+    (RFC 8288) of all documents. `Last-Modified` is the site's declared `updated`, or `now`.
+    """
+    first = catalog.site.updated if not before and catalog.site.updated else now
+    # HTTP dates have no fractions; a date without a zone is read as UTC.
+    modified = (first if first.tzinfo else first.replace(tzinfo=UTC)).astimezone(UTC).replace(microsecond=0)
+    dated = b"last-modified", format_datetime(modified, usegmt=True).encode()
+    rendered: dict[object, Encodings] = {}
+    prepared, view = {}, views_of(catalog)
+    for document in documents:
+        way, path = (document.render, document.door), document.path_in(catalog)
+        if way not in rendered:
+            rendered[way] = Encodings(document.render(view(document)))
+        old = before.get(path)
+        if old is not None and old.body == rendered[way].body:
+            prepared[path] = old
+            continue
+        headers: RawHeaders = (
+            (b"content-type", document.media_type.encode()),
+            (b"cache-control", f"public, max-age={document.max_age}".encode()),
+            (b"vary", b"Accept-Encoding"),
+            dated,
+            ANY_ORIGIN,
+            (b"access-control-expose-headers", b"ETag, Link"),
+            NO_SNIFFING,
+            *(((b"link", link),) if link else ()),
+            *((name.lower().encode(), value.encode()) for name, value in document.headers),
+        )
+        prepared[path] = Prepared(rendered[way], headers, modified, document.media_type.split(";", 1)[0])
+    return prepared
+
+
+_COMPRESSORS: Final[list[tuple[str, Callable[[bytes, int], bytes]]]] = [
+    ("gzip", lambda body, level: gzip.compress(body, level, mtime=0)),  # without mtime, the bytes are reproducible
+]
+try:
+    _brotli = import_module("brotli")
+except ImportError:  # its extra is not installed
+    pass
+else:
+
+    def _compress_brotli(body: bytes, level: int) -> bytes:
+        # For a few kilobytes, the default window of 4 MiB takes ten times as long as one of the document's size.
+        window = min(max(len(body).bit_length(), 10), 22)
+        return bytes(_brotli.compress(body, quality=level, lgwin=window))
+
+    _COMPRESSORS.insert(0, ("br", _compress_brotli))
+
+_PREFLIGHT: Final = preflight(METHODS)
+_NOT_ALLOWED: Final = render_problem(
+    MethodNotAllowed(f"Documents are read: use one of {METHODS}.", headers=[("Allow", METHODS)]), extra=(ANY_ORIGIN,)
+)
+_CHANGED: Final = Reply(412, ((b"content-length", b"0"), ANY_ORIGIN))
+"""412 Precondition Failed (RFC 9110 section 15.5.13)."""
+
+
+# --- A page for each problem type ---
+
+MEDIA_TYPE: Final = "text/html; charset=utf-8"
+MAX_AGE: Final = 3600
+_FILL: Final = Pieces(Path(__file__).with_name("problems.html")).fill
+
+
+def problem_documents(catalog: Catalog) -> Iterator[Document]:
+    """Yield a page for each built-in problem and each error code of the site, and an index."""
+    base = catalog.paths.problems
+    codes = {code_of(kind.slug) for kind in ALL} | set(catalog.site.errors)
+    for code in sorted(codes):
+        yield Document(f"{base}/{slug_of(code)}", MEDIA_TYPE, partial(_render_page, code), max_age=MAX_AGE)
+    yield Document(base, MEDIA_TYPE, partial(_render_index, tuple(sorted(codes))), max_age=MAX_AGE)
+
+
+def _render_page(code: str, catalog: Catalog) -> bytes:
+    recovery, index = catalog.site.errors.get(code), catalog.absolute(catalog.paths.problems)
+    return _write_page(code, recovery, catalog.prefix, catalog.site.name, index)
+
+
+@lru_cache(256)  # all catalogs of a site have the same pages
+def _write_page(code: str, recovery: str | None, prefix: str, site: str, index: str) -> bytes:
+    kind = next((kind for kind in ALL if code_of(kind.slug) == code), Refused)
+    own = code_of(kind.slug) == code
+    facts = {
+        "Code": code,
+        "Status": str(kind.default_status) if own else "the status of the action's own answer",
+        "Meaning": f"{kind.title}.",
+        "What to do": recovery or below(prefix, kind.default_recovery),
+    }
+    rows = [(tag("dt", name), tag("dd", text)) for name, text in facts.items()]
+    return _FILL("page", title=slug_of(code), site=site, facts=rows, index=index).encode()
+
+
+def _render_index(codes: tuple[str, ...], catalog: Catalog) -> bytes:
+    base = catalog.absolute(catalog.paths.problems)
+    types = [tag("li", tag("a", slug_of(code), href=f"{base}/{slug_of(code)}")) for code in codes]
+    return _FILL("page", title="Problem types", site=catalog.site.name, types=types).encode()

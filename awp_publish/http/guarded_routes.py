@@ -1,0 +1,295 @@
+"""Applies the gates of calls to direct requests of the actions' routes (`guard_routes=True`).
+
+A request that arrives at a guarded action's route is treated as a call of it. Its input is read from where the route
+reads it; idempotency key, confirmation and receipts are read from headers. If a gate refuses, the answer is
+problem+json. Otherwise the request reaches the route unchanged, and the route's own answer (a page, a redirect) is sent
+with the gates' headers. The answer is buffered, because it is recorded before it is sent. Calls from our own doors have
+passed the gates already and are not checked again.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from http.cookies import CookieError, SimpleCookie
+from typing import Final, cast
+
+from awp_publish.calls.call import Call, Outcome, Result
+from awp_publish.calls.guard import Guards
+from awp_publish.calls.invoke import Invoker, Observer
+from awp_publish.declare.discover import find_arrival, unwrap
+from awp_publish.http.credentials import read_credentials, refuse_foreign_pages
+from awp_publish.http.dispatch import JSON, PASSED, read_answer
+from awp_publish.http.endpoint import Admission, Endpoint, PlainRequest, ProblemRenderer, read_admission
+from awp_publish.http.exchange import (
+    AsgiApp,
+    Cors,
+    Fields,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    parse_json,
+    read_body,
+    route_path,
+)
+from awp_publish.http.forms import DIALECT, FieldReader, Fields as Pairs, is_form, read_form, read_query
+from awp_publish.model import Action, Arrival, Catalog, Parameter, Status, Target
+from awp_publish.problems import HandlerFailed, Problem
+from awp_publish.schema.reading import required_members, resolved
+
+DOOR: Final = "route"
+SAFE: Final = frozenset({"GET", "HEAD"})
+"""Methods of requests that pages of other sites may cause, by links."""
+
+ARRIVED: Final = "awp_publish.arrived"
+"""The scope member in which an adapter keeps the action whose route the request arrives at, once that is found."""
+
+TELLS_ARRIVAL: Final = "awp_arrival"
+"""The method by which another framework's application resolves a path to its route: `(path) -> Arrival | None`."""
+
+
+class GuardedRoutes:
+    """Wraps an application and guards the routes of `actions`."""
+
+    def __init__(
+        self,
+        app: AsgiApp,
+        routes: object,
+        catalog: Catalog,
+        actions: Iterable[Action],
+        guards: Guards,
+        observer: Observer,
+        admission: Admission,
+    ) -> None:
+        self._app = app
+        self._routes = routes
+        # The route's output is not validated, and it never runs as a job. People may use actions not yet approved.
+        direct = tuple(replace(action, outputs={}, function=None, is_approved=True) for action in actions)
+        self._invoker = Invoker(replace(catalog, actions=direct, agents=()), _pass_on, guards, None, observer)
+        known = [_GuardedRoute(action, action.target) for action in direct if action.target is not None]
+        self._guarded = [one for one in known if one.action.id in self._invoker.guarded]
+        self._door = _DirectDoor(app, self._invoker, catalog, admission, {one.action.id: one for one in self._guarded})
+
+    @property
+    def is_needed(self) -> bool:
+        """Return True if any of the routes has a gate."""
+        return bool(self._guarded)
+
+    def set_status(self, status: Status) -> None:
+        """Refuse requests of degraded actions from now on."""
+        self._invoker.set_status(status)
+
+    def find(self, scope: Scope) -> Action | None:
+        """Return the action whose route a request arrives at, None if the route is not guarded."""
+        if ARRIVED in scope:
+            return cast(Action, scope[ARRIVED])
+        method, path = scope["method"], route_path(scope)
+        method = "GET" if method == "HEAD" else method
+        own = [one for one in self._guarded if one.action.method == method and one.pattern.fullmatch(path)]
+        if not own:
+            return None
+        tell: Callable[[str], Arrival | None] | None = getattr(unwrap(self._routes), TELLS_ARRIVAL, None)
+        if tell is not None:
+            arrival = tell(path)
+        else:
+            found = find_arrival(self._routes, dict(scope))
+            arrival = found.arrival if found is not None else None
+        if arrival is None:
+            return None
+        return next((one.action for one in own if one.is_reached(arrival)), None)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        action = self.find(scope)
+        if action is None or scope.get(PASSED) == action.id:
+            await self._app(scope, receive, send)
+        else:
+            await self._door(scope, receive, send, action.id)
+
+
+def pattern_of(target: Target) -> re.Pattern[str]:
+    """Return the pattern of the paths that a route matches, with a group for each path parameter."""
+    spanning = {one.wire_name for one in target.parameters if one.spans_segments}
+    pieces = re.split(r"{(\w+)}", target.path)  # text, name, text, name, ..., text
+    expression = re.escape(pieces[0])
+    for name, text in zip(pieces[1::2], pieces[2::2], strict=True):
+        expression += f"(?P<{name}>{'.+' if name in spanning else '[^/]+'}){re.escape(text)}"
+    return re.compile(expression, re.DOTALL)
+
+
+class _GuardedRoute:
+    """The route of an action: matches requests and reads their inputs."""
+
+    def __init__(self, action: Action, target: Target) -> None:
+        self.action = action
+        self._target = target
+        self.pattern = pattern_of(target)
+        self._by_place: dict[str, dict[str, Parameter]] = {}
+        for parameter in target.parameters:
+            self._by_place.setdefault(parameter.location, {})[parameter.wire_name] = parameter
+        self._reader = FieldReader(action.inputs)
+        facts = resolved(action.inputs, action.inputs)
+        self._required = required_members(facts)
+        self._is_open = facts.get("additionalProperties", True) is not False
+
+    def is_reached(self, arrival: Arrival) -> bool:
+        """Return True if `arrival` is this route. An arrival without an endpoint is one that the framework hides."""
+        own = self._target.arrival
+        if own is None or arrival.endpoint is None:
+            return own is None or own.endpoint is None
+        return own.path == arrival.path and (own.endpoint is None or own.endpoint is arrival.endpoint)
+
+    def read(self, scope: Scope, fields: Fields, body: bytes) -> dict[str, object]:
+        """Return the input of a request. Fields that the action does not declare are left to its route.
+
+        Raises a Problem.
+        """
+        matched = self.pattern.fullmatch(route_path(scope))
+        pairs: Pairs = self._named("path", list(matched.groupdict().items()) if matched is not None else [])
+        pairs += self._named("query", read_query(scope["query_string"])) if scope["query_string"] else []
+        given: dict[str, object] = {}
+        for name, parameter in self._by_place.get("header", {}).items():
+            if (field := fields.get(name.lower().encode("latin-1"))) is not None:
+                pairs.append((parameter.name, field.decode("latin-1")))
+        if "cookie" in self._by_place and b"cookie" in fields:
+            with suppress(CookieError):
+                cookies = SimpleCookie(fields[b"cookie"].decode("latin-1"))
+                pairs += self._named("cookie", [(name, morsel.value) for name, morsel in cookies.items()])
+        content_type = fields.get(b"content-type", b"")
+        media_type = content_type.split(b";", 1)[0].strip().lower()
+        is_json = not media_type or media_type == b"application/json" or media_type.endswith(b"+json")
+        whole = next(iter(self._by_place.get("body", {}).values()), None)
+        if body and is_form(content_type):
+            sent = read_form(content_type, body)
+            places = {**self._by_place.get("form", {}), **self._by_place.get("file", {})}
+            for name, value in sent:
+                known = places.get(name)
+                if known is None and self._is_open and self._target.content_type != JSON:
+                    pairs.append((name, value))
+                elif known is not None and (value or known.name in self._required):  # empty optional fields are absent
+                    pairs.append((known.name, value))
+        elif body and whole is not None:
+            given[whole.name] = parse_json(body) if is_json else body.decode("utf-8", "replace")
+        elif body and is_json and self._target.content_type == JSON:
+            members, named = parse_json(body), self._by_place.get("json", {})
+            for name, value in members.items() if isinstance(members, dict) else ():
+                if name in named or self._is_open:
+                    given[named[name].name if name in named else name] = value
+        return given | self._reader.read(pairs)
+
+    def _named(self, place: str, pairs: Iterable[tuple[str, str | bytes]]) -> Pairs:
+        """Return the declared parameters of one place, by their names in the action."""
+        known = self._by_place.get(place, {})
+        return [(known[name].name, value) for name, value in pairs if name in known]
+
+
+class _Exchange:
+    """The ASGI exchange of a direct request with its route. It buffers the route's answer."""
+
+    def __init__(self, app: AsgiApp, scope: Scope, body: bytes, codes: Mapping[str, str]) -> None:
+        self.app = app
+        self.scope = scope
+        self.call: Call | None = None
+        self.start: Message = {}
+        self.body = b""
+        self.result: Result | None = None
+        self._request: bytes | None = body
+        self._parts: list[bytes] = []
+        self._codes = codes
+
+    async def receive(self) -> Message:
+        if self._request is not None:
+            body, self._request = self._request, None
+            return {"type": "http.request", "body": body, "more_body": False}
+        if self.call is not None and self.call.disconnected is not None:
+            await self.call.disconnected()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.start = message
+        elif message["type"] == "http.response.body":
+            self._parts.append(message.get("body", b""))
+            if not message.get("more_body", False) and self.call is not None:
+                self.body = b"".join(self._parts)
+                self.call.answer = self.result = self._read(self.call)
+
+    def _read(self, call: Call) -> Result:
+        """Return the result to record for the call. A redirect is a success: it is the usual answer to a form."""
+        status, headers = self.start["status"], [(name.lower(), value) for name, value in self.start.get("headers", ())]
+        if 300 <= status < 400:
+            return Outcome(b"null", None, status, tuple(pair for pair in headers if pair[0] == b"location"))
+        return read_answer(call, status, headers, self.body, self._codes)
+
+
+async def _pass_on(call: Call) -> Result:
+    """Send a direct request to its route. `Invoker` calls this, after the gates."""
+    exchange = cast(_Exchange, call.context)
+    await exchange.app(exchange.scope, exchange.receive, exchange.send)
+    exchange.call = None  # break the reference cycle
+    return exchange.result or HandlerFailed(f"The route of action {call.action.id} gave no answer.")
+
+
+class _DirectRequest(PlainRequest):
+    """A request that is answered with the unchanged answer of its route, if there is one."""
+
+    __slots__ = ()
+
+    async def deliver(self, result: Result) -> None:
+        """Answer the request."""
+        exchange = self.call.context if self.call is not None else None
+        if not isinstance(exchange, _Exchange) or result is not exchange.result or self.call is None:
+            await super().deliver(result)
+            return
+        added, self.call = self.call.headers, None
+        replaced = {name for name, _ in added}
+        own = [pair for pair in exchange.start.get("headers", ()) if pair[0].lower() not in replaced]
+        await self._send({**exchange.start, "headers": [*own, *added]})
+        await self._send({"type": "http.response.body", "body": exchange.body})
+
+
+class _DirectDoor(Endpoint):
+    """Answers the requests that arrive at guarded routes."""
+
+    methods = "GET, HEAD, POST, PUT, PATCH, DELETE"
+    usage = "Actions are called with their own methods"
+    request_type = _DirectRequest
+
+    def __init__(
+        self,
+        app: AsgiApp,
+        invoker: Invoker,
+        catalog: Catalog,
+        admission: Admission,
+        guarded: Mapping[str, _GuardedRoute],
+    ) -> None:
+        super().__init__(ProblemRenderer(catalog, DIALECT), Cors(()), admission.own_hosts)
+        self._app = app
+        self._invoker = invoker
+        self._admission = admission
+        self._guarded = guarded
+        self._codes = catalog.site.errors
+
+    def refuse_foreign(self, fields: Fields) -> None:
+        """Do nothing: links from other sites are allowed, and `handle` refuses the rest."""
+
+    async def handle(self, request: _DirectRequest, named: str | None) -> None:  # type: ignore[override]
+        """Make a call of the request and run it."""
+        fields, scope, receive, route = request.fields, request.scope, request.receive, self._guarded[named or ""]
+        if scope["method"] not in SAFE:
+            refuse_foreign_pages(fields, self._own_hosts)
+        body = await read_body(scope, fields, receive, self._admission.max_body_bytes)
+        self._admission.check_size(route.action, len(body))
+        given = route.read(scope, fields, body)
+        scope["extensions"] = {}  # server extensions for sending files would bypass the buffer
+        exchange = _Exchange(self._app, scope, body, self._codes)
+        call = exchange.call = Call(route.action, given, request.request_id, DOOR, exchange, request.disconnected)
+        call.credentials = partial(read_credentials, scope, fields, self._admission.trusted_proxies)
+        read_admission(call, {}, fields)
+        request.call = call
+        await self._invoker.run(call, request.deliver)
+
+    def note_refusal(self, request: _DirectRequest, problem: Problem) -> None:  # type: ignore[override]
+        """Report a request that never became a call."""
+        self._invoker.note_refusal(DOOR, request.request_id, problem)

@@ -1,0 +1,164 @@
+"""Logs the findings of the checks when a server starts, including addresses that no route answers.
+
+Findings of the same check are grouped into one line, with at most MAX_LINES in total. Only one of several workers
+logs them.
+"""
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from awp_publish.checks import Finding, check_documents
+from awp_publish.checks.urls import is_loopback
+from awp_publish.declare.discover import Route
+from awp_publish.http.documents import Prepared
+from awp_publish.model import Catalog
+from awp_publish.plugins.identity.protected_resource import is_published, is_published_of_mcp
+
+if TYPE_CHECKING:
+    from awp_publish.declare.site import Site
+
+logger: Final = logging.getLogger("awp_publish.checks")
+
+MAX_LINES: Final = 10
+COMMAND: Final = "awp-publish check module:app"
+
+_LEVELS: Final = {"error": logging.ERROR, "warning": logging.WARNING}
+DEVELOPMENT_CHECKS: Final = frozenset({"woa-base", "woa-loopback", "woa-private-address"})
+"""Checks that are left out for a site on a loopback address, where they would only report that fact."""
+
+
+def report(site: "Site", documents: Mapping[str, Prepared], routes: Sequence[Route], root_path: str) -> None:
+    """Log the findings about the first address of a site."""
+    catalog = site.catalog
+    remembering = [action.id for action in catalog.actions if action.remembers]
+    if remembering and not site.store.is_shared:
+        logger.warning(
+            "actions %s keep confirmations, keys or jobs in the memory of this process: they are lost when it ends, "
+            'and other workers do not know them. Give Site(store="sqlite:///agents.db") or "redis://...".',
+            ", ".join(remembering),
+        )
+    found = check_published(catalog, documents, routes, root_path)
+    for level, line in summarize(found):
+        logger.log(level, "%s", line)
+
+
+def check_published(
+    catalog: Catalog, documents: Mapping[str, Prepared], routes: Sequence[Route], root_path: str
+) -> tuple[Finding, ...]:
+    """Return the findings about one address of a site: about its documents, and about the addresses in them."""
+    bodies = {catalog.prefix + path: one.body for path, one in documents.items() if one.media_type.endswith("json")}
+    found = [*check_addresses(catalog, documents, routes, root_path), *check_documents(bodies)]
+    is_local = is_loopback(catalog.domain)
+    return tuple(one for one in found if not (is_local and one.check in DEVELOPMENT_CHECKS))
+
+
+def summarize(findings: Iterable[Finding]) -> Iterator[tuple[int, str]]:
+    """Yield log levels and lines, errors first: one line for all findings of a check in documents."""
+    groups: dict[tuple[str, str, str], list[Finding]] = {}
+    for one in sorted(findings, key=lambda one: one.level != "error"):
+        own = "" if one.document else one.message  # findings about the site itself are not grouped
+        groups.setdefault((one.level, one.check, own), []).append(one)
+    listed = list(groups.items())
+    shown = listed if len(listed) <= MAX_LINES else listed[: MAX_LINES - 1]
+    for (level, check, _), found in shown:
+        first = str(found[0]).removeprefix(f"{level}: ")
+        many = f"{level}: {len(found)} x {check}, first: {first} All of them: {COMMAND}"
+        yield _LEVELS[level], many if len(found) > 1 else str(found[0])
+    if rest := [one for _, found in listed[len(shown) :] for one in found]:
+        kinds = len(listed) - len(shown)
+        yield _LEVELS[rest[0].level], f"{len(rest)} more findings of {kinds} kinds; run {COMMAND} to see them."
+
+
+def check_addresses(
+    catalog: Catalog, documents: Iterable[str], routes: Sequence[Route], root_path: str
+) -> Iterator[Finding]:
+    """Find declared addresses that no route answers, and routes of the application that we answer instead.
+
+    `root_path` is that of the server: the path at which it says the application is mounted.
+    """
+    if root_path.rstrip("/") not in ("", catalog.prefix):
+        yield _warning(
+            "start-root-path",
+            f"The server says that the application is below {root_path} (root_path), and the site's url is "
+            f"{catalog.url}: no address in its documents leads there.",
+            f'Write Site(url="{catalog.url.removesuffix(catalog.prefix)}{root_path.rstrip("/")}").',
+        )
+    ours = {*documents, *(door.path for door in catalog.doors), catalog.paths.status, catalog.paths.som}
+    for route in routes:
+        if not route.is_opaque and route.path in ours:
+            name = f"{' and '.join(route.methods)} {route.path}"
+            yield _warning(
+                "start-shadowed",
+                f"The application's own route {name} is never reached: AgentPublisher answers there.",
+                "Remove one of the two: move the route, give Site(paths=...) another address, or leave the protocol "
+                "out of AgentPublisher(protocols=...).",
+            )
+    spoken = [door.protocol for door in catalog.doors if door.protocol == "awp"]
+    if spoken and not any(_is_installed(name) for name in ("websockets", "wsproto", "autobahn")):
+        yield _warning(
+            "start-websocket",
+            f'The door "{spoken[0]}" speaks WebSocket, and no library of it is installed: uvicorn answers 404 there.',
+            'Install one: pip install "awp-publish[awp]", or "uvicorn[standard]".',
+        )
+    declared = catalog.site.authentication
+    unknown = [
+        action.id
+        for action in catalog.actions
+        if action.auth_required
+        and not action.route_credentials
+        and (declared is None or not (declared.type or declared.methods))
+    ]
+    if unknown:
+        yield _warning(
+            "start-credentials",
+            f"The actions {', '.join(unknown)} need credentials, and nothing is known of which: no document says it.",
+            "Use FastAPI's security (HTTPBearer, APIKeyHeader, ...) in their routes, or give Site(authenticate=...).",
+        )
+    # Clients request tokens for the resource that the metadata names (RFC 9728 section 3.3).
+    resources = {catalog.url: is_published(catalog), catalog.absolute(catalog.paths.mcp): is_published_of_mcp(catalog)}
+    audiences = declared.audiences if declared is not None else ()
+    foreign = [resource for resource, is_told in resources.items() if is_told and resource not in audiences]
+    if audiences and foreign:
+        yield _warning(
+            "start-audience",
+            f"The metadata of this site (RFC 9728) has clients ask for tokens for {' and '.join(foreign)}, and "
+            f"JwtBearer takes tokens for {', '.join(audiences)} alone.",
+            f"Write JwtBearer(audience={[*audiences, *foreign]!r}, ...).",
+        )
+    for name, address in _named(catalog):
+        path = urlsplit(address).path
+        is_known = path in ours or any(route.takes(method, path) for route in routes for method in route.methods)
+        if routes and address.startswith("/") and not is_known:
+            yield _warning(
+                "start-address",
+                f"{name} names {address}, and no route of this application answers there.",
+                "Correct the address, add the route, or write the whole URL if it is somebody else's.",
+            )
+
+
+def _named(catalog: Catalog) -> Iterator[tuple[str, str]]:
+    """Return the addresses in a site's declarations, with the names of their declarations."""
+    site, declared = catalog.site, catalog.site.authentication
+    found: dict[str, str | None] = {"About(documentation=...)": site.documentation}
+    if site.contact is not None:
+        found["About(contact=...)"] = site.contact.url
+    if declared is not None:
+        found["The refresh_endpoint"] = declared.refresh_endpoint
+        found |= {f'The endpoint "{name}" of authentication': address for name, address in declared.endpoints.items()}
+    found["The status_endpoint"] = catalog.status.status_endpoint
+    found |= {f'action "{action.id}": preview_url': action.preview_url for action in catalog.actions}
+    return ((name, address) for name, address in found.items() if address is not None)
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ValueError:  # sys.modules has None in its place
+        return False
+
+
+def _warning(check: str, message: str, hint: str) -> Finding:
+    return Finding("warning", check, "", message, hint, "awp_publish")

@@ -1,0 +1,1216 @@
+"""The runtime of an actions.json: a valid map, composed with its imports, that controls one page.
+
+    action_map = ActionMap.read(document)
+    runtime = Runtime(action_map, page, handlers={"agents.invoke": invoke})
+    result = await runtime.call("search_books", {"q": "Emma"})
+
+A call returns a `ToolResult` or raises `RuntimeFailure`, whose codes are those of the Actions Bridge Protocol.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final, Literal, TypeAlias
+from urllib.parse import urljoin
+
+import orjson
+
+from awp_publish.checks.engine import Finding, depth_exceeds
+from awp_publish.checks.text import read as read_document
+from awp_publish.maps import rules
+from awp_publish.maps.composition import Load, compose
+from awp_publish.maps.expressions import MAX_DOCUMENT_BYTES, UNDEFINED, ExpressionError, evaluate, expression_of
+from awp_publish.maps.live_page import LivePage, PrimitiveError
+from awp_publish.maps.primitives import PRIMITIVES
+from awp_publish.maps.steps import (
+    RECOVERY,
+    Progress,
+    Trace,
+    WorkflowFailure,
+    another_address,
+    can_run,
+    describe,
+    errors_of,
+    inspect,
+    locate,
+    run_primitive,
+    run_steps,
+    run_workflow,
+)
+from awp_publish.model import JsonObject, utc_text
+from awp_publish.plugins.actions_json.checks import check_map, import_finding
+from awp_publish.problems import did_you_mean
+from awp_publish.schema import UnusableSchema, Validator, compile_schema, translate
+
+PROJECTION_CODES: Final[Mapping[str, str]] = {
+    "state_projection_not_found": "no projection of the name fits this address",
+    "invalid_state_projection": "the snapshot is not one of version 1",
+    "state_document_unavailable": "no page is loaded",
+    "state_projection_failed": "the page could not be read, or the expression failed",
+    "state_schema_validation_failed": "the state does not fit `output_schema`: `errors`",
+    "state_payload_too_large": "the state or the summary is larger than allowed: `available_summaries`",
+    "state_summary_not_found": "the projection has no summary of the name",
+    "state_summary_failed": "the expression of the summary failed",
+    "invalid_state_markers": "the markers are not what they have to be",
+    "state_markers_failed": "the expression of the markers failed",
+    "invalid_state_postcondition": "the postcondition has no expression",
+    "state_postcondition_failed": "the postcondition does not hold after the tool",
+    "expression_output_too_large": "markers have more than 32,000 bytes",
+}
+"""Codes of projections, in the evidence of a failure."""
+
+MAX_PATCHES: Final = 500
+"""Operations in one patch at most; if more has changed, the whole state is returned instead."""
+
+
+class ProjectionError(Exception):
+    """A projection failed. `code` is one of the published runtime's: `state_projection_failed` and so on."""
+
+    def __init__(self, code: str, message: str, **evidence: object) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code, self.message = code, message
+        self.evidence: JsonObject = evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One reading of a projection: the state, the records from which it was computed, and the answer about them."""
+
+    projection: JsonObject
+    state: object
+    records: JsonObject
+    url: str
+    encoded: bytes
+    answer: dict[str, object]
+
+    @property
+    def state_hash(self) -> str:
+        """A hash that is the same for equal states."""
+        return str(self.answer["state_hash"])
+
+
+def summaries_of(projection: JsonObject) -> list[str]:
+    """Return the names of a projection's summaries."""
+    named = (one.get("name") for one in rules.objects(projection, "summaries"))
+    return [name for name in named if isinstance(name, str)]
+
+
+def _evaluated(text: object, document: Mapping[str, object], max_bytes: int, code: str) -> object:
+    """Return the value of an expression, in a slot or bare; undefined is None. Raises ProjectionError."""
+    try:
+        expression = expression_of(str(text))
+        value = evaluate(str(text) if expression is None else expression, document, max_bytes)
+    except ExpressionError as error:
+        kept = error.code in ("expression_output_too_large", "disallowed_expression_function", "invalid_expression")
+        raise ProjectionError(error.code if kept else code, error.message, expression=str(text)[:500]) from error
+    return None if value is UNDEFINED else value
+
+
+async def read_projection(
+    page: LivePage, projection: JsonObject, validator: Validator | None, now: datetime
+) -> Snapshot:
+    """Read the state of a projection. Raises ProjectionError."""
+    name, snapshot = projection.get("name"), rules.part(projection, "snapshot")
+    how, version = rules.part(snapshot, "projection"), snapshot.get("version")
+    if not (
+        version == 1
+        and not isinstance(version, bool)
+        and snapshot.get("source") == "dom"
+        and isinstance(snapshot.get("extract"), list)
+        and how.get("language") == "jsonata"
+        and isinstance(how.get("expression"), str)
+    ):
+        raise ProjectionError("invalid_state_projection", f"The snapshot of {name} is not one of version 1.")
+    try:
+        found = await page.extract(rules.objects(snapshot, "extract"))
+        title = await page.title()
+    except PrimitiveError as error:
+        code = "state_projection_failed" if error.code != "state_document_unavailable" else error.code
+        cause = {"code": error.code, "message": error.message, **error.evidence}
+        raise ProjectionError(code, error.message, cause=cause) from error
+    url = page.url
+    document = {"records": found.records, "url": url, "title": title, "projection": {"name": name}}
+    state = _evaluated(how["expression"], document, MAX_DOCUMENT_BYTES, "state_projection_failed")
+    if depth_exceeds(state, rules.MAX_DEPTH):
+        raise ProjectionError("state_projection_failed", f"The state is nested more than {rules.MAX_DEPTH} deep.")
+    diagnostics = {
+        "selector_counts": dict(found.selector_counts),
+        "missing_required_fields": list(found.missing),
+        "schema_valid": True,
+        "truncated": False,
+    }
+    wrong = () if validator is None else validator(state)
+    if wrong:
+        errors = [{"path": one.pointer, "message": one.detail} for one in wrong]
+        message = f"The state of {name} does not fit its schema: {errors[0]['path']} {errors[0]['message']}"
+        raise ProjectionError(
+            "state_schema_validation_failed",
+            message,
+            errors=errors,
+            diagnostics=diagnostics | {"schema_valid": False},
+        )
+    encoded = orjson.dumps(state)
+    answer: dict[str, object] = {
+        "ok": True,
+        "projection": name,
+        "state_hash": f"sha256:{hashlib.sha256(encoded).hexdigest()[:32]}",
+        "observed_at": utc_text(now),
+    }
+    markers = projection.get("markers")
+    if markers is not None:
+        if isinstance(markers, str):
+            given = {"records": found.records, "state": state, "url": url, "projection": {"name": name}}
+            limit = rules.MAX_PROJECTION_EXPRESSION_BYTES
+            markers = _evaluated(markers, given, limit, "state_markers_failed")
+        if (fault := marker_fault(markers)) is not None:
+            raise ProjectionError("invalid_state_markers", fault)
+        answer["markers"] = markers
+    answer["diagnostics"] = diagnostics
+    return Snapshot(projection, state, found.records, url, encoded, answer)
+
+
+def marker_fault(markers: object) -> str | None:
+    """Return why markers are invalid, or None if they are valid."""
+    if not isinstance(markers, list):
+        return "Markers are an array."
+    known: set[str] = set()
+    for marker in markers:
+        name = marker.get("id") if isinstance(marker, Mapping) else None
+        if not isinstance(marker, Mapping) or not isinstance(name, str) or not name:
+            return "A marker is an object with an id."
+        if name in known:
+            return f"The id {name!r} is that of two markers."
+        known.add(name)
+        if marker.get("type") not in ("cursor", "pointer"):
+            return f"The type of the marker {name!r} is cursor or pointer."
+        recipe = marker.get("recipe")
+        if not isinstance(recipe, list) or not recipe:
+            return f"The marker {name!r} has no recipe."
+        for step in recipe:
+            if not isinstance(step, Mapping) or step.get("primitive") not in rules.RECIPE:
+                return f"A step in the recipe of {name!r} has a primitive that is not allowed there."
+            if not isinstance(step.get("args", {}), Mapping):
+                return f"The args of a step in the recipe of {name!r} are an object."
+    return None
+
+
+def full_answer(taken: Snapshot, max_bytes: int | None) -> JsonObject:
+    """Return a whole state. Raises ProjectionError `state_payload_too_large`."""
+    limit = rules.MAX_STATE_BYTES if max_bytes is None else min(max_bytes, rules.MAX_STATE_BYTES)
+    _refuse_large(len(taken.encoded), limit, taken)
+    return taken.answer | {"state": taken.state}
+
+
+def summary_answer(taken: Snapshot, name: str | None, max_bytes: int | None) -> JsonObject:
+    """Return a summary of a state, the first without a name. Raises ProjectionError."""
+    declared = rules.objects(taken.projection, "summaries")
+    summary = next((one for one in declared if name in (None, one.get("name"))), None)
+    if summary is None:
+        message = f"There is no summary {name!r}." if name else "The projection has no summaries."
+        raise ProjectionError("state_summary_not_found", message, available_summaries=summaries_of(taken.projection))
+    given = summary.get("max_bytes")
+    limit = given if isinstance(given, (int, float)) and not isinstance(given, bool) else rules.MAX_SUMMARY_BYTES
+    limit = min(int(limit), rules.MAX_PROJECTION_EXPRESSION_BYTES, *([] if max_bytes is None else [max_bytes]))
+    document = {
+        "state": taken.state,
+        "records": taken.records,
+        "url": taken.url,
+        "projection": {"name": taken.projection.get("name")},
+    }
+    value = _evaluated(summary.get("expression"), document, MAX_DOCUMENT_BYTES, "state_summary_failed")
+    _refuse_large(len(orjson.dumps(value)), limit, taken)
+    return taken.answer | {"summary_name": summary.get("name"), "summary": value}
+
+
+def _refuse_large(size: int, limit: int, taken: Snapshot) -> None:
+    if size > limit:
+        message = f"The answer has {size} bytes of JSON; {limit} are allowed. Read a summary, or narrow the selectors."
+        available = summaries_of(taken.projection)
+        raise ProjectionError(
+            "state_payload_too_large", message, bytes=size, max_bytes=limit, available_summaries=available
+        )
+
+
+def diff_answer(before: Snapshot | None, after: Snapshot) -> JsonObject:
+    """Return the changes between two states. Raises ProjectionError for a first state that is too large."""
+    if before is None:
+        return {**full_answer(after, None), "reason": "no_previous_state"}
+    patches = diff(before.state, after.state)
+    if len(patches) > MAX_PATCHES:
+        return {**full_answer(after, None), "reason": "too_many_changes"}
+    answer = after.answer | {
+        "patch_format": "json_patch",
+        "patches": patches,
+        "deltas": [_delta(patch) for patch in patches],
+        "previous_state_hash": before.state_hash,
+    }
+    _refuse_large(len(orjson.dumps(answer)), rules.MAX_STATE_BYTES * 2, after)
+    return answer
+
+
+def diff(before: object, after: object, path: str = "") -> list[dict[str, object]]:
+    """Return the JSON Patch (RFC 6902) between two values: arrays index by index, removals from the end."""
+    if before == after and orjson.dumps(before) == orjson.dumps(after):  # compared as JSON, where true is not 1
+        return []
+    if isinstance(before, list) and isinstance(after, list):
+        common = min(len(before), len(after))
+        patches = [one for at in range(common) for one in diff(before[at], after[at], f"{path}/{at}")]
+        patches += [{"op": "add", "path": f"{path}/{at}", "value": after[at]} for at in range(common, len(after))]
+        return patches + [{"op": "remove", "path": f"{path}/{at}"} for at in range(len(before) - 1, common - 1, -1)]
+    if isinstance(before, dict) and isinstance(after, dict):
+        patches = []
+        for name in {**before, **after}:
+            place = f"{path}/{name.replace('~', '~0').replace('/', '~1')}"
+            if name not in before:
+                patches.append({"op": "add", "path": place, "value": after[name]})
+            elif name not in after:
+                patches.append({"op": "remove", "path": place})
+            else:
+                patches += diff(before[name], after[name], place)
+        return patches
+    return [{"op": "replace", "path": path, "value": after}]
+
+
+def _delta(patch: Mapping[str, object]) -> JsonObject:
+    """Classify a change: something was added, something was removed, or a field has another value."""
+    path = str(patch["path"])
+    names = [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
+    if patch["op"] == "replace":
+        return {"type": "field_replaced", "path": path, "field": names[-1] if names else "", "value": patch["value"]}
+    numbered = next((at for at in range(len(names) - 1, -1, -1) if names[at].isdecimal()), len(names))
+    kind = names[numbered - 1] if numbered else "item"
+    entity: dict[str, object] = {"kind": kind[:-1] if kind.endswith("s") and len(kind) > 1 else kind}
+    if patch["op"] == "remove":
+        return {"type": "entity_removed", "path": path, "entity": entity}
+    value = patch["value"]
+    if isinstance(value, Mapping):
+        title = next((value[name] for name in ("title", "name", "id") if value.get(name)), None)
+        entity |= {} if title is None else {"title": title}
+    return {"type": "entity_added", "path": path, "entity": entity}
+
+
+def verify(postcondition: JsonObject, state: object, arguments: object) -> str | None:
+    """Return why a postcondition does not hold for a state, or None if it holds. Raises ProjectionError."""
+    given = rules.part(postcondition, "verify")
+    if given.get("language") != "jsonata" or not isinstance(given.get("expression"), str):
+        raise ProjectionError("invalid_state_postcondition", "A postcondition has a JSONata expression to verify.")
+    limit = rules.MAX_PROJECTION_EXPRESSION_BYTES
+    document = {"state": state, "input": arguments}
+    value = _evaluated(given["expression"], document, limit, "state_postcondition_failed")
+    if value:
+        return None
+    message = postcondition.get("failure_message")
+    return message if isinstance(message, str) else "The state of the page is not the one that the action leads to."
+
+
+Code: TypeAlias = Literal[
+    "unknown_action",
+    "invalid_input",
+    "runtime_not_ready",
+    "permission_denied",
+    "ambiguous_runtime",
+    "runtime_not_found",
+    "capability_unavailable",
+    "missing_handler",
+    "handler_failed",
+    "handler_timeout",
+    "invalid_result",
+    "target_not_found",
+    "state_mismatch",
+    "drift_detected",
+    "unsafe_state",
+    "transport_failed",
+]
+"""The stable codes of the Actions Bridge Protocol. `RuntimeFailure.code` is always one of these."""
+
+
+CODES: Final[Mapping[Code, str]] = {
+    "unknown_action": "no tool that agents may call has the name",
+    "invalid_input": "the arguments do not fit the tool's `input_schema`; `errors` has pointers",
+    "runtime_not_ready": "the map is not valid (`findings`), or no page is loaded",
+    "permission_denied": "a gate of the site refused the call; its problem is in the evidence",
+    "ambiguous_runtime": "several runtimes of the caller fit (bridge)",
+    "runtime_not_found": "no runtime of the caller fits (bridge)",
+    "capability_unavailable": "the page cannot do what is asked for: `capability`, `host`",
+    "missing_handler": "nothing approved has the name of the handler",
+    "handler_failed": "a handler, a workflow (`code`, `step_id`, `cause`) or a projection (`code`) failed",
+    "handler_timeout": "the time was up: `elapsed_ms`, `step_id`",
+    "invalid_result": "the output does not fit its schema, or is larger than allowed",
+    "target_not_found": "the target of the tool, or of a step, is not on the page, or is not one element",
+    "state_mismatch": "a required state, an assertion or a postcondition does not hold",
+    "drift_detected": "a check does not pass",
+    "unsafe_state": "too soon (`retry_after_ms`), or too often in one state (`attempts`)",
+    "transport_failed": "the runtime hung up (bridge)",
+}
+"""Meanings of the codes, for our runtimes and the bridge."""
+
+
+class RuntimeFailure(Exception):
+    """A call, a reading or a check failed. It is the `error` of an `action_error`.
+
+    Codes of workflows and projections are in `evidence["code"]`; completed steps are in `evidence["steps"]`.
+    """
+
+    def __init__(
+        self,
+        code: Code,
+        message: str,
+        evidence: Mapping[str, object] | None = None,
+        *,
+        severity: str = "major",
+        recoverable: bool = True,
+    ) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code: Code = code
+        self.message = message
+        self.severity, self.recoverable = severity, recoverable
+        self.evidence: JsonObject = dict(evidence or {})
+
+    def describe(self) -> JsonObject:
+        """Return the `error` member: code, message, severity, recoverable, evidence."""
+        return {
+            "code": self.code,
+            "message": self.message,
+            "severity": self.severity,
+            "recoverable": self.recoverable,
+            "evidence": self.evidence,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerCall:
+    """A call of a handler: the tool, the agent's own arguments, and those that the map binds (`x_actions.binding`)."""
+
+    tool: str
+    arguments: JsonObject
+    bound: JsonObject
+
+    def merged(self) -> JsonObject:
+        """Return the bound arguments, overridden by the agent's own."""
+        return {**self.bound, **self.arguments}
+
+
+Handler: TypeAlias = Callable[[HandlerCall], Awaitable[object]]
+"""A function that runs a tool. It may raise RuntimeFailure; any other exception becomes `handler_failed`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The output of a tool, and each step that led to it: `{id, primitive, ok, skipped, duration_ms, settle?}`."""
+
+    output: object
+    steps: Sequence[JsonObject] = ()
+    drift: Sequence[str] = ()
+    """Differences between the page and the map that did not prevent the tool from running."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActionMap:
+    """A map that was read and checked, with its imports included. All runtimes of a process share it.
+
+    A map with errors exposes nothing: its `document` is empty, and `findings` say why. `private` are the names of tools
+    and projections from an import whose trust is `private`, `foreign` those from an import that is not the site's own.
+    """
+
+    document: JsonObject
+    findings: Sequence[Finding]
+    private: frozenset[str] = frozenset()
+    foreign: frozenset[str] = frozenset()
+    _validators: dict[str, Validator | None] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def is_valid(self) -> bool:
+        """False for a map with errors, which readers refuse."""
+        return not any(finding.level == "error" for finding in self.findings)
+
+    @classmethod
+    def read(cls, document: bytes | str | Mapping[str, object], *, path: str = "", lenient: bool = False) -> ActionMap:
+        """Read and check a map. Its imports are not included; `composed` does that."""
+        reading = read_document(document)
+        findings = check_map(reading, path, lenient=lenient)
+        is_valid = not any(finding.level == "error" for finding in findings)
+        return cls((reading.document or {}) if is_valid else {}, findings)
+
+    def composed(self, load: Load, address: str = "") -> ActionMap:
+        """Return the map with its imports included, and a finding for each import that could not be included."""
+        if not self.is_valid:
+            return self
+        whole = compose(self.document, address, load)
+        findings = [*self.findings, *map(import_finding, whole.problems)]
+        return ActionMap(whole.document, findings, frozenset(whole.private), frozenset(whole.foreign))
+
+    def objects(self, section: str) -> Sequence[JsonObject]:
+        """Return the objects of a section of the root: `tools`, `states`."""
+        return rules.objects(self.document, section)
+
+    def find(self, section: str, name: str, member: str = "name") -> JsonObject | None:
+        """Return the first object of a section with this name."""
+        return next((one for one in self.objects(section) if one.get(member) == name), None)
+
+    def validator(self, key: str, schema: object) -> Validator | None:
+        """Return the validator of a schema, compiled when it is first needed; `key` identifies the schema.
+
+        Raises RuntimeFailure for an unusable schema, such as one with references outside of itself.
+        """
+        if key not in self._validators:
+            if not isinstance(schema, Mapping) or not schema:
+                return None
+            plain = {name: value for name, value in translate(schema).items() if name != "$schema"}
+            try:
+                self._validators[key] = compile_schema(plain)
+            except UnusableSchema as error:
+                message = f"The schema of {key} cannot be used here: {error}."
+                raise RuntimeFailure("runtime_not_ready", message, recoverable=False) from error
+        return self._validators[key]
+
+
+CALL_SECONDS: Final = 30.0
+MAX_EVIDENCE: Final = 20_000
+"""Characters of a document that are stored as the evidence of a check."""
+_Drift: TypeAlias = list[str]
+
+
+def code_of_primitive(error: PrimitiveError) -> Code:
+    """Return the bridge's code for a primitive that failed outside of a workflow."""
+    others: Mapping[str, Code] = {
+        "multiple_targets": "target_not_found",
+        "target_not_visible": "target_not_found",
+        "point_out_of_viewport": "target_not_found",
+        "invalid_selector": "target_not_found",
+        "timeout": "handler_timeout",
+        "assertion_failed": "state_mismatch",
+        "target_not_ready": "state_mismatch",
+        "state_document_unavailable": "runtime_not_ready",
+    }
+    return error.code if error.code in CODES else others.get(error.code, "handler_failed")  # type: ignore[return-value]
+
+
+class Runtime:
+    """Runs the tools of one map on one page, one call after the other.
+
+    `handlers` are approved functions outside of the page, by their names in maps; primitives and functions of the
+    page's own scripts are looked up after them. `seconds` limits each call. Only with `private` are the `private` parts
+    of the map listed and callable: they belong to the owner of the map.
+    """
+
+    def __init__(
+        self,
+        action_map: ActionMap,
+        page: LivePage,
+        *,
+        handlers: Mapping[str, Handler] | None = None,
+        seconds: float = CALL_SECONDS,
+        private: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self.map, self.page = action_map, page
+        self._handlers, self._seconds = dict(handlers or {}), seconds
+        self._hidden: frozenset[str] = frozenset() if private else action_map.private
+        self._clock, self._now = clock, now
+        self._lock = asyncio.Lock()
+        self._moved: dict[str, float] = {}
+        self._repeated: dict[str, tuple[object, int]] = {}
+        self._snapshots: dict[str, Snapshot] = {}
+        self._installed: set[str] = set()
+        self._listening: frozenset[str] = frozenset()
+        self.dropped_events = 0
+        """Events that were not forwarded because their payload was invalid."""
+
+    def _require_ready(self) -> None:
+        if not self.map.is_valid:
+            errors = [finding for finding in self.map.findings if finding.level == "error"]
+            findings = [{"check": one.check, "pointer": one.pointer, "message": one.message} for one in errors[:20]]
+            message = f"The map of this page is not valid: {errors[0].message}"
+            raise RuntimeFailure("runtime_not_ready", message, {"findings": findings}, recoverable=False)
+
+    def _observed(self) -> str:
+        return utc_text(self._now())
+
+    # --- States, tools and context of the present page ---
+
+    async def _state_holds(self, name: str, known: dict[str, JsonObject] | None = None) -> JsonObject:
+        """Diagnose a state: `holds` (None if it has no diagnostics) and the result of each diagnostic.
+
+        A state holds if all of its targets exist. The required state of a target is not diagnosed in turn.
+        """
+        known = {} if known is None else known
+        if name in known:
+            return known[name]
+        known[name] = {"holds": None, "diagnostics": []}
+        results = []
+        for one in rules.objects(self.map.find("states", name) or {}, "diagnostics"):
+            try:
+                match = await locate(self.page, rules.part(one, "target"))
+                result = {"name": one.get("name"), "holds": bool(match.elements), **match.evidence}
+                result.pop("candidates", None)
+            except PrimitiveError as error:
+                result = {"name": one.get("name"), "holds": False, "reason": error.message}
+            results.append(result)
+        known[name] = {"holds": all(one["holds"] for one in results) if results else None, "diagnostics": results}
+        return known[name]
+
+    async def states(self) -> JsonObject:
+        """Return `current` (names), `unknown` (those without diagnostics) and `diagnostics` of each state."""
+        self._require_ready()
+        known: dict[str, JsonObject] = {}
+        names = [str(state.get("name")) for state in self.map.objects("states")]
+        for name in names:
+            await self._state_holds(name, known)
+        return {
+            "current": [name for name in names if known[name]["holds"]],
+            "unknown": [name for name in names if known[name]["holds"] is None],
+            "diagnostics": {name: known[name]["diagnostics"] for name in names},
+        }
+
+    async def _here(self, target: JsonObject, known: dict[str, JsonObject]) -> str | None:
+        """Return why a tool does not belong to the page's address or state, or None if it does."""
+        if not rules.url_fits(target, self.page.url):
+            return another_address(target)
+        state = target.get("state")
+        if isinstance(state, str) and (await self._state_holds(state, known))["holds"] is False:
+            return f"The state {state} does not hold."
+        return None
+
+    def _tools(self) -> Iterator[JsonObject]:
+        for tool in self.map.objects("tools"):
+            if (
+                rules.part(tool, "x_actions").get("direction") != "html_to_agent"
+                and tool.get("name") not in self._hidden
+            ):
+                yield tool
+
+    def _projections(self) -> Sequence[JsonObject]:
+        """Return the projections whose scope includes the address; the first of a name counts."""
+        found: dict[object, JsonObject] = {}
+        for projection in self.map.objects("state_projections"):
+            scope = rules.part(projection, "scope").get("url_matches")
+            is_here = not scope or rules.url_fits({"url_matches": scope}, self.page.url)
+            if is_here and projection.get("name") not in self._hidden:
+                found.setdefault(projection.get("name"), projection)
+        return list(found.values())
+
+    async def list(self) -> JsonObject:
+        """Return the `actions` and `projections` that can be used now (`actions.site`, mode list).
+
+        An action has `name`, `description`, `input_schema` and, if it is bound to addresses, `target_url_contains`. An
+        invalid map has none.
+        """
+        known: dict[str, JsonObject] = {}
+        actions = []
+        for tool in self._tools():
+            name, target, x_actions = tool.get("name"), rules.part(tool, "target"), rules.part(tool, "x_actions")
+            bound = rules.part(x_actions, "binding").get("target_url_contains")
+            if isinstance(bound, str) and bound not in self.page.url:
+                continue
+            is_bound, handler = x_actions.get("scope") != "persistent", x_actions.get("handler")
+            if is_bound and await self._here(target, known) is not None:
+                continue
+            is_executable = (
+                bool(rules.part(x_actions, "execution").get("steps"))
+                or isinstance(tool.get("workflow"), Mapping)
+                or "static_output" in x_actions
+                or self.page.has_scripts  # which may have its handler
+                or name in PRIMITIVES
+                or handler in PRIMITIVES
+                or (handler in self._handlers and name not in self.map.foreign)
+            )
+            if not is_executable or not all(can_run(self.page, one) for one in rules.texts(tool, "requires")):
+                continue
+            action = {
+                "name": name,
+                "description": tool.get("description"),
+                "input_schema": tool.get("input_schema", {"type": "object", "additionalProperties": False}),
+            }
+            part = bound if isinstance(bound, str) else target.get("url_contains") if is_bound else None
+            actions.append(action | ({"target_url_contains": part} if isinstance(part, str) else {}))
+        projections = [
+            {"name": one.get("name"), "description": one.get("description"), "summaries": summaries_of(one)}
+            for one in self._projections()
+        ]
+        return {"actions": actions, "projections": projections}
+
+    async def context(self, task: str = "") -> Sequence[JsonObject]:
+        """Return the context blocks that the address, the states, the targets and the task select.
+
+        Every predicate of `load_when` has to hold, and of a list any entry. With a task, blocks that share most words
+        with it come first. The blocks are documentation: a tool that one mentions need not be permitted.
+        """
+        self._require_ready()
+        known: dict[str, JsonObject] = {}
+        blocks = [
+            one for one in self.map.objects("context") if await self._applies(rules.part(one, "load_when"), task, known)
+        ]
+        words = {word for word in task.casefold().split() if len(word) > 2}
+
+        def rank(block: JsonObject) -> int:
+            words_of_block = (
+                f"{block.get('title', '')} {block.get('body', '')} {' '.join(rules.texts(block, 'available_tools'))}"
+            )
+            text = words_of_block.casefold()
+            return -sum(word in text for word in words)
+
+        return sorted(blocks, key=rank)
+
+    async def _applies(self, when: JsonObject, task: str, known: dict[str, JsonObject]) -> bool:
+        if not rules.url_fits(when, self.page.url):
+            return False
+        held = [(await self._state_holds(name, known))["holds"] for name in rules.texts(when, "states")]
+        if "states" in when and not any(held):
+            return False
+        if "tasks" in when and not any(part.casefold() in task.casefold() for part in rules.texts(when, "tasks")):
+            return False
+        targets = when.get("targets")
+        if targets is None:
+            return True
+        for one in targets if isinstance(targets, list) else [targets]:
+            try:
+                target = {"selector": one} if isinstance(one, str) else one
+                if isinstance(target, Mapping) and (await locate(self.page, target)).elements:
+                    return True
+            except PrimitiveError:
+                continue
+        return False
+
+    # --- Attachments and signals ---
+
+    async def status(self) -> JsonObject:
+        """Return `url`, `states`, `attachments` and `observed_at`: a `runtime_status` without its ids.
+
+        Attachments are installed, removed and installed again according to their lifecycle; in a page without a screen
+        they are `unsupported`.
+        """
+        self._require_ready()
+        await self._listen()
+        states = await self.states()
+        attachments = [
+            {"id": one.get("id"), "state": await self._attach(one)} for one in self.map.objects("attachments")
+        ]
+        return {
+            "url": self.page.url,
+            "states": states["current"],
+            "attachments": attachments,
+            "observed_at": self._observed(),
+        }
+
+    async def _attach(self, attachment: JsonObject) -> str:
+        """Install, remove or reinstall one attachment, and return its present state."""
+        name, target = str(attachment.get("id")), rules.part(attachment, "target")
+        lifecycle, affordance = rules.part(attachment, "lifecycle"), rules.part(attachment, "affordance")
+        is_there = name in await self.page.attached()
+        if lifecycle.get("install") != "when_target_matches":
+            return "attached" if is_there else "unsupported"
+        try:
+            in_context = await self._here(target, {}) is None
+            match = await locate(self.page, target) if in_context else None
+            if match is None or not match.elements:
+                removes = lifecycle.get("remove") == "when_context_mismatch" or match is not None
+                if is_there and removes:
+                    await self.page.detach(name)
+                    is_there = False
+                return "attached" if is_there else "drifted" if in_context and name in self._installed else "detached"
+            anchor = match.elements[0]
+            if is_there:
+                return "attached"
+            most = affordance.get("max_instances", 1)
+            stays_away = name in self._installed and lifecycle.get("reattach") != "on_url_or_dom_change"
+            if stays_away or (isinstance(most, (int, float)) and most < 1):
+                return "detached"
+            await self.page.attach(name, anchor.ref, affordance)
+            self._installed.add(name)
+            return "attached"
+        except PrimitiveError as error:
+            return "unsupported" if error.code == "capability_unavailable" else "drifted"
+
+    async def _listen(self) -> None:
+        wanted = frozenset(str(one.get("event")) for one in self._enabled_signals())
+        if wanted - self._listening:
+            await self.page.listen(wanted)
+            self._listening = wanted
+
+    def _enabled_signals(self) -> Sequence[JsonObject]:
+        """Return the signals that the map enables; the default is disabled."""
+        signals = self.map.objects("signals")
+        ways = ("html_to_agent", "bidirectional")
+        return [
+            one
+            for one in signals
+            if one.get("ingestion") == "enabled"
+            and isinstance(one.get("event"), str)
+            and one.get("direction", ways[0]) in ways
+            and one.get("name") not in self._hidden
+        ]
+
+    async def signals(self) -> Sequence[JsonObject]:
+        """Return the events since the last call that the map enables and whose payload is valid.
+
+        Each has `event_id`, `name`, `event`, `url`, `payload`, `observed_at`: a `dom_event` without its runtime.
+        Without a payload schema only the fact that it occurred is forwarded.
+        """
+        self._require_ready()
+        await self._listen()
+        forwarded = []
+        for event in await self.page.take_events():
+            for signal in self._enabled_signals():
+                if signal.get("event") != event.event:
+                    continue
+                target = rules.part(signal, "target")
+                if target and not await self._is_source(target, event.refs, event.url):
+                    continue
+                name, schema = str(signal.get("name")), signal.get("payload")
+                payload: object = {}
+                if isinstance(schema, Mapping):
+                    payload = {} if event.detail is None else event.detail
+                    try:
+                        validator = self.map.validator(f"signals/{name}", schema)
+                    except RuntimeFailure:  # no payload can be valid
+                        payload = None
+                    if not isinstance(payload, Mapping) or (validator is not None and not validator.is_valid(payload)):
+                        self.dropped_events += 1
+                        continue
+                forwarded.append(
+                    {
+                        "event_id": f"event_{secrets.token_hex(8)}",
+                        "name": name,
+                        "event": event.event,
+                        "url": event.url,
+                        "payload": payload,
+                        "observed_at": self._observed(),
+                    }
+                )
+        return forwarded
+
+    async def _is_source(self, target: JsonObject, refs: Sequence[str], url: str) -> bool:
+        if not rules.url_fits(target, url):
+            return False
+        if not any(name in target for name in (*rules.SELECTORS, "role", "name", "text_equals", "text_contains")):
+            return True
+        try:
+            match = await locate(self.page, target, attached=True)
+        except PrimitiveError:
+            return False
+        return any(element.ref in refs for element in match.elements)
+
+    # --- Calls ---
+
+    async def call(
+        self,
+        tool: str,
+        arguments: object,
+        *,
+        seconds: float | None = None,
+        on_step: Progress | None = None,
+    ) -> ToolResult:
+        """Run a tool. Raises RuntimeFailure, after which the runtime can still be used.
+
+        `seconds` limits the call, within the runtime's own limit; at the limit `handler_timeout` has `elapsed_ms` and
+        `step_id`, and no further step begins. `on_step` is called before each step with its id and whether it may
+        change something.
+        """
+        self._require_ready()
+        trace, began = Trace(on_step=on_step), time.monotonic()
+        limit = self._seconds if seconds is None else max(0.0, min(seconds, self._seconds))
+        try:
+            async with asyncio.timeout(limit), self._lock:
+                return await self._call(tool, arguments, trace, began + limit)
+        except TimeoutError:
+            elapsed = round((time.monotonic() - began) * 1000)
+            evidence = {"elapsed_ms": elapsed, "step_id": trace.current, "url": self.page.url, **_done(trace)}
+            message = f"{tool} took longer than {limit:g} seconds."
+            raise RuntimeFailure("handler_timeout", message, evidence, recoverable=not trace.has_changed) from None
+
+    async def _call(self, name: str, arguments: object, trace: Trace, deadline: float) -> ToolResult:
+        tool = next((one for one in self._tools() if one.get("name") == name), None)
+        if tool is None:
+            known = [str(one.get("name")) for one in self._tools()]
+            message = f"Unknown action {name[:100]!r}. {did_you_mean(name, known)}".strip()
+            raise RuntimeFailure("unknown_action", message, {"actions": known[:50]})
+        x_actions = rules.part(tool, "x_actions")
+        given = arguments if isinstance(arguments, Mapping) else None
+        schema = tool.get("input_schema", {"type": "object", "additionalProperties": False})
+        validator = self.map.validator(f"tools/{name}/input", schema)
+        wrong = () if given is None or validator is None else validator(dict(given))
+        if given is None or wrong:
+            first = f"{wrong[0].pointer} {wrong[0].detail}".strip() if wrong else "They have to be an object."
+            message = f"The arguments of {name} are wrong: {first}"
+            raise RuntimeFailure("invalid_input", message, {"errors": errors_of(wrong)})
+        result_schema = x_actions.get("result_schema", tool.get("result_schema"))
+        result_validator = self.map.validator(f"tools/{name}/result", result_schema)
+        binding = rules.part(x_actions, "binding")
+        bound = rules.part(binding, "arguments")
+        part = binding.get("target_url_contains")
+        if isinstance(part, str) and part not in self.page.url:
+            evidence = {"url": self.page.url, "target_url_contains": part}
+            raise RuntimeFailure("target_not_found", f"{name} belongs to another page.", evidence)
+        missing = [one for one in rules.texts(tool, "requires") if not can_run(self.page, one)]
+        if missing:
+            message = f"{name} requires {', '.join(missing)}, which this page cannot carry out."
+            lacking: JsonObject = {"capability": missing[0], "capabilities": missing, "host": self.page.host}
+            raise RuntimeFailure("capability_unavailable", message, lacking, recoverable=False)
+        if x_actions.get("scope") != "persistent":
+            await self._require_target(name, rules.part(tool, "target"), trace)
+        moves = await self._transitions(tool, given, deadline)
+        try:
+            result, was_outside = await self._execute(tool, HandlerCall(name, given, bound), trace)
+        finally:  # a failed call may have changed the page as well
+            self._moved |= {str(transition.get("name")): self._clock() for transition in moves}
+        wrong = () if result_validator is None else result_validator(result)
+        if wrong:
+            message = f"The result of {name} is wrong: {wrong[0].pointer} {wrong[0].detail}"
+            details: JsonObject = {"errors": errors_of(wrong), **_done(trace)}
+            raise RuntimeFailure("invalid_result", message, details, recoverable=False)
+        if not was_outside:
+            await self._verify(name, {**bound, **given}, trace)
+        for transition in moves:
+            await self._converge(transition, given, result)
+        return ToolResult(result, trace.steps, trace.drift)
+
+    async def _require_target(self, name: str, target: JsonObject, trace: Trace) -> None:
+        """Check the state and the target of a tool before it runs."""
+        state = target.get("state")
+        if isinstance(state, str):
+            diagnosed = await self._state_holds(state)
+            if diagnosed["holds"] is False:
+                evidence = {"state": state, "diagnostics": diagnosed["diagnostics"], "url": self.page.url}
+                raise RuntimeFailure(
+                    "state_mismatch", f"{name} needs the state {state}, which does not hold.", evidence
+                )
+        if not target:
+            return
+        try:
+            match = await locate(self.page, target)
+        except PrimitiveError as error:
+            raise self._failure(error, trace) from error
+        trace.drift += match.drift
+        if not match.elements:
+            evidence = {"url": self.page.url, "target": dict(target), **match.evidence}
+            raise RuntimeFailure(
+                "target_not_found", f"The target of {name} is not on the page: {match.reason}", evidence
+            )
+
+    async def _transitions(self, tool: JsonObject, arguments: JsonObject, deadline: float) -> Sequence[JsonObject]:
+        """Return the transitions that a call makes, after checking their conditions. Raises RuntimeFailure."""
+        known: dict[str, JsonObject] = {}
+        moves = []
+        for transition in self.map.objects("transitions"):
+            if transition.get("tool") != tool.get("name"):
+                continue
+            starts = [(await self._state_holds(name, known))["holds"] for name in rules.texts(transition, "from")]
+            if starts and not any(held is not False for held in starts):
+                continue
+            moves.append(transition)
+            name = str(transition.get("name"))
+            for condition in rules.texts(transition, "preconditions"):  # those that are not states are documentation
+                diagnosed = await self._state_holds(condition, known)
+                if diagnosed["holds"] is False:
+                    evidence = {"state": condition, "transition": name, "diagnostics": diagnosed["diagnostics"]}
+                    message = f"{tool.get('name')} needs the state {condition}, which does not hold."
+                    raise RuntimeFailure("state_mismatch", message, evidence)
+            most = rules.part(transition, "convergence").get("max_attempts")
+            if isinstance(most, (int, float)) and not isinstance(most, bool):
+                # A call in the same states, at the same address and with the same arguments is a repetition.
+                key = ((await self.states())["current"], self.page.url, dict(arguments))
+                before, count = self._repeated.get(name, (None, 0))
+                if before == key and count >= most:
+                    message = f"{tool.get('name')} was tried {count} times in one state, and nothing changed."
+                    evidence = {"transition": name, "max_attempts": most, "attempts": count}
+                    raise RuntimeFailure("unsafe_state", message, evidence, recoverable=False)
+                self._repeated[name] = (key, count + 1 if before == key else 1)
+            pause = transition.get("rate_limit_ms")
+            if isinstance(pause, (int, float)) and not isinstance(pause, bool) and name in self._moved:
+                left = self._moved[name] + pause / 1000 - self._clock()
+                if left > 0 and time.monotonic() + left >= deadline:
+                    evidence = {"transition": name, "retry_after_ms": round(left * 1000)}
+                    message = f"{tool.get('name')} may be repeated in {round(left * 1000)} ms."
+                    raise RuntimeFailure("unsafe_state", message, evidence)
+                if left > 0:
+                    await asyncio.sleep(left)
+        return moves
+
+    async def _converge(self, transition: JsonObject, arguments: JsonObject, result: object) -> None:
+        """Reset the attempts of a complete transition: `complete_when` is a state, or an expression."""
+        done = rules.part(transition, "convergence").get("complete_when")
+        if not isinstance(done, str):
+            return
+        if self.map.find("states", done) is not None:
+            complete = bool((await self._state_holds(done))["holds"])
+        else:
+            try:
+                expression = expression_of(done)
+                document = {"input": arguments, "output": result, "url": self.page.url}
+                document["states"] = (await self.states())["current"] if expression is not None else []
+                complete = expression is not None and evaluate(expression, document, rules.MAX_EXPRESSION_BYTES) is True
+            except ExpressionError:
+                complete = False
+        if complete:
+            self._repeated.pop(str(transition.get("name")), None)
+
+    async def _execute(self, tool: JsonObject, call: HandlerCall, trace: Trace) -> tuple[object, bool]:
+        """Run a tool according to its execution. The second value is True if a handler outside of the page ran it."""
+        x_actions = rules.part(tool, "x_actions")
+        execution, handler = rules.part(x_actions, "execution"), x_actions.get("handler")
+        steps, workflow = execution.get("steps"), tool.get("workflow")
+        mode = execution.get("mode", "handler_first" if isinstance(handler, str) else "steps_first")
+        if mode not in rules.EXECUTION_MODES:
+            message = f"The execution mode {str(mode)[:100]!r} is not known."
+            raise RuntimeFailure("capability_unavailable", message, {"capability": mode, "host": self.page.host})
+        is_primitive = call.tool in PRIMITIVES and call.tool != handler
+        has_steps = isinstance(workflow, Mapping) or bool(steps) or is_primitive
+        try:
+            if isinstance(handler, str) and (mode == "handler_first" or not has_steps):
+                try:
+                    return await self._handle(handler, call, trace)
+                except PrimitiveError as error:
+                    if error.code != "missing_handler" or not has_steps:
+                        raise
+                    trace.drift.append(f"The handler {handler!r} is missing; the steps were run in its place.")
+            if isinstance(workflow, Mapping):
+                return await run_workflow(self.page, workflow, call.merged(), trace), False
+            if steps and isinstance(steps, list):
+                return await run_steps(self.page, steps, call.merged(), trace), False
+            if "static_output" in x_actions:
+                return x_actions["static_output"], True
+            if is_primitive:  # lenient readers take a tool with a primitive's name for it
+                return await self._handle(call.tool, call, trace)
+        except WorkflowFailure as failure:
+            cause = failure.cause or {}
+            code: Code = "capability_unavailable" if cause.get("code") == "capability_unavailable" else "handler_failed"
+            if failure.code in ("workflow_output_too_large", "expression_output_too_large"):
+                code = "invalid_result"
+            evidence = {**failure.error, "url": self.page.url, **_done(trace)}
+            recoverable = bool(failure.error.get("recoverable", False))
+            raise RuntimeFailure(code, failure.message, evidence, recoverable=recoverable) from failure
+        except PrimitiveError as error:
+            raise self._failure(error, trace) from error
+        raise RuntimeFailure("missing_handler", f"Nothing says how {call.tool} is carried out.", recoverable=False)
+
+    async def _handle(self, name: str, call: HandlerCall, trace: Trace) -> tuple[object, bool]:
+        """Call a handler: an approved one, a primitive, or a function of the page. Never code from a map."""
+        approved = self._handlers.get(name) if call.tool not in self.map.foreign else None
+        if approved is not None:
+            trace.begin(name, name)
+            try:
+                output = await approved(call)
+            except (RuntimeFailure, asyncio.CancelledError):
+                raise
+            except Exception as error:
+                message = f"The handler {name} failed: {type(error).__name__}."
+                raise RuntimeFailure("handler_failed", message, {"handler": name}) from error
+            trace.current = None
+            return output, True
+        if name in PRIMITIVES:
+            began = time.monotonic()
+            trace.begin(name, name)
+            output = await run_primitive(self.page, name, dict(call.merged()), trace.drift)
+            trace.end({"id": name, "primitive": name}, began)
+            return output, False
+        trace.begin(name, name)
+        output = await self.page.invoke(name, call.merged())
+        trace.current = None
+        return output, False
+
+    def _failure(self, error: PrimitiveError, trace: Trace) -> RuntimeFailure:
+        code = code_of_primitive(error)
+        evidence = {"code": error.code, **error.evidence, **_done(trace)}
+        return RuntimeFailure(code, error.message, evidence, recoverable=code != "capability_unavailable")
+
+    # --- Projections ---
+
+    async def state_read(self, projection: str | None = None, max_bytes: int | None = None) -> JsonObject:
+        """Return the state of a projection, by default of the only one in scope. Raises RuntimeFailure."""
+        return await self._project(projection, lambda _, taken: full_answer(taken, max_bytes))
+
+    async def state_summary(
+        self, projection: str | None = None, summary: str | None = None, max_bytes: int | None = None
+    ) -> JsonObject:
+        """Return a summary of a projection's state, by default the first. Raises RuntimeFailure."""
+        return await self._project(projection, lambda _, taken: summary_answer(taken, summary, max_bytes))
+
+    async def state_diff(self, projection: str | None = None) -> JsonObject:
+        """Return the changes in a projection's state since it was last read. Raises RuntimeFailure.
+
+        `patches` are a JSON Patch, `deltas` classify the changes. Without an earlier reading the answer has the `state`
+        and the `reason` `no_previous_state`.
+        """
+        return await self._project(projection, diff_answer)
+
+    async def _project(self, name: str | None, answer: Callable[[Snapshot | None, Snapshot], JsonObject]) -> JsonObject:
+        self._require_ready()
+        async with self._lock:
+            try:
+                taken = await self._snapshot(name)
+                key = str(taken.projection.get("name"))
+                before, self._snapshots[key] = self._snapshots.get(key), taken
+                return answer(before, taken)
+            except ProjectionError as error:
+                too_much = ("state_payload_too_large", "state_schema_validation_failed", "expression_output_too_large")
+                code: Code = "invalid_result" if error.code in too_much else "handler_failed"
+                cause = error.evidence.get("cause")
+                if isinstance(cause, Mapping) and cause.get("code") == "capability_unavailable":
+                    code = "capability_unavailable"
+                evidence = {"code": error.code, "url": self.page.url, **error.evidence}
+                raise RuntimeFailure(code, error.message, evidence) from error
+
+    async def _snapshot(self, name: str | None) -> Snapshot:
+        scoped = self._projections()
+        projection = next((one for one in scoped if one.get("name") == name), None)
+        if name is None and len(scoped) == 1:
+            projection = scoped[0]
+        if projection is None:
+            here = [str(one.get("name")) for one in scoped]
+            message = f"No projection {name!r} fits this page." if name else "Say which projection is meant."
+            message = message if here else "No projection fits this page."
+            raise ProjectionError("state_projection_not_found", message, available_projections=here)
+        schema = rules.part(projection, "snapshot").get("output_schema")
+        place = next(at for at, one in enumerate(self.map.objects("state_projections")) if one is projection)
+        validator = self.map.validator(f"state_projections/{place}", schema)
+        return await read_projection(self.page, projection, validator, self._now())
+
+    async def _verify(self, tool: str, arguments: JsonObject, trace: Trace) -> None:
+        """Check the postconditions of a tool in all projections. Raises RuntimeFailure."""
+        for projection in self.map.objects("state_projections"):
+            condition = rules.part(projection, "postconditions").get(tool)
+            if projection.get("name") in self._hidden or not isinstance(condition, Mapping):
+                continue
+            name = str(condition.get("projection") or projection.get("name"))
+            try:
+                taken = await self._snapshot(name)
+                fault, code, evidence = verify(condition, taken.state, arguments), "state_postcondition_failed", {}
+            except ProjectionError as error:
+                fault, code, evidence = error.message, error.code, dict(error.evidence)
+            if fault is not None:
+                details = {"code": code, "projection": name, "url": self.page.url, **evidence, **_done(trace)}
+                state, retryable, recovery = RECOVERY["postcondition_failed"]
+                details |= {"failure_class": "postcondition_failed", "failed_state": state}
+                details |= {"retryable": retryable, "safe_recovery": recovery}
+                raise RuntimeFailure("state_mismatch", fault, details)
+
+    # --- Checks ---
+
+    async def check(self, ids: Sequence[str] | None = None) -> Sequence[JsonObject]:
+        """Run checks of the map, by default all, and return their results with evidence.
+
+        `status` is `passed`, `failed`, `error` (it could not run) or `skipped` (it is for another state).
+        """
+        self._require_ready()
+        return [
+            await self._check(one) for one in self.map.objects("checks") if ids is None or one.get("id") in set(ids)
+        ]
+
+    async def _check(self, check: JsonObject) -> JsonObject:
+        evidence: dict[str, object] = {}
+        error: dict[str, object] | None = None
+        status, drift = "passed", _Drift()
+        state, attachment = check.get("state"), check.get("attachment")
+        try:
+            if check.get("setup"):  # it navigates by itself
+                pass
+            elif not rules.url_fits(rules.part(check, "target"), self.page.url):
+                evidence["reason"] = "The check is about another address."
+            elif isinstance(state, str) and (await self._state_holds(state))["holds"] is False:
+                evidence["reason"] = f"The check is about the state {state}, which does not hold."
+            elif isinstance(attachment, str) and attachment not in await self.page.attached():
+                evidence["reason"] = f"The check is about the attachment {attachment}, which is not attached."
+            if evidence:
+                status = "skipped"
+            else:
+                evidence["assertions"] = await self._assert(check, drift)
+        except PrimitiveError as failed:
+            is_drift = failed.code in ("target_not_found", "assertion_failed", "multiple_targets", "timeout")
+            status = "failed" if is_drift else "error"
+            facts = {name: value for name, value in failed.evidence.items() if name != "candidates"}
+            code = "drift_detected" if is_drift else code_of_primitive(failed)
+            error = {"code": code, "message": failed.message, "evidence": {"code": failed.code, **facts}}
+        except RuntimeFailure as failed:
+            status = "error" if failed.code in ("runtime_not_ready", "capability_unavailable") else "failed"
+            error = dict(failed.describe())
+        if drift:
+            evidence["drift"] = drift
+        failing = rules.part(check, "on_fail")
+        if error is not None:
+            error |= {"severity": check.get("severity", "major"), "recoverable": True}
+            evidence |= await self._stored(failing)
+        result: dict[str, object] = {
+            "check_id": check.get("id"),
+            "status": status,
+            "observed_at": self._observed(),
+            "url": self.page.url,
+            "severity": check.get("severity", "major"),
+            "evidence": evidence,
+        }
+        if error is not None:
+            result["error"] = error
+            if "contingency" in failing:
+                result["contingency"] = failing["contingency"]
+        return result
+
+    async def _assert(self, check: JsonObject, drift: _Drift) -> Sequence[JsonObject]:
+        """Run the setup, the steps and the assertions of a check, and return the evidence of each."""
+        collected: list[JsonObject] = []
+        output: object = None
+        for section in ("setup", "steps"):
+            for step in rules.objects(check, section):
+                if step.get("type") == "navigate":
+                    # Relative to the site, not to the present page: its surface, otherwise the root of the page's
+                    # origin.
+                    origin = str(rules.part(self.map.document, "surface").get("origin"))
+                    home = f"{origin.rstrip('/')}/" if origin.startswith(("http://", "https://")) else None
+                    arguments = {"url": urljoin(home or urljoin(self.page.url, "/"), str(step.get("url", "")))}
+                    collected.append(await run_primitive(self.page, "browser.navigate", arguments, drift))
+                elif step.get("type") == "call":
+                    called = await self.call(str(step.get("tool")), step.get("arguments", {}))
+                    output = called.output
+                    drift += called.drift
+                    collected.append({"tool": step.get("tool"), "steps": list(called.steps)})
+                else:
+                    message = f"Steps of the type {str(step.get('type'))[:50]!r} are not known in checks."
+                    raise PrimitiveError("capability_unavailable", message)
+        assertions = rules.objects(check, "assertions")
+        if isinstance(check.get("target"), Mapping) and not assertions:
+            assertions = [{"target": check["target"]}]
+        for assertion in assertions:
+            target = rules.part(assertion, "target")
+            state = target.get("state")
+            if isinstance(state, str) and (await self._state_holds(state))["holds"] is False:
+                message = f"The state {state} does not hold."
+                raise PrimitiveError("assertion_failed", message, assertion="state", state=state)
+            evidence = await inspect(self.page, target, assertion, drift)
+            collected.append({name: value for name, value in evidence.items() if name != "candidates"})
+        given = output if isinstance(output, Mapping) else {}
+        for name, value in rules.part(check, "expected_result").items():  # `..._contains` compares parts of texts
+            actual = given.get(name.removesuffix("_contains")) if name not in given else given[name]
+            is_part = name.endswith("_contains") and name not in given
+            if not (str(value) in str(actual) if is_part else actual == value):
+                message = f"The result has {str(actual)[:100]!r} as {name}, and {str(value)[:100]!r} is expected."
+                raise PrimitiveError("assertion_failed", message, assertion="expected_result", member=name)
+        return collected
+
+    async def _stored(self, failing: JsonObject) -> dict[str, object]:
+        """Return the evidence that a failed check stores, and which of its alternate selectors match."""
+        wanted, stored = rules.texts(failing, "store_evidence"), dict[str, object]()
+        if "url" in wanted:
+            stored["url"] = self.page.url
+        try:
+            if "dom_snapshot" in wanted:
+                stored["dom_snapshot"] = (await self.page.html())[:MAX_EVIDENCE]
+            alternates = {}
+            for css in rules.texts(failing, "alternate_selectors"):
+                found = [one for one in await self.page.find(css) if one.is_visible]
+                alternates[css] = [describe(one) for one in found[:3]]
+            if alternates:
+                stored["alternate_selectors"] = alternates
+        except PrimitiveError as error:
+            stored["incomplete"] = error.message
+        return stored
+
+
+def _done(trace: Trace) -> dict[str, object]:
+    """Return what a call has done so far, for the evidence of its failure."""
+    done: dict[str, object] = {"steps": list(trace.steps)}
+    return done | ({"drift": list(trace.drift)} if trace.drift else {})

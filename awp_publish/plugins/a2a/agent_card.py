@@ -1,0 +1,289 @@
+"""The A2A agent card: Agent2Agent protocol 1.0, section "Agent Discovery: The Agent Card", as ProtoJSON.
+
+Published only while the A2A door is open; clients of 0.2 and 0.3 read a card of their own, at the address of 0.2. In
+A2A skills have no schemas, and messages cannot select a skill; so a declared extension (docs/a2a.md) has the schemas
+and says how a message names its skill. Deliberately not emitted: fields of 0.3 (`url`, `preferredTransport`) in the
+card of 1.0, whose schema forbids them; `signatures` (nothing is signed).
+"""
+
+from collections.abc import Mapping
+from itertools import product
+from typing import Final, cast
+from urllib.parse import urlsplit
+
+import orjson
+
+from awp_publish.documents.members import (
+    absolute_if,
+    extension_members,
+    present,
+    requirements_of,
+    schemes_of_routes,
+    sign_in_of,
+)
+from awp_publish.documents.protocol import Document, Protocol, to_json
+from awp_publish.model import Catalog, JsonObject, Paths
+
+PATH: Final = "/.well-known/agent-card.json"
+OLDER_PATH: Final = "/.well-known/agent.json"
+OLDER_VERSION: Final = "0.3.0"
+MEDIA_TYPE: Final = "application/json"
+DOOR: Final = "a2a"
+BINDINGS: Final = ("JSONRPC", "HTTP+JSON")
+"""Both bindings have one address: JSON-RPC at the address itself, HTTP+JSON below it. The first is preferred."""
+
+EXTENSION: Final = "/skills"
+"""The path of the page that explains the extension, below the door's address; its URL is the extension's URI."""
+
+EXTENSION_TYPE: Final = "text/markdown; charset=utf-8"
+EXTENSION_TEXT: Final = """\
+# Selecting a skill
+
+A message to this agent selects a skill with one data part:
+
+    {"skill": "<id of a skill of the agent card>", "input": {...}}
+
+The id may stand in the message's metadata instead; then the data part is the input. The schemas of each skill's input
+and output are in the params of this extension on the agent card. Beside `input` may stand `idempotency_key`,
+`confirmation` (the token that an input-required task hands out, once a person has agreed) and `receipts`.
+A text alone is the input where it can be nothing else.
+"""
+
+INPUT_MODES: Final = ("application/json", "text/plain")
+OUTPUT_MODES: Final = ("application/json", "text/plain")
+DEFAULT_TAG: Final = "action"
+
+
+def is_published(catalog: Catalog) -> bool:
+    """Return True while the A2A door is open."""
+    return catalog.door(DOOR) is not None
+
+
+def extension_uri(catalog: Catalog) -> str:
+    """Return the URI of the extension that selects skills."""
+    return catalog.absolute(extension_path(catalog))
+
+
+def extension_path(catalog: Catalog) -> str:
+    """Return the path of the page that explains the extension, wherever the site has put the door."""
+    return catalog.paths.a2a + EXTENSION
+
+
+def render_extension(catalog: Catalog) -> bytes:
+    """Return the page that explains the extension."""
+    return EXTENSION_TEXT.encode()
+
+
+def render(catalog: Catalog) -> dict[str, object]:
+    """Return the card, in the order of the specification's message."""
+    site, contact, of_routes = catalog.site, catalog.site.contact, schemes_of_routes(catalog)
+    schemes, variants = _schemes_of(of_routes)
+    own = {name if name not in schemes else f"site_{name}": one for name, one in _security_schemes(catalog).items()}
+    schemes |= own
+    interfaces = [
+        {"url": catalog.absolute(door.path), "protocolBinding": binding, "protocolVersion": door.version}
+        for door in catalog.doors
+        if door.protocol == DOOR
+        for binding in BINDINGS
+    ]
+    provider = None
+    if contact is not None and contact.url is not None:  # both members are required of a provider
+        provider = {"url": absolute_if(catalog, contact.url), "organization": site.name}
+    contracts, skills = dict[str, object](), list[object]()
+    for action in catalog.actions:
+        # A2A has no place for schemas and the other facts that callers need.
+        contracts[action.id] = present(
+            {
+                "inputSchema": action.inputs,
+                "outputSchema": action.outputs,
+                "execution": action.execution,
+                "confirmation": True if action.needs_confirmation else None,
+                "idempotencyKey": action.idempotency.key_field if action.idempotency else None,
+                "dependsOn": list(action.depends_on) or None,
+            }
+        )
+        # An example is a text: the data part that calls the skill.
+        examples = [orjson.dumps({"skill": action.id, "input": given}).decode() for given in action.examples]
+        scopes = {"list": list(action.scopes)} if action.scopes else {}
+        required = [{"schemes": {name: scopes}} for name in own] if action.auth_required else []
+        if action.route_authenticates and (alternatives := requirements_of(catalog, action, of_routes)):
+            required = [
+                {
+                    "schemes": dict(
+                        zip(chosen, ({"list": asked} if asked else {} for asked in way.values()), strict=True)
+                    )
+                }
+                for way in alternatives
+                for chosen in product(*(variants.get(name, ()) for name in way))
+            ]
+        skill = {
+            "id": action.id,
+            "name": action.name,
+            "description": action.description,
+            "tags": list(action.tags) or [DEFAULT_TAG],
+            "examples": examples or None,
+            "inputModes": list(INPUT_MODES),
+            "outputModes": list(OUTPUT_MODES),
+            "securityRequirements": required or None,
+        }
+        skills.append(present(skill))
+    # Events are named like skills, but their tasks go on until they are cancelled.
+    events = {
+        one.id: {"description": one.description, "inputSchema": one.inputs, "outputSchema": one.payload}
+        for one in catalog.events
+        if one.is_for(None) and one.id not in contracts
+    }
+    extension = {
+        "uri": extension_uri(catalog),
+        "description": 'A data part {"skill": "<id>", "input": {...}} selects a skill and carries its input.',
+        "required": False,
+        # A card cannot have members of the site's own, so these are here.
+        "params": {"skills": contracts} | ({"events": events} if events else {}) | extension_members(site.extensions),
+    }
+    card = {
+        "name": site.name,
+        "description": site.description,
+        "supportedInterfaces": interfaces,
+        "provider": provider,
+        "version": site.version,
+        "documentationUrl": absolute_if(catalog, site.documentation),
+        "capabilities": {
+            "streaming": True,
+            "pushNotifications": True,
+            "extensions": [extension],
+            "extendedAgentCard": False,
+        },
+        "securitySchemes": schemes or None,
+        "defaultInputModes": list(INPUT_MODES),
+        "defaultOutputModes": list(OUTPUT_MODES),
+        "skills": skills,
+    }
+    return present(card)
+
+
+def _schemes_of(of_routes: Mapping[str, JsonObject]) -> tuple[dict[str, object], dict[str, list[str]]]:
+    """Return the routes' schemes in A2A's terms, and the names that each of them has there.
+
+    An OAuth scheme has several flows in OpenAPI but only one in A2A (a oneof), so each further flow is a scheme.
+    """
+    schemes: dict[str, object] = {}
+    variants: dict[str, list[str]] = {}
+    for name, scheme in of_routes.items():
+        told = {"description": scheme.get("description")}
+        match scheme.get("type"):
+            case "apiKey":
+                key = {**told, "location": scheme.get("in"), "name": scheme.get("name")}
+                found: dict[str, object] = {name: {"apiKeySecurityScheme": present(key)}}
+            case "http":
+                http = {**told, "scheme": scheme.get("scheme"), "bearerFormat": scheme.get("bearerFormat")}
+                found = {name: {"httpAuthSecurityScheme": present(http)}}
+            case "openIdConnect":
+                connect = {**told, "openIdConnectUrl": scheme.get("openIdConnectUrl")}
+                found = {name: {"openIdConnectSecurityScheme": present(connect)}}
+            case "oauth2":
+                flows = scheme.get("flows")
+                listed = list(flows.items()) if isinstance(flows, Mapping) else []
+                found = {
+                    name if not number else f"{name}_{kind}": {
+                        "oauth2SecurityScheme": present({**told, "flows": {kind: flow}})
+                    }
+                    for number, (kind, flow) in enumerate(listed)
+                }
+            case _:
+                continue
+        schemes |= found
+        variants[name] = list(found)
+    return schemes, variants
+
+
+def render_older(catalog: Catalog) -> dict[str, object]:
+    """Return the card for clients of A2A 0.2 and 0.3 (0.3 section 5.5), which speak JSON-RPC at the same address."""
+    card = render(catalog)
+    schemes: dict[str, object] = {}
+    for name, wrapped in cast(dict[str, object], card.get("securitySchemes", {})).items():
+        for kind, scheme in cast(dict[str, dict[str, object]], wrapped).items():
+            own = {_OLDER_NAMES.get(member, member): value for member, value in scheme.items()}
+            schemes[name] = {"type": _OLDER_TYPES[kind], **own}
+    skills = cast(list[dict[str, object]], card["skills"])
+    older = {
+        "protocolVersion": OLDER_VERSION,
+        "name": card["name"],
+        "description": card["description"],
+        "url": catalog.absolute(catalog.paths.a2a),
+        "preferredTransport": BINDINGS[0],
+        "provider": card.get("provider"),
+        "version": card["version"],
+        "documentationUrl": card.get("documentationUrl"),
+        "capabilities": {"streaming": True, "pushNotifications": False},
+        "securitySchemes": schemes or None,
+        "defaultInputModes": card["defaultInputModes"],
+        "defaultOutputModes": card["defaultOutputModes"],
+        "skills": [{name: value for name, value in one.items() if name != "securityRequirements"} for one in skills],
+    }
+    return present(older)
+
+
+_OLDER_TYPES: Final = {
+    "httpAuthSecurityScheme": "http",
+    "apiKeySecurityScheme": "apiKey",
+    "oauth2SecurityScheme": "oauth2",
+    "openIdConnectSecurityScheme": "openIdConnect",
+    "mtlsSecurityScheme": "mutualTLS",
+}
+_OLDER_NAMES: Final = {"location": "in"}
+"""0.3 spells security schemes as OpenAPI does."""
+
+
+def _security_schemes(catalog: Catalog) -> dict[str, object]:
+    """Return the declared schemes; one that needs the name of a header or cookie is left out without it."""
+    declared = catalog.site.authentication
+    if declared is None:
+        return {}
+    kinds = {declared.type, *declared.methods}
+    schemes: dict[str, object] = {}
+    if kinds & {"bearer", "jwt"}:
+        form = {"bearerFormat": "JWT"} if "jwt" in declared.methods else {}
+        schemes["bearer"] = {"httpAuthSecurityScheme": {"scheme": "Bearer", **form}}
+    if "api_key" in kinds and declared.api_key_header is not None:
+        schemes["api_key"] = {"apiKeySecurityScheme": {"location": "header", "name": declared.api_key_header}}
+    if kinds & {"oauth2", "oauth"}:
+        # The one flow that the declared endpoints allow; without a token endpoint, the authorization server's tokens.
+        metadata = None
+        for issuer in declared.authorization_servers[:1]:
+            parts = urlsplit(issuer)  # RFC 8414 section 3.1: the well-known part stands between host and path
+            metadata = f"{parts.scheme}://{parts.netloc}/.well-known/oauth-authorization-server{parts.path.rstrip('/')}"
+        token, authorize = (absolute_if(catalog, declared.endpoints.get(name)) for name in ("token", "authorize"))
+        if token is None:
+            described = {"description": f"Tokens of {metadata}."} if metadata else {}
+            schemes["oauth2"] = {"httpAuthSecurityScheme": {**described, "scheme": "Bearer"}}
+        else:
+            scopes = {scope: scope for action in catalog.actions for scope in action.scopes}
+            refresh = absolute_if(catalog, declared.refresh_endpoint)
+            flow = present({"tokenUrl": token, "refreshUrl": refresh, "scopes": scopes})
+            flows: dict[str, object] = {"clientCredentials": flow}
+            if authorize is not None:
+                flows = {"authorizationCode": {"authorizationUrl": authorize, **flow}}
+            schemes["oauth2"] = {"oauth2SecurityScheme": present({"flows": flows, "oauth2MetadataUrl": metadata})}
+    if "session" in kinds and declared.session_cookie is not None:
+        begun = sign_in_of(catalog)
+        told = {"description": f"Begin a session with {begun}, which sets this cookie."} if begun else {}
+        cookie = {**told, "location": "cookie", "name": declared.session_cookie}
+        schemes["session"] = {"apiKeySecurityScheme": cookie}
+    return schemes
+
+
+PROTOCOL = Protocol(
+    "agent_card",
+    documents=(
+        Document(PATH, MEDIA_TYPE, to_json(render), "describedby", "A2A agent card", condition=is_published, door=DOOR),
+        Document(OLDER_PATH, MEDIA_TYPE, to_json(render_older), condition=is_published, door=DOOR),
+        Document(
+            Paths().a2a + EXTENSION,
+            EXTENSION_TYPE,
+            render_extension,
+            title="How an A2A message selects a skill",
+            condition=is_published,
+            moved=extension_path,
+        ),
+    ),
+)

@@ -1,0 +1,1548 @@
+"""The bridge: the Actions Bridge Protocol of actions.json over WebSocket, between agents and pages of this site.
+
+A connection becomes a runtime when it sends `runtime_ready`, and an agent when it sends an `action_call`. A call goes
+to exactly one runtime that its caller may reach: a visitor's tab with our script (`maps/actions.js`), another runtime
+that speaks the protocol, or a page in this process (if the call names it, or if no other runtime matches). The tool
+`actions.site`, which covers all of this, is also an action at the other doors. Runtimes are known per process.
+
+A runtime belongs to the owner of its connection. A caller may reach it as the same principal, or by the
+`authorization_id` that the visitor has passed on. For all other callers it does not exist.
+"""
+
+import asyncio
+import hashlib
+import logging
+import secrets
+import time
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Final, Protocol, cast
+
+import orjson
+
+from awp_publish.browsing.addresses import Origins, parse_address
+from awp_publish.browsing.cookies import write_set_cookie
+from awp_publish.browsing.page import PAGE_BYTES, PageCache, SessionLimits, Steps
+from awp_publish.browsing.session import Session
+from awp_publish.calls.call import RECEIPT, SESSION_HEADER, Call, Outcome, Principal, Result
+from awp_publish.calls.guard import REPLAYED
+from awp_publish.calls.health import count_workers
+from awp_publish.calls.invoke import Invoker
+from awp_publish.declare.settings import IDLE_SECONDS
+from awp_publish.http.credentials import client_address, read_credentials
+from awp_publish.http.dispatch import PASSED
+from awp_publish.http.doors import DoorContext, LiveDoor
+from awp_publish.http.endpoint import ProblemRenderer, read_request_id
+from awp_publish.http.exchange import NO_SNIFFING, Receive, Reply, Scope, Send, parse_json, read_fields, send_reply
+from awp_publish.http.lifespan import OwnedTasks
+from awp_publish.http.site_client import INNER_CALL, InnerCall, InnerCalls, SiteClient, drive, has_large_page
+from awp_publish.http.sockets import (
+    ADDRESS_SHARE,
+    GOING_AWAY,
+    MAX_PENDING,
+    PLAIN,
+    Frame,
+    SocketConnection,
+    SocketGate,
+    own_urls,
+)
+from awp_publish.maps.live_page import PrimitiveError
+from awp_publish.maps.primitives import PRIMITIVES
+from awp_publish.maps.runtime import (
+    CODES,
+    ActionMap,
+    Code,
+    HandlerCall,
+    Runtime,
+    RuntimeFailure,
+    ToolResult,
+    code_of_primitive,
+)
+from awp_publish.maps.script_page import SCRIPT, ScriptPage
+from awp_publish.maps.site_page import SitePage
+from awp_publish.maps.steps import HARMLESS, errors_of, run_primitive
+from awp_publish.model import Door, JsonObject, Paths
+from awp_publish.plugins.actions_json import document as actions_json
+from awp_publish.plugins.actions_json.document import HANDLER, SITE_ACTION, SITE_TOOL
+from awp_publish.plugins.sessions.cookies import CHALLENGE
+from awp_publish.problems import (
+    ConfirmationRequired,
+    HandlerFailed,
+    InvalidInput,
+    NotJson,
+    PrerequisiteRequired,
+    Problem,
+    RuntimeFailed,
+    SessionUnknown,
+    StoreUnavailable,
+    Violation,
+    code_of,
+)
+from awp_publish.schema import Validator, compile_schema, media
+from awp_publish.stores.store import session_key
+
+PROTOCOL: Final = "bridge"
+VERSION: Final = "1"
+
+logger: Final = logging.getLogger("awp_publish.calls")
+
+# --- Runtimes, their owners, and calls ---
+
+KEY_LENGTH: Final = 16
+"""Minimum characters of a runtime_key by which a runtime of an anonymous owner may reconnect."""
+CODE_LENGTH: Final = 8
+"""Minimum characters of an authorization_id by which an agent may reach a page. Our script's have 32."""
+
+GRACE: Final = 30.0
+"""Seconds for which a call waits for a runtime whose page is reloading."""
+
+PAGE_SECONDS: Final = 30.0
+"""Seconds after which loading a page of the site times out."""
+
+MAX_QUEUED: Final = 64
+"""Maximum calls that wait for one runtime."""
+
+MAX_LOADS: Final = 5
+"""How often a step that only reads is repeated if the page reloads meanwhile."""
+
+CHANGING: Final = frozenset({"insert", "perform", "invoke", "attach", "detach"})
+"""Methods of our script that are never repeated, because they may change something."""
+
+MAX_ANSWERS: Final = 64
+MAX_ANSWER_BYTES: Final = 1_000_000
+"""Answers, and their characters in total, that are kept per owner. The latest is kept whatever its size."""
+MAX_OWNERS: Final = 1_000
+MAX_USED: Final = 1_000
+
+
+class Peer(Protocol):
+    """A connection to which items can be sent."""
+
+    def post(self, item: JsonObject) -> None:
+        """Send an item, in order, without waiting for its delivery."""
+
+
+class Owner:
+    """The owner of connections: a principal, a session, or a single anonymous connection.
+
+    `answers` are those to finished calls, by call_id; `running` has the ids of unfinished ones. `scopes` are the
+    principal's, None for an anonymous owner.
+    """
+
+    def __init__(self, key: str = "") -> None:
+        self.key = key
+        self.scopes: frozenset[str] | None = None
+        self.agents: set[Peer] = set()
+        self.runtimes: dict[str, PairedRuntime] = {}
+        self.visit: SiteRuntime | None = None
+        self.running: set[str] = set()
+        self.answers: OrderedDict[str, tuple[bytes, str | None]] = OrderedDict()
+        self._bytes = 0
+
+    def remember(self, call_id: str, fingerprint: bytes, answer: str | None) -> None:
+        """Keep the answer to a call for a repetition of the call; None if the answer may be given only once."""
+        self.answers[call_id] = fingerprint, answer
+        self._bytes += len(answer or "")
+        while len(self.answers) > 1 and (len(self.answers) > MAX_ANSWERS or self._bytes > MAX_ANSWER_BYTES):
+            self._bytes -= len(self.answers.popitem(last=False)[1][1] or "")
+
+
+@dataclass(slots=True, eq=False)
+class BridgeCall:
+    """One call to a runtime.
+
+    `members` accompany its arguments, as in the envelopes of other doors; `headers` accompany its answer. `step_id` is
+    the last step that is known to have begun. `has_changed` is True if a step may have changed something, None if that
+    is unknown. `session_key` is the key of the caller's session, whose cookies a page in this process gets.
+    """
+
+    call_id: str
+    name: str
+    arguments: JsonObject
+    seconds: float
+    members: Mapping[str, object] = field(default_factory=dict)
+    peer: Peer | None = None
+    session_key: str = ""
+    step_id: str | None = None
+    has_changed: bool | None = False
+    headers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def meant(self) -> "BridgeCall":
+        """The call that `actions.site` makes in mode "call", otherwise the call itself."""
+        if self.name != SITE_TOOL or self.arguments.get("mode") != "call":
+            return self
+        given = self.arguments.get("arguments")
+        return replace(self, name=str(self.arguments.get("action")), arguments=given if isinstance(given, dict) else {})
+
+    def note_step(self, step_id: str, changes: bool) -> None:
+        """Record the beginning of a step."""
+        self.step_id = step_id
+        self.has_changed = bool(self.has_changed) or changes
+
+    def describe_progress(self) -> JsonObject:
+        """Return the progress of its steps, as evidence for a failure."""
+        return {"call_id": self.call_id, "step_id": self.step_id}
+
+
+class ReachableRuntime(ABC):
+    """A page that can be called. Its calls run one at a time, in the order of their arrival."""
+
+    def __init__(self, runtime_id: str, owner: Owner | None) -> None:
+        self.id = runtime_id
+        self.owner = owner
+        self.title = ""
+        self.current: BridgeCall | None = None
+        self.runtime: Runtime | None = None
+        self._turn = asyncio.Lock()
+        self._queued = 0
+
+    @property
+    @abstractmethod
+    def url(self) -> str:
+        """The address that it shows."""
+
+    async def carry_out(self, call: BridgeCall) -> ToolResult:
+        """Run a call whose turn it is. Raises RuntimeFailure."""
+        assert self.runtime is not None
+        if call.name in PRIMITIVES and self.runtime.map.find("tools", call.name) is None:
+            call.note_step(call.name, call.name not in HARMLESS)
+            try:
+                return ToolResult(await run_primitive(self.runtime.page, call.name, call.arguments, []))
+            except PrimitiveError as error:
+                evidence = {"code": error.code, **error.evidence}
+                raise RuntimeFailure(code_of_primitive(error), error.message, evidence) from error
+        if call.name != SITE_TOOL:
+            return await self.runtime.call(call.name, call.arguments, seconds=call.seconds, on_step=call.note_step)
+        runtime, given = self.runtime, call.arguments
+        named, summary = given.get("projection_name"), given.get("summary_name")
+        projection = named if isinstance(named, str) else None
+        match given["mode"]:
+            case "list":
+                output = await runtime.list()
+            case "state_read":
+                output = await runtime.state_read(projection)
+            case "state_summary":
+                limit = given.get("max_bytes")
+                output = await runtime.state_summary(
+                    projection,
+                    summary if isinstance(summary, str) else None,
+                    limit if isinstance(limit, int) else None,
+                )
+            case _:
+                output = await runtime.state_diff(projection)
+        return ToolResult(output)
+
+    def describe(self) -> JsonObject:
+        """Return the facts about it for a caller that may reach it."""
+        return {"runtime_id": self.id, "url": self.url, **({"title": self.title} if self.title else {})}
+
+    async def run(
+        self, call: BridgeCall, work: Callable[[BridgeCall], Awaitable[ToolResult]] | None = None
+    ) -> ToolResult:
+        """Run a call when its turn has come, within its timeout. Raises RuntimeFailure."""
+        if self._queued >= MAX_QUEUED:
+            busy = {"limit": MAX_QUEUED, "retry_after_ms": 1_000}
+            raise RuntimeFailure("permission_denied", "Too many calls wait for this runtime.", busy)
+        began, self._queued = time.monotonic(), self._queued + 1
+        try:
+            async with asyncio.timeout(call.seconds):
+                async with self._turn:
+                    self.current = call
+                    try:
+                        return await (work or self.carry_out)(call)
+                    finally:
+                        self.current = None
+        except TimeoutError:
+            elapsed = round((time.monotonic() - began) * 1000)
+            details: dict[str, object] = {"elapsed_ms": elapsed, "timeout_ms": round(call.seconds * 1000)}
+            details |= call.describe_progress()
+            words = f"The call took longer than {call.seconds:g} seconds."
+            raise RuntimeFailure("handler_timeout", words, details, recoverable=call.has_changed is False) from None
+        finally:
+            self._queued -= 1
+
+
+class PairedRuntime(ReachableRuntime):
+    """A runtime at the other end of a connection: a visitor's tab, an extension, anything that speaks the protocol.
+
+    While its page is reloading, `peer` is None and calls wait. `dropped` counts answers to unknown calls and events
+    that are not declared.
+    """
+
+    url = ""
+
+    def __init__(self, runtime_id: str, owner: Owner, peer: Peer, url: str) -> None:
+        super().__init__(runtime_id, owner)
+        self.key: str | None = None
+        self.authorization_id: str | None = None
+        self.peer: Peer | None = peer
+        self.is_ready = True
+        self.announced: frozenset[str] = frozenset()
+        self.listeners: set[Peer] = set()
+        self.last: tuple[str, Peer | None] | None = None
+        self.dropped = {"answers": 0, "events": 0}
+        self.leaving: asyncio.TimerHandle | None = None
+        self.url = url
+        self._asked: dict[str, asyncio.Future[JsonObject]] = {}
+        self._interrupted: set[str] = set()
+        self._back = asyncio.Event()
+        self._back.set()
+        self._has_ended = False
+        self._used: OrderedDict[str, None] = OrderedDict()
+
+    @property
+    def is_away(self) -> bool:
+        """True while its page is reloading."""
+        return self.peer is None
+
+    @property
+    def can_return(self) -> bool:
+        """True if it has a key by which it can be recognized when it reconnects."""
+        return self.key is not None and (len(self.key) >= KEY_LENGTH or bool(self.owner and self.owner.key))
+
+    async def carry_out(self, call: BridgeCall) -> ToolResult:
+        """Pass a call on. Our own script is sent its steps one by one instead. Raises RuntimeFailure."""
+        if self.runtime is not None:
+            return await super().carry_out(call)
+        item: dict[str, object] = {"type": "action_call", "call_id": call.call_id, "name": call.name}
+        item |= {"arguments": call.arguments, "timeout_ms": round(call.seconds * 1000)}
+        answer = await self.ask(item | dict(call.members))
+        steps = answer.get("steps")
+        return ToolResult(answer.get("output"), steps if isinstance(steps, list) else ())
+
+    async def ask_script(self, method: str, arguments: JsonObject) -> JsonObject:
+        """Send one step to our script. If the page unloads meanwhile, the step counts as done or is repeated.
+
+        Raises RuntimeFailure.
+        """
+        item: JsonObject = {"type": "action_call", "call_id": f"step.{secrets.token_hex(8)}", "name": f"page.{method}"}
+        for _ in range(MAX_LOADS):
+            answer = await self.ask({**item, "arguments": arguments, "timeout_ms": round(GRACE * 1000)})
+            if not answer.get("interrupted"):
+                output = answer.get("output")
+                return output if isinstance(output, dict) else {}
+            if method in CHANGING:
+                if method == "invoke":
+                    raise self._gone("The page went away while one of its functions ran.")
+                return {"ok": True, "value": {"navigated": True}}
+        raise RuntimeFailure("transport_failed", "The page is loaded again and again.", {"runtime_id": self.id})
+
+    # --- Its connection ---
+
+    def depart(self) -> None:
+        """Record that its connection is lost and that it may reconnect."""
+        self.peer = None
+        self._back.clear()
+        self._interrupted = set(self._asked)
+
+    def come_back(self, peer: Peer) -> None:
+        """Record that it is connected again, possibly by another connection."""
+        if self.leaving is not None:
+            self.leaving.cancel()
+            self.leaving = None
+        self.peer = peer
+        self._back.set()
+
+    def end(self, words: str = "The runtime has hung up.") -> None:
+        """End the runtime, and fail the calls that wait for it."""
+        self._has_ended = True
+        self.peer = None
+        self.fail(self._gone(words))
+        self._back.set()
+
+    def fail(self, failure: RuntimeFailure) -> None:
+        """Fail the requests that wait for its answers."""
+        for future in self._asked.values():
+            if not future.done():
+                future.set_exception(failure)
+                future.exception()  # marks it as retrieved: nobody may be waiting any more
+
+    def _gone(self, words: str = "The runtime has hung up.") -> RuntimeFailure:
+        call = self.current
+        changed = call.has_changed if call is not None else False
+        details: dict[str, object] = {"runtime_id": self.id}
+        if call is not None:
+            details |= call.describe_progress()
+        if changed is None:
+            details["reason"] = "The runtime does not tell its steps, and may have begun one that changes something."
+        return RuntimeFailure("transport_failed", words, details, recoverable=changed is False)
+
+    # --- Sending to it, and receiving from it ---
+
+    async def ask(self, item: JsonObject) -> JsonObject:
+        """Send an action_call and return its output. It is never sent twice. Raises RuntimeFailure."""
+        while self.peer is None and not self._has_ended:
+            await self._back.wait()
+        peer, call = self.peer, self.current
+        if peer is None:
+            raise self._gone()
+        if call is not None and self.runtime is None:
+            call.has_changed = None  # from now on this is unknown here
+        wire_id = str(item["call_id"])
+        if wire_id in self._used:  # another caller has used the same id
+            wire_id = f"{wire_id}.{secrets.token_hex(4)}"
+        self._used[wire_id] = None
+        while len(self._used) > MAX_USED:
+            self._used.popitem(last=False)
+        future: asyncio.Future[JsonObject] = asyncio.get_running_loop().create_future()
+        self._asked[wire_id] = future
+        try:
+            peer.post({**item, "call_id": wire_id, "runtime_id": self.id})
+            return await future
+        except asyncio.CancelledError:
+            # Stop the steps that have not begun.
+            if self.peer is not None:
+                words = "The call is over: its time is up, or its caller has hung up."
+                error = {"code": "handler_timeout", "message": words, "severity": "minor", "recoverable": False}
+                logger.debug("a runtime is told to stop call %s", wire_id)
+                stop = {"type": "action_error", "call_id": wire_id, "runtime_id": self.id, "error": error}
+                self.peer.post(stop)
+            raise
+        finally:
+            del self._asked[wire_id]
+            self._interrupted.discard(wire_id)
+
+    def waits_for(self, call_id: object) -> bool:
+        """Return True if the answer to a call is still awaited."""
+        return call_id in self._asked
+
+    def take_answer(self, call_id: str, output: JsonObject | None, failure: RuntimeFailure | None) -> None:
+        """Handle an answer. One that is not awaited is dropped and counted."""
+        future = self._asked.get(call_id)
+        if future is None or future.done():
+            self.dropped["answers"] += 1
+            return
+        if failure is not None:
+            future.set_exception(failure)
+            future.exception()
+        else:
+            future.set_result(output or {})
+
+    def take_interrupted(self) -> None:
+        """Complete the step that was running when its page unloaded, now that the new page is ready.
+
+        This applies to our script only. Other runtimes keep track of their steps and answer themselves.
+        """
+        for call_id in tuple(self._interrupted) if self.runtime is not None else ():
+            future = self._asked.get(call_id)
+            if future is not None and not future.done():
+                future.set_result({"output": None, "interrupted": True})
+        self._interrupted.clear()
+
+
+class SiteRuntime(ReachableRuntime):
+    """A page of this site in this process, for one caller. `site` sends the requests of the running call."""
+
+    def __init__(self, runtime_id: str, owner: Owner | None, session: Session, address: str) -> None:
+        super().__init__(runtime_id, owner)
+        self.address = address
+        self.session = session
+        self.site: SiteClient | None = None
+        self.receipts: dict[str, str] = {}
+        self.last_used = time.monotonic()
+
+    @property
+    def url(self) -> str:
+        """The address that it shows."""
+        return self.session.url or ""
+
+    async def drive(self, steps: Steps) -> JsonObject:
+        """Run a method of the session. Raises AwpError."""
+        assert self.site is not None
+        members = {PASSED: self.current.name} if self.current is not None else {}
+        fetch = partial(self.site.fetch, members=members)
+        return await drive(steps, fetch, "page", PAGE_SECONDS, in_thread=has_large_page(self.session))
+
+
+SEVERITIES: Final = ("info", "minor", "major", "critical")
+MAX_MAPS: Final = 100
+"""Maximum cached maps; callers with different scopes may see different actions."""
+
+ANSWERS: Final = ("action_call_output", "action_error")
+ITEMS: Final[Mapping[str, tuple[str, str]]] = {
+    "runtime_ready": (
+        "runtime_id* url* runtime_key authorization_id extension_version manifest{protocol,version,tools} host title "
+        "capabilities",
+        "runtime",
+    ),
+    "runtime_status": ("runtime_id* url states attachments observed_at call{step_id,mutating} events", "runtime"),
+    "action_call": (
+        "call_id* name* arguments* runtime_id target_runtime_id target{runtime_id,runtime_key,authorization_id} "
+        "authorization_id target_url_contains target_title_contains timeout_ms confirmation receipts idempotency_key "
+        "session",
+        "agent, and the bridge to the runtime",
+    ),
+    "action_call_output": ("call_id* runtime_id* output* steps headers", "runtime, and the bridge to the agent"),
+    "dom_event": (
+        "event_id* runtime_id* name* payload* event url observed_at previous_call_id",
+        "runtime, and the bridge to agents",
+    ),
+    "action_error": ("error*{code*,message,severity,recoverable,evidence} call_id runtime_id", "either"),
+}
+"""Items with their members (a star marks required ones) and their senders."""
+
+MAX_ID: Final = 256
+MAX_URL: Final = 8_192
+MAX_RUNTIMES: Final = 16
+"""Maximum runtimes per connection and per owner."""
+MAX_EVENTS: Final = 4 * MAX_PENDING
+"""Unsent items of an agent's connection above which events for it are dropped."""
+DRIVEN: Final = "page.driver"
+"""The capability of our own script, which runs single steps; the runner is in this process."""
+REFUSAL_HEADERS: Final = ("www-authenticate", "retry-after", "ratelimit", "ratelimit-policy", "link", "location")
+"""Headers of a refusal that are passed on to the agent."""
+ANSWER_HEADERS: Final = (RECEIPT, REPLAYED[0], media.HEADER)
+"""Headers of an answer that are passed on to the agent."""
+IN_PROCESS: Final = "in_process"
+"""The runtime id that stands for the caller's own page in this process."""
+
+MEMBERS: Final = ("confirmation", "receipts", "idempotency_key", "session")
+"""Members that may accompany the arguments of a call, as in the envelopes of other doors."""
+
+_CONFIGURATION: Final = b"/*SITE*/{}/*SITE*/"
+_UPGRADE: Final = Reply(426, (PLAIN, (b"upgrade", b"websocket")), b"The bridge is spoken to over WebSocket.\n")
+
+RECOVERIES: Final[Mapping[str, str]] = {
+    code_of(ConfirmationRequired.slug): (
+        "Show confirmation.summary to your user. Only if they agree, send the same action_call with a new call_id and "
+        "confirmation.token as confirmation beside arguments."
+    ),
+    code_of(PrerequisiteRequired.slug): (
+        "Of the actions that missing names call those that have not succeeded yet, then send this call again with a "
+        "new call_id; from another connection, if the site does not know who calls, with receipts beside arguments: a "
+        "list of the awp-receipt that headers of each of their answers has. None is to be repeated for a receipt."
+    ),
+}
+"""Recovery texts that differ at this door."""
+
+STATUSES: Final[Mapping[str, int]] = {
+    "unknown_action": 404,
+    "invalid_input": 422,
+    "permission_denied": 403,
+    "ambiguous_runtime": 409,
+    "runtime_not_found": 404,
+    "state_mismatch": 409,
+    "unsafe_state": 409,
+    "target_not_found": 409,
+    "drift_detected": 409,
+    "handler_timeout": 504,
+    "runtime_not_ready": 503,
+}
+"""HTTP statuses of codes, for doors with statuses; 502 for any other code."""
+
+
+def describe_door(paths: Paths) -> Door:
+    """Return the facts about this door that documents publish."""
+    return Door(PROTOCOL, VERSION, paths.bridge)
+
+
+def open_door(context: DoorContext) -> LiveDoor:
+    """Open the door of one public address of a site."""
+    bridge, paths = Bridge(context), context.catalog.paths
+    context.invoker.attach(SITE_ACTION, bridge.answer_tool)
+    exact = {paths.bridge: bridge.answer_http, paths.script: bridge.answer_script}
+    return LiveDoor(exact, running=bridge.running, sockets={paths.bridge: bridge.answer})
+
+
+# --- Items (Actions Bridge Protocol) ---
+
+
+def read_item(frame: Frame) -> JsonObject:
+    """Read an item. Raises RuntimeFailure `invalid_input`."""
+    try:
+        item = parse_json(frame if isinstance(frame, bytes) else frame.encode("utf-8", "surrogatepass"))
+    except NotJson as problem:
+        raise invalid(problem.detail.replace("The body", "The message", 1)) from problem
+    if not isinstance(item, dict):
+        raise invalid("A message is one object.")
+    return item
+
+
+def invalid(message: str, **evidence: object) -> RuntimeFailure:
+    """Return the failure for input that cannot be parsed or is not valid."""
+    return RuntimeFailure("invalid_input", message, evidence)
+
+
+def read_text(item: Mapping[str, object], name: str, longest: int = MAX_ID, *, where: str = "") -> str | None:
+    """Read an optional text. Raises RuntimeFailure `invalid_input`."""
+    given = item.get(name)
+    if given is None:
+        return None
+    if not isinstance(given, str) or not 0 < len(given) <= longest:
+        raise invalid(f"{where}{name} must be text of 1 to {longest} characters.", member=f"{where}{name}")
+    return given
+
+
+def require_text(item: Mapping[str, object], name: str, longest: int = MAX_ID) -> str:
+    """Read a required text. Raises RuntimeFailure `invalid_input`."""
+    given = read_text(item, name, longest)
+    if given is None:
+        raise invalid(f"Missing required member: {name}", member=name)
+    return given
+
+
+def require_object(item: Mapping[str, object], name: str) -> JsonObject:
+    """Read a required object. Raises RuntimeFailure `invalid_input`."""
+    given = item.get(name)
+    if not isinstance(given, dict):
+        words = f"Missing required member: {name}" if given is None else f"{name} must be an object."
+        raise invalid(words, member=name)
+    return given
+
+
+def error_item(failure: RuntimeFailure, call_id: str | None = None, runtime_id: str | None = None) -> JsonObject:
+    """Return the action_error for a failure."""
+    about = {"call_id": call_id, "runtime_id": runtime_id}
+    return {
+        "type": "action_error",
+        **{name: value for name, value in about.items() if value is not None},
+        "error": failure.describe(),
+    }
+
+
+def write_item(item: JsonObject) -> str:
+    """Serialize an item. If JSON cannot represent it, return an action_error instead."""
+    try:
+        return orjson.dumps(item).decode()
+    except (TypeError, ValueError):
+        failure = RuntimeFailure("invalid_result", "The answer cannot be written as JSON.", recoverable=False)
+        call_id = item.get("call_id")
+        return orjson.dumps(error_item(failure, call_id if isinstance(call_id, str) else None)).decode()
+
+
+def read_error(item: JsonObject) -> RuntimeFailure:
+    """Read a runtime's action_error. A code that the protocol does not define is kept in the evidence."""
+    error = require_object(item, "error")
+    code, message = require_text(error, "code"), str(error.get("message", ""))[:2_000]
+    evidence, severity = error.get("evidence"), error.get("severity")
+    details = dict(evidence) if isinstance(evidence, dict) else {}
+    if code not in CODES:
+        details.setdefault("code", code)
+    return RuntimeFailure(
+        cast(Code, code if code in CODES else "handler_failed"),
+        message or "The runtime did not say what was wrong.",
+        details,
+        severity=severity if isinstance(severity, str) and severity in SEVERITIES else "major",
+        recoverable=error.get("recoverable") is True,
+    )
+
+
+def failure_of(status: int, problem: Mapping[str, object]) -> RuntimeFailure:
+    """Convert a problem of the site, given as problem+json, to a failure."""
+    slug = str(problem.get("code", ""))
+    code: Code = "handler_failed"
+    if slug in ("INVALID_INPUT", "INVALID_ENVELOPE", "MISSING_INPUT", "BODY_TOO_LARGE", "INVALID_IDEMPOTENCY_KEY"):
+        code = "invalid_input"
+    elif slug in ("UNKNOWN_AGENT", "UNKNOWN_OPERATION", "UNKNOWN_ACTION"):
+        code = "unknown_action"
+    elif slug in ("HANDLER_TIMEOUT", "TIMEOUT"):
+        code = "handler_timeout"
+    elif slug == "INVALID_OUTPUT":
+        code = "invalid_result"
+    elif status in (401, 403, 428, 429) or slug.startswith(("CONFIRMATION_", "PREREQUISITE_", "AUTH", "SESSION_")):
+        code = "permission_denied"
+    evidence = {name: value for name, value in problem.items() if name not in ("type", "title", "instance")}
+    evidence |= {"code": slug, "status": status}
+    if isinstance(asked := problem.get("confirmation"), Mapping):
+        evidence |= {name: asked[name] for name in ("token", "summary") if name in asked}
+    detail = problem.get("detail") or problem.get("title") or "The action did not succeed."
+    return RuntimeFailure(code, str(detail), evidence, recoverable=code != "invalid_result")
+
+
+@dataclass(frozen=True, slots=True)
+class Selectors:
+    """Conditions on the runtime that a call is for. All that are given have to be met."""
+
+    runtime_id: str | None = None
+    runtime_key: str | None = None
+    authorization_id: str | None = None
+    url_contains: str | None = None
+    title_contains: str | None = None
+
+    @classmethod
+    def read(cls, item: JsonObject) -> "Selectors":
+        """Read the selectors of an action_call. Raises RuntimeFailure `invalid_input`."""
+        target = item.get("target")
+        if target is not None and not isinstance(target, dict):
+            raise invalid("target must be an object.", member="target")
+        inner: JsonObject = target or {}
+        ids = {
+            read_text(item, "runtime_id"),
+            read_text(item, "target_runtime_id"),
+            read_text(inner, "runtime_id", where="target."),
+        } - {None}
+        if len(ids) > 1:
+            words = "runtime_id, target_runtime_id and target.runtime_id name different runtimes."
+            raise invalid(words, member="runtime_id")
+        return cls(
+            next(iter(ids), None),
+            read_text(inner, "runtime_key", where="target."),
+            read_text(item, "authorization_id") or read_text(inner, "authorization_id", where="target."),
+            read_text(item, "target_url_contains", MAX_URL),
+            read_text(item, "target_title_contains", MAX_URL),
+        )
+
+    def fit(self, runtime: ReachableRuntime) -> bool:
+        """Return True if a runtime matches. Whether the caller may reach it is not checked here."""
+        paired = runtime if isinstance(runtime, PairedRuntime) else None
+        key = None if paired is None else paired.key
+        names = {runtime.id, IN_PROCESS if paired is None else paired.authorization_id}
+        return (
+            (self.runtime_id is None or self.runtime_id in names)
+            and (self.runtime_key is None or self.runtime_key == key)
+            and (self.url_contains is None or self.url_contains in runtime.url)
+            and (self.title_contains is None or self.title_contains in runtime.title)
+        )
+
+
+# --- The bridge of one public address ---
+
+
+class Bridge:
+    """The runtimes and agents of one public address of a site, in this process."""
+
+    def __init__(self, door: DoorContext) -> None:
+        self.door, catalog = door, door.catalog
+        self.renderer = ProblemRenderer(catalog, RECOVERIES)
+        self._gate = SocketGate(door, PROTOCOL, catalog.paths.bridge, self.renderer)
+        self._identify = door.guards.identify()
+        self._inner = InnerCalls(door, PROTOCOL, catalog.paths.bridge, {})
+        self._tasks = OwnedTasks()
+        self._connections: set[BridgeConnection] = set()
+        self._owners: OrderedDict[str, Owner] = OrderedDict()
+        self._authorized: dict[str, PairedRuntime] = {}
+        self._keyed: dict[str, PairedRuntime] = {}
+        self._visits: OrderedDict[str, SiteRuntime] = OrderedDict()
+        self._cache = PageCache()
+        self._origins = Origins.of(*own_urls(door))
+        self._site_inputs = compile_schema(actions_json.SITE_INPUTS)
+        self._validators: dict[str, Validator] = {}
+        self._maps: dict[tuple[str, ...], ActionMap] = {}
+        # A workflow runs in place of the handler, behind the same gates. Its result is not validated as their output.
+        actions = tuple(replace(one, outputs={}, function=None, execution="sync") for one in catalog.actions)
+        self._gated: dict[str, Callable[[], Awaitable[Result]]] = {}
+        self._gates = Invoker(
+            replace(catalog, actions=actions),
+            lambda call: self._gated[call.request_id](),
+            door.guards,
+            sessions=door.carry,
+        )
+        guards_by_site = door.settings.guard_routes
+        self._actions = {one.id: one for one in actions}
+        self._guarded_routes = {
+            one.id for one in actions if (guards_by_site if one.guards_route is None else one.guards_route)
+        }
+
+    def map_of(self, owner: Owner) -> ActionMap:
+        """Return the site's map with the actions that an owner may see; for an anonymous one, the published map."""
+        catalog = self.door.catalog.visible_to(owner.scopes)
+        shown = tuple(action.id for action in catalog.actions)
+        known = self._maps.get(shown)
+        if known is None:
+            known = ActionMap.read(actions_json.render(catalog))
+            if len(self._maps) < MAX_MAPS:
+                self._maps[shown] = known
+        return known
+
+    def tool_of(self, owner: Owner, name: str) -> JsonObject | None:
+        """Return a tool of the map by name, None if there is none or the owner may not see it."""
+        action = self._actions.get(name)
+        return self._tools.get(name) if action is None or action.is_for(owner.scopes) else None
+
+    @cached_property
+    def _tools(self) -> Mapping[str, JsonObject]:
+        return _by_name(actions_json.render(self.door.catalog).get("tools"))
+
+    @cached_property
+    def signals(self) -> Mapping[str, JsonObject]:
+        """The enabled signals of the map, by name."""
+        found = _by_name(actions_json.render(self.door.catalog).get("signals"))
+        return {name: one for name, one in found.items() if one.get("ingestion") == "enabled"}
+
+    # --- HTTP at the same addresses ---
+
+    async def answer_http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request that the bridge itself has sent through the application; any other has to upgrade."""
+        inner = scope.get(INNER_CALL)
+        if isinstance(inner, InnerCall):
+            await self._inner.answer(inner, scope, receive, send)
+        else:
+            await send_reply(_UPGRADE, send)
+
+    @cached_property
+    def _script(self) -> tuple[bytes, bytes]:
+        catalog = self.door.catalog
+        facts = {
+            "bridge": catalog.prefix + catalog.paths.bridge,
+            "invoke": catalog.prefix + catalog.paths.invoke,
+            "site": catalog.site.name,
+        }
+        # Escape "<", so that "</script" does not end the element if a site inlines the script.
+        written = orjson.dumps(facts).replace(b"<", b"\\u003c")
+        body = SCRIPT.read_bytes().replace(_CONFIGURATION, written)
+        return body, b'"%s"' % hashlib.sha256(body).hexdigest()[:32].encode()
+
+    async def answer_script(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve the script of visitors' tabs."""
+        if scope["method"] not in ("GET", "HEAD"):
+            await send_reply(Reply(405, (PLAIN, (b"allow", b"GET, HEAD")), b"Read the script with GET.\n"), send)
+            return
+        body, etag = self._script
+        headers = ((b"etag", etag), (b"cache-control", b"public, max-age=300"), NO_SNIFFING)
+        if etag in read_fields(scope["headers"]).get(b"if-none-match", b""):
+            await send_reply(Reply(304, headers), send)
+            return
+        described = (
+            (b"content-type", b"text/javascript; charset=utf-8"),
+            (b"content-length", b"%d" % len(body)),
+            *headers,
+        )
+        await send_reply(Reply(200, described, b"" if scope["method"] == "HEAD" else body), send)
+
+    # --- Connections ---
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one WebSocket, from its handshake to its end."""
+        door = self.door
+        fields = read_fields(scope["headers"])
+        address = client_address(scope, fields, door.admission.trusted_proxies)
+        try:
+            owner, session_key = await self._owner_of(scope)
+        except Problem as problem:
+            await receive()
+            request_id = read_request_id(fields)
+            door.invoker.note_refusal(PROTOCOL, request_id, problem)
+            await self._gate.refuse(self.renderer.reply(problem, door.catalog.paths.bridge, request_id), scope, send)
+            return
+        if not await self._gate.accept(scope, receive, send):
+            return
+        browsing = door.settings.browsing
+        connection = BridgeConnection(self, owner, self._client(scope, address), receive, send, session_key)
+        if browsing.auth_required and not owner.key:
+            connection.refusal = RuntimeFailure("permission_denied", "This site asks who is connecting.")
+        self._connections.add(connection)
+        owner.agents.add(connection)
+        try:
+            await connection.serve()
+        finally:
+            self._connections.discard(connection)
+
+    def _client(self, scope: Scope, address: str) -> SiteClient:
+        app = self.door.entrance(scope)
+        return SiteClient(app, scope, self.door.catalog.prefix, PAGE_BYTES, self._tasks, address)
+
+    async def _owner_of(self, scope: Scope) -> tuple[Owner, str]:
+        """Return the owner of a connection and the key of its session. Raises a Problem for invalid credentials."""
+        shown, visited = read_fields(scope["headers"]).get(SESSION_HEADER, b"").strip(), scope
+        if self.door.carry is not None and shown:
+            # Session middleware handles HTTP requests only, and the upgrade is one (RFC 6455 section 4.1).
+            scheme = "https" if scope.get("scheme") == "wss" else "http"
+            request = {**scope, "type": "http", "method": "GET", "scheme": scheme, "extensions": {}}
+            visited = await self.door.carry.visit(request)
+        fields = read_fields(visited["headers"])
+        principal = await self._identify(read_credentials(visited, fields, self.door.admission.trusted_proxies))
+        session = session_key(shown.decode("latin-1")) if shown and visited is not scope else ""
+        return self.owner(principal, session), session
+
+    def owner(self, principal: Principal | None, session: str = "") -> Owner:
+        """Return the owner for a principal or a session, a new one for an anonymous caller."""
+        key = f"user:{principal.id}" if principal is not None else f"session:{session}" if session else ""
+        if not key:
+            return Owner()
+        owner = self._owners.setdefault(key, Owner(key))
+        owner.scopes = principal.scopes if principal is not None else None
+        self._owners.move_to_end(key)
+        if len(self._owners) > MAX_OWNERS:
+            idle = (one for one in self._owners.values() if not one.agents and not one.runtimes and one is not owner)
+            forgotten = next(idle, None)
+            if forgotten is not None:
+                del self._owners[forgotten.key]
+        return owner
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Close all connections at shutdown."""
+        try:
+            yield
+        finally:
+            for connection in tuple(self._connections):
+                connection.close(GOING_AWAY)
+            for runtime in {*self._keyed.values(), *self._authorized.values()}:
+                self.end(runtime)
+            self._visits.clear()
+            await self._tasks.cancel()
+
+    # --- Runtimes ---
+
+    def register(self, connection: "BridgeConnection", item: JsonObject) -> PairedRuntime:
+        """Handle a runtime_ready of a new runtime, a reloaded page, or a known runtime. Raises RuntimeFailure."""
+        runtime_id, url = require_text(item, "runtime_id"), require_text(item, "url", MAX_URL)
+        key, authorization = read_text(item, "runtime_key"), read_text(item, "authorization_id")
+        title = read_text(item, "title", MAX_URL)
+        for name in ("host", "extension_version"):
+            read_text(item, name)
+        manifest, capabilities = item.get("manifest"), item.get("capabilities", [])
+        if manifest is not None and not isinstance(manifest, dict):
+            raise invalid("manifest must be an object.", member="manifest")
+        if not isinstance(capabilities, list) or not all(isinstance(one, str) for one in capabilities[:1_000]):
+            raise invalid("capabilities must be a list of texts.", member="capabilities")
+        owner = connection.owner
+        taken = self._authorized.get(authorization) if authorization is not None else None
+        known = owner.runtimes.get(runtime_id)
+        returning = self._keyed.get(_keyed_as(owner, key)) if key is not None else None
+        if returning is not None and known not in (None, returning):
+            raise invalid("The runtime_id is that of another runtime.", member="runtime_id")
+        if known is not None and known.peer is not connection and returning is not known:
+            raise invalid("The runtime_id is taken by another connection.", member="runtime_id")
+        runtime = returning or known
+        if taken is not None and taken is not runtime:
+            raise invalid("The authorization_id is taken.", member="authorization_id")
+        if runtime is None:
+            if max(len(connection.runtimes), len(owner.runtimes)) >= MAX_RUNTIMES:
+                details = {"limit": MAX_RUNTIMES}
+                raise RuntimeFailure("permission_denied", "There are too many runtimes of one owner.", details)
+            runtime = PairedRuntime(runtime_id, owner, connection, url)
+            if DRIVEN in capabilities:
+                self._drive(runtime)
+        elif runtime.peer is not connection:
+            self._move(runtime, connection, runtime_id)
+        if runtime.key is not None and runtime.key != key:
+            self._keyed.pop(_keyed_as(owner, runtime.key), None)
+        if runtime.authorization_id != authorization and runtime.authorization_id is not None:
+            self._authorized.pop(runtime.authorization_id, None)  # revoked
+            runtime.listeners.clear()
+        runtime.key, runtime.authorization_id = key, authorization
+        runtime.url, runtime.title = url, title or ""
+        version = manifest.get("version") if manifest is not None else None
+        runtime.is_ready = manifest is None or (  # V1, Root Object
+            manifest.get("protocol") == "actions.json" and version == 1 and not isinstance(version, bool)
+        )
+        listed = manifest.get("tools") if manifest is not None else None
+        runtime.announced = frozenset(_by_name(listed)) if isinstance(listed, list) else frozenset()
+        connection.runtimes[runtime_id] = owner.runtimes[runtime_id] = runtime
+        if authorization is not None and len(authorization) >= CODE_LENGTH:
+            self._authorized[authorization] = runtime
+        if runtime.can_return and key is not None:
+            self._keyed[_keyed_as(owner, key)] = runtime
+        if isinstance(page := runtime.runtime.page if runtime.runtime is not None else None, ScriptPage):
+            page.url = url
+        runtime.come_back(connection)
+        return runtime
+
+    def _move(self, runtime: PairedRuntime, connection: "BridgeConnection", runtime_id: str) -> None:
+        """Move a runtime that has reconnected by its key, even if its old connection is not closed yet."""
+        if isinstance(before := runtime.peer, BridgeConnection):
+            before.runtimes.pop(runtime.id, None)
+            words = "The runtime has come back at another connection."
+            before.post(error_item(RuntimeFailure("transport_failed", words), runtime_id=runtime.id))
+            runtime.depart()
+        if runtime.owner is not None:
+            runtime.owner.runtimes.pop(runtime.id, None)
+        runtime.owner, runtime.id = connection.owner, runtime_id
+        call = runtime.current
+        caller = call.peer if call is not None else None
+        if isinstance(caller, BridgeConnection) and not (runtime.owner is caller.owner or caller in runtime.listeners):
+            runtime.fail(RuntimeFailure("permission_denied", "The page is another visitor's by now."))
+        runtime.take_interrupted()
+
+    def _drive(self, runtime: PairedRuntime) -> None:
+        """Set up the runner in this process for a page whose script runs single steps."""
+
+        async def invoke(handled: HandlerCall) -> object:
+            members = runtime.current.members if runtime.current is not None else {}
+            arguments = {**_agent_of(handled), "input": handled.arguments, **members}
+            given = await page.ask("invoke", {"handler": HANDLER, "arguments": arguments})
+            answer = given if isinstance(given, dict) else {}
+            status, body = answer.get("status"), answer.get("body")
+            if isinstance(status, int) and 200 <= status < 300:
+                return body
+            raise failure_of(status if isinstance(status, int) else 500, body if isinstance(body, dict) else {})
+
+        page = ScriptPage(runtime.ask_script, url=runtime.url)
+        ours = self.map_of(runtime.owner or Owner())
+        runtime.runtime = Runtime(ours, page, handlers={HANDLER: invoke}, seconds=self.door.settings.timeout)
+
+    def leave(self, connection: "BridgeConnection") -> None:
+        """Release the runtimes of a closed connection. One with a key may reconnect within GRACE seconds."""
+        connection.owner.agents.discard(connection)
+        for runtime in tuple(connection.runtimes.values()):
+            if runtime.peer is not connection:
+                continue
+            if runtime.can_return:
+                runtime.depart()
+                runtime.leaving = asyncio.get_running_loop().call_later(GRACE, self.end, runtime)
+            else:
+                self.end(runtime)
+        for runtime in {*self._authorized.values()}:
+            runtime.listeners.discard(connection)
+        visit = connection.owner.visit
+        if visit is not None and not connection.owner.key:
+            self._visits.pop(visit.id, None)
+
+    def end(self, runtime: PairedRuntime) -> None:
+        """Remove a runtime, and fail the calls that wait for it."""
+        if runtime.leaving is not None:
+            runtime.leaving.cancel()
+        if runtime.owner is not None and runtime.owner.runtimes.get(runtime.id) is runtime:
+            del runtime.owner.runtimes[runtime.id]
+        if isinstance(runtime.peer, BridgeConnection):
+            runtime.peer.runtimes.pop(runtime.id, None)
+        for index in (self._authorized, self._keyed):
+            for name in [name for name, one in index.items() if one is runtime]:
+                del index[name]
+        runtime.end()
+
+    def _visit(self, owner: Owner, runtime_id: str | None, address: str) -> SiteRuntime | None:
+        """Return a caller's page in this process, None if the id is that of another caller's.
+
+        If no id is given and there is no page yet, open one.
+        """
+        if runtime_id not in (None, IN_PROCESS):
+            visit = self._visits.get(runtime_id)
+            # An anonymous caller proves ownership by the id, which cannot be guessed.
+            is_known = visit is not None and visit.owner is not None and bool(visit.owner.key)
+            return None if visit is None or (is_known and visit.owner is not owner) else visit
+        if owner.visit is None or owner.visit.id not in self._visits:
+            browsing, now = self.door.settings.browsing, asyncio.get_running_loop().time()
+            while self._visits:
+                oldest = next(iter(self._visits.values()))
+                is_full = len(self._visits) >= browsing.sessions
+                if oldest.current is not None or not (is_full or now - oldest.last_used > IDLE_SECONDS):
+                    break
+                del self._visits[oldest.id]
+            # An address with too many pages loses its oldest one.
+            own = [one for one in self._visits.values() if one.address == address] if address else []
+            if len(own) >= max(browsing.sessions // ADDRESS_SHARE, 1):
+                del self._visits[own[0].id]
+            limits = SessionLimits(pages=1)
+            session = Session(self._origins, limits=limits, cache=self._cache)
+            owner.visit = visit = SiteRuntime(f"{IN_PROCESS}.{secrets.token_urlsafe(18)}", owner, session, address)
+            self._visits[visit.id] = visit
+
+            async def invoke(handled: HandlerCall) -> object:
+                return await self._invoke(visit, handled)
+
+            page = SitePage(session, visit.drive)
+            visit.runtime = Runtime(
+                self.map_of(owner), page, handlers={HANDLER: invoke}, seconds=self.door.settings.timeout
+            )
+        return owner.visit
+
+    async def _invoke(self, visit: SiteRuntime, handled: HandlerCall) -> object:
+        """Call an action for a page in this process, with the page's cookies. Raises RuntimeFailure."""
+        named = _agent_of(handled)
+        agent, operation = str(named["agent_id"]), named.get("operation")
+        assert visit.site is not None
+        members = dict(visit.current.members) if visit.current is not None else {}
+        receipts = members.get("receipts")
+        listed = receipts if isinstance(receipts, list) else []
+        members["receipts"] = [*listed, *visit.receipts.values()]
+        try:
+            action = self.door.invoker.find(PROTOCOL, agent, operation if isinstance(operation, str) else None)
+            if not action.requires:
+                del members["receipts"]
+            self.door.admission.check_size(action, len(orjson.dumps(handled.arguments)))
+            inner = InnerCall(action, handled.arguments, members, secrets.token_hex(16))
+            # If the call has a session, the cookies of that session are used instead of the page's.
+            session = visit.session if "session" not in members else None
+            result, added = await self._inner.send(inner, visit.site, None, session)
+        except Problem as problem:
+            result, added = problem, ()
+        for name, value in (*added, *(result.headers if isinstance(result, Outcome) else ())):
+            if name in ANSWER_HEADERS and visit.current is not None:
+                visit.current.headers[name.decode("latin-1")] = value.decode("latin-1")
+            if name == RECEIPT:
+                visit.receipts[handled.tool] = value.decode("latin-1")
+        if isinstance(result, Problem):
+            raise failure_of(result.status, self._describe(result)) from result
+        return result.output
+
+    def _describe(self, problem: Problem) -> dict[str, object]:
+        described = self.renderer.describe(problem)
+        headers = {name.lower(): value for name, value in problem.headers if name.lower() in REFUSAL_HEADERS}
+        after = headers.get("retry-after", "")
+        described |= {"retry_after_ms": int(after) * 1000} if after.isdecimal() else {}
+        return described | ({"headers": headers} if headers else {})
+
+    # --- Calls ---
+
+    def find(
+        self, owner: Owner, selectors: Selectors, address: str, peer: "BridgeConnection | None" = None
+    ) -> ReachableRuntime:
+        """Return the one runtime that a call is for. Raises RuntimeFailure."""
+        reachable: dict[int, PairedRuntime] = {id(one): one for one in owner.runtimes.values()}
+        shown = [one for one in (selectors.authorization_id, selectors.runtime_id) if one is not None]
+        for one in shown:
+            if (paired := self._authorized.get(one)) is not None:
+                reachable = {id(paired): paired}
+                if peer is not None:
+                    paired.listeners.add(peer)
+        if selectors.authorization_id is not None and selectors.authorization_id not in self._authorized:
+            reachable = {}
+        fitting = [one for one in reachable.values() if selectors.fit(one)]
+        present = [one for one in fitting if not one.is_away] or fitting
+        if len(present) > 1:
+            candidates = [one.describe() for one in present]
+            words = "The call means several runtimes. Name one by its runtime_id."
+            raise RuntimeFailure("ambiguous_runtime", words, {"candidates": candidates})
+        if present:
+            if not present[0].is_ready:
+                words = "The runtime has no map that could be used."
+                raise RuntimeFailure("runtime_not_ready", words, {"runtime_id": present[0].id})
+            return present[0]
+        by_page = selectors.url_contains is not None or selectors.title_contains is not None
+        if selectors.authorization_id is None and selectors.runtime_key is None:
+            is_named = selectors.runtime_id is not None
+            visit = owner.visit if by_page and not is_named else self._visit(owner, selectors.runtime_id, address)
+            if visit is not None and selectors.fit(visit):
+                return visit
+        evidence: dict[str, object] = {"runtimes": [one.describe() for one in owner.runtimes.values()]}
+        if count_workers() > 1:
+            evidence["hint"] = "A runtime is known at the worker that has its connection. Connect again, or try again."
+        raise RuntimeFailure("runtime_not_found", "No runtime of yours is meant.", evidence)
+
+    async def dispatch(
+        self, owner: Owner, call: BridgeCall, selectors: Selectors, site: SiteClient
+    ) -> tuple[ReachableRuntime, ToolResult]:
+        """Run a call at the one runtime that it is for. Raises RuntimeFailure."""
+        peer = call.peer if isinstance(call.peer, BridgeConnection) else None
+        wanted = call.arguments.get("target_runtime_id") if call.name == SITE_TOOL else None
+        if wanted is not None:
+            self._check_site_inputs(call.arguments)
+            if selectors.runtime_id not in (None, wanted):
+                raise invalid("runtime_id and target_runtime_id name different runtimes.", member="runtime_id")
+            selectors = replace(selectors, runtime_id=str(wanted))
+        runtime = self.find(owner, selectors, site.address, peer)
+        if call.name == SITE_TOOL:
+            self._check_site_inputs(call.arguments)
+        is_relayed = isinstance(runtime, PairedRuntime) and runtime.runtime is None
+        if is_relayed:
+            meant = call.meant
+            self._check(owner, cast(PairedRuntime, runtime), meant)
+            result = await runtime.run(call, lambda given: self._behind_gates(runtime, given, meant, site))
+            self._check_result(meant, result, is_wrapped=call.name == SITE_TOOL)
+            return runtime, result
+        mode, work = call.arguments.get("mode") if call.name == SITE_TOOL else None, call.meant
+        if isinstance(runtime, SiteRuntime):
+            runtime.last_used = asyncio.get_running_loop().time()
+            self._visits.move_to_end(runtime.id)
+
+        async def carry_out(given: BridgeCall) -> ToolResult:
+            if not isinstance(runtime, SiteRuntime):
+                return await self._behind_gates(runtime, given, given, site)
+            runtime.site = site
+            async with self._in_session(runtime.session, owner, given):
+                if not runtime.session.url and runtime.runtime is not None:
+                    home = self.door.catalog.absolute("/")
+                    with suppress(PrimitiveError):  # a site need not have a page there
+                        await runtime.runtime.page.perform("browser.navigate", {"url": home})
+                return await self._behind_gates(runtime, given, given, site)
+
+        result = await runtime.run(work, carry_out)
+        if mode is None:
+            return runtime, result
+        output = cast(JsonObject, result.output)
+        if mode == "call":
+            output = {"ok": True, "action": work.name, "result": result.output, "steps": list(result.steps)}
+        elif mode == "list":
+            others = [one.describe() for one in owner.runtimes.values()]
+            output = {"ok": True, "url": runtime.url, **output, "runtimes": others}
+            if isinstance(runtime, PairedRuntime):
+                output["dropped"] = runtime.dropped
+        return runtime, ToolResult({**output, "runtime_id": runtime.id}, result.steps if mode != "call" else ())
+
+    @asynccontextmanager
+    async def _in_session(self, page: Session, owner: Owner, call: BridgeCall) -> AsyncIterator[None]:
+        """Load the cookies of a call's session into a page, and save the page's changes to them afterwards.
+
+        Raises RuntimeFailure if the session is unknown or belongs to another caller.
+        """
+        sessions, shown = self.door.sessions, call.members.get("session")
+        if sessions is None or not (call.session_key or shown):
+            yield
+            return
+        try:
+            # The owner of a session from a request's headers has been checked already.
+            kept = await (sessions.find(str(shown)) if shown else sessions.load(call.session_key))
+            if kept is None or (shown and kept.owner and owner.key != f"user:{kept.owner}"):
+                challenge = [("WWW-Authenticate", CHALLENGE)]
+                raise SessionUnknown("This session is not known here, or is over.", headers=challenge)
+        except Problem as problem:
+            raise failure_of(problem.status, self._describe(problem)) from problem
+        jar, clock, before = page.browser.jar, page.browser.clock, {cookie.key: cookie for cookie in kept.jar}
+        jar.remove(tuple(jar))
+        for cookie in kept.jar:
+            jar.store(cookie, clock())
+        try:
+            yield
+        finally:
+            jar.drop_expired(clock())
+            after = {cookie.key: cookie for cookie in jar}
+            gone = [replace(cookie, value="", expires=0.0) for key, cookie in before.items() if key not in after]
+            changed = [cookie for key, cookie in after.items() if cookie != before.get(key)]
+            if gone or changed:
+                at = parse_address(self.door.catalog.absolute("/"))
+                try:
+                    await sessions.update(kept, [write_set_cookie(one, clock()) for one in (*gone, *changed)], at)
+                except StoreUnavailable:  # the caller gets the answer nevertheless
+                    logger.exception("the cookies of a page were not kept in the session (call %s)", call.call_id)
+
+    def gives_once(self, call: BridgeCall, item: JsonObject) -> bool:
+        """Return True if an answer contains values that its action gives only once, so that it must not be kept."""
+        redact, output = self.door.invoker.answer_redactors.get(call.meant.name), item.get("output")
+        if redact is None or item["type"] == "action_error":
+            return False
+        if call.name == SITE_TOOL and isinstance(output, dict):
+            output = output.get("result")
+        return bool(redact(output) != output)
+
+    def _check_site_inputs(self, arguments: JsonObject) -> None:
+        wrong = self._site_inputs(arguments)
+        if not wrong and arguments.get("mode") == "call" and "action" not in arguments:
+            wrong = (Violation("/action", "is required for mode call"),)
+        if wrong:
+            raise _misfit(f"The arguments of {SITE_TOOL} do not fit", wrong)
+
+    def _check(self, owner: Owner, runtime: PairedRuntime, call: BridgeCall) -> None:
+        """Check a call before it is passed on. Raises RuntimeFailure."""
+        tool = self.tool_of(owner, call.name)
+        if tool is None:
+            known = call.name in PRIMITIVES or call.name in runtime.announced or call.name == SITE_TOOL
+            if known:
+                return
+            shown = call.name[:100]
+            raise RuntimeFailure("unknown_action", f"There is no action {shown!r}.", {"name": shown})
+        validator = self._validator(call.name, cast(JsonObject, tool["input_schema"]), asserts_formats=True)
+        if violations := validator(call.arguments):
+            raise _misfit(f"The arguments of {call.name} do not fit", violations)
+
+    def _check_result(self, meant: BridgeCall, result: ToolResult, *, is_wrapped: bool) -> None:
+        """Check another runtime's result of one of our tools. Raises RuntimeFailure `invalid_result`."""
+        tool = self._tools.get(meant.name, {})
+        x_actions = tool.get("x_actions")
+        schema = x_actions.get("result_schema") if isinstance(x_actions, dict) else None
+        output = result.output
+        if not isinstance(schema, dict) or (is_wrapped and not (isinstance(output, dict) and "result" in output)):
+            return
+        given = output["result"] if is_wrapped and isinstance(output, dict) else output
+        if violations := self._validator(f"result {meant.name}", schema)(given):
+            failure = _misfit(f"What {meant.name} gives does not fit its result_schema", violations)
+            evidence = {**failure.evidence, "steps": list(result.steps)}
+            raise RuntimeFailure("invalid_result", failure.message, evidence, recoverable=False)
+
+    def _validator(self, name: str, schema: JsonObject, asserts_formats: bool = False) -> Validator:
+        validator = self._validators.get(name)
+        if validator is None:
+            validator = self._validators[name] = compile_schema(schema, asserts_formats)
+        return validator
+
+    async def _behind_gates(
+        self, runtime: ReachableRuntime, call: BridgeCall, meant: BridgeCall, site: SiteClient
+    ) -> ToolResult:
+        """Run a call behind the gates of its action if a workflow takes the place of the action's handler.
+
+        Calls of the handler `agents.invoke` pass the gates anyway, and so does a form that a visitor's page submits to
+        a guarded route. No gate is passed twice.
+        """
+        tool, action = self._tools.get(meant.name), self._actions.get(meant.name)
+        is_paired = isinstance(runtime, PairedRuntime)
+        if (
+            tool is None
+            or action is None
+            or "workflow" not in tool
+            or (is_paired and action.id in self._guarded_routes)
+            or action.id not in self._gates.guarded
+        ):
+            return await runtime.carry_out(call)
+        self._gates.set_status(self.door.published().status)
+        done: ToolResult | RuntimeFailure | None = None
+
+        async def work() -> Result:
+            nonlocal done
+            try:
+                done = await runtime.carry_out(call)
+            except RuntimeFailure as failure:
+                done = failure
+                return HandlerFailed(failure.message)
+            return Outcome(b"{}", {})
+
+        trace = secrets.token_hex(16)
+        self._gated[trace] = work
+        inner = InnerCall(action, meant.arguments, call.members, trace, invoker=self._gates)
+        session = runtime.session if isinstance(runtime, SiteRuntime) else None
+        try:
+            result, _ = await self._inner.send(inner, site, None, session)
+        finally:
+            del self._gated[trace]
+        if isinstance(done, RuntimeFailure):
+            raise done
+        if isinstance(result, Problem):
+            raise failure_of(result.status, self._describe(result)) from result
+        return done or ToolResult(result.output)
+
+    async def answer_tool(self, call: Call) -> Result:
+        """Run `actions.site` for a caller at another door. Returns a Problem if it fails."""
+        scope = cast(Scope, call.context)
+        owner = self.owner(call.principal, call.session_id)
+        fields = read_fields(scope["headers"])
+        site = self._client(scope, client_address(scope, fields, self.door.admission.trusted_proxies))
+        given = {"confirmation": call.confirmation, "idempotency_key": call.idempotency_key}
+        members: dict[str, object] = {name: value for name, value in given.items() if value is not None}
+        if call.receipts:
+            members["receipts"] = list(call.receipts)
+        made = BridgeCall(
+            call.request_id, SITE_TOOL, call.input, call.action.timeout, members, session_key=call.session_id
+        )
+        try:
+            _, result = await self.dispatch(owner, made, Selectors(), site)
+        except RuntimeFailure as failure:
+            if isinstance(failure.__cause__, Problem):
+                return failure.__cause__
+            members = {"error": failure.describe()}
+            if failure.code == "invalid_input":
+                listed = failure.evidence.get("errors")
+                below = "/arguments" if call.input.get("mode") == "call" and "action" in call.input else ""
+                wrong = [one for one in (listed if isinstance(listed, list) else []) if isinstance(one, dict)]
+                errors = [Violation(f"{below}{one.get('pointer', '')}", str(one.get("detail", ""))) for one in wrong]
+                return InvalidInput(failure.message, errors=errors, members=members)
+            is_unknown = failure.evidence.get("code") in ("state_projection_not_found", "state_summary_not_found")
+            status = 404 if is_unknown else STATUSES.get(failure.code, 502)
+            return RuntimeFailed(failure.message, status=status, members=members)
+        return Outcome(orjson.dumps(result.output), result.output)
+
+
+# --- One connection ---
+
+
+class BridgeConnection(SocketConnection):
+    """One WebSocket connection: an agent, a runtime, or both."""
+
+    def __init__(
+        self, bridge: Bridge, owner: Owner, site: SiteClient, receive: Receive, send: Send, session_key: str
+    ) -> None:
+        browsing = bridge.door.settings.browsing
+        largest = bridge.door.admission.max_body_bytes
+        super().__init__(receive, send, largest, IDLE_SECONDS, browsing.messages_per_second)
+        self.owner = owner
+        self.runtimes: dict[str, PairedRuntime] = {}
+        self.refusal: RuntimeFailure | None = None
+        self._bridge, self._site, self._session_key = bridge, site, session_key
+        self._calls = 0
+
+    is_greeted = True
+
+    def leave(self) -> None:
+        """Release its runtimes."""
+        self._bridge.leave(self)
+
+    def post(self, item: JsonObject) -> None:
+        """Send an item, in order, without waiting for its delivery."""
+        self._pending.start(self._write_item(item), "awp_publish bridge item")
+
+    async def _write_item(self, item: JsonObject) -> None:
+        await self._write_text(write_item(item))
+
+    async def _write_text(self, text: str) -> None:
+        with suppress(OSError):  # disconnected: reading ends as well
+            await self.write({"type": "websocket.send", "text": text})
+
+    async def refuse_large(self, frame: Frame) -> None:
+        """Answer a frame that is too large. The connection then closes, and the calls that wait for it fail."""
+        await self._write_item(error_item(invalid("The message is too large.", max_bytes=self.max_bytes)))
+
+    async def take(self, frame: Frame, retry_after_ms: int | None) -> None:
+        """Handle one item. An invalid one is answered with an action_error, and the connection stays open."""
+        call_id = runtime_id = None
+        try:
+            item = read_item(frame)
+            kind = item.get("type")
+            given = item.get("call_id"), item.get("runtime_id")
+            call_id, about = (one if isinstance(one, str) and 0 < len(one) <= MAX_ID else None for one in given)
+            runtime_id = about if kind != "action_call" else None
+            waiting = self.runtimes.get(about or "")
+            # Awaited answers are exempt from the rate limit: a workflow consists of many small steps.
+            is_asked_for = waiting is not None and kind in ANSWERS and waiting.waits_for(call_id)
+            if retry_after_ms is not None and not is_asked_for:
+                details = {"retry_after_ms": retry_after_ms}
+                raise RuntimeFailure("permission_denied", "There were too many messages.", details)
+            if self.refusal is not None:
+                raise self.refusal
+            if not isinstance(kind, str) or kind not in ITEMS:
+                raise invalid(f"type must be one of {', '.join(ITEMS)}.", member="type")
+            if kind == "action_call":
+                await self._take_call(item)
+            elif kind == "runtime_ready":
+                runtime = self._bridge.register(self, item)
+                self.owner.agents.discard(self)
+                if runtime.runtime is not None:
+                    self._pending.start(self._ask_page(runtime, has_events=False), "awp_publish bridge page")
+            else:
+                self._take_from_runtime(kind, item)
+        except RuntimeFailure as failure:
+            self.post(error_item(failure, call_id, runtime_id))
+
+    # --- As a runtime ---
+
+    def _take_from_runtime(self, kind: str, item: JsonObject) -> None:
+        if kind == "action_error" and item.get("runtime_id") is None and item.get("call_id") is not None:
+            runtime_id = next(iter(self.runtimes), "") if len(self.runtimes) == 1 else ""
+        elif kind == "action_error" and item.get("runtime_id") is None:
+            read_error(item)
+            return  # it names neither a runtime nor a call
+        else:
+            runtime_id = require_text(item, "runtime_id")
+        runtime = self.runtimes.get(runtime_id)
+        if kind in ("action_call_output", "action_error"):
+            call_id = require_text(item, "call_id") if kind == "action_call_output" else read_text(item, "call_id")
+            failure = read_error(item) if kind == "action_error" else None
+            if kind == "action_call_output" and "output" not in item:
+                raise invalid("Missing required member: output", member="output")
+            if runtime is not None and call_id is not None:
+                runtime.take_answer(call_id, item, failure)
+            return
+        if runtime is None:
+            details = {"runtime_id": runtime_id}
+            raise RuntimeFailure("runtime_not_ready", "There was no runtime_ready of this runtime.", details)
+        if kind == "runtime_status":
+            url = read_text(item, "url", MAX_URL)
+            for name in ("states", "attachments"):
+                if not isinstance(item.get(name, []), list):
+                    raise invalid(f"{name} must be a list.", member=name)
+            read_text(item, "observed_at")
+            runtime.url = url or runtime.url
+            if runtime.runtime is not None and item.get("events"):
+                self._pending.start(self._ask_page(runtime, has_events=True), "awp_publish bridge events")
+            progress, call = item.get("call"), runtime.current
+            if isinstance(progress, dict) and call is not None and isinstance(step := progress.get("step_id"), str):
+                call.step_id = step[:MAX_ID]
+                call.has_changed = progress.get("mutating") is not False
+            return
+        self._take_event(runtime, item)
+
+    def _take_event(self, runtime: PairedRuntime, item: JsonObject) -> None:
+        """Forward an event to the agents that may reach its runtime. An undeclared event is dropped and counted."""
+        event_id, name = require_text(item, "event_id"), require_text(item, "name")
+        payload = item.get("payload")
+        if "payload" not in item:
+            raise invalid("Missing required member: payload", member="payload")
+        bridge, signal = self._bridge, self._bridge.signals.get(name)
+        if signal is None:
+            runtime.dropped["events"] += 1
+            return
+        schema = signal.get("payload")
+        if isinstance(schema, dict):
+            key = f"signal {name}"
+            if bridge._validator(key, schema)(payload):
+                runtime.dropped["events"] += 1
+                return
+        else:
+            payload = {}
+        forwarded: dict[str, object] = {"event_id": event_id, "name": name}
+        for member, longest in (("event", MAX_ID), ("url", MAX_URL), ("observed_at", MAX_ID)):
+            if (text := read_text(item, member, longest)) is not None:
+                forwarded[member] = text
+        self._forward_event(runtime, {**forwarded, "payload": payload})
+
+    def _forward_event(self, runtime: PairedRuntime, event: JsonObject) -> None:
+        """Send an event to the agents that may reach its runtime, with the id of the agent's own call if one runs."""
+        item = {"type": "dom_event", "runtime_id": runtime.id, **event}
+        during = (runtime.current.call_id, runtime.current.peer) if runtime.current is not None else runtime.last
+        for agent in {*(runtime.owner.agents if runtime.owner is not None else ()), *runtime.listeners}:
+            if not isinstance(agent, BridgeConnection) or len(agent._pending) >= MAX_EVENTS:
+                runtime.dropped["events"] += 1
+                continue
+            mine = during is not None and during[1] is agent
+            agent.post({**item, "previous_call_id": during[0]} if mine and during is not None else item)
+
+    async def _ask_page(self, runtime: PairedRuntime, *, has_events: bool) -> None:
+        """Make our script's page listen and attach as the map declares, or fetch and forward its events."""
+        assert runtime.runtime is not None
+        with suppress(RuntimeFailure, PrimitiveError):  # the page has unloaded; the next one sends a runtime_ready
+            if not has_events:
+                await runtime.runtime.status()
+                return
+            for event in await runtime.runtime.signals():
+                self._forward_event(runtime, event)
+
+    # --- As an agent ---
+
+    async def _take_call(self, item: JsonObject) -> None:
+        """Handle an action_call. A finished one with the same id gets the same answer. Raises RuntimeFailure."""
+        call_id, name = require_text(item, "call_id"), require_text(item, "name")
+        arguments, selectors = require_object(item, "arguments"), Selectors.read(item)
+        members = {member: item[member] for member in MEMBERS if item.get(member) is not None}
+        most = self._bridge.door.settings.timeout
+        given = item.get("timeout_ms")
+        if given is not None and (isinstance(given, bool) or not isinstance(given, (int, float)) or given <= 0):
+            raise invalid("timeout_ms must be a positive number.", member="timeout_ms")
+        seconds = min(most, given / 1000) if isinstance(given, (int, float)) else most
+        if call_id in self.owner.running:
+            raise invalid("A call of this call_id is under way.", member="call_id")
+        asked = orjson.dumps([name, arguments, members], option=orjson.OPT_SORT_KEYS)
+        fingerprint = hashlib.sha256(asked).digest()
+        if call_id in self.owner.answers:
+            known, answer = self.owner.answers[call_id]
+            if known != fingerprint:
+                raise invalid("The call_id was used for another call.", member="call_id")
+            if answer is None:
+                words = "The first call of this call_id succeeded; its answer is given only once."
+                raise RuntimeFailure("handler_failed", words, {"code": "ANSWER_NOT_KEPT"}, recoverable=False)
+            self._pending.start(self._write_text(answer), "awp_publish bridge item")
+            return
+        if self._calls >= MAX_PENDING:
+            details = {"limit": MAX_PENDING, "retry_after_ms": 1_000}
+            raise RuntimeFailure("permission_denied", "Too many calls are under way.", details)
+        call = BridgeCall(call_id, name, arguments, seconds, members, self, self._session_key)
+        self.owner.running.add(call_id)
+        self._calls += 1
+        self._refused = 0
+        self._pending.start(self._answer(call, selectors, fingerprint), f"awp_publish bridge {name[:50]}")
+
+    async def _answer(self, call: BridgeCall, selectors: Selectors, fingerprint: bytes) -> None:
+        runtime: ReachableRuntime | None = None
+        try:
+            try:
+                runtime, result = await self._bridge.dispatch(self.owner, call, selectors, self._site)
+            except RuntimeFailure as failure:
+                item = error_item(failure, call.call_id)
+            else:
+                if isinstance(runtime, PairedRuntime):
+                    runtime.last = call.call_id, self
+                output_item = {"type": "action_call_output", "call_id": call.call_id, "runtime_id": runtime.id}
+                item = {**output_item, "output": result.output, **({"headers": call.headers} if call.headers else {})}
+                item |= {"steps": list(result.steps)} if result.steps else {}
+            answer = write_item(item)
+            is_secret = self._bridge.gives_once(call, item)
+            self.owner.remember(call.call_id, fingerprint, None if is_secret else answer)
+        finally:
+            self.owner.running.discard(call.call_id)
+            self._calls -= 1
+        await self._write_text(answer)
+
+
+def _by_name(listed: object) -> dict[str, JsonObject]:
+    found = listed if isinstance(listed, list) else []
+    return {str(one["name"]): one for one in found if isinstance(one, dict) and isinstance(one.get("name"), str)}
+
+
+def _keyed_as(owner: Owner, key: str) -> str:
+    """Return the lookup key of a runtime. A long key works across owners, for visitors that sign in meanwhile."""
+    return key if len(key) >= KEY_LENGTH else f"{owner.key} {key}"
+
+
+def _agent_of(handled: HandlerCall) -> JsonObject:
+    """Return the agent that the map binds a tool to. What a caller sends never decides."""
+    operation = handled.bound.get("operation")
+    named: dict[str, object] = {"agent_id": handled.bound.get("agent_id", handled.tool)}
+    return named | ({"operation": operation} if operation is not None else {})
+
+
+def _misfit(words: str, violations: Sequence[Violation]) -> RuntimeFailure:
+    """Return the failure for a value that does not match its schema."""
+    listed = "; ".join(f"{one.pointer or 'they'} {one.detail}" for one in violations[:5])
+    return invalid(f"{words}: {listed}", errors=errors_of(violations))

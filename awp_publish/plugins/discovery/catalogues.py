@@ -1,0 +1,169 @@
+"""The catalogues that lead from a site's domain to its interfaces: RFC 9727, ARD 0.91, MCP's list of servers.
+
+ARD (Agentic Resource Discovery) and the AI Catalog draft have one format and two addresses, with the same bytes. The
+schema is closed, so a site's own members are not added. There is an entry for each live interface, and for each action
+that can be reached through one; its queries are the texts of the action's examples.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from awp_publish.documents.members import (
+    AGENT_JSON_PATH,
+    AI_CATALOG_PATH,
+    ARD_PATH,
+    LLMS_TXT_PATH,
+    WOA_PATH,
+    WOA_TYPE,
+    absolute_if,
+    first_sentence,
+    has_interfaces,
+    interfaces_of,
+    present,
+    skill_name,
+    skill_path,
+)
+from awp_publish.documents.protocol import Document, Protocol, to_json
+from awp_publish.model import Action, Catalog
+from awp_publish.plugins.a2a import agent_card
+from awp_publish.plugins.mcp import server_card as mcp_server_card
+
+# --- RFC 9727: api-catalog, a linkset (RFC 9264) ---
+
+API_CATALOG_PATH: Final = "/.well-known/api-catalog"
+API_CATALOG_TYPE: Final = 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"'
+
+
+def render_api_catalog(catalog: Catalog) -> dict[str, object]:
+    """Return the linkset: what describes the site's interfaces, for machines and for people, and its status."""
+    described = [{"href": catalog.absolute(WOA_PATH), "type": WOA_TYPE}] if catalog.publishes("woa") else []
+    if catalog.publishes("agent_json"):
+        described.append({"href": catalog.absolute(AGENT_JSON_PATH), "type": "application/json"})
+    if catalog.openapi is not None:
+        described.insert(0, {"href": catalog.absolute(catalog.openapi.path), "type": "application/json"})
+    documentation = absolute_if(catalog, catalog.site.documentation)
+    explained = {"href": catalog.absolute(LLMS_TXT_PATH), "type": "text/plain"}
+    context = {
+        "anchor": catalog.url + "/",
+        "service-desc": described or None,
+        "service-doc": [{"href": documentation, "type": "text/html"}] if documentation else None,
+        "describedby": [explained] if catalog.publishes("llms_txt") else None,
+        "status": [{"href": catalog.absolute(catalog.paths.status), "type": "application/json"}],
+    }
+    return {"linkset": [present(context)]}
+
+
+# --- ARD 0.91 and AI Catalog ---
+
+AI_CATALOG_TYPE: Final = "application/ai-catalog+json"
+SPEC_VERSION: Final = "1.0"
+MAX_QUERIES: Final = 5
+SKILL_TYPE: Final = 'text/markdown; profile="urn:air:agent-skills"'
+
+
+def render_ard(catalog: Catalog) -> dict[str, object]:
+    """Return the catalogue of what can be used here."""
+    return {
+        "specVersion": SPEC_VERSION,
+        "host": {"displayName": catalog.site.name},
+        "entries": list(_entries(catalog)),
+    }
+
+
+def _entries(catalog: Catalog) -> Iterator[dict[str, object]]:
+    site, name = catalog.site, skill_name(catalog)
+    # An IPv6 address has colons, which separate the parts of a URN.
+    domain = re.sub(r"[^A-Za-z0-9.-]", "-", catalog.domain) or "localhost"
+    queries = [query for action in catalog.actions for query in _queries(action)[:1]][:MAX_QUERIES]
+    kinds, interfaces = interfaces_of(catalog), []
+    if "mcp" in kinds:
+        card = mcp_server_card.address_of(catalog)
+        interfaces.append(("mcp", f"{site.name} tools (MCP)", mcp_server_card.MEDIA_TYPE, card))
+    if "a2a" in kinds:
+        interfaces.append(("a2a", f"{site.name} agent (A2A)", "application/a2a-agent-card+json", agent_card.PATH))
+    if "skill" in kinds:
+        interfaces.append(("skill", f"How to use {site.name}", SKILL_TYPE, skill_path(catalog)))
+    for kind, title, media_type, path in interfaces:
+        yield {
+            "identifier": f"urn:air:{domain}:{kind}:{name}",
+            "displayName": title,
+            "type": media_type,
+            "url": catalog.absolute(path),
+            "description": site.description,
+            "representativeQueries": _filled(queries, site.description),
+        }
+    for action in catalog.actions:
+        offered = [one for one in interfaces if action.is_exposed_at(_DOORS[one[0]])]
+        if not offered:
+            continue
+        _, _, media_type, path = offered[0]
+        yield {
+            "identifier": f"urn:air:{domain}:action:{action.id}",
+            "displayName": action.name,
+            "type": media_type,
+            "url": catalog.absolute(path),
+            "description": first_sentence(action.description),
+            "representativeQueries": _filled(_queries(action), action.description),
+            **({"tags": list(action.tags)} if action.tags else {}),
+        }
+
+
+_DOORS: Final = {"mcp": "mcp", "a2a": "a2a", "skill": "woa"}
+"""The door of each kind of interface."""
+
+
+def _queries(action: Action) -> list[str]:
+    """Return what a person who wants this may say: the action's name, with the texts of its examples."""
+    said = [action.name]
+    for example in action.examples:
+        told = [str(value) for value in example.values() if isinstance(value, str) and 0 < len(value) <= 60]
+        if told:
+            said.append(f"{action.name}: {' '.join(told)}")
+    return said
+
+
+def _filled(queries: list[str], description: str) -> list[str]:
+    """Return two to five different queries, as ARD requires."""
+    said = list(dict.fromkeys([*queries, first_sentence(description).rstrip(".")]))
+    return (said if len(said) > 1 else [*said, f"{said[0]} online"])[:MAX_QUERIES]
+
+
+# --- MCP: the servers of a site ---
+
+SERVERS_PATH: Final = "/.well-known/mcp/servers.json"
+
+
+def render_servers(catalog: Catalog) -> dict[str, object]:
+    """Return the list of the site's MCP servers: one."""
+    server = {
+        "name": mcp_server_card.name_of(catalog),
+        "title": catalog.site.name,
+        "description": catalog.site.description,
+        "url": catalog.absolute(catalog.paths.mcp),
+        "transport": mcp_server_card.TRANSPORT,
+        "capabilities": {"tools": {}, "resources": {}} | ({"prompts": {}} if catalog.prompts else {}),
+        "serverCard": catalog.absolute(mcp_server_card.address_of(catalog)),
+    }
+    return {"servers": [server]}
+
+
+_ARD: Final = to_json(render_ard)
+
+API_CATALOG: Final = Protocol(
+    "api_catalog",
+    documents=(Document(API_CATALOG_PATH, API_CATALOG_TYPE, to_json(render_api_catalog), rel="api-catalog"),),
+)
+ARD: Final = Protocol(
+    "ard",
+    documents=(
+        Document(ARD_PATH, "application/json", _ARD, rel="ard", title="ARD catalogue", condition=has_interfaces),
+        Document(AI_CATALOG_PATH, AI_CATALOG_TYPE, _ARD, rel="ai-catalog", condition=has_interfaces),
+    ),
+)
+MCP_SERVERS: Final = Protocol(
+    "mcp_servers",
+    documents=(
+        Document(SERVERS_PATH, "application/json", to_json(render_servers), condition=mcp_server_card.is_published),
+    ),
+)

@@ -1,0 +1,251 @@
+"""llms.txt and llms-full.txt (llmstxt.org), the page that is read first: what the site is and how it is used.
+
+llms.txt is short: one line an action, and the rules by which a call goes through. With it alone an agent can call every
+action at the WoA door. llms-full.txt adds the schemas, the examples, the errors and the hints. The actions stand
+before the first H2, as lists may there; below an H2 stand links, as the format asks, to Markdown alone.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import product
+from math import prod
+from typing import Final
+from urllib.parse import quote
+
+import orjson
+
+from awp_publish.documents.members import (
+    LLMS_TXT_PATH,
+    SITE_ACTION,
+    SKILLS,
+    WOA_PATH,
+    credentials_of,
+    first_sentence,
+    link_text,
+    located,
+    one_line,
+    skill_name,
+    skill_path,
+    whole,
+)
+from awp_publish.documents.protocol import Document, Protocol
+from awp_publish.model import SKILL_FILE, Catalog, JsonObject, Page
+from awp_publish.schema.reading import members, object_facts, required_members, resolved
+
+PATH: Final = LLMS_TXT_PATH
+FULL_PATH: Final = "/llms-full.txt"
+MEDIA_TYPE: Final = "text/plain; charset=utf-8"
+
+MAX_CHOICES: Final = 12
+"""Values of an enumeration that a line lists."""
+
+MAX_PAGES: Final = 20
+"""Pages that llms.txt lists; the sitemap has all of them."""
+
+MAX_ADDRESSES: Final = 1000
+"""Addresses of a page with placeholders that are listed."""
+
+SITEMAP_MD_PATH: Final = "/sitemap.md"
+
+_DOORS: Final = {"mcp": "MCP", "a2a": "A2A", "awp": "AWP"}
+_LIMITS: Final = (("minimum", ">="), ("exclusiveMinimum", ">"), ("maximum", "<="), ("exclusiveMaximum", "<"))
+
+
+def render(catalog: Catalog) -> bytes:
+    """Return llms.txt."""
+    site = catalog.site
+    lines = [f"# {one_line(site.name)}", "", f"> {one_line(site.description)}"]
+    lines += ["", *called] if (called := usage(catalog)) else []
+    if listed := page_links(catalog):
+        lines += ["", "## Pages", "", *listed[:MAX_PAGES]]
+        if len(listed) > MAX_PAGES and catalog.publishes("sitemap"):
+            lines.append(f"- [All {len(listed)} pages]({catalog.absolute(SITEMAP_MD_PATH)})")
+    if catalog.publishes("agent_skills"):
+        names = [skill.name for skill in catalog.skills]
+        own = [f"- [Skill]({catalog.absolute(skill_path(catalog))}): the actions in one file"]
+        further = own if catalog.actions and skill_name(catalog) not in names else []
+        for skill in catalog.skills:
+            address = catalog.absolute(f"{SKILLS}/{skill.name}/{SKILL_FILE}")
+            further.append(f"- [{skill.name}]({address}): {one_line(skill.description)}")
+        lines += ["", "## Documents", "", *further] if further else []
+    return ("\n".join(lines) + "\n").encode()
+
+
+def render_full(catalog: Catalog) -> bytes:
+    """Return llms-full.txt: the same, how to begin, and the schemas, examples, hints and errors."""
+    site, lines = catalog.site, [render(catalog).decode().rstrip("\n")]
+    manifest = f", described in {catalog.absolute(WOA_PATH)}" if catalog.publishes("woa") else ""
+    invoke = catalog.absolute(catalog.paths.invoke)
+    lines += ["", "## Getting started", ""] if catalog.actions or _doors(catalog) else []
+    lines += [f"- WoA: {invoke}{manifest}"] if catalog.actions else []
+    for name, path in _doors(catalog):
+        address = catalog.absolute(path)
+        lines.append(f"- {name}: {address.replace('http', 'ws', 1) if name == 'AWP' else address}")
+    lines += ["", "## Reference"] if catalog.actions else []
+    for action in catalog.actions:
+        lines += ["", f"### {action.id}", "", action.description.strip(), "", f"Input: {_json(action.inputs)}"]
+        lines += ["", f"Output: {_json(action.outputs)}"] if action.outputs else []
+        lines += [f"Example: {_json(example)}" for example in action.examples]
+    for title, facts in (("Hints", site.hints), ("Errors", site.errors)):
+        if facts:
+            lines += ["", f"## {title}", "", *(f"- {name}: {one_line(text)}" for name, text in facts.items())]
+    return ("\n".join(lines) + "\n").encode()
+
+
+@lru_cache(maxsize=4)  # several documents are rendered from the same catalog in turn
+def usage(catalog: Catalog) -> Sequence[str]:
+    """Return the actions and the rules for calling them, in Markdown, without rules that no action needs.
+
+    One line an action: `search_books {q, page?: 1..50}: Search the books. [30/minute, confirm]`
+    """
+    actions = [action for action in catalog.actions if action.id != SITE_ACTION]
+    also = ", ".join(f"{name} {located(catalog, path)}" for name, path in _doors(catalog))
+    if not actions:
+        return [f"Call by {also}."] if also else []
+    template = catalog.absolute(catalog.paths.invoke.replace("{agent_id}", "NAME"))
+    called = f'Call: POST {template} with JSON {{"input": {{...}}}}'
+    lines = [f"{called}{f', or by {also}' if also else ''}. Errors are problem+json with a `recovery`.", ""]
+    agents = {agent.id: agent for agent in catalog.agents}
+    groups = dict[str, list[str]]()  # by category, the first of an action's tags; those without one come first
+    for action in sorted(actions, key=lambda one: bool(one.tags)):
+        tag = one_line(action.tags[0]) if action.tags else ""
+        name = action.agent_id
+        if list(agents[name].operations) != ["default"]:
+            name += f' ("operation": "{action.operation}")'
+        marks = [f"after {' and '.join(action.requires)}"] if action.requires else []
+        marks += ["sign in"] if action.auth_required else []
+        marks += [f"scope {' '.join(action.scopes)}"] if action.scopes else []
+        marks += ["confirm"] if action.needs_confirmation else []
+        marks += ["key"] if action.idempotency else []
+        marks += ["job"] if action.is_background else []
+        marks += [str(action.rate_limit)] if action.rate_limit else []
+        marked = f" [{', '.join(marks)}]" if marks else ""
+        line = f"- {name} {signature(action.inputs)}: {first_sentence(action.description)}{marked}"
+        groups.setdefault(tag, []).append(line)
+    for tag, told in groups.items():
+        is_headed = bool(tag) and len(groups) > 1
+        lines += [*([""] if lines[-1] else []), *([f"{tag}:", ""] if is_headed else []), *told]
+    rules = list(_rules(catalog))
+    return [*lines, "", *(f"- {rule}" for rule in rules)] if rules else lines
+
+
+def _doors(catalog: Catalog) -> list[tuple[str, str]]:
+    return [(_DOORS[door.protocol], door.path) for door in catalog.doors if door.protocol in _DOORS]
+
+
+def _rules(catalog: Catalog) -> Iterator[str]:
+    actions = catalog.actions
+    if any(action.auth_required for action in actions):
+        for way in credentials_of(catalog) or ():
+            if way.get("in") == "header":
+                scheme = f"{way['scheme']} " if "scheme" in way else ""
+                yield f"sign in: send the header `{way['name']}: {scheme}...`"
+            elif "sign_in" in way:
+                is_action = any(action.id == way["sign_in"] for action in actions)
+                how = f"call {way['sign_in']}" if is_action else f"go to {way['sign_in']}"
+                yield f"sign in: {how}; its answer's header AWP-Session is the `session` beside `input` from then on"
+    if any(action.needs_confirmation for action in actions):
+        yield (
+            "confirm: answers 428 with `confirmation` {token, summary}; once the person agrees, repeat "
+            "with the token as `confirmation` beside `input`"
+        )
+    if any(action.requires for action in actions):
+        yield "after: within the session; without one, `receipts` beside `input` has its answer's AWP-Receipt"
+    if keyed := next((action.idempotency for action in actions if action.idempotency), None):
+        yield f"key: takes `{keyed.key_field}` beside `input`; a repeated call counts once"
+    if any(action.is_background for action in actions):
+        yield "job: answers 202; poll Location"
+
+
+# --- Inputs in one line ---
+
+
+def signature(inputs: JsonObject) -> str:
+    """Return an input as a signature, `{slug, quantity?: 1..20, sort?: title|price}`; "?" marks optional members."""
+    facts = object_facts(inputs, inputs)
+    required = required_members(facts)
+    parts = []
+    for name, schema in members(facts).items():
+        kind = _kind(resolved(schema, inputs))
+        parts.append(f"{name}{'' if name in required else '?'}{f': {kind}' if kind else ''}")
+    return "{" + ", ".join(parts) + "}"
+
+
+def _kind(facts: JsonObject) -> str:
+    """Return the type of a value in short; "" for a text."""
+    choices = facts.get("enum", [facts["const"]] if "const" in facts else None)
+    if isinstance(choices, Sequence) and not isinstance(choices, str):
+        shown = [str(choice) if isinstance(choice, str) else _json(choice) for choice in choices[:MAX_CHOICES]]
+        return "|".join([*shown, *(["..."] if len(choices) > MAX_CHOICES else [])])
+    kind = facts.get("type")
+    if kind == "array":
+        items = facts.get("items")
+        inner = _kind(items) if isinstance(items, Mapping) else ""
+        return f"[{inner or '...'}]"
+    if kind in ("integer", "number"):
+        least, most = whole(facts.get("minimum")), whole(facts.get("maximum"))
+        if least is not None and most is not None:
+            return f"{least}..{most}"
+        told = " and ".join(f"{sign}{whole(facts[name])}" for name, sign in _LIMITS if facts.get(name) is not None)
+        return f"{kind} {told}".rstrip()
+    if kind == "object":
+        return "{...}"
+    if kind == "string":
+        return str(facts.get("format") or "")
+    return kind if isinstance(kind, str) else ""
+
+
+# --- Pages and other addresses ---
+
+
+def markdown_address(catalog: Catalog, page: Page) -> str:
+    """Return the address of a page's Markdown: that of the page followed by `.md` or `index.md`."""
+    path, mark, query = page.path.partition("?")
+    return catalog.absolute(f"{path}{'index' if path.endswith('/') else ''}.md{mark}{query}")
+
+
+def page_links(catalog: Catalog) -> list[str]:
+    """Return a link to the Markdown of each page; none if pages are only HTML."""
+    if catalog.door("som") is None:
+        return []
+    return [
+        f"- [{link_text(page.title)}]({markdown_address(catalog, page)})"
+        + (f": {re.split(r'[:;,]|[.!?](?= |$)', one_line(page.description))[0]}." if page.description else "")
+        for page in listed_pages(catalog)
+    ]
+
+
+def listed_pages(catalog: Catalog) -> list[Page]:
+    """Return the pages that robots may read, including each address of a page whose placeholders have few values.
+
+    Only declared and included routes count: what others show may be for their visitor alone.
+    """
+    kept_out = tuple(catalog.site.robots.disallow) if catalog.site.robots is not None else ()
+    found = dict[str, Page]()
+    for page in catalog.pages:
+        choices = [page.choices.get(name, ()) for name in page.placeholders]
+        if page.path.count("{") != len(choices) or prod(map(len, choices)) > MAX_ADDRESSES:
+            continue
+        for values in product(*choices):
+            path, title = page.path, ", ".join((page.title, *values))
+            for name, value in zip(page.placeholders, values, strict=True):
+                path = path.replace(f"{{{name}}}", quote(value, safe=""))
+            if not path.startswith(kept_out):
+                found.setdefault(path, replace(page, path=path, title=title))
+    declared = {page.path: page for page in catalog.pages}
+    return [declared.get(path, page) for path, page in found.items()]
+
+
+def _json(value: object) -> str:
+    return orjson.dumps(value).decode()
+
+
+PROTOCOL = Protocol(
+    "llms_txt",
+    documents=(
+        Document(PATH, MEDIA_TYPE, render, rel="describedby", title="llms.txt", is_fallback=True, door="woa"),
+        Document(FULL_PATH, MEDIA_TYPE, render_full, is_fallback=True, door="woa"),
+    ),
+)

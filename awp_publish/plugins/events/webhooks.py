@@ -1,0 +1,576 @@
+"""Webhooks: signed messages about events, sent to URLs that callers have registered, with retries.
+
+A webhook is a record in the site's store and a member of a queue, due when there may be something to send. A worker
+takes it from the queue, and the handler of its kind (`Webhooks.kinds`) decides by the record what to send next. So an
+accepted message is not lost if a process ends; it may be sent twice, under the same id.
+
+Requests are signed according to Standard Webhooks (standardwebhooks.com). They are sent only to public addresses, over
+https. Each address is resolved and checked before each request, and redirects are not followed. The environment
+variable AWP_PUBLISH_CALLBACK_ORIGINS lists trusted origins, for development and for private networks: these may have
+private addresses and use plain HTTP.
+"""
+
+import asyncio
+import base64
+import binascii
+import hmac
+import logging
+import os
+import re
+import secrets
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from hashlib import sha256
+from ipaddress import ip_address
+from typing import Any, Final, Literal, TypeAlias, get_args
+from urllib.parse import urlsplit
+from weakref import WeakValueDictionary
+
+import orjson
+
+from awp_publish.calls.threads import ThreadsOfTheirOwn
+from awp_publish.checks.urls import is_private
+from awp_publish.http.networks import is_public_address
+from awp_publish.plugins.events.log import APPENDED, Events
+from awp_publish.plugins.identity import fetching
+from awp_publish.plugins.identity.fetching import Failure, Posted
+from awp_publish.problems import StoreUnavailable
+from awp_publish.stores.store import WEBHOOK, Add, Count, Look, Schedule, Step, Store, Swap, Unschedule
+
+logger: Final = logging.getLogger("awp_publish.calls")
+
+ORIGINS_VARIABLE: Final = "AWP_PUBLISH_CALLBACK_ORIGINS"
+
+DUE: Final = "webhooks"
+LEASE: Final = 20.0
+"""Seconds after which another worker may take a webhook from one that does not finish."""
+
+QUIET_SECONDS: Final = 300.0
+"""Seconds after which a webhook is checked again without a notification that there is something to send."""
+
+LOOK_SECONDS: Final = 1.0
+OTHERS_EVERY: Final = 5
+"""The queues of `on_queue` are polled in every fifth round only, in case another process has no worker.
+
+LOOK_SECONDS is the time between two rounds.
+"""
+
+MAX_AT_ONCE: Final = 32
+MAX_AT_ONCE_OF_CALLER: Final = 8
+"""Concurrent webhooks, in total and per caller: addresses that never answer delay only those of the same caller."""
+
+MAX_TAKEN: Final = 1_000
+"""Maximum webhooks that this process has taken from the queue."""
+
+MAX_AT_ONE_LOOK: Final = 100
+
+MAX_AT_LOG: Final = 1_000
+MAX_OF_CALLER: Final = 100
+VERIFICATIONS: Final = 30
+"""Verification requests per minute, both per caller and per host."""
+
+VERIFIED_SECONDS: Final = 7 * 86_400.0
+FOREVER: Final = 10 * 365 * 86_400.0
+GRACE: Final = 86_400.0
+"""Seconds for which the record of an expired webhook is kept, so that it can be removed from all lists."""
+
+PAUSES: Final = (1.0, 5.0, 30.0, 120.0, 300.0)
+"""Seconds before each retry of a message; after the last one it is discarded."""
+
+MAX_RETRYING: Final = 100
+SUSPENDED_AFTER: Final = 100
+SUSPENDED_SECONDS: Final = 3600.0
+"""A webhook is suspended after SUSPENDED_AFTER consecutive failures over SUSPENDED_SECONDS, until it is refreshed."""
+
+DROPPED_SECONDS: Final = 3 * 86_400.0
+"""Seconds of continuous failure after which a webhook without expiry is removed."""
+
+ROTATION_SECONDS: Final = 600.0
+"""Seconds for which messages are also signed with the previous secret."""
+
+MAX_URL: Final = 2_000
+MAX_TRIES: Final = 20
+FINAL: Final = frozenset({410, 413})
+"""Statuses that end the attempts for one message (SEP-3415, Delivery model and Delivery profile)."""
+
+Reason: TypeAlias = Literal["connection_refused", "timeout", "tls_error", "http_4xx", "http_5xx", "challenge_failed"]
+
+_SECRET: Final = re.compile(r"whsec_([A-Za-z0-9+/]+={0,2})")
+
+
+class RefusedCallback(Exception):
+    """A URL or secret was refused. `reason` is set if a verification request failed."""
+
+    def __init__(self, detail: str, reason: Reason | None = None) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.reason = reason
+
+
+class TooMany(Exception):
+    """A limit is reached: there are `most` of `what` already."""
+
+    def __init__(self, what: str, most: int) -> None:
+        super().__init__(f"There are {most} {what} already.")
+        self.what = what
+        self.most = most
+
+
+@dataclass(slots=True, kw_only=True)
+class Webhook:
+    """A registered URL, and the state of its deliveries.
+
+    `kind` selects the handler that makes the messages, and `about` has the handler's own data. Events in `logs` make
+    the webhook due. `secret` is None if the receiver has given none. `expires` (seconds since 1970) is None if it never
+    expires. `retries` are failed messages: a key of the handler's own, the number of attempts, and the next time.
+    """
+
+    id: str
+    kind: str
+    principal: str
+    url: str
+    secret: str | None = field(default=None, repr=False)
+    old_secret: tuple[str, float] | None = field(default=None, repr=False)
+    expires: float | None = None
+    about: dict[str, Any] = field(default_factory=dict)
+    logs: tuple[str, ...] = ()
+    retries: list[tuple[list[Any], int, float]] = field(default_factory=list)
+    is_active: bool = True
+    last_delivery: float | None = None
+    last_error: Reason | None = None
+    failed_since: float | None = None
+    failures: int = 0
+    raw: bytes = field(default=b"", repr=False, compare=False)
+
+    @property
+    def key(self) -> str:
+        """Its key in the store."""
+        return f"{WEBHOOK}{self.id}"
+
+    @property
+    def seconds(self) -> float:
+        """Seconds for which its record is kept from now on."""
+        return FOREVER if self.expires is None else max(self.expires - time.time(), 0.0) + GRACE
+
+    def has_expired(self) -> bool:
+        """Return True if it has expired."""
+        return self.expires is not None and self.expires <= time.time()
+
+    def write(self) -> bytes:
+        """Serialize it for the store."""
+        return orjson.dumps({name: getattr(self, name) for name in self.__slots__ if name != "raw"})
+
+
+def read_webhook(raw: bytes) -> Webhook:
+    """Read a webhook from its record in the store."""
+    members = orjson.loads(raw)
+    old = members.pop("old_secret")
+    retries = [(key, attempts, due) for key, attempts, due in members.pop("retries")]
+    logs = tuple(members.pop("logs"))
+    return Webhook(**members, old_secret=tuple(old) if old else None, retries=retries, logs=logs, raw=raw)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a webhook: its id, its body, and headers in addition to those of the signature."""
+
+    id: str
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+Carry: TypeAlias = Callable[[Webhook], Awaitable[float | None]]
+"""Sends the due messages of a webhook. Returns the seconds until there may be more, None if the webhook has ended."""
+
+
+class Webhooks:
+    """The webhooks of one site. `kinds` has the handler of each kind of webhook."""
+
+    def __init__(self, store: Callable[[], Store], events: Events) -> None:
+        self._store = store
+        self._events = events
+        self.kinds: dict[str, Carry] = {}
+        self.on_queue: dict[str, Callable[[str], Awaitable[None]]] = {APPENDED: self._fan_out}
+        self._has_lifespan = False
+        # Separate from the event loop's few threads, which are needed to check credentials.
+        self._threads = ThreadsOfTheirOwn()
+        self._turns = asyncio.Semaphore(MAX_AT_ONCE)
+        self._turns_of: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        self._worker: asyncio.Task[None] | None = None
+        self._wake = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        named = os.environ.get(ORIGINS_VARIABLE, "")
+        self.trusted = frozenset(one.rstrip("/").lower() for one in re.split(r"[,\s]+", named) if one)
+
+    @property
+    def is_durable(self) -> bool:
+        """True if webhooks survive the process."""
+        return self._store().is_shared
+
+    # --- Registering ---
+
+    def check_address(self, url: str) -> None:
+        """Check a URL without resolving its host. Raises RefusedCallback."""
+        try:
+            parts = urlsplit(url)
+            host, _ = parts.hostname or "", parts.port
+        except ValueError:
+            raise RefusedCallback("The url is no address.") from None
+        if len(url) > MAX_URL or not url.isascii() or any(one <= " " for one in url):
+            raise RefusedCallback(f"The url has to be ASCII without blanks, of at most {MAX_URL} characters.")
+        if f"{parts.scheme}://{parts.netloc}" in self.trusted:
+            return
+        if parts.scheme != "https" or not host:
+            raise RefusedCallback("The url has to begin with https://.")
+        if parts.username is not None or parts.fragment:
+            raise RefusedCallback("The url must have no user, no password and no fragment.")
+        is_local = is_private(host)
+        with suppress(ValueError):
+            is_local |= not is_public_address(str(ip_address(host)))
+        if is_local:
+            raise RefusedCallback("The url leads into a private network.")
+
+    async def verify(self, hook: Webhook, seconds: float) -> None:
+        """Verify that a URL wants the messages, by a challenge (SEP-3415, Endpoint verification).
+
+        The result is valid for the same caller for `seconds`. Raises RefusedCallback, TooMany, StoreUnavailable.
+        """
+        key = f"webhook-verified:{_digest(hook.principal, hook.url)}"
+        host = urlsplit(hook.url).netloc
+        counts = [f"webhook-verify:{_digest(kind, name)}" for kind, name in (("of", hook.principal), ("at", host))]
+        ran = await self._store().run([Look(key)])
+        if isinstance(ran.seen[0], bytes):
+            return
+        ran = await self._store().run([Count(one, VERIFICATIONS, 60.0) for one in counts])
+        if ran.failed is not None:
+            raise TooMany("verifications a minute", VERIFICATIONS)
+        challenge = secrets.token_urlsafe(32)
+        body = orjson.dumps({"type": "verification", "challenge": challenge})
+        answer = await self.send(hook, control("verification", body, hook))
+        reason = reason_of(answer)
+        if reason is None and isinstance(answer, Posted):
+            with suppress(ValueError, TypeError, AttributeError):
+                echoed = orjson.loads(answer.body).get("challenge")
+                if hmac.compare_digest(echoed.encode(), challenge.encode()):
+                    await self._store().run([Add(key, b"1", seconds)])
+                    return
+        outcomes = {None: "did not echo the challenge", "http_4xx": "refused", "http_5xx": "failed"}
+        raise RefusedCallback(
+            f"The address {outcomes.get(reason, 'could not be reached')}.",
+            reason if isinstance(answer, str) else "challenge_failed",
+        )
+
+    async def find(self, webhook_id: str) -> Webhook | None:
+        """Return a webhook, expired or not; None if there is none."""
+        raw = (await self._store().run([Look(f"{WEBHOOK}{webhook_id}")])).seen[0]
+        return read_webhook(raw) if isinstance(raw, bytes) else None
+
+    async def at(self, log: str) -> list[Webhook]:
+        """Return the webhooks that are registered for a log."""
+        raw = (await self._store().run([Look(f"webhooks-at:{log}")])).seen[0]
+        ids: list[str] = orjson.loads(raw) if isinstance(raw, bytes) else []
+        found = (await self._store().run([Look(f"{WEBHOOK}{one}") for one in ids])).seen if ids else ()
+        return [read_webhook(one) for one in found if isinstance(one, bytes)]
+
+    async def put(self, hook: Webhook, before: Webhook | None) -> bool:
+        """Store a webhook, new or in place of `before`. Returns False if `before` has been changed meanwhile.
+
+        The webhook is due at once. Raises TooMany, StoreUnavailable.
+        """
+        store, of_caller = self._store(), f"webhooks:of:{_digest(hook.principal)}"
+        written = hook.write()
+        step = Add(hook.key, written, hook.seconds)
+        steps: list[Step] = [step if before is None else Swap(hook.key, before.raw, written, hook.seconds)]
+        steps += [Schedule(of_caller, hook.id, hook.seconds, MAX_OF_CALLER), Schedule(DUE, hook.id, 0.0)]
+        for tried in range(2):
+            ran = await store.run(steps, durable=True)
+            if ran.failed != 1 or tried:
+                break
+            over = await store.take(of_caller, LEASE, MAX_OF_CALLER)
+            await store.run([Unschedule(of_caller, one) for one in over])
+        if ran.failed == 1:
+            raise TooMany("subscriptions", MAX_OF_CALLER)
+        if ran.failed is not None:
+            return False
+        hook.raw = written
+        try:
+            for log in hook.logs:
+                await self._change_list(log, hook.id, is_listed=True)
+            for log in set(before.logs if before is not None else ()).difference(hook.logs):
+                await self._change_list(log, hook.id, is_listed=False)
+        except TooMany:
+            await self.remove(hook)
+            raise
+        self.work_anyway()
+        self._wake.set()
+        return True
+
+    async def change(self, hook: Webhook, change: Callable[[Webhook], None]) -> Webhook | None:
+        """Apply a change to the stored webhook, again after each concurrent change. Returns None if it is gone.
+
+        Raises StoreUnavailable after MAX_TRIES.
+        """
+        current: Webhook | None = hook
+        for _ in range(MAX_TRIES):
+            if current is None:
+                return None
+            change(current)
+            written = current.write()
+            swap = Swap(current.key, current.raw, written, current.seconds)
+            ran = await self._store().run([swap, Schedule(DUE, current.id, LEASE)])
+            if ran.failed is None:
+                current.raw = written
+                return current
+            current = await self.find(hook.id)
+        raise StoreUnavailable("Too many change this subscription at once.", headers=[("Retry-After", "1")])
+
+    async def remove(self, hook: Webhook) -> None:
+        """Remove a webhook."""
+        for _ in range(MAX_TRIES):
+            ran = await self._store().run(
+                [
+                    Swap(hook.key, hook.raw, None),
+                    Unschedule(DUE, hook.id),
+                    Unschedule(f"webhooks:of:{_digest(hook.principal)}", hook.id),
+                ]
+            )
+            found = await self.find(hook.id) if ran.failed is not None else None
+            if found is None:
+                break
+            hook = found
+        for log in hook.logs:
+            await self._change_list(log, hook.id, is_listed=False)
+
+    async def _change_list(self, log: str, webhook_id: str, *, is_listed: bool) -> None:
+        """Add a webhook to the list of a log, or remove it."""
+        key, store = f"webhooks-at:{log}", self._store()
+        for _ in range(MAX_TRIES):
+            raw = (await store.run([Look(key)])).seen[0]
+            ids: list[str] = orjson.loads(raw) if isinstance(raw, bytes) else []
+            if (webhook_id in ids) is is_listed:
+                return
+            if is_listed and len(ids) >= MAX_AT_LOG:
+                kept = (await store.run([Look(f"{WEBHOOK}{one}") for one in ids])).seen
+                ids = [one for one, found in zip(ids, kept, strict=True) if isinstance(found, bytes)]
+                if len(ids) >= MAX_AT_LOG:
+                    raise TooMany("subscriptions of this event", MAX_AT_LOG)
+            changed = [*ids, webhook_id] if is_listed else [one for one in ids if one != webhook_id]
+            new = orjson.dumps(changed) if changed else None
+            step = Swap(key, raw, new, FOREVER) if isinstance(raw, bytes) else Add(key, new or b"", FOREVER)
+            if (await store.run([step], durable=True)).failed is None:
+                return
+        raise StoreUnavailable("Too many change the subscriptions of an event at once.", headers=[("Retry-After", "1")])
+
+    # --- Sending ---
+
+    async def send(self, hook: Webhook, message: Message) -> Posted | Failure:
+        """Sign a message and send it once."""
+        moment = int(time.time())
+        headers = {"Content-Type": "application/json", **message.headers}
+        headers |= {"webhook-id": message.id, "webhook-timestamp": str(moment)}
+        keys = [hook.secret] if hook.secret is not None else []
+        if hook.old_secret is not None and hook.old_secret[1] > time.time():
+            keys.append(hook.old_secret[0])
+        if keys:
+            headers["webhook-signature"] = " ".join(
+                sign(_key_of(one), message.id, moment, message.body) for one in keys
+            )
+        post = partial(fetching.post, hook.url, message.body, headers, trusted=self.trusted)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, post)
+
+    # --- Working ---
+
+    @asynccontextmanager
+    async def working(self) -> AsyncIterator[None]:
+        """Run the worker while the application runs."""
+        self._has_lifespan = True
+        task = self._start()
+        try:
+            yield
+        finally:
+            self._has_lifespan = False
+            task.cancel()
+            await asyncio.wait({task})
+
+    def work_anyway(self) -> None:
+        """Start the worker if the server has no lifespan; it then ends with the event loop."""
+        if not self._has_lifespan and (
+            self._worker is None or self._worker.done() or self._worker.get_loop().is_closed()
+        ):
+            self._worker = self._start()
+
+    def hurry(self) -> None:
+        """Wake the worker of this process. May be called from any thread."""
+        if self._loop is not None:
+            with suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(self._wake.set)
+
+    def _start(self) -> "asyncio.Task[None]":
+        self._wake, self._loop = asyncio.Event(), asyncio.get_running_loop()
+        self._turns, self._turns_of = asyncio.Semaphore(MAX_AT_ONCE), WeakValueDictionary()
+        self._wake.set()
+        return asyncio.get_running_loop().create_task(self._work(), name="awp_publish webhooks")
+
+    async def _work(self) -> None:
+        loop, wake = asyncio.get_running_loop(), self._wake
+        carried, again = dict[str, asyncio.Task[None]](), set[str]()
+
+        def start(webhook_id: str) -> None:
+            task = carried[webhook_id] = loop.create_task(self._carry(webhook_id))
+            task.add_done_callback(lambda _: release(webhook_id))
+
+        def release(webhook_id: str) -> None:
+            del carried[webhook_id]
+            wake.set()
+            if webhook_id in again:
+                again.discard(webhook_id)
+                start(webhook_id)
+
+        forget, is_away, looks = self._events.listen(lambda _: self.hurry()), False, 0
+        try:
+            while True:
+                looks = 0 if wake.is_set() else looks + 1
+                wake.clear()
+                taken: Sequence[str] = ()
+                try:
+                    # This process's own entries wake the worker. Most other processes have workers of their own.
+                    for queue, handle in self.on_queue.items() if looks % OTHERS_EVERY == 0 else ():
+                        for member in await self._store().take(queue, LEASE, MAX_AT_ONE_LOOK):
+                            await handle(member)
+                    free = min(MAX_TAKEN - len(carried), MAX_AT_ONE_LOOK)
+                    taken = await self._store().take(DUE, LEASE, free) if free else ()
+                    is_away = False
+                except StoreUnavailable:
+                    if not is_away:
+                        logger.warning("the store is away: webhooks wait for it")
+                    is_away = True
+                except Exception:
+                    logger.exception("looking for webhooks failed, and is tried again")
+                for webhook_id in taken:
+                    if webhook_id in carried:  # the running task may have read the record too early
+                        again.add(webhook_id)
+                    else:
+                        start(webhook_id)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK_SECONDS):
+                        await wake.wait()
+        finally:
+            forget()
+            again.clear()
+            for task in carried.values():
+                task.cancel()
+            await asyncio.gather(*carried.values(), return_exceptions=True)
+
+    async def _fan_out(self, log: str) -> None:
+        await self.wake(log, Unschedule(APPENDED, log))
+
+    async def wake(self, log: str, *also: Step) -> None:
+        """Make the webhooks of a log due, together with the steps of `also`. Raises StoreUnavailable."""
+        raw = (await self._store().run([Look(f"webhooks-at:{log}")])).seen[0]
+        ids: list[str] = orjson.loads(raw) if isinstance(raw, bytes) else []
+        await self._store().run([*(Schedule(DUE, one, 0.0) for one in ids), *also])
+
+    async def _carry(self, webhook_id: str) -> None:
+        try:
+            hook = await self.find(webhook_id)
+            if hook is None:
+                await self._store().run([Unschedule(DUE, webhook_id)])
+                return
+            own = self._turns_of.setdefault(hook.principal, asyncio.Semaphore(MAX_AT_ONCE_OF_CALLER))
+            has_to_wait = own.locked() or self._turns.locked()
+            async with AsyncExitStack() as turn:
+                try:
+                    async with asyncio.timeout(LEASE / 2):
+                        await turn.enter_async_context(own)
+                        await turn.enter_async_context(self._turns)
+                except TimeoutError:
+                    return  # it is due again when its lease ends
+                if has_to_wait:
+                    await self._store().run([Schedule(DUE, webhook_id, LEASE)])
+                    hook = await self.find(webhook_id)
+                    if hook is None:
+                        return
+                gone = time.time() - hook.failed_since if hook.failed_since is not None else 0.0
+                if hook.has_expired() or (hook.expires is None and gone > DROPPED_SECONDS):
+                    await self.remove(hook)
+                    return
+                if not hook.is_active or hook.kind not in self.kinds:  # another version of the site may know the kind
+                    await self._store().run([Schedule(DUE, webhook_id, QUIET_SECONDS)])
+                    return
+                pause = await self.kinds[hook.kind](hook)
+                if pause is None:
+                    await self.remove(hook)
+        except StoreUnavailable:
+            pass  # it is due again when its lease ends
+        except Exception:
+            logger.exception("a webhook could not be carried, and is tried again")
+
+
+def note(hook: Webhook, answer: Posted | Failure) -> bool:
+    """Record the result of sending a message. Returns True if it is final: accepted, or refused permanently."""
+    reason, now = reason_of(answer), time.time()
+    if isinstance(answer, Posted) and answer.status in FINAL:
+        return True
+    if reason is None:
+        hook.last_delivery, hook.last_error, hook.failed_since, hook.failures = now, None, None, 0
+        return True
+    hook.last_error, hook.failures = reason, hook.failures + 1
+    hook.failed_since = now if hook.failed_since is None else hook.failed_since
+    if hook.failures >= SUSPENDED_AFTER and now - hook.failed_since >= SUSPENDED_SECONDS:
+        hook.is_active = False
+    return False
+
+
+def try_again(hook: Webhook, key: list[Any], attempts: int) -> None:
+    """Schedule the retry of a message that has failed `attempts` times, unless that is too often."""
+    hook.retries = [one for one in hook.retries if one[0] != key]
+    if attempts <= len(PAUSES):
+        hook.retries = [*hook.retries, (key, attempts, time.time() + PAUSES[attempts - 1])][-MAX_RETRYING:]
+
+
+def control(kind: str, body: bytes, hook: Webhook) -> Message:
+    """Return a message that is not an event (SEP-3415, Non-event webhook bodies)."""
+    return Message(f"msg_{kind}_{secrets.token_urlsafe(12)}", body, {"X-MCP-Subscription-Id": hook.id})
+
+
+def reason_of(answer: Posted | Failure) -> Reason | None:
+    """Return why a message was not accepted, None if it was. The reason contains nothing of the answer."""
+    if isinstance(answer, str):
+        return answer
+    if 200 <= answer.status < 300:
+        return None
+    return "http_5xx" if answer.status >= 500 else "http_4xx"
+
+
+def read_secret(secret: str) -> bytes:
+    """Return the key of a Standard Webhooks secret. Raises RefusedCallback."""
+    found = _SECRET.fullmatch(secret)
+    with suppress(binascii.Error):
+        key = base64.b64decode(found[1], validate=True) if found is not None else b""
+        if 24 <= len(key) <= 64:
+            return key
+    raise RefusedCallback('The secret has to be "whsec_" and the base64 of 24 to 64 random bytes.')
+
+
+def _key_of(secret: str) -> bytes:
+    """Return the key of a secret: decoded if it is a Standard Webhooks secret, otherwise its text."""
+    try:
+        return read_secret(secret)
+    except RefusedCallback:
+        return secret.encode()
+
+
+def sign(key: bytes, message_id: str, moment: int, body: bytes) -> str:
+    """Return the signature of a message (Standard Webhooks, Signature scheme)."""
+    signed = hmac.digest(key, f"{message_id}.{moment}.".encode() + body, "sha256")
+    return f"v1,{base64.b64encode(signed).decode()}"
+
+
+def _digest(*parts: str) -> str:
+    return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+assert set(get_args(Failure)) < set(get_args(Reason))

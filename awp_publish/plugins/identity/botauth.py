@@ -1,0 +1,611 @@
+"""Agents that sign their requests: Web Bot Auth over HTTP Message Signatures (RFC 9421).
+
+draft-meunier-http-message-signatures-directory and the Web Bot Auth protocol draft: `Signature-Agent` names a
+directory of keys, `Signature-Input` with the tag "web-bot-auth" says what is signed with which key, and `Signature` is
+the signature. Both forms of `Signature-Agent` are read, the dictionary and the bare string, and its types `directory`,
+`jwks_uri` and `cimd` (a client id metadata document, which has the keys or says where they are). A signature that
+covers `content-digest` (RFC 9530) holds for the body, whose digests are taken as it is read.
+
+A request without these headers costs nothing here. The signed address (`@authority`, `@target-uri`) is compared with
+the site's own addresses: a signature that was made for another site is not valid here.
+"""
+
+import asyncio
+import hashlib
+import logging
+import re
+import time
+from base64 import urlsafe_b64encode
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import InitVar, dataclass, field, replace
+from functools import cache, partial
+from itertools import islice
+from threading import Lock
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeAlias, cast
+from urllib.parse import quote, urlsplit
+
+import orjson
+
+from awp_publish.calls.call import Credentials, Label, Principal
+from awp_publish.model import SAFE_IN_PATH
+from awp_publish.plugins.identity.fetching import FetchedKeys, fetch_json, signature_keys
+from awp_publish.problems import DeclarationError, InvalidCredentials, Problem, RateLimited, TemporarilyUnavailable
+from awp_publish.stores.store import Add, Store
+
+if TYPE_CHECKING:
+    from http_message_signatures import HTTPMessageVerifier
+
+logger: Final = logging.getLogger("awp_publish.calls")
+
+Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
+
+TAG: Final = "web-bot-auth"
+WELL_KNOWN: Final = "/.well-known/http-message-signatures-directory"
+MEDIA_TYPE: Final = "application/http-message-signatures-directory+json"
+
+ACCEPT_SIGNATURE: Final = (
+    "Accept-Signature",
+    f'sig1=("@authority" "signature-agent";key="sig1");created;expires;keyid;tag="{TAG}"',
+)
+"""The header that asks for a signature (RFC 9421 section 5.1)."""
+
+SIGNED: Final = "awp_publish.signed"
+"""The key in an ASGI scope under which the result of checking a signature or proof is kept: it is checked once."""
+
+LEEWAY: Final = 30.0
+"""Seconds by which clocks may differ."""
+
+MAX_LIFETIME: Final = 86_400
+"""Seconds from `created` to `expires`: the draft recommends no more than a day."""
+
+MAX_HEADER: Final = 8_192
+"""Characters of each header at most."""
+
+MAX_COMPONENTS: Final = 32
+MAX_SIGNATURES: Final = 4
+MAX_DIRECTORY_BYTES: Final = 65_536
+MAX_KEYS: Final = 100
+"""Keys of one directory that are read."""
+
+MAX_DIRECTORIES: Final = 256
+MAX_NEW: Final = 30
+NEW_WINDOW: Final = 60.0
+"""Directories that are cached; how many unlisted ones may be new within so many seconds."""
+
+MAX_FETCHES: Final = 8
+"""Unlisted directories that are fetched at the same time."""
+
+WAIT: Final = 6.0
+"""Seconds that a call waits for a directory."""
+
+MIN_RSA_BITS: Final = 2048
+"""The smallest RSA key that is accepted (RFC 7518 section 3.3)."""
+
+_REFUSED: Final = "The request's signature is not valid."
+_ADVICE: Final = (
+    "Sign the request as Accept-Signature says, each request anew: with a key of the directory that "
+    "Signature-Agent names, for this site's address, at the present time."
+)
+DIGESTS: Final = {"sha-256": hashlib.sha256, "sha-512": hashlib.sha512}
+"""Supported algorithms of Content-Digest (RFC 9530 section 5); the others are insecure."""
+
+KINDS: Final = ("directory", "jwks_uri", "cimd")
+_NAME: Final = re.compile(r"[a-z0-9.-]+(:[0-9]+)?")
+_METADATA: Final = frozenset({"created", "expires", "keyid", "tag", "nonce", "alg"})
+
+
+class _Key(NamedTuple):
+    """A public key, its algorithm, and the times between which it is valid (seconds)."""
+
+    algorithm: type[Any]
+    key: object
+    not_before: float
+    expires: float
+
+
+class _Directory:
+    """The keys of one directory by their RFC 7638 thumbprints."""
+
+    def __init__(self, keys: Mapping[str, _Key]) -> None:
+        self._keys = keys
+
+    def find(self, key_id: str | None, algorithm: str) -> _Key | None:
+        return self._keys.get(key_id or "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebBotAuth:
+    """Agents that sign their requests (Web Bot Auth, RFC 9421).
+
+    `signers` are the trusted directories, each with the name of its agent in `User-Agent`:
+    `{"https://signer.example": "SignerBot"}`; in a list, the name is that of the host. Without `signers`, whoever
+    publishes keys at a public https address is known by that address. `keys` are JWK sets of directories that are not
+    fetched. `allow_private` permits directories in the site's own network, also over http.
+
+    The caller is a Principal whose id is the directory's address, `https://signer.example`, and whose label is
+    "verified". Needs the extra `botauth`. Raises DeclarationError.
+    """
+
+    scheme: ClassVar[None] = None
+    method: ClassVar[str] = "custom"
+    challenge: ClassVar[str] = ""
+    demands: ClassVar[tuple[tuple[str, str], ...]] = (ACCEPT_SIGNATURE,)
+    is_instant: ClassVar[bool] = True
+    """It limits its own waiting, so unsigned requests need no timer."""
+
+    signers: Mapping[str, str | Sequence[str]] | Sequence[str] | None = None
+    keys: InitVar[Mapping[str, Mapping[str, object]] | None] = None
+    allow_private: bool = False
+    clock: Callable[[], float] = field(default=time.time, repr=False, compare=False)
+    _known: "_Directories" = field(init=False, repr=False, compare=False)
+    _claims: tuple[re.Pattern[str], ...] = field(init=False, repr=False, compare=False)
+    _listed: frozenset[str] | None = field(init=False, repr=False, compare=False)
+    _origins: tuple[str, ...] = field(init=False, repr=False, compare=False, default=())
+    _store: Store | None = field(init=False, repr=False, compare=False, default=None)
+
+    def __post_init__(self, keys: Mapping[str, Mapping[str, object]] | None) -> None:
+        try:
+            import http_message_signatures  # noqa: F401
+        except ImportError:
+            detail = "WebBotAuth needs http-message-signatures, which is not installed."
+            raise DeclarationError("site", detail, 'Run pip install "awp-publish[botauth]".') from None
+        remedy = 'Write WebBotAuth(signers={"https://signer.example": "SignerBot"}).'
+        listed: dict[str, tuple[str, ...]] | None = None
+        if self.signers is not None:
+            listed = {}
+            given = self.signers.items() if isinstance(self.signers, Mapping) else ((one, ()) for one in self.signers)
+            if isinstance(self.signers, str):
+                raise DeclarationError("site", "WebBotAuth's signers are a list or a mapping, not a text.", remedy)
+            for address, names in given:
+                directory = self._address_of(address)
+                agent_names = (names,) if isinstance(names, str) else tuple(names)
+                if not all(isinstance(one, str) and one.strip() for one in agent_names):
+                    raise DeclarationError("site", f"WebBotAuth: the names of {address} are not texts.", remedy)
+                if not agent_names:  # the host, and its label before the last dot
+                    host = directory.partition("://")[2].partition(":")[0]
+                    own = host.split(".")[-2] if "." in host else ""
+                    agent_names = (host, own) if len(own) >= 4 else (host,)
+                listed[directory] = agent_names
+        fixed: dict[str, _Directory] = {}
+        for address, document in (keys or {}).items():
+            directory = self._address_of(address)
+            try:
+                fixed[directory] = read_directory(document)
+            except ValueError as error:
+                raise DeclarationError("site", f"WebBotAuth: the keys of {address}: {error}.", remedy) from None
+        names_of_all = [name for agent_names in (listed or {}).values() for name in agent_names]
+        patterns = tuple(re.compile(rf"(?<![a-z0-9]){re.escape(one.lower())}") for one in names_of_all)
+        object.__setattr__(self, "_claims", patterns)
+        object.__setattr__(self, "_listed", None if listed is None else frozenset({*listed, *fixed}))
+        object.__setattr__(self, "_known", _Directories(fixed, self._listed or frozenset(), self.allow_private))
+
+    def _address_of(self, given: object) -> str:
+        found = directory_of(given, self.allow_private) or directory_of(given, self.allow_private, "jwks_uri")
+        if found is None:
+            wrong = f"WebBotAuth: {given!r} is not the address of a directory."
+            raise DeclarationError("site", wrong, 'Write WebBotAuth(signers={"https://signer.example": "SignerBot"}).')
+        return found
+
+    def bound_to(self, origins: Sequence[str], store: Store) -> "WebBotAuth":
+        """Return a copy for a site at these addresses, whose store remembers used signatures."""
+        bound = replace(self, keys=None)
+        object.__setattr__(bound, "_origins", tuple(origins))
+        object.__setattr__(bound, "_store", store)
+        for name in ("_known", "_claims", "_listed"):
+            object.__setattr__(bound, name, getattr(self, name))
+        return bound
+
+    async def __call__(self, credentials: Credentials) -> Principal | None:
+        """Return the agent that signed a request, None without a signature or if the agent is not trusted.
+
+        Raises InvalidCredentials, RateLimited for a used signature, TemporarilyUnavailable while the keys of a listed
+        directory cannot be read.
+        """
+        request = credentials.request
+        if request is None:
+            return None
+        noted: MutableMapping[str, object] = request.setdefault(SIGNED, {})
+        if "result" not in noted:  # several gates may check one request, but its signature may be used once
+            try:
+                noted["result"] = await self._verify(credentials, request)
+            except Problem as problem:
+                noted["result"] = problem
+        result = noted["result"]
+        if isinstance(result, Problem):
+            raise result
+        return result if isinstance(result, Principal) else None
+
+    def names_of(self, credentials: Credentials) -> frozenset[str]:
+        """Return the names by which a limit or an action may refer to the caller. Only after the request was checked.
+
+        These are its label, the signing agent's directory by address and by host, and "" for everybody.
+        """
+        found = credentials.request.get(SIGNED, {}).get("result") if credentials.request is not None else None
+        signer = {found.id, found.id.partition("://")[2]} if isinstance(found, Principal) else ()
+        return frozenset(("", self.label_of(credentials), *signer))
+
+    def label_of(self, credentials: Credentials) -> Label:
+        """Return what a request's signature says of its caller. Only after the request was checked."""
+        if credentials.request is not None:
+            result = credentials.request.get(SIGNED, {}).get("result")
+            if isinstance(result, (InvalidCredentials, RateLimited)):
+                return "forged"
+            if isinstance(result, Principal):
+                return "verified"
+        agent = credentials.headers.get("user-agent", "")[:1000].lower() if self._claims else ""
+        return "unsigned impostor" if agent and any(one.search(agent) for one in self._claims) else "unknown"
+
+    async def _verify(self, credentials: Credentials, request: Mapping[str, Any]) -> Principal | None:
+        signature = self._read(credentials)
+        if signature is None:
+            return None
+        label, directory, kind, address, parameters, of_body = signature
+        if self._listed is not None and directory not in self._listed:
+            return None  # not trusted: its keys are not fetched
+        is_listed = self._listed is not None or directory in self._known.fixed
+        key_id = str(parameters["keyid"])
+        try:
+            async with asyncio.timeout(WAIT):
+                key = await self._known.find(directory, kind, address, key_id)
+        except (TemporarilyUnavailable, TimeoutError):
+            if not is_listed:
+                return None  # a Signature-Agent that cannot be resolved is ignored
+            detail = f"The keys of {directory} cannot be read at the moment."
+            raise TemporarilyUnavailable(detail, headers=[("Retry-After", "10")]) from None
+        now = self.clock()
+        if key is None or not key.not_before - LEEWAY <= now <= key.expires + LEEWAY:
+            raise _forged("Its key is not in the directory that Signature-Agent names.")
+        self._check(request, key, key_id)
+        if of_body:
+            _check_body(credentials.headers.get("content-digest") or "", of_body, request)
+        nonce = parameters.get("nonce")
+        # One signature is good for one request. Only verified ones are remembered, so that nobody else can fill the
+        # store.
+        if isinstance(nonce, str):
+            used = f"{directory}\n{key_id}\n{nonce}".encode()
+        else:  # the library has parsed the signature, so it exists
+            from http_sf import parse
+
+            signatures = parse((credentials.headers.get("signature") or "").encode("latin-1"), tltype="dictionary")
+            used = bytes(cast(Any, signatures)[label][0])
+        if self._store is not None:
+            left = max(1.0, float(str(parameters["expires"])) - now + 2 * LEEWAY)
+            step = Add(f"signature:{hashlib.sha256(used).hexdigest()}", b"1", left)
+            if (await self._store.run((step,))).failed is not None:
+                raise RateLimited(
+                    "This signature was used for a request before.",
+                    recovery="Wait for a second, then sign the request anew, with a new nonce, and send it once.",
+                    headers=[("Retry-After", "1"), ACCEPT_SIGNATURE],
+                    members={"retry_after": 1},
+                )
+        facts = {"directory": directory, "keyid": key_id, "name": directory.partition("://")[2]}
+        return Principal(directory, claims=facts, label="verified")
+
+    def _read(
+        self, credentials: Credentials
+    ) -> "tuple[str, str, str, str, Mapping[str, object], frozenset[str]] | None":
+        """Parse a signature: label, directory, kind and address of keys, parameters, and the digests that it covers.
+
+        The latter are algorithms, "" for all of them. Returns None if there is no such signature. Raises
+        InvalidCredentials.
+        """
+        from http_sf import parse
+
+        headers = credentials.headers
+        given, signed, agent = (headers.get(name) or "" for name in ("signature-input", "signature", "signature-agent"))
+        if TAG not in given:
+            return None
+        if max(len(given), len(signed), len(agent)) > MAX_HEADER:
+            raise _forged(f"One of its headers has more than {MAX_HEADER} characters.")
+        try:
+            inputs = parse(given.encode("latin-1"), tltype="dictionary")
+        except Exception:
+            raise _forged("Signature-Input is not a dictionary (RFC 9651).") from None
+        if not isinstance(inputs, dict) or len(inputs) > MAX_SIGNATURES:
+            raise _forged("There are too many signatures.")
+        tagged = [(name, one) for name, one in inputs.items() if isinstance(one, tuple) and one[1].get("tag") == TAG]
+        if not tagged:
+            return None
+        if len(tagged) > 1:
+            raise _forged(f'There is more than one with the tag "{TAG}".')
+        label, (components, parameters) = tagged[0]
+        if not isinstance(components, list):
+            raise _forged("Signature-Input is not a list of components.")
+        created, expires, key_id = (parameters.get(name) for name in ("created", "expires", "keyid"))
+        if type(created) is not int or type(expires) is not int:
+            raise _forged("It has no integer parameters created and expires.")
+        if not isinstance(key_id, str) or not 0 < len(key_id) <= 200:
+            raise _forged("It names no key (keyid).")
+        if not _METADATA.issuperset(parameters):
+            raise _forged("It has unknown parameters.")
+        now = self.clock()
+        if created > now + LEEWAY:
+            raise _forged("It is not valid yet (created).")
+        if expires < now - LEEWAY:
+            raise _forged("It has expired (expires).")
+        if not 0 < expires - created <= MAX_LIFETIME:
+            raise _forged("It is valid for more than a day, or expires before it was created.")
+        if not agent:
+            raise _forged("There is no Signature-Agent.")
+
+        # The signer: a dictionary with a member of the signature's own label, or (the older form) one string.
+        kind, is_bare = "directory", agent.lstrip().startswith('"')
+        try:
+            parsed = parse(agent.encode("latin-1"), tltype="item" if is_bare else "dictionary")
+        except Exception:
+            raise _forged("Signature-Agent is neither a string nor a dictionary (RFC 9651).") from None
+        member = parsed if is_bare else parsed.get(label) if isinstance(parsed, dict) else None
+        if isinstance(member, tuple):
+            kind = str(member[1].get("type", kind))
+            member = member[0]
+        if type(member) is not str:
+            raise _forged(f'Signature-Agent has no member "{label}" that is a string.')
+        directory = directory_of(member, self.allow_private, kind)
+        if directory is None or kind not in KINDS:
+            raise _forged("Signature-Agent does not name an https address of a directory of a supported type.")
+
+        # It must cover our address and its Signature-Agent.
+        if len(components) > MAX_COMPONENTS:
+            raise _forged("It covers too many components.")
+        covered = [(one[0], dict(one[1])) if isinstance(one, tuple) else (one, {}) for one in components]
+        names = [name for name, parsed in covered if not parsed]
+        if "@authority" not in names and "@target-uri" not in names:
+            raise _forged("It covers neither @authority nor @target-uri.")
+        own = [("signature-agent", {})] if is_bare else [("signature-agent", {"key": label}), ("signature-agent", {})]
+        if not any(one in covered for one in own):
+            raise _forged("It does not cover its Signature-Agent.")
+        address = directory + WELL_KNOWN if kind == "directory" else member
+        digests = [parsed for name, parsed in covered if name == "content-digest" and not parsed.keys() - {"sf", "key"}]
+        of_body = frozenset(str(parsed.get("key", "")) for parsed in digests)
+        return label, directory, kind, address, parameters, of_body
+
+    def _check(self, request: Mapping[str, Any], key: _Key, key_id: str) -> None:
+        """Verify the signature with a key, for the site's own address. Raises InvalidCredentials."""
+        from http_message_signatures import MappingKeyResolver
+
+        message = _Message(request, self._origins)
+        resolver = MappingKeyResolver(public_keys={key_id: key.key}, private_keys={})  # type: ignore[dict-item]
+        try:
+            if not message.url:
+                raise ValueError("another site's")
+            _verifier_class()(signature_algorithm=key.algorithm, key_resolver=resolver).verify(
+                message, expect_tag=TAG, max_age=None
+            )
+        except Exception as error:  # a hostile signature may make its verifier raise anything
+            logger.info("a signature of %s was not valid: %s", key_id[:100], type(error).__name__)
+            raise _forged("It does not match this request, its key and this site's address.") from None
+
+
+@cache
+def _verifier_class() -> "type[HTTPMessageVerifier]":
+    from http_message_signatures import HTTPMessageVerifier
+
+    class Verifier(HTTPMessageVerifier):
+        def validate_created_and_expires(self, sig_input: object, max_age: object = None) -> None:
+            """Do nothing: they were checked already, by the site's own clock."""
+
+    return Verifier
+
+
+def _forged(detail: str) -> InvalidCredentials:
+    return InvalidCredentials(f"{_REFUSED} {detail}", status=403, recovery=_ADVICE, headers=[ACCEPT_SIGNATURE])
+
+
+def note_signature(scope: MutableMapping[str, Any], fields: Mapping[bytes, bytes], receive: Receive) -> Receive:
+    """Prepare a scope for the result of checking a signature, and return a `receive` that hashes the body.
+
+    Must be called before the scope is copied, because a signature is checked once. Without Content-Digest nothing is
+    hashed.
+    """
+    noted: MutableMapping[str, object] = scope.setdefault(SIGNED, {})
+    if b"content-digest" not in fields:
+        return receive
+    hashes = {name: make() for name, make in DIGESTS.items()}
+
+    async def receive_noted() -> MutableMapping[str, Any]:
+        message = await receive()
+        if message["type"] == "http.request" and "digests" not in noted:
+            for one in hashes.values():
+                one.update(message.get("body", b""))
+            if not message.get("more_body", False):
+                noted["digests"] = {name: one.digest() for name, one in hashes.items()}
+        return message
+
+    return receive_noted
+
+
+def _check_body(header: str, covered: frozenset[str], request: Mapping[str, Any]) -> None:
+    """Compare the body of a request with its signed Content-Digest. Raises InvalidCredentials."""
+    from http_sf import parse
+
+    taken = request.get(SIGNED, {}).get("digests")
+    if taken is None and not any(name in (b"content-length", b"transfer-encoding") for name, _ in request["headers"]):
+        taken = {name: make().digest() for name, make in DIGESTS.items()}  # the request has no body
+    try:
+        digests = parse(header.encode("latin-1"), tltype="dictionary")
+        listed = DIGESTS.keys() if "" in covered else DIGESTS.keys() & covered
+        given = {name: one[0] for name, one in digests.items() if name in listed}  # type: ignore[union-attr, index]
+    except Exception:
+        given = {}
+    if not given:
+        raise _forged("Its Content-Digest has no sha-256 and no sha-512 (RFC 9530).")
+    if taken is None or any(bytes(cast(Any, digest)) != taken[name] for name, digest in given.items()):
+        raise _forged("The body does not match its Content-Digest.")
+
+
+class _Message:
+    """A request as the library expects it, with its address at the site; "" for a host that is not the site's."""
+
+    def __init__(self, request: Mapping[str, Any], origins: Sequence[str]) -> None:
+        self.method = str(request.get("method", "GET"))
+        self._headers = request["headers"]
+        self.headers = self
+        self.url = address_of(request, origins)
+
+    def items(self) -> Iterator[tuple[str, str]]:
+        return ((name.decode("latin-1"), value.decode("latin-1")) for name, value in self._headers)
+
+
+def address_of(request: Mapping[str, Any], origins: Sequence[str]) -> str:
+    """Return the address of a request (an ASGI scope) at one of the site's origins, "" for another host.
+
+    A loopback name is accepted as it is: it can only be signed for on this machine.
+    """
+    hosts = [value.decode("latin-1").lower() for name, value in request["headers"] if name == b"host"]
+    if len(hosts) != 1:
+        return ""
+    [host] = hosts
+    for parts in map(urlsplit, origins):
+        if host.removesuffix({"https": ":443", "http": ":80"}.get(parts.scheme, "")) == parts.netloc.lower():
+            base, prefix = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
+            break
+    else:
+        if not re.fullmatch(r"(localhost|127\.0\.0\.1|\[::1\])(:\d+)?", host):
+            return ""
+        scheme = {"ws": "http", "wss": "https"}.get(given := request.get("scheme", "http"), given)
+        base, prefix = f"{scheme}://{host}", ""
+    raw = request.get("raw_path") or quote(request.get("path", "/"), safe=SAFE_IN_PATH).encode()
+    path = raw.decode("latin-1").partition("?")[0]
+    if prefix and not (path == prefix or path.startswith(f"{prefix}/")):
+        path = prefix + path
+    query = request.get("query_string", b"").decode("latin-1")
+    return base + (f"{path}?{query}" if query else path)
+
+
+# --- Directories of keys ---
+
+
+class _Directories:
+    """The keys of directories, by kind and address, fetched when first needed."""
+
+    def __init__(self, fixed: Mapping[str, _Directory], listed: frozenset[str], allow_private: bool) -> None:
+        self.fixed = fixed
+        self._listed = listed
+        self._allow_private = allow_private
+        self._kept: OrderedDict[tuple[str, str], FetchedKeys[_Key]] = OrderedDict()
+        self._lock = Lock()
+        self._new: list[float] = []
+        self._fetching = 0
+
+    async def find(self, directory: str, kind: str, address: str, key_id: str) -> _Key | None:
+        """Return a key of a directory, None if it has none of this id. Raises TemporarilyUnavailable."""
+        if directory in self.fixed:
+            return self.fixed[directory].find(key_id, "")
+        with self._lock:
+            source = self._kept.get((kind, address))
+            if source is None:
+                now = time.monotonic()
+                if directory not in self._listed:
+                    self._new = [one for one in self._new if now - one < NEW_WINDOW]
+                    if len(self._new) >= MAX_NEW or self._fetching >= MAX_FETCHES:
+                        raise TemporarilyUnavailable("Too many new directories.")
+                    self._new.append(now)
+                source = self._kept[kind, address] = FetchedKeys(address, partial(self._load, kind))
+                while len(self._kept) > MAX_DIRECTORIES:
+                    self._kept.popitem(last=False)
+            self._kept.move_to_end((kind, address))
+        return await source.find(key_id, "")
+
+    def _load(self, kind: str, address: str) -> _Directory:
+        """Fetch a directory, or the keys of a client id metadata document: its own, or those at its `jwks_uri`."""
+        document = self._fetch(address)
+        if kind != "cimd":
+            return read_directory(document)
+        if not isinstance(document, Mapping) or document.get("client_id") != address:
+            raise ValueError("it is not the client id metadata document of its own address")
+        if "jwks" in document:
+            return read_directory(document["jwks"])
+        keys = document.get("jwks_uri")
+        if directory_of(keys, self._allow_private, "jwks_uri") is None:
+            raise ValueError("it has neither jwks nor a jwks_uri that is an https address")
+        return read_directory(self._fetch(str(keys)))
+
+    def _fetch(self, address: str) -> object:
+        self._fetching += 1
+        try:
+            kinds = (MEDIA_TYPE, "application/jwk-set+json", "application/json")
+            accept, is_public = ", ".join(kinds), not self._allow_private
+            return fetch_json(
+                address, is_public=is_public, media_types=kinds, most_bytes=MAX_DIRECTORY_BYTES, accept=accept
+            )
+        finally:
+            self._fetching -= 1
+
+
+def directory_of(address: object, allow_private: bool = False, kind: str = "directory") -> str | None:
+    """Return the origin of a directory in lower case, or the address of a key set; None for anything else."""
+    if not isinstance(address, str) or len(address) > 500 or not re.fullmatch(r"[!-\[\]-~]+", address):
+        return None
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError:
+        return None
+    host = parts.hostname or ""
+    schemes = ("https", "http") if allow_private else ("https",)
+    if parts.scheme not in schemes or not host or parts.username is not None or parts.password is not None:
+        return None
+    if parts.fragment or not _NAME.fullmatch(host):
+        return None
+    default = {"https": 443, "http": 80}[parts.scheme]
+    origin = f"{parts.scheme}://{host}" + (f":{port}" if port not in (None, default) else "")
+    if kind != "directory":  # never the address of the directory of the same origin
+        is_own = parts.path not in ("", "/", WELL_KNOWN)
+        return origin + parts.path + (f"?{parts.query}" if parts.query else "") if is_own else None
+    return origin if parts.path in ("", "/", WELL_KNOWN) and not parts.query else None
+
+
+def read_directory(document: object) -> _Directory:
+    """Return the keys of a JWK set that verify signatures. Raises ValueError if there are none."""
+    keys: dict[str, _Key] = {}
+    for entry in islice(signature_keys(document), MAX_KEYS):
+        try:
+            read = _read_key(entry)
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
+            continue
+        if read is not None:
+            keys.setdefault(*read)
+    if not keys:
+        raise ValueError("it has no public key that verifies signatures")
+    return _Directory(keys)
+
+
+def _read_key(entry: Mapping[str, Any]) -> tuple[str, _Key] | None:
+    """Return a key with its thumbprint (RFC 7638), None for an unsupported one. May raise for a malformed one."""
+    from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+    from http_message_signatures import algorithms
+
+    key: object
+    members: tuple[str, ...]
+    algorithm: type[algorithms.HTTPSignatureAlgorithm]
+    match entry["kty"], entry.get("crv"):
+        case "OKP", "Ed25519":
+            members, algorithm = ("crv", "kty", "x"), algorithms.ED25519
+            key = ed25519.Ed25519PublicKey.from_public_bytes(_decoded(entry["x"]))
+        case "EC", ("P-256" | "P-384") as curve:
+            members = ("crv", "kty", "x", "y")
+            x, y = (int.from_bytes(_decoded(entry[name])) for name in ("x", "y"))
+            made = ec.EllipticCurvePublicNumbers(x, y, ec.SECP256R1() if curve == "P-256" else ec.SECP384R1())
+            key = made.public_key()
+            algorithm = algorithms.ECDSA_P256_SHA256 if curve == "P-256" else algorithms.ECDSA_P384_SHA384
+        case "RSA", None:
+            members, algorithm = ("e", "kty", "n"), algorithms.RSA_PSS_SHA512
+            modulus = int.from_bytes(_decoded(entry["n"]))
+            if not MIN_RSA_BITS <= modulus.bit_length() <= 8192:
+                return None
+            key = rsa.RSAPublicNumbers(int.from_bytes(_decoded(entry["e"])), modulus).public_key()
+        case _:
+            return None
+    facts = orjson.dumps({name: entry[name] for name in members}, option=orjson.OPT_SORT_KEYS)
+    thumbprint = urlsafe_b64encode(hashlib.sha256(facts).digest()).rstrip(b"=").decode()
+    # Drafts differ about milliseconds and seconds; a time beyond the year 5000 must be in milliseconds.
+    begins, ends = (float(entry.get(name, other)) for name, other in (("nbf", 0), ("exp", 1e11)))
+    begins, ends = (one / 1000 if 1e11 < one < 1e15 else one for one in (begins, ends))
+    return thumbprint, _Key(algorithm, key, begins, ends)
+
+
+def _decoded(text: str) -> bytes:
+    from base64 import urlsafe_b64decode
+
+    return urlsafe_b64decode(text + "=" * (-len(text) % 4))

@@ -1,0 +1,409 @@
+"""JSON Web Tokens of an authorization server: RFC 7519, checked as RFC 8725 and RFC 9068 advise.
+
+A token that is bound to a key (`cnf.jkt`) is only accepted with a proof of that key: DPoP, RFC 9449. The proof names
+the request's method and address, which is compared with the site's own addresses, and is good for one request.
+Deliberately left out: server-provided nonces (section 9), because the store remembers every proof until it expires.
+"""
+
+import base64
+import hashlib
+import json
+import logging
+import re
+import string
+import time
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import InitVar, dataclass, field
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, ClassVar, Final, NoReturn, Protocol
+from urllib.parse import urlsplit
+
+from awp_publish.calls.authentication import BEARER, DPOP, PROOF_ALGORITHMS, Scheme, read_bearer_token
+from awp_publish.calls.call import Credentials, Principal
+from awp_publish.plugins.identity.botauth import MIN_RSA_BITS, SIGNED, address_of
+from awp_publish.plugins.identity.fetching import FetchedKeys, fetch_json, signature_keys
+from awp_publish.problems import AuthExpired, DeclarationError, InvalidBinding, InvalidCredentials, InvalidProof
+from awp_publish.stores.store import Add, Store
+
+if TYPE_CHECKING:
+    from jwt import PyJWK
+
+
+# --- The public keys of an authorization server (RFC 7517) ---
+
+logger: Final = logging.getLogger("awp_publish.calls")
+
+MAX_KEY_SET_BYTES: Final = 1_048_576
+
+ALGORITHMS: Final[Mapping[str, tuple[str, str | None]]] = {
+    "RS256": ("RSA", None),
+    "RS384": ("RSA", None),
+    "RS512": ("RSA", None),
+    "PS256": ("RSA", None),
+    "PS384": ("RSA", None),
+    "PS512": ("RSA", None),
+    "ES256": ("EC", "P-256"),
+    "ES384": ("EC", "P-384"),
+    "ES512": ("EC", "P-521"),
+    "EdDSA": ("OKP", "Ed25519"),
+}
+"""Signature algorithms that need only a public key, with the `kty` and `crv` of their keys (RFC 7518)."""
+
+_PUBLIC: Final = ("kty", "crv", "n", "e", "x", "y", "alg")
+
+KeyName = tuple[str | None, str]
+
+
+@dataclass(frozen=True, slots=True)
+class KeySet:
+    """Keys by key id (`kid`) and algorithm."""
+
+    keys: Mapping[KeyName, "PyJWK"]
+
+    def find(self, key_id: str | None, algorithm: str) -> "PyJWK | None":
+        """Return the key of this id. Without an id, return the key of this algorithm if there is exactly one."""
+        if key_id is not None:
+            return self.keys.get((key_id, algorithm))
+        fitting = [key for (_, used_with), key in self.keys.items() if used_with == algorithm]
+        return fitting[0] if len(fitting) == 1 else None
+
+
+def read_key_set(document: object) -> KeySet:
+    """Return the keys of a JWK set that verify signatures. Raises ValueError if there are none."""
+    from jwt import PyJWK
+    from jwt.exceptions import PyJWTError
+
+    keys: dict[KeyName, PyJWK] = {}
+    for number, entry in enumerate(signature_keys(document)):
+        key_id = entry.get("kid")
+        name = key_id if isinstance(key_id, str) else f"\0{number}"  # not an id that a token could have
+        public = {member: entry[member] for member in _PUBLIC if member in entry}
+        for algorithm, (kind, curve) in ALGORITHMS.items():  # a key may name its algorithm
+            if entry.get("kty") != kind or curve not in (None, entry.get("crv")):
+                continue
+            if entry.get("alg", algorithm) != algorithm:
+                continue
+            try:
+                key = PyJWK(public, algorithm)
+            except (PyJWTError, ValueError, TypeError):
+                continue
+            if kind != "RSA" or key.key.key_size >= MIN_RSA_BITS:
+                keys.setdefault((name, algorithm), key)
+    if not keys:
+        raise ValueError("it has no public key that verifies signatures")
+    return KeySet(keys)
+
+
+# --- Sources of keys ---
+
+
+class KeySource(Protocol):
+    """Where an issuer's keys come from."""
+
+    async def find(self, key_id: str | None, algorithm: str) -> "PyJWK | None":
+        """Return the key that a token names. Raises TemporarilyUnavailable while the keys cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenKeys:
+    """Keys from the site's own configuration."""
+
+    known: KeySet
+
+    async def find(self, key_id: str | None, algorithm: str) -> "PyJWK | None":
+        return self.known.find(key_id, algorithm)
+
+
+def load_key_set(url: str) -> KeySet:
+    """Fetch the JWK set at an address that the site configures. Raises what `fetch_json` raises."""
+    return read_key_set(fetch_json(url, most_bytes=MAX_KEY_SET_BYTES))
+
+
+def check_keys_url(url: str) -> str:
+    """Return an https address, or an http address on this machine. Raises ValueError for any other."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    try:
+        is_local = host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        is_local = False
+    schemes = ("https", "http") if is_local else ("https",)
+    if not parts.hostname or parts.username or parts.scheme not in schemes:
+        raise ValueError("it is not an https address")
+    return url
+
+
+LEEWAY: Final = 30.0
+"""Seconds by which clocks may differ."""
+
+SCOPE_CLAIMS: Final = ("scope", "scp")
+"""The claim of RFC 9068 section 2.2.3, and a common alternative."""
+
+REQUIRED: Final = ("exp", "iss", "aud", "sub")
+
+PROOF_WINDOW: Final = 300.0
+"""Seconds by which a proof's `iat` may differ from the present time."""
+
+MAX_PROOF: Final = 8_192
+"""Characters of a proof at most."""
+
+_SHOWN_WITH_PROOF: Final = re.compile(r"dpop[ \t]+([A-Za-z0-9._~+/-]+=*)", re.IGNORECASE)
+_PRIVATE: Final = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
+_IDENTITY: Final = {"RSA": ("e", "kty", "n"), "EC": ("crv", "kty", "x", "y"), "OKP": ("crv", "kty", "x")}
+_ESCAPE: Final = re.compile(r"%([0-9A-Fa-f]{2})")
+_UNRESERVED: Final = frozenset(string.ascii_letters + string.digits + "-._~")
+
+_EXAMPLE: Final = (
+    'Write JwtBearer(issuer="https://login.example", audience="https://shop.example", '
+    'jwks_url="https://login.example/jwks.json").'
+)
+
+_WRONG: Final = {
+    "InvalidSignatureError": "Its signature does not match its key.",
+    "InvalidAudienceError": "It is for another audience (aud).",
+    "InvalidIssuerError": "It is by another issuer (iss).",
+    "ImmatureSignatureError": "It is not valid yet (nbf, iat).",
+    "InvalidIssuedAtError": "Its time of issue (iat) is not a number.",
+    "InvalidSubjectError": "Its subject (sub) is not a text.",
+    "InvalidJTIError": "Its id (jti) is not a text.",
+}
+"""What is wrong with a token, by exception. The exceptions' own messages may quote the token."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JwtBearer:
+    """Callers with a signed token in `Authorization: Bearer`.
+
+    Signature, `issuer`, `audience` (one or several), `exp` and `nbf` are checked, the times with `leeway` seconds. Keys
+    come from `jwks_url` or are given as `jwks`. Only public-key algorithms are accepted, so that nobody can sign with a
+    published key. `scope_claim` names the claim with the scopes ("scope", else "scp"), `principal_claim` the one with
+    the caller's id.
+
+    A token that is bound to a key has to come as `Authorization: DPoP` with a proof of that key (RFC 9449); with
+    `dpop_required` no other token is accepted. Needs the extra `jwt`. Raises DeclarationError.
+    """
+
+    scheme: ClassVar[Scheme] = "oauth2"
+    method: ClassVar[str] = "jwt"
+
+    issuer: str
+    audience: str | Sequence[str]
+    jwks_url: str | None = None
+    jwks: InitVar[Mapping[str, object] | None] = None
+    algorithms: Sequence[str] = tuple(ALGORITHMS)
+    leeway: float = LEEWAY
+    scope_claim: str | None = None
+    principal_claim: str = "sub"
+    dpop_required: bool = False
+    clock: InitVar[Callable[[], float]] = time.monotonic
+    _keys: KeySource = field(init=False, repr=False, compare=False)
+    _origins: tuple[str, ...] = field(init=False, repr=False, compare=False, default=())
+    _store: Store | None = field(init=False, repr=False, compare=False, default=None)
+
+    def __post_init__(self, jwks: Mapping[str, object] | None, clock: Callable[[], float]) -> None:
+        try:
+            import cryptography  # noqa: F401
+            import jwt  # noqa: F401
+        except ImportError:
+            _refuse("JwtBearer needs PyJWT, which is not installed.", 'Run pip install "awp-publish[jwt]".')
+        audience = _texts(self.audience)
+        if not isinstance(self.issuer, str) or not self.issuer or not audience:
+            _refuse("JwtBearer needs the issuer and the audience of its tokens.", _EXAMPLE)
+        object.__setattr__(self, "audience", audience)
+        algorithms = _texts(self.algorithms)
+        if not algorithms or set(algorithms) - set(ALGORITHMS):
+            remedy = f"Choose from {', '.join(ALGORITHMS)}."
+            _refuse("JwtBearer's algorithms are not all supported public-key algorithms.", remedy)
+        object.__setattr__(self, "algorithms", algorithms)
+        if not self.leeway >= 0 or not self.principal_claim:
+            _refuse("JwtBearer's leeway is negative or its principal_claim empty.", _EXAMPLE)
+        url = self.jwks_url
+        if (url is None) == (jwks is None):
+            _refuse("JwtBearer needs either jwks_url or jwks.", _EXAMPLE)
+        try:
+            keys: KeySource = GivenKeys(read_key_set(jwks)) if jwks is not None else GivenKeys(KeySet({}))
+            if url is not None:
+                keys = FetchedKeys(check_keys_url(url), load_key_set, clock)
+        except ValueError as error:
+            named = "jwks" if url is None else "jwks_url"
+            _refuse(f"JwtBearer's {named} cannot be used: {error}.", _EXAMPLE)
+        object.__setattr__(self, "_keys", keys)
+
+    @property
+    def challenge(self) -> str:
+        return DPOP if self.dpop_required else BEARER
+
+    def bound_to(self, origins: Sequence[str], store: Store) -> "JwtBearer":
+        """Return a copy for a site at these addresses, whose store remembers used proofs."""
+        bound = object.__new__(JwtBearer)
+        for name in self.__slots__:
+            object.__setattr__(bound, name, getattr(self, name))
+        object.__setattr__(bound, "_origins", tuple(origins))
+        object.__setattr__(bound, "_store", store)
+        return bound
+
+    async def __call__(self, credentials: Credentials) -> Principal | None:
+        """Return the caller, None without a token.
+
+        Raises AuthExpired, InvalidCredentials, InvalidProof, and TemporarilyUnavailable if the keys cannot be fetched.
+        """
+        proven = _SHOWN_WITH_PROOF.fullmatch(credentials.headers.get("authorization", "").strip(" \t"))
+        token = read_bearer_token(credentials) if proven is None else proven[1]
+        if token is None:
+            return None
+        key_id, algorithm = self._read_header(token)
+        key = await self._keys.find(key_id, algorithm)
+        if key is None:
+            raise _invalid("Its issuer does not publish the key that it is signed with.")
+        claims = self._decode(token, key, algorithm)
+        name = claims.get(self.principal_claim)
+        if not isinstance(name, str) or not name:
+            raise _invalid(f"Its {self.principal_claim} does not name anybody.")
+        confirmation = claims.get("cnf")
+        bound_to = confirmation.get("jkt") if isinstance(confirmation, Mapping) else None
+        if proven is not None:
+            if not isinstance(bound_to, str):
+                raise _invalid("It is not bound to a key (cnf.jkt), so that no proof belongs to it.")
+            await self._check_proof(credentials, token, bound_to)
+        elif bound_to is not None:
+            raise InvalidBinding(
+                "The token is bound to a key (cnf.jkt) and was sent as a bearer token, without a proof."
+            )
+        elif self.dpop_required:
+            raise InvalidBinding("The token is not bound to a key (cnf.jkt), which this site requires.")
+        names = SCOPE_CLAIMS if self.scope_claim is None else (self.scope_claim,)
+        given = next((claims[one] for one in names if one in claims), None)
+        scopes = frozenset(given.split(" ")) - {""} if isinstance(given, str) else frozenset(_texts(given))
+        return Principal(name, scopes, claims)
+
+    async def _check_proof(self, credentials: Credentials, token: str, bound_to: str) -> None:
+        """Check a proof against the request, the token, and the key to which the token is bound (RFC 9449, 4.3)."""
+        from jwt import PyJWK, decode, get_unverified_header
+
+        proof, request = credentials.headers.get("dpop"), credentials.request
+        if not proof or request is None:
+            raise _unproven("There is no header DPoP.")
+        if len(proof) > MAX_PROOF or "," in proof:
+            raise _unproven(f"There is more than one header DPoP, or it has more than {MAX_PROOF} characters.")
+        noted: MutableMapping[str, object] = request.setdefault(SIGNED, {})
+        if noted.get(DPOP) == (proof, token):  # several gates may check one request, but its proof may be used once
+            return
+        try:
+            header = get_unverified_header(proof)
+            algorithm, jwk = header.get("alg"), header.get("jwk")
+            if header.get("typ") != "dpop+jwt" or algorithm not in PROOF_ALGORITHMS or "crit" in header:
+                raise ValueError("another kind of token")
+            if not isinstance(jwk, Mapping) or not _PRIVATE.isdisjoint(jwk):
+                raise ValueError("no public key")
+            key = PyJWK({name: jwk[name] for name in _PUBLIC if name in jwk}, algorithm)
+            if jwk["kty"] == "RSA" and key.key.key_size < MIN_RSA_BITS:
+                raise ValueError("a key too small")
+            unchecked = {f"verify_{name}": False for name in ("exp", "nbf", "iat", "aud", "iss", "sub", "jti")}
+            claims = decode(proof, key, algorithms=[algorithm], options={"verify_signature": True, **unchecked})  # type: ignore[arg-type]
+            facts = json.dumps({name: jwk[name] for name in _IDENTITY[jwk["kty"]]}, separators=(",", ":"))
+            thumbprint = _digest(facts)  # RFC 7638
+        except Exception as error:  # a hostile proof may make its decoder raise anything
+            logger.info("a proof was not valid: %s", type(error).__name__)
+            raise _unproven(
+                "It is not a JWT of type dpop+jwt that is signed with the public key in its header."
+            ) from None
+        issued, once = claims.get("iat"), claims.get("jti")
+        address, own = claims.get("htu"), address_of(request, self._origins).partition("?")[0]
+        now = time.time()
+        is_timely = isinstance(issued, (int, float)) and now - PROOF_WINDOW <= issued <= now + PROOF_WINDOW
+        if thumbprint != bound_to:
+            raise InvalidBinding("The proof is not valid. Its key is not the one that the token is bound to (cnf.jkt).")
+        wrong = {
+            "It is for another token (ath).": claims.get("ath") != _digest(token),
+            "It is for another method (htm).": claims.get("htm") != request.get("method", "GET"),
+            "It is for another address (htu).": not own
+            or not isinstance(address, str)
+            or _normal(address) != _normal(own),
+            f"It was not made within {PROOF_WINDOW:g} seconds of now (iat).": not is_timely,
+            "It has no id (jti).": not isinstance(once, str) or not 0 < len(once) <= MAX_PROOF,
+        }
+        for detail, is_so in wrong.items():
+            if is_so:
+                raise _unproven(detail)
+        if self._store is not None:  # only valid proofs are remembered, so that nobody else can fill the store
+            used = Add(f"dpop:{_digest(f'{thumbprint}.{once}')}", b"1", 2 * PROOF_WINDOW)
+            if (await self._store.run((used,))).failed is not None:
+                raise _unproven("It was used for a request before (jti).")
+        noted[DPOP] = proof, token
+
+    def _read_header(self, token: str) -> tuple[str | None, str]:
+        """Return the key id and algorithm in a token's header, which is not verified yet."""
+        from jwt import get_unverified_header
+        from jwt.exceptions import PyJWTError
+
+        try:
+            header = get_unverified_header(token)
+        except (PyJWTError, ValueError, TypeError, RecursionError):
+            raise _invalid("It is not a signed JSON Web Token.") from None
+        algorithm, key_id = header.get("alg"), header.get("kid")
+        if not isinstance(algorithm, str) or algorithm not in self.algorithms:
+            raise _invalid(f"Its algorithm is not one of {', '.join(self.algorithms)}.")
+        if "crit" in header:
+            raise _invalid("It requires extensions (crit) that are not supported here.")
+        return (key_id if isinstance(key_id, str) else None), algorithm
+
+    def _decode(self, token: str, key: "PyJWK", algorithm: str) -> Mapping[str, object]:
+        from jwt import decode
+        from jwt.exceptions import ExpiredSignatureError, MissingRequiredClaimError
+
+        try:
+            return decode(
+                token,
+                key,
+                algorithms=[algorithm],
+                audience=self.audience,
+                issuer=self.issuer,
+                leeway=self.leeway,
+                options={"require": [*REQUIRED]},
+            )
+        except ExpiredSignatureError:
+            raise AuthExpired("The token has expired (exp).") from None
+        except MissingRequiredClaimError as error:
+            raise _invalid(f"It has no {error.claim}.") from None
+        except Exception as error:  # a hostile token may make its decoder raise anything
+            raise _invalid(_WRONG.get(type(error).__name__, "It is not well formed.")) from None
+
+
+def _digest(text: str) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()).decode().rstrip("=")
+
+
+def _normal(address: str) -> str:
+    """Normalise an address without query and fragment (RFC 9449 section 4.3; RFC 3986 sections 6.2.2 and 6.2.3)."""
+    try:
+        parts = urlsplit(address)
+        port = {"https": 443, "http": 80}.get(parts.scheme)
+        host = parts.hostname or ""
+        authority = host if parts.port in (None, port) else f"{host}:{parts.port}"
+    except ValueError:
+        return ""
+    path = _ESCAPE.sub(
+        lambda one: char if (char := chr(int(one[1], 16))) in _UNRESERVED else one[0].upper(), parts.path
+    )
+    return f"{parts.scheme}://{authority}{path or '/'}"
+
+
+def _unproven(detail: str) -> InvalidProof:
+    return InvalidProof(f"The proof is not valid. {detail}")
+
+
+def _invalid(detail: str) -> InvalidCredentials:
+    return InvalidCredentials(f"The token is not valid. {detail}")
+
+
+# --- Declaring ---
+
+
+def _refuse(detail: str, remedy: str) -> NoReturn:
+    raise DeclarationError("site", detail, remedy)
+
+
+def _texts(given: object) -> tuple[str, ...]:
+    """Return one text or several as a tuple, without values of other types."""
+    several = (given,) if isinstance(given, str) else given if isinstance(given, Sequence) else ()
+    return tuple(one for one in several if isinstance(one, str) and one)

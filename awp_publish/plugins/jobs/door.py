@@ -1,0 +1,304 @@
+"""The HTTP door of background jobs: `GET` and `DELETE` of a job's address.
+
+A job is a resource of its own: a poll is answered with 200 even if the job has failed, and the body has its status. The
+job's address is the poll endpoint of WoA (draft-gaikwad-woa-00) and agent.json.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Final, cast
+from urllib.parse import urlsplit
+
+import orjson
+
+from awp_publish.browsing.addresses import parse_address
+from awp_publish.calls.authentication import CALLER
+from awp_publish.calls.call import SESSION_HEADER, Call, Outcome, Principal, Result, never_disconnected
+from awp_publish.calls.guard import Guards
+from awp_publish.calls.invoke import Accept, Invoker, Observer
+from awp_publish.declare.settings import SiteSettings
+from awp_publish.http.credentials import TrustedProxies, read_credentials
+from awp_publish.http.dispatch import CalledApplication, RouteCaller, pack_request, unpack_request
+from awp_publish.http.doors import Identify
+from awp_publish.http.endpoint import DoorRequest, Endpoint, ProblemRenderer
+from awp_publish.http.exchange import AsgiApp, Cors, RawHeaders, Reply, Scope, read_fields
+from awp_publish.http.lifespan import running
+from awp_publish.model import Action, Catalog, Status
+from awp_publish.plugins.events.log import JOB_ENDED, JOBS_ENDED
+from awp_publish.plugins.jobs.jobs import Job, JobResult, JobStore, UnreadableJob
+from awp_publish.plugins.jobs.worker import Runner, Worker, wait_for_signal
+from awp_publish.problems import DeclarationError, Problem, SessionUnknown, StoreUnavailable, UnknownJob
+from awp_publish.stores.store import Unschedule, session_key
+
+if TYPE_CHECKING:
+    from awp_publish.declare.site import Site
+    from awp_publish.plugins.events.webhooks import Webhooks
+    from awp_publish.plugins.sessions.cookies import CookieSessions
+    from awp_publish.plugins.taskiq.queue import TaskiqQueue
+
+logger: Final = logging.getLogger("awp_publish.calls")
+
+METHODS: Final = "GET, HEAD, DELETE, OPTIONS"
+MAX_PAUSE: Final = 5
+"""Maximum seconds in the Retry-After of a poll."""
+
+YOUNG_SECONDS: Final = 15
+"""Seconds of a job's age after which its Retry-After grows by one second, repeatedly."""
+
+_NOT_REPEATED: Final = frozenset({b"content-type", b"content-length", b"cache-control", b"set-cookie", b"retry-after"})
+"""Headers of an action's answer that are not repeated in polls: they describe that answer itself, or set cookies."""
+
+
+def accepted_reply(job: Job, address: str) -> Reply:
+    """Return the 202 reply to a call that has become a job (RFC 9110 section 15.3.3). `address` is that of all jobs."""
+    endpoint = f"{address}/{job.id}"
+    body = orjson.dumps(job.describe(endpoint))
+    return Reply(202, ((b"location", endpoint.encode()), (b"retry-after", b"1")), body)
+
+
+class JobsDoor(Endpoint):
+    """Answers polls and cancellations. `address` is the public address of all jobs, without a trailing slash."""
+
+    methods = METHODS
+    usage = "A job is polled with GET and cancelled with DELETE"
+
+    def __init__(
+        self,
+        jobs: JobStore,
+        address: str,
+        renderer: ProblemRenderer,
+        cors: Cors,
+        identify: Identify,
+        own_hosts: frozenset[str] = frozenset(),
+        sessions: "CookieSessions | None" = None,
+        actions: Iterable[Action] = (),
+    ) -> None:
+        """Create the door. `actions` are the site's; jobs of those for a limited audience are checked."""
+        super().__init__(renderer, cors, own_hosts)
+        self._sessions = sessions
+        self._restricted = restricted(actions)
+        self._jobs = jobs
+        self._address = address
+        self._identify = identify
+
+    async def handle(self, request: DoorRequest, named: str | None) -> None:
+        """Answer a poll or a cancellation of the job with the id `named`, which may be any text."""
+        caller = await self._identify(request.scope, request.fields)
+        principal = caller.id if caller is not None else ""
+        if self._restricted:
+            check_visible(self._restricted, (await self._jobs.show(named or "", principal)).action, caller)
+        if request.scope["method"] == "DELETE":
+            job = await self._jobs.cancel(named or "", principal)
+            status = 200 if job.has_ended else 202
+        else:
+            job, status = await self._jobs.show(named or "", principal), 200
+        endpoint = f"{self._address}/{job.id}"
+        described = job.describe(endpoint)
+        if job.problem is not None:
+            described["problem"] = self._renderer.describe(job.problem, urlsplit(endpoint).path, job.request_id)
+        headers: RawHeaders = ()
+        if not job.has_ended:  # the longer a job has taken, the less likely it ends within the next second
+            age = (self._jobs.clock() - job.created).total_seconds()
+            headers = ((b"retry-after", b"%d" % min(MAX_PAUSE, 1 + max(0, int(age // YOUNG_SECONDS)))),)
+        if job.result is not None:
+            headers += tuple(pair for pair in job.result.headers if pair[0].lower() not in _NOT_REPEATED)
+            for begun in self._sessions.ids_of_job(job.id) if self._sessions is not None else ():
+                if await cast("CookieSessions", self._sessions).find(begun) is not None:
+                    headers += ((SESSION_HEADER, begun.encode()),)
+        await request.deliver(Outcome(orjson.dumps(described), None, status, headers))
+
+
+def restricted(actions: Iterable[Action]) -> Mapping[str, Action]:
+    """Return the actions for a limited audience, by id."""
+    return {one.id: one for one in actions if not one.is_public}
+
+
+def check_visible(actions: Mapping[str, Action], action_id: str, caller: Principal | None) -> None:
+    """Raise UnknownJob if a job's action is one of `actions` and the caller may no longer know of it."""
+    action = actions.get(action_id)
+    if action is not None and not action.is_for(caller.scopes if caller is not None else None):
+        raise UnknownJob("There is no such job, its result has expired, or somebody else started it.")
+
+
+# --- Background actions: calls become jobs, which are run as calls again, in this process or in another ---
+# A job reaches its route through all middleware of the application, as its caller would, so that middleware sets up
+# the request (session, user) again.
+
+BACKGROUNDS: Final = "awp_publish.backgrounds"
+"""An extension of the lifespan's scope: a list to which a publisher appends its Background."""
+
+
+class Background:
+    """The jobs of one site. `app` is the outermost application, `routes` the object that has its routes."""
+
+    def __init__(
+        self,
+        settings: SiteSettings,
+        catalog: Catalog,
+        guards: Guards,
+        observer: Observer,
+        app: AsgiApp,
+        routes: object,
+        sessions: "CookieSessions | None" = None,
+    ) -> None:
+        self._sessions = sessions
+        self._catalog = catalog
+        self.jobs = JobStore(guards.store)
+        self._settings = settings.jobs
+        self._queue_name = f"awp_publish:{settings.namespace}"
+        self._actions: Mapping[str, Action] = {one.id: one for one in catalog.actions if one.is_background}
+        # Degraded actions are refused when a call comes in. Accepted jobs always run.
+        own = replace(catalog, actions=tuple(self._actions.values()), agents=(), status=Status())
+        self._routes = RouteCaller(CalledApplication(app, routes), own, among=catalog)
+        self._invoker = Invoker(own, self._routes.call, observer=observer)
+        self._guards = guards
+        self._state: Mapping[str, object] = {}
+        self._worker: Worker | None = None
+        self._has_lifespan = False
+
+    def announce_to(self, webhooks: "Webhooks", site: "Site") -> None:
+        """Announce the end of each job: to the webhooks that wait for it, and as an event for its caller."""
+        self.jobs.announced = JOBS_ENDED, webhooks.hurry
+
+        async def announce(job_id: str) -> None:
+            with suppress(UnreadableJob):
+                stored = await self.jobs.look(job_id)
+                if stored is not None and stored.job.principal and site.announces_jobs:
+                    job, endpoint = stored.job, self._catalog.absolute(f"{self._catalog.paths.jobs}/{job_id}")
+                    event = {"job_id": job.id, "action": job.action, "status": job.status, "poll_endpoint": endpoint}
+                    await site.emit(JOB_ENDED, event, audience=Principal(job.principal), unique=job.id)
+            await webhooks.wake(f"job:{job_id}", Unschedule(JOBS_ENDED, job_id))
+
+        webhooks.on_queue[JOBS_ENDED] = announce
+
+    def accepting(self, catalog: Catalog) -> Accept:
+        """Return the function that accepts calls at one address of the site."""
+        return partial(self._accept, catalog.absolute(catalog.paths.jobs))
+
+    async def _accept(self, address: str, call: Call) -> Outcome:
+        self._routes.check(call)
+        scope: Scope = call.context  # type: ignore[assignment]
+        scopes = sorted(call.principal.scopes) if call.principal is not None else []
+        context: dict[str, object] = {"scopes": scopes, "request": pack_request(scope)}
+        if self._sessions is not None and call.on_cookies is not None:  # a caller without a cookie jar
+            conversation = call.conversation if self._sessions.is_own(call.conversation or "") else None
+            context["session"] = call.session_id or (session_key(conversation) if conversation else "")
+            context["has_begun"] = bool(call.session_id)
+        job = await self.jobs.accept(
+            call.action.id,
+            call.input,
+            principal=call.caller_id,
+            request_id=call.request_id,
+            door=call.door,
+            context=context,
+            share=f"ip:{call.credentials().address}" if call.credentials is not None else "",
+        )
+        works = self._worker is not None and self._worker.is_working
+        if not works and not self._has_lifespan and self._settings.queue is None:
+            self._worker = self._runs_here()  # without a lifespan, the worker ends with the event loop
+            self._worker.start()
+        reply = accepted_reply(job, address)
+        return Outcome(reply.body, None, reply.status, reply.headers)
+
+    async def run(self, job: Job) -> JobResult | Problem:
+        """Run a job as a call. There are no gates: the call passed them when it was accepted."""
+        results: list[Result] = []
+
+        async def keep(result: Result) -> None:
+            results.append(result)
+
+        request, scopes, taken = job.context.get("request"), job.context.get("scopes"), list[str]()
+        context = unpack_request(request if isinstance(request, dict) else {}, self._state)
+        call = Call(self._actions[job.action], job.input, job.request_id, "job", context, never_disconnected)
+        if job.principal:
+            call.principal = Principal(job.principal, frozenset(scopes if isinstance(scopes, list) else ()))
+        call.credentials = partial(read_credentials, context, read_fields(context["headers"]), TrustedProxies())
+        if "session" in job.context:
+            call.on_cookies = lambda set_cookies: taken.extend(one.decode("latin-1") for one in set_cookies)
+        CALLER.set(call.principal)
+        await self._invoker.run(call, keep)
+        if taken:
+            await self._keep_cookies(job, taken)
+        result = results[0]
+        if isinstance(result, Problem):
+            return result
+        headers = [pair for pair in result.headers if pair[0].lower() != b"set-cookie"]
+        return JobResult(result.status, (*headers, *await self._guards.certify(call)), result.body)
+
+    async def _keep_cookies(self, job: Job, set_cookies: list[str]) -> None:
+        """Save the cookies of a job in the session of its call, or in a new one."""
+        target = self._actions[job.action].target
+        if self._sessions is None or target is None:
+            return
+        at, has_begun = parse_address(self._catalog.absolute(target.path)), bool(job.context.get("has_begun"))
+        key = str(job.context["session"]) or session_key(self._sessions.ids_of_job(job.id)[0])
+        try:
+            session = await self._sessions.load(key)
+            if session is not None:
+                await self._sessions.update(session, set_cookies, at)
+            elif not has_begun and self._sessions.are_worth_keeping(set_cookies, at):
+                await self._sessions.begin(key, job.principal, job.share.removeprefix("ip:"), set_cookies, at)
+        except (StoreUnavailable, SessionUnknown):  # the caller gets the answer nevertheless
+            logger.exception(
+                "the cookies of a job of action %s are not kept (request_id=%s)", job.action, job.request_id
+            )
+
+    # --- Working ---
+
+    @asynccontextmanager
+    async def working(self, state: Mapping[str, object]) -> AsyncIterator[None]:
+        """Run due jobs, in this process or by a task queue. `state` is the application's lifespan state."""
+        self._state = state
+        self._has_lifespan = True
+        async with AsyncExitStack() as stack:
+            worker = self._runs_here()
+            if self._settings.queue is not None:
+                from awp_publish.plugins.taskiq.queue import SEND_AGAIN_SECONDS
+
+                queue = self._open_queue(self._settings.queue)
+                await queue.open()
+                stack.push_async_callback(queue.close)
+                worker = Worker(self.jobs, queue, lease=SEND_AGAIN_SECONDS)
+            worker.start()
+            stack.push_async_callback(worker.stop)
+            yield
+
+    async def serve(self) -> None:
+        """Run jobs in a worker process until SIGTERM or SIGINT. Call this inside `working`."""
+        if self._settings.queue is None:
+            await wait_for_signal()
+            return
+        from awp_publish.plugins.taskiq.queue import serve_worker
+
+        queue = self._open_queue(self._settings.queue)
+        await serve_worker(queue, self._runner(), concurrency=self._settings.concurrency)
+
+    def _runs_here(self) -> Worker:
+        return Worker(self.jobs, self._runner(), concurrency=self._settings.concurrency)
+
+    def _runner(self) -> Runner:
+        return Runner(self.jobs, self.run, self._is_repeatable)
+
+    def _open_queue(self, url: str) -> "TaskiqQueue":
+        from awp_publish.plugins.taskiq.queue import TaskiqQueue
+
+        return TaskiqQueue(self.jobs, url, self._is_repeatable, queue_name=self._queue_name)
+
+    def _is_repeatable(self, action_id: str) -> bool | None:
+        action = self._actions.get(action_id)
+        return action.is_repeatable if action is not None else None
+
+
+async def serve_jobs(app: AsgiApp) -> None:
+    """Run the background jobs of an application in a worker process, until SIGTERM or SIGINT.
+
+    Raises DeclarationError if it has no background actions, StartFailed if it does not start.
+    """
+    found: list[Background] = []
+    async with running(app, {BACKGROUNDS: found}):
+        if not found:
+            raise DeclarationError("site", "has no background actions to work for.", 'Declare execution="async".')
+        await found[0].serve()

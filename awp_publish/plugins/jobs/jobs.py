@@ -1,0 +1,609 @@
+"""`JobStore`: the life cycle of background jobs in a store: accepted -> running -> done | failed | cancelled.
+
+A job is a record under its id, and a member of a queue that is due when a worker has to look at it: at once when it is
+accepted, and, while it runs, whenever its lease expires without having been renewed. Each change replaces exactly the
+bytes that it was based on (compare and swap), so that of two concurrent changes only one succeeds.
+
+One caller's jobs do not hold up those of others. The only job of its caller is queued in QUEUE, like one whose run was
+cut short; all further ones are queued in MORE, for which workers use one slot less. In MORE, the second job of one
+caller comes before the third of another, unless that has waited a minute longer. Until a job has ended it is also a
+member of two bounded queues, ALL_JOBS and its caller's, which only count.
+"""
+
+import asyncio
+import logging
+import re
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, get_args
+from zlib import crc32
+
+import orjson
+
+from awp_publish.model import JsonObject, utc_text
+from awp_publish.problems import (
+    ALL,
+    JobCancelled,
+    JobEnded,
+    JobInterrupted,
+    JobQueueFull,
+    Problem,
+    StoreUnavailable,
+    TooManyJobs,
+    UnknownJob,
+    UnknownOperation,
+    Violation,
+)
+from awp_publish.stores.store import JOB, Add, Counted, Look, Schedule, Step, Store, Swap, Unschedule
+
+# --- `Job`: one background job, and its record as bytes ---
+# A record is one line of JSON, followed by the action's own JSON text unchanged: a poll passes that text on without
+# parsing it. Records are compared byte by byte when they are replaced, so whoever replaces one keeps the bytes it read.
+
+Status: TypeAlias = Literal["accepted", "running", "done", "failed", "cancelled"]
+
+ENDED: Final = frozenset({"done", "failed", "cancelled"})
+_ID: Final = re.compile(r"[A-Za-z0-9_-]{22}")
+_CLASSES: Final = {problem.slug: problem for problem in ALL}
+
+
+class UnreadableJob(Exception):
+    """A record does not have the form that this version writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The progress of a job: `fraction` from 0 to 1, and a message for people."""
+
+    fraction: float
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JobResult:
+    """The answer of an action: HTTP status, the headers to pass on to the caller, and JSON text."""
+
+    status: int
+    headers: tuple[tuple[bytes, bytes], ...]
+    body: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One call that runs in the background.
+
+    `principal` is the id of the caller who started it, "" for an unknown one. `context` is what the door needs to
+    repeat the request, and may hold credentials; `share` is the quota that the job counts against. Both, and the input,
+    are dropped when the job ends. `worker` is the token of the run that owns the job, `attempt` counts the runs. A done
+    job has a `result`, a failed or cancelled one a `problem`.
+    """
+
+    id: str
+    action: str
+    input: JsonObject = field(repr=False)
+    principal: str = ""
+    request_id: str = ""
+    door: str = ""
+    context: JsonObject = field(default_factory=dict, repr=False)
+    share: str = ""
+    status: Status = "accepted"
+    progress: Progress | None = None
+    cancel_requested: bool = False
+    worker: str = ""
+    attempt: int = 0
+    result: JobResult | None = None
+    problem: Problem | None = None
+    created: datetime
+    updated: datetime
+
+    @property
+    def has_ended(self) -> bool:
+        return self.status in ENDED
+
+    def describe(self, endpoint: str) -> dict[str, object]:
+        """Return what callers are told about the job, except its problem, which each door renders in its own way."""
+        described: dict[str, object] = {"job_id": self.id, "action": self.action, "status": self.status}
+        if self.progress is not None:
+            described["progress"] = {"fraction": self.progress.fraction, "message": self.progress.message}
+        if self.cancel_requested:
+            described["cancel_requested"] = True
+        described |= {"poll_endpoint": endpoint, "created": utc_text(self.created, "milliseconds")}
+        described["updated"] = utc_text(self.updated, "milliseconds")
+        if self.result is not None:
+            described["result"] = orjson.Fragment(self.result.body)
+        return described
+
+
+class Stored(NamedTuple):
+    """A job and the exact bytes of its record in the store."""
+
+    job: Job
+    raw: bytes
+
+
+def new_id() -> str:
+    """Return a job id of 128 random bits, which cannot be guessed."""
+    return secrets.token_urlsafe(16)
+
+
+def is_id(text: str) -> bool:
+    """Return True if a text looks like a job id."""
+    return _ID.fullmatch(text) is not None
+
+
+def end_job(job: Job, status: Status, ended: JobResult | Problem, now: datetime) -> Job:
+    """Return the job in its final state, without what only a run needs."""
+    result = ended if isinstance(ended, JobResult) else None
+    problem = ended if isinstance(ended, Problem) else None
+    return replace(
+        job,
+        status=status,
+        result=result,
+        problem=problem,
+        input={},
+        context={},
+        share="",
+        worker="",
+        cancel_requested=False,
+        updated=now,
+    )
+
+
+# --- To bytes ---
+
+
+def store_job(job: Job) -> Stored:
+    """Return a job with the bytes of its record."""
+    return Stored(job, write_job(job))
+
+
+def write_job(job: Job) -> bytes:
+    """Return the record of a job.
+
+    Values of a request or handler that JSON cannot represent are replaced; never fails.
+    """
+    progress, result, problem = job.progress, job.result, job.problem
+    members = {
+        **{name: getattr(job, name) for name in _KINDS},
+        "progress": None if progress is None else [progress.fraction, progress.message],
+        "result": None,
+        "problem": None,
+        "created": job.created,
+        "updated": job.updated,
+    }
+    if result is not None:
+        headers = [[name.decode("latin-1"), value.decode("latin-1")] for name, value in result.headers]
+        members["result"] = [result.status, headers, crc32(result.body)]
+    if problem is not None:
+        members["problem"] = {
+            "slug": problem.slug,
+            "detail": problem.detail,
+            "status": problem.status,
+            "code": problem.code,
+            "recovery": problem.recovery,
+            "errors": [[violation.pointer, violation.detail] for violation in problem.errors],
+            "headers": problem.headers,
+            "members": problem.members,
+        }
+    try:
+        head = orjson.dumps(members, option=orjson.OPT_UTC_Z)
+    except TypeError:
+        head = orjson.dumps(_printable(members), option=orjson.OPT_UTC_Z)
+    return head if result is None else head + b"\n" + result.body
+
+
+def _printable(value: object, levels: int = 100) -> object:
+    if isinstance(value, (bool, float, datetime)) or value is None:
+        return value
+    if isinstance(value, int):
+        return value if -(2**63) <= value < 2**64 else str(value)
+    if isinstance(value, Mapping) and levels:
+        return {printable(str(name)): _printable(member, levels - 1) for name, member in value.items()}
+    if isinstance(value, (list, tuple)) and levels:
+        return [_printable(member, levels - 1) for member in value]
+    return printable(str(value))
+
+
+def printable(text: str) -> str:
+    """Replace lone surrogates, which JSON cannot represent."""
+    return text.encode("utf-8", "replace").decode()
+
+
+# --- From bytes ---
+
+_KINDS: Final[Mapping[str, type]] = {
+    "id": str,
+    "action": str,
+    "input": dict,
+    "principal": str,
+    "request_id": str,
+    "door": str,
+    "context": dict,
+    "share": str,
+    "status": str,
+    "cancel_requested": bool,
+    "worker": str,
+    "attempt": int,
+}
+"""Members that are stored unchanged."""
+
+
+def read_job(raw: bytes, job_id: str | None = None) -> Job:
+    """Parse the record of a job, which must have `job_id` if that is given. Raises UnreadableJob."""
+    head, _, body = raw.partition(b"\n")
+    try:
+        job = _read_members(orjson.loads(head), body)
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
+        raise UnreadableJob(f"A job's record cannot be read: {type(error).__name__}.") from error
+    if job_id not in (None, job.id):
+        raise UnreadableJob("A job's record is that of another job.")
+    return job
+
+
+def _read_members(members: dict[str, Any], body: bytes) -> Job:
+    for name, kind in _KINDS.items():
+        if type(members[name]) is not kind:
+            raise TypeError(name)
+    if members["status"] not in get_args(Status):
+        raise ValueError(members["status"])
+    progress = result = problem = None
+    if members["progress"] is not None:
+        fraction, message = members["progress"]
+        progress = Progress(float(fraction), _text(message))
+    if members["result"] is not None:
+        status, headers, checksum = members["result"]
+        if type(status) is not int or checksum != crc32(body):
+            raise ValueError("the result is not the one that was written")
+        encoded = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in headers)
+        result = JobResult(status, encoded, body)
+    if (found := members["problem"]) is not None:
+        # Of its own class, or a plain Problem if this version no longer has that class.
+        problem = _CLASSES.get(_text(found["slug"]), Problem)(
+            _text(found["detail"]),
+            status=int(found["status"]),
+            code=_text(found["code"]),
+            recovery=None if found["recovery"] is None else _text(found["recovery"]),
+            errors=[Violation(_text(pointer), _text(detail)) for pointer, detail in found["errors"]],
+            headers=[(_text(name), _text(value)) for name, value in found["headers"]],
+            members=found["members"],
+        )
+    created, updated = (datetime.fromisoformat(members[name]).astimezone(UTC) for name in ("created", "updated"))
+    kept = {name: members[name] for name in _KINDS}
+    return Job(**kept, progress=progress, result=result, problem=problem, created=created, updated=updated)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{type(value).__name__} instead of a text")
+    return value
+
+
+logger: Final = logging.getLogger("awp_publish.plugins.jobs")
+
+QUEUE: Final = "jobs"
+MORE: Final = "jobs:more"
+ALL_JOBS: Final = "jobs:all"
+MAX_JOBS: Final = 10_000
+"""Unfinished jobs of a site; further ones are refused."""
+
+MAX_JOBS_OF_CALLER: Final = 1_000
+"""Unfinished jobs of one caller: a known one, or an address for callers who are not known."""
+
+HEAD_START: Final = 60.0
+"""Seconds by which each further job of a caller is ranked later among the jobs of others."""
+
+RETRY_SECONDS: Final = 10
+RESULT_SECONDS: Final = 86_400.0
+"""Seconds for which the result of a job can be polled."""
+
+UNREADABLE_SECONDS: Final = 3600.0
+"""Seconds until an unreadable record is looked at again: a newer version may have written it."""
+
+MAX_ATTEMPTS: Final = 3
+"""Runs of a repeatable job whose workers died; after these the job itself is assumed to be the cause."""
+
+MAX_TRIES: Final = 20
+"""Attempts to change a job that others change at the same time."""
+
+IsRepeatable: TypeAlias = Callable[[str], bool | None]
+"""Returns whether an action may run again after a run was cut short; None if the site has no such action."""
+
+
+class Live(Protocol):
+    """A run in this process, which can be cancelled at once instead of at its next heartbeat."""
+
+    @property
+    def token(self) -> str: ...
+
+    def cancel(self) -> None: ...
+
+
+def read_clock() -> datetime:
+    """Return the current time in UTC."""
+    return datetime.now(UTC)
+
+
+class JobStore:
+    """The background jobs of one store.
+
+    A result can be polled for `result_seconds`; a job that is never run is forgotten after `pending_seconds`. A run
+    renews its lease of `lease_seconds` every `beat_seconds`. At most `most` unfinished jobs are accepted, and
+    `most_of_caller` from one caller.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        result_seconds: float = RESULT_SECONDS,
+        pending_seconds: float = 604_800.0,
+        lease_seconds: float = 30.0,
+        beat_seconds: float = 2.0,
+        most: int = MAX_JOBS,
+        most_of_caller: int = MAX_JOBS_OF_CALLER,
+        clock: Callable[[], datetime] = read_clock,
+    ) -> None:
+        self.store = store
+        self.lease_seconds = lease_seconds
+        self.beat_seconds = beat_seconds
+        self.clock = clock
+        self._result_seconds = result_seconds
+        self._pending_seconds = pending_seconds
+        self._most = most
+        self._most_of_caller = most_of_caller
+        self.announced: tuple[str, Callable[[], None]] | None = None
+        """The queue in which ended jobs are announced, and a callback that wakes its reader; None if nobody is told."""
+        self._live: dict[str, Live] = {}
+        self._listeners: tuple[Callable[[], None], ...] = ()
+
+    # --- What callers do ---
+
+    async def accept(
+        self,
+        action: str,
+        given: JsonObject,
+        *,
+        principal: str = "",
+        request_id: str = "",
+        door: str = "",
+        context: JsonObject | None = None,
+        share: str = "",
+    ) -> Job:
+        """Accept a call as a job. When this returns, the job survives a power failure.
+
+        `share` names the quota of a caller who is not known; that of a known one is its principal. Raises TooManyJobs,
+        JobQueueFull, StoreUnavailable.
+        """
+        now = self.clock()
+        job = Job(
+            id=new_id(),
+            action=action,
+            input=given,
+            principal=principal,
+            request_id=request_id,
+            door=door,
+            context=context or {},
+            share=f"user:{principal}" if principal else share,
+            created=now,
+            updated=now,
+        )
+        try:
+            await self._queue(job)
+        except (TooManyJobs, JobQueueFull):
+            # Make room by removing members whose records expired before they ended.
+            queues, lease = (ALL_JOBS, _queue_of_caller(job)), self.lease_seconds
+            leftovers = [(queue, one) for queue in queues for one in await self.store.take(queue, lease, 100)]
+            if not leftovers:
+                raise
+            await self.store.run([Unschedule(queue, one) for queue, one in leftovers])
+            await self._queue(job)
+        for listener in self._listeners:
+            listener()
+        return job
+
+    async def _queue(self, job: Job) -> None:
+        """Put a job into the store. Most callers have only one, so that case is tried first."""
+        pending = self._pending_seconds
+        add, in_all = Add(_key(job.id), store_job(job).raw, pending), Schedule(ALL_JOBS, job.id, pending, self._most)
+        of_caller = Schedule(_queue_of_caller(job), job.id, pending, 1)
+        ran = await self.store.run((add, of_caller, in_all, Schedule(QUEUE, job.id, 0.0)), durable=True)
+        if ran.failed == 1 and isinstance(others := ran.seen[1], Counted):
+            of_caller = of_caller._replace(most=self._most_of_caller)
+            head_start = min((others.events - self._most_of_caller) * HEAD_START, 0.0)
+            ran = await self.store.run((add, of_caller, in_all, Schedule(MORE, job.id, head_start)), durable=True)
+        retry = [("Retry-After", str(RETRY_SECONDS))]
+        match ran.failed:
+            case None:
+                return
+            case 1:
+                raise TooManyJobs(f"{self._most_of_caller} of your jobs have not ended.", headers=retry)
+            case 2:
+                raise JobQueueFull(f"{self._most} jobs of this site have not ended.", headers=retry)
+            case _:
+                raise _busy()
+
+    async def show(self, job_id: str, principal: str) -> Job:
+        """Return a job to the caller who started it, or, if that one was unknown, to anyone who knows its id.
+
+        Raises UnknownJob, StoreUnavailable.
+        """
+        return (await self._find(job_id, principal)).job
+
+    async def cancel(self, job_id: str, principal: str) -> Job:
+        """Cancel a job: at once if it is not running yet, otherwise as soon as the run notices.
+
+        Raises UnknownJob, JobEnded, StoreUnavailable.
+        """
+        for _ in range(MAX_TRIES):
+            stored = await self._find(job_id, principal)
+            if stored.job.has_ended:
+                raise JobEnded(f"The job has ended already: it is {stored.job.status}.")
+            if stored.job.status == "accepted":
+                cancelled = await self.end(stored, "cancelled", _cancelled())
+            elif stored.job.cancel_requested:
+                return stored.job
+            else:
+                requested = replace(stored.job, cancel_requested=True, updated=self.clock())
+                cancelled = await self.change(stored, requested, ())
+                live = self._live.get(job_id)
+                if cancelled is not None and live is not None and live.token == stored.job.worker:
+                    live.cancel()
+            if cancelled is not None:
+                return cancelled.job
+            await asyncio.sleep(0)
+        raise _busy()
+
+    async def _find(self, job_id: str, principal: str) -> Stored:
+        try:
+            stored = await self.look(job_id) if is_id(job_id) else None
+        except UnreadableJob as error:
+            raise StoreUnavailable("The record of the job cannot be read.", headers=[("Retry-After", "60")]) from error
+        if stored is None or stored.job.principal not in ("", principal):
+            raise UnknownJob("There is no such job, its result has expired, or somebody else started it.")
+        return stored
+
+    # --- What workers do ---
+
+    def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call `listener` whenever this process accepts a job. Returns a function that stops this."""
+        self._listeners = (*self._listeners, listener)
+
+        def unlisten() -> None:
+            self._listeners = tuple(one for one in self._listeners if one is not listener)
+
+        return unlisten
+
+    async def look(self, job_id: str) -> Stored | None:
+        """Return a job with its bytes; None if there is none. Raises UnreadableJob, StoreUnavailable."""
+        raw = (await self.store.run((Look(_key(job_id)),))).seen[0]
+        if not isinstance(raw, bytes):
+            return None
+        try:
+            return Stored(read_job(raw, job_id), raw)
+        except UnreadableJob as error:
+            logger.error("job %s: %s", job_id, error)
+            raise
+
+    async def reclaim(self, job_id: str, is_repeatable: IsRepeatable, taken: datetime | None = None) -> Stored | None:
+        """Decide about a job that is due. Returns it if it waits to be run, None if nothing needs to be done.
+
+        A running job is due because its worker is gone: it goes back to the queue if it is repeatable, and otherwise
+        ends as JobInterrupted. One that has begun since it was `taken` is left alone: a queue may deliver it meanwhile.
+        """
+        try:
+            stored = await self.look(job_id)
+        except UnreadableJob:
+            await self.postpone(job_id, UNREADABLE_SECONDS)
+            return None
+        if stored is None or stored.job.has_ended:
+            await self.store.run([Unschedule(queue, job_id) for queue in (QUEUE, MORE, ALL_JOBS)])
+            return None
+        repeatable = is_repeatable(stored.job.action)
+        if stored.job.status == "accepted" and repeatable is not None:
+            return stored
+        if stored.job.status == "running" and taken is not None and stored.job.updated > taken:
+            return None
+        live = self._live.get(job_id)
+        if live is not None and live.token == stored.job.worker:
+            await self.postpone(
+                job_id, self.lease_seconds
+            )  # it runs here: its lease expired while the store was unavailable
+            return None
+        if repeatable is None:
+            detail = f'The site no longer has action "{stored.job.action}".'
+            await self.end(stored, "failed", UnknownOperation(detail))
+            return None
+        return await self.give_up(stored, repeatable)
+
+    async def give_up(self, stored: Stored, repeatable: bool, *, on_purpose: bool = False) -> Stored | None:
+        """Settle a job whose run was cut short: it waits for another run, or ends.
+
+        Returns the job if it waits again. A run that was stopped `on_purpose` does not count as an attempt.
+        """
+        job = stored.job
+        if job.cancel_requested:
+            await self.end(stored, "cancelled", _cancelled())
+            return None
+        if not repeatable:
+            await self.end(stored, "failed", JobInterrupted("The worker was stopped while it ran this job."))
+            return None
+        if job.attempt >= MAX_ATTEMPTS and not on_purpose:
+            detail = f"The worker was stopped each of the {job.attempt} times that it ran this job."
+            await self.end(stored, "failed", JobInterrupted(detail))
+            return None
+        attempt = job.attempt - 1 if on_purpose else job.attempt
+        waiting = replace(job, status="accepted", worker="", attempt=attempt, progress=None, updated=self.clock())
+        return await self.change(stored, waiting, (Schedule(QUEUE, job.id, 0.0),), durable=True)
+
+    async def begin(self, stored: Stored, repeatable: bool) -> Stored | None:
+        """Claim an accepted job under a new token. Returns None if another worker was quicker.
+
+        The claim on a job that must not run twice is durable, so that a power failure cannot undo it.
+        """
+        job = stored.job
+        running = replace(job, status="running", worker=new_id(), attempt=job.attempt + 1, updated=self.clock())
+        lease = (Schedule(QUEUE, job.id, self.lease_seconds), Unschedule(MORE, job.id))
+        return await self.change(stored, running, lease, durable=not repeatable)
+
+    async def beat(self, stored: Stored) -> Stored | None:
+        """Renew the lease of a running job and record its progress.
+
+        Returns None if somebody else changed the record.
+        """
+        beating = replace(stored.job, updated=self.clock())
+        return await self.change(stored, beating, (Schedule(QUEUE, beating.id, self.lease_seconds),))
+
+    async def postpone(self, job_id: str, delay: float) -> None:
+        """Look at a job again after `delay` seconds."""
+        await self.store.run((Schedule(QUEUE, job_id, delay), Unschedule(MORE, job_id)))
+
+    async def end(self, stored: Stored, status: Status, result: JobResult | Problem) -> Stored | None:
+        """Write a job's final state. Returns None if somebody else changed the record."""
+        ending = end_job(stored.job, status, result, self.clock())
+        unschedule = [Unschedule(queue, ending.id) for queue in (QUEUE, MORE, ALL_JOBS, _queue_of_caller(stored.job))]
+        also: list[Step] = list(unschedule)
+        if self.announced is not None:
+            also.append(Schedule(self.announced[0], ending.id, 0.0))
+        ended = await self.change(stored, ending, also, seconds=self._result_seconds, durable=True)
+        if self.announced is not None:
+            self.announced[1]()
+        return ended
+
+    async def change(
+        self, stored: Stored, job: Job, also: Sequence[Step], *, seconds: float = 0.0, durable: bool = False
+    ) -> Stored | None:
+        """Replace a record, together with further steps.
+
+        Returns None, with nothing done, if somebody else changed it.
+        """
+        changed = store_job(job)
+        swap = Swap(_key(job.id), stored.raw, changed.raw, seconds or self._pending_seconds)
+        ran = await self.store.run((swap, *also), durable=durable)
+        return changed if ran.failed is None else None
+
+    def enter(self, job_id: str, live: Live) -> None:
+        """Register a run of this process."""
+        self._live[job_id] = live
+
+    def leave(self, job_id: str, live: Live) -> None:
+        """Unregister a run of this process."""
+        if self._live.get(job_id) is live:
+            del self._live[job_id]
+
+
+def _key(job_id: str) -> str:
+    return JOB + job_id
+
+
+def _queue_of_caller(job: Job) -> str:
+    return f"jobs of {job.share}"
+
+
+def _cancelled() -> JobCancelled:
+    return JobCancelled("The job was cancelled at its caller's request.")
+
+
+def _busy() -> StoreUnavailable:
+    return StoreUnavailable("The job is being changed by others; try again.", headers=[("Retry-After", "1")])

@@ -1,0 +1,861 @@
+"""Actions as tools: `tools/list`, and `tools/call` from a message to a `Call` and from its outcome to a result.
+
+Model Context Protocol, revisions 2024-11-05 to 2026-07-28. The members of other doors' envelopes are in the request's
+`_meta`: `awp/idempotencyKey`, `awp/confirmation`, `awp/receipts` and `awp/session`; or in the HTTP headers that all
+doors accept. Models can write neither, so what they have to send are optional arguments, beside those of the action. A
+problem is a result with `isError`, for the model to read. Only a challenge of a site with authorization servers is the
+HTTP status 401 or 403 (specification, Basic/Authorization), because clients look for it there.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from urllib.parse import quote
+
+import mcp_types as types
+import orjson
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.session import ServerSession
+from mcp.shared.exceptions import MCPError
+from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS
+from mcp_types.methods import validate_client_request
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from starlette.requests import Request
+
+from awp_publish.calls.call import RECEIPT, SESSION_HEADER, Call, Deliver, Outcome, Principal, Result
+from awp_publish.http.credentials import read_credentials
+from awp_publish.http.doors import DoorContext, Identify
+from awp_publish.http.endpoint import STATIC_HEADERS, DoorRequest, read_admission
+from awp_publish.http.exchange import NO_SNIFFING, Fields, Message, Pair, RawHeaders, read_fields, wait_for_disconnect
+from awp_publish.http.lifespan import ended_by_stop
+from awp_publish.model import Action, Catalog, JsonObject
+from awp_publish.plugins.actions_json.document import SITE_ACTION, SITE_TOOL
+from awp_publish.plugins.identity import protected_resource
+from awp_publish.plugins.jobs.jobs import Job, JobStore, Progress
+from awp_publish.plugins.jobs.worker import open_report
+from awp_publish.problems import (
+    ConfirmationExpired,
+    ConfirmationRequired,
+    ConfirmationStale,
+    ConfirmationTampered,
+    InvalidEnvelope,
+    PrerequisiteRequired,
+    Problem,
+    SessionUnknown,
+    UnknownAgent,
+    code_of,
+    did_you_mean,
+)
+from awp_publish.schema import compile_schema, media
+from awp_publish.schema.reading import DIALECT, answer_schema, embedded
+
+if TYPE_CHECKING:
+    from awp_publish.plugins.mcp.apps import Cards
+    from awp_publish.plugins.mcp.tasks import TaskExtension
+
+PROTOCOL: Final = "mcp"
+CALL: Final = "tools/call"
+LISTS: Final = frozenset(
+    {"tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/directory/read"}
+    | {"skills/list", "events/list"}
+)
+"""Methods that take a cursor, where there are many pages."""
+
+META: Final = "awp/"
+"""Prefix of our keys in `_meta` (specification, Basic/General fields)."""
+
+RECOVERIES: Final[Mapping[str, str]] = {
+    code_of(ConfirmationRequired.slug): (
+        "Show confirmation.summary to your user. Only if they agree, call the tool again with the same arguments and "
+        f"confirmation.token as the argument confirmation (or as {META}confirmation in the request's _meta)."
+    ),
+    code_of(PrerequisiteRequired.slug): (
+        "Of the tools that missing names call those that have not succeeded yet, then call this one again; if the site "
+        "does not know who calls, with the argument receipts: a list of the receipt below each of their answers (or "
+        f"{META}receipts in the request's _meta). None is to be repeated for a receipt."
+    ),
+    code_of(InvalidEnvelope.slug): (
+        f"In the request's _meta send {META}confirmation and {META}idempotencyKey as strings, {META}receipts as a list "
+        "of strings."
+    ),
+}
+"""Recovery texts that are different at this door."""
+
+Context: TypeAlias = ServerRequestContext[Any, Any]
+WireResult: TypeAlias = dict[str, Any]
+
+# --- One HTTP request ---
+# The SDK writes the body of a response. Headers that gates and routes add are in the HTTP response, and again in the
+# result's `_meta`, for clients that have no access to HTTP headers.
+
+LATEST: Final = MODERN_PROTOCOL_VERSIONS[-1]
+LATEST_FIELD: Final = LATEST.encode()
+
+EXCHANGE: Final = "awp_publish.mcp_exchange"
+"""The key of the SDK's scope for the request's exchange."""
+
+_CHALLENGE: Final = re.compile(rb"([\w!#$%&'*+.^`|~-]+)(?:\s+([\w-]+\s*=\s*[\w\"].*))?$", re.ASCII)
+"""One challenge with or without parameters (RFC 9110 section 11.3), to which another parameter may be added."""
+_NOT_IN_META: Final = (b"set-cookie", b"x-ratelimit-")
+"""Prefixes of headers that a model must not see, or sees under another name."""
+
+
+class McpExchange(DoorRequest):
+    """One request and its response.
+
+    `refusal` is the problem whose status the HTTP response takes, `result` the result of a call. `is_plain` means that
+    the SDK is not involved; `is_streamed` that the response may be a stream, into which the SDK writes what the call's
+    own `task` returns; `is_answered` that the response is being sent, so that the SDK's is dropped. `ended` is set, in
+    a call, when its handler has returned.
+
+    In challenges, `addresses` replace the address of the site's metadata (RFC 9728) with the endpoint's.
+    """
+
+    addresses: tuple[bytes, bytes] | None = None
+    refusal: Problem | None = None
+    result: Result | None = None
+    size = 0
+    ended: asyncio.Event | None = None
+    task: asyncio.Task[Any] | None = None
+    is_answered = False
+    is_plain = False
+    is_streamed = False
+    _added: RawHeaders = ()
+    _start: Message | None = None
+    _has_begun = False
+
+    async def send(self, message: Message) -> None:
+        """Pass on the SDK's response with our headers, unless the request has been answered.
+
+        Its start is held back until the first part of its body: older streams begin before a refusal of the call is
+        known.
+        """
+        if self.is_answered:
+            return
+        if message["type"] == "http.response.start":
+            self._start = message
+            return
+        if self._start is not None:
+            start, self._start = self._start, None
+            await self._begin(start["status"], start.get("headers", ()))
+        await self._send(message)
+
+    async def answer(self, body: bytes, status: int = 200) -> None:
+        """Send a whole message instead of the SDK's, as the next event if a stream has begun."""
+        self.is_answered = True
+        if self._has_begun:
+            body = b"event: message\r\ndata: " + body + b"\r\n\r\n"
+        else:
+            await self._begin(status, (STATIC_HEADERS[0], (b"content-length", b"%d" % len(body))))
+        await self._send({"type": "http.response.body", "body": body})
+
+    async def _begin(self, status: int, headers: Iterable[Pair]) -> None:
+        own = (NO_SNIFFING, *self._cors, (b"x-request-id", self.request_id.encode()))
+        headers = [*headers, *own, *self._added]
+        if b"cache-control" not in dict(headers):
+            headers.append(STATIC_HEADERS[1])
+        status = status if self.refusal is None else self.refusal.status
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+        self._has_begun = True
+
+    def render(self, problem: Problem) -> bytes:
+        """Render a problem as JSON text (RFC 9457)."""
+        return self.renderer.reply(problem, self.renderer.instance_of(self.scope), self.request_id).body
+
+    def meta_for(self, result: Result, added: RawHeaders = ()) -> dict[str, object]:
+        """Return the `_meta` of a result, and put its headers, after those that gates `added`, on the HTTP response."""
+        meta: dict[str, object] = {f"{META}requestId": self.request_id}
+        own: list[Pair] = []
+        if isinstance(result, Problem):
+            for name, text in result.headers:
+                key, value = name.lower().encode("latin-1"), text.encode("latin-1", "replace")
+                if self.addresses is not None and key == b"www-authenticate":
+                    value = value.replace(*self.addresses)
+                    # Whoever sends the challenge: clients learn from it which server issues tokens (RFC 9728, section
+                    # 5.1).
+                    challenge = _CHALLENGE.match(value.strip())
+                    if challenge is not None and b"resource_metadata=" not in value:
+                        told = challenge[1], b"resource_metadata=" + self.addresses[1]
+                        value = b" ".join(told) + (b", " + challenge[2] if challenge[2] else b"")
+                own.append((key, value))
+        elif not (result.headers or added):
+            return meta
+        else:
+            own += result.headers
+        gates = {key for key, _ in added}
+        self._added = (*added, *(pair for pair in own if pair[0] not in gates))
+        shown: dict[str, str] = {}
+        for key, value in self._added:
+            if not key.startswith(_NOT_IN_META):
+                name, text = key.decode("latin-1"), value.decode("latin-1")
+                shown[name] = f"{shown[name]}, {text}" if name in shown else text
+        return meta | {f"{META}headers": shown} if shown else meta
+
+
+def exchange_of(context: Context) -> McpExchange:
+    """Return the HTTP request of a message."""
+    exchange: McpExchange = cast(Request, context.request).scope[EXCHANGE]
+    return exchange
+
+
+async def find_caller(context: Context, identify: Identify, session: str | None = None) -> Principal | None:
+    """Return the caller, from the request or from a session in an argument or in `_meta`. Raises Problem."""
+    exchange, meta = exchange_of(context), cast(Mapping[str, object], context.meta or {})
+    scope, fields, shown = exchange.scope, exchange.fields, session or meta.get(META + SESSION)
+    if isinstance(shown, str):
+        scope = {**scope, "headers": [*scope["headers"], (SESSION_HEADER, shown.encode("utf-8", "replace"))]}
+        fields = read_fields(scope["headers"])
+    return await identify(scope, fields)
+
+
+async def admit_caller(context: Context, identify: Identify) -> Principal | None:
+    """Return the caller of a method of an extension. Raises MCPError for invalid credentials."""
+    exchange = exchange_of(context)
+    try:
+        return await find_caller(context, identify)
+    except Problem as problem:
+        exchange.refusal = problem
+        exchange.meta_for(problem)
+        raise MCPError(types.INVALID_REQUEST, problem.detail, orjson.loads(exchange.render(problem))) from problem
+
+
+class Notice:
+    """A notification for which the SDK has no type. Members that are null are kept."""
+
+    def __init__(self, method: str, params: Mapping[str, object]) -> None:
+        self._message: dict[str, object] = {"method": method, "params": dict(params)}
+
+    def model_dump(self, **_: object) -> dict[str, object]:
+        """Return the message, as the types of the SDK do."""
+        return self._message
+
+
+class PlainContext:
+    """The members of the SDK's context that `Tools` reads, for a call that bypasses the SDK."""
+
+    method = CALL
+    protocol_version = LATEST
+
+    def __init__(
+        self, exchange: McpExchange, params: Mapping[str, Any], meta: Mapping[str, Any], request_id: str | int
+    ) -> None:
+        self.scope = {EXCHANGE: exchange}
+        self.params = params
+        self.meta = meta
+        self.request_id = request_id
+
+    @property
+    def request(self) -> "PlainContext":
+        """The request, whose scope has the exchange."""
+        return self
+
+    @property
+    def session(self) -> "PlainContext":
+        """The session, which has the client's capabilities."""
+        return self
+
+    @property
+    def client_capabilities(self) -> types.ClientCapabilities:
+        """The capabilities of the client of this call."""
+        return types.ClientCapabilities.model_validate(self.meta[types.CLIENT_CAPABILITIES_META_KEY], by_name=False)
+
+
+# --- Tools ---
+# Up to 2025-11-25 a structured result is an object, so other outputs are listed with an `outputSchema` whose one member
+# is `result`. From 2026-07-28 on it may be any JSON value except null, which the SDK takes for a missing result: an
+# output that may be null is wrapped there too.
+
+LIST_TTL: Final = 300_000
+"""Milliseconds for which a client may cache a list, which changes when the site is restarted."""
+
+STRUCTURED_SINCE: Final = "2025-06-18"
+"""The revision that introduced `structuredContent`."""
+
+CANCELLED: Final = -32800
+"""The error of a call whose client has disconnected. Nobody reads it."""
+
+_PLAIN: Final = frozenset({"name", "arguments", "_meta"})
+_CALL_MEMBERS: Final = ("jsonrpc", "id", "method", "params")
+_PLAIN_FIELDS: Final = frozenset(
+    (CALL.encode(), content_type, accept)
+    for content_type in (b"application/json", b"application/json; charset=utf-8")
+    for accept in (b"application/json, text/event-stream", b"application/json,text/event-stream", b"application/json")
+)
+"""Method, Content-Type and Accept of a plain call."""
+_PLAIN_ANSWER: Final = (
+    b'{"jsonrpc":"2.0","id":%b,"result":{"content":[{"type":"text","text":%b}],"isError":false,'
+    b'"_meta":{%b"' + META.encode() + b'requestId":"%b"},"structuredContent":%b,"resultType":"complete"}}'
+)
+"""The answer to a plain call of an action whose output is an object, equal to what `Tools.render` makes."""
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+MAX_ID: Final = 2**53
+MAX_KNOWN_META: Final = 64
+"""Descriptions of clients that are cached, so that they are not validated at each call."""
+
+_MISNAMED: Final = ("input", "inputs", "args", "parameters")
+"""Names that other doors and protocols have for a tool's arguments, which would be silently dropped."""
+
+_PLACES: Final[Mapping[str, str]] = {
+    "input": "put its members directly into arguments",
+    "arguments": "put its members directly into arguments",
+    "idempotency_key": f"send it in the request's _meta, as {META}idempotencyKey",
+    "confirmation": f"send it in the request's _meta, as {META}confirmation",
+    "receipts": f"send them in the request's _meta, as {META}receipts",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """An action as one generation of the protocol lists it. If `is_wrapped`, answers are `{"result": ...}`.
+
+    If `is_plain`, an answer is its own structured content, and never a task. `own` are the arguments beside the
+    action's input, which correspond to the envelope of other doors.
+    """
+
+    action: Action
+    entry: Mapping[str, object]
+    is_wrapped: bool
+    is_plain: bool
+    own: frozenset[str] = frozenset()
+
+
+CONFIRMATION: Final = "confirmation"
+RECEIPTS: Final = "receipts"
+
+
+SESSION: Final = "session"
+SESSION_ARGUMENT: Final = {
+    "type": "string",
+    "description": "The session that an earlier answer handed out, which keeps you signed in. Leave it out to begin.",
+}
+
+
+def make_tools(catalog: Catalog, *, only_objects: bool, has_sessions: bool) -> Mapping[str, Tool]:
+    """Make the tools of a catalog, by name. `only_objects` is for the revisions up to 2025-11-25."""
+    tools = {}
+    for action in catalog.actions:
+        answered, is_wrapped = answer_schema(action), False
+        if media.declared_type(answered):
+            answered = {}  # images, sounds and files are content of their own, not structured
+        properties, own = cast(JsonObject, action.inputs.get("properties", {})), dict[str, JsonObject]()
+        if action.needs_confirmation and CONFIRMATION not in properties:
+            own[CONFIRMATION] = {
+                "type": "string",
+                "description": "confirmation.token of the refused call, once your user has agreed to its summary.",
+            }
+        if action.requires and RECEIPTS not in properties:
+            required = ", ".join(action.requires)
+            own[RECEIPTS] = {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": f"The receipts below the answers of {required}, if you are not signed in.",
+            }
+        if has_sessions and SESSION not in properties:
+            own[SESSION] = SESSION_ARGUMENT
+        inputs = {**action.inputs, "properties": {**properties, **own}} if own else action.inputs
+        name = SITE_TOOL if action.id == SITE_ACTION else action.id  # the name that maps and their agents use
+        entry: dict[str, object] = {
+            "name": name,
+            "title": action.name,
+            "description": action.description,
+            "inputSchema": {"type": "object", **inputs},
+            "annotations": {  # all of them: the defaults are destructive and open to the world
+                "title": action.name,
+                "readOnlyHint": action.intent == "read",
+                "destructiveHint": action.side_effect == "destructive",
+                "idempotentHint": action.is_repeatable,
+                "openWorldHint": False,
+            },
+        }
+        if action.tags:
+            entry["_meta"] = {f"{META}tags": list(action.tags)}
+        if only_objects:
+            is_wrapped = answered.get("type") != "object"
+        elif answered:
+            is_wrapped = compile_schema(answered).is_valid(None)
+        if answered and is_wrapped:
+            result, definitions = embedded(answered, f"{action.id}_result")
+            dialect = {"$schema": answered["$schema"]} if answered.get("$schema", DIALECT) != DIALECT else {}
+            wrapper: JsonObject = {"type": "object", "properties": {"result": result}, "required": ["result"]}
+            answered = {**dialect, **wrapper, **({"$defs": definitions} if definitions else {})}
+        if answered:
+            entry["outputSchema"] = answered
+        tools[name] = Tool(action, entry, is_wrapped, not (is_wrapped or action.is_background), frozenset(own))
+    return tools
+
+
+class Tools:
+    """The tools of a site: lists them and carries out calls.
+
+    It is a middleware of the SDK's server, which may answer instead of a handler. It sends most responses itself: a
+    result is sent as it is made here, without being validated, copied and serialised again. The SDK, and its tracing,
+    only learn whether a call has failed.
+    """
+
+    stamp: Mapping[str, object] = MappingProxyType({})
+    """The server information in every result of the stateless generation, which the SDK would copy for each."""
+    _stamped = b""
+
+    def __init__(self, door: DoorContext) -> None:
+        self._invoker = door.invoker
+        self._admission = door.admission
+        self._proxies = door.admission.trusted_proxies
+        self._small = door.admission.smallest_limit(door.catalog.actions)
+        self._jobs = door.background.jobs if door.background is not None else None
+        self.tasks: TaskExtension | None = None
+        self.cards: Cards | None = None
+        self._challenges = protected_resource.is_published(door.catalog)
+        self._lists_only_allowed = door.settings.list_only_allowed
+        differs = self._lists_only_allowed or not all(one.is_public for one in door.catalog.actions)
+        self._identify = door.guards.identify() if differs and door.guards.authenticators else None
+        has_sessions = door.sessions is not None
+        self._classic = make_tools(door.catalog, only_objects=True, has_sessions=has_sessions)
+        self.modern = make_tools(door.catalog, only_objects=False, has_sessions=has_sessions)
+        self._valid: tuple[str, object] = ("", None)
+        self._known_meta: set[bytes] = set()
+        actions = door.catalog.actions
+        # Streamable HTTP of 2026-07-28: inputs that a header of the request repeats
+        self.mirrored = {one.id: one.inputs for one in actions if b'"x-mcp-header"' in orjson.dumps(one.inputs)}
+        """Schemas of the tools whose arguments have to be compared with headers, which is slow."""
+
+    def set_stamp(self, stamp: Mapping[str, object]) -> None:
+        """Set the server information for all results."""
+        self.stamp, self._stamped = stamp, orjson.dumps(stamp)[1:-1] + b","
+
+    async def list_tools(self, context: Context, _: types.PaginatedRequestParams) -> WireResult:
+        """Answer `tools/list`: tools that the caller may see, or with `Site(list_only_allowed=True)` may call.
+
+        A list that depends on the caller is private. It is a convenience, not a guard: a call is admitted or refused
+        whether its tool was listed or not. Raises MCPError for invalid credentials, with their HTTP status.
+        """
+        tools = self.modern if context.protocol_version in MODERN_PROTOCOL_VERSIONS else self._classic
+        scopes: frozenset[str] | None = None
+        if self._identify is not None:
+            exchange = exchange_of(context)
+            try:
+                caller = await self._identify(read_credentials(exchange.scope, exchange.fields, self._proxies))
+            except Problem as problem:
+                exchange.refusal = problem
+                exchange.meta_for(problem)
+                described = orjson.loads(exchange.render(problem))
+                raise MCPError(types.INVALID_REQUEST, problem.detail, described) from problem
+            scopes = caller.scopes if caller is not None else None
+        shown = [tool for tool in tools.values() if tool.action.is_for(scopes)]
+        has_jobs = any(tool.action.is_background for tool in shown)
+        if self._lists_only_allowed and self._identify is not None:
+            shown = [
+                tool
+                for tool in shown
+                if tool.action.route_authenticates  # only the route knows whom it allows
+                or not (tool.action.auth_required or tool.action.scopes)
+                or (scopes is not None and scopes.issuperset(tool.action.scopes))
+            ]
+        cache_scope = "public" if self._identify is None else "private"
+        entries = [tool.entry if self.cards is None else self.cards.refer(tool, context) for tool in shown]
+        if self.tasks is not None and has_jobs:
+            entries += self.tasks.own_tools.values()
+        return {"tools": entries, "ttlMs": LIST_TTL, "cacheScope": cache_scope, "resultType": "complete"}
+
+    async def call_directly(self, exchange: McpExchange, message: Mapping[str, Any], fields: Fields) -> bool:
+        """Answer a plain call of the latest revision without the SDK. Returns False for calls that need it.
+
+        A call is plain if it is valid in the revision's own types, its headers agree with its body, and it neither
+        requests progress nor brings a reply to a question. All others, and every mistake, are left to the SDK.
+        """
+        params, request_id = message.get("params"), message.get("id")
+        if type(params) is not dict or len(message) != len(_CALL_MEMBERS) or message.get("jsonrpc") != "2.0":
+            return False
+        if type(request_id) is not str and not (type(request_id) is int and abs(request_id) < MAX_ID):
+            return False
+        name, meta, given = params.get("name"), params.get("_meta"), params.get("arguments")
+        if type(name) is not str or type(meta) is not dict or "progressToken" in meta:
+            return False
+        if len(params) != (2 if given is None else 3) or (given is not None and type(given) is not dict):
+            return False
+        tool = self.modern.get(name)
+        if tool is None or name in self.mirrored:
+            return False
+        told = fields.get(b"mcp-method"), fields.get(b"content-type"), fields.get(b"accept")
+        if told not in _PLAIN_FIELDS or fields.get(b"mcp-name") != name.encode():
+            return False
+        # The client's description of itself is the same in every call, and takes longest to validate.
+        if self._valid != (LATEST, meta):
+            if meta.get(types.PROTOCOL_VERSION_META_KEY) != LATEST:
+                return False
+            written = orjson.dumps(meta)
+            if written not in self._known_meta:
+                try:
+                    validate_client_request(CALL, LATEST, {"name": name, "_meta": meta})
+                except (ValueError, MCPError):  # pydantic's ValidationError is a ValueError
+                    return False
+                if len(self._known_meta) >= MAX_KNOWN_META:
+                    self._known_meta.clear()
+                self._known_meta.add(written)
+            self._valid = (LATEST, meta)
+        answer: WireResult = {"jsonrpc": "2.0", "id": request_id}
+        try:
+            exchange.is_plain, context = True, cast(Context, PlainContext(exchange, params, meta, request_id))
+            answer["result"] = await self._call(exchange, tool, params, context)
+        except MCPError as refused:
+            answer["error"] = refused.error.model_dump(by_alias=True, exclude_none=True)
+        if not exchange.is_answered:
+            code = answer["error"]["code"] if "error" in answer else 0
+            body = json.dumps(answer, separators=(",", ":")).encode()  # as the SDK serialises it
+            await exchange.answer(body, ERROR_CODE_HTTP_STATUS.get(code, 200))
+        return True
+
+    async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Answer `tools/call`, and pass on everything else.
+
+        Raises MCPError for an unknown tool or cursor, and for invalid params pydantic's ValidationError, which the SDK
+        answers.
+        """
+        if ctx.method != CALL or ctx.request_id is None:
+            if ctx.params and ctx.params.get("cursor") and ctx.method in LISTS:  # Pagination, Error Handling
+                raise MCPError(types.INVALID_PARAMS, "Unknown cursor. Lists are given whole here, without cursors.")
+            return await call_next(ctx)
+        params: Mapping[str, Any] = ctx.params or {}
+        is_plain = params.keys() <= _PLAIN and type(params.get("name")) is str
+        seen = (ctx.protocol_version, params.get("_meta"))
+        if not is_plain or type(params.get("arguments", {})) is not dict or seen != self._valid:
+            if misnamed := next((name for name in _MISNAMED if name in params), None):
+                told = f"tools/call takes the input of a tool as params.arguments, not as params.{misnamed}."
+                raise MCPError(types.INVALID_PARAMS, told)
+            validate_client_request(CALL, ctx.protocol_version, params)
+            self._valid = seen
+        exchange, name = exchange_of(ctx), params["name"]
+        tools = self.modern if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else self._classic
+        tool = tools.get(name)
+        if tool is None:
+            if self.tasks is not None and name in self.tasks.own_tools:
+                return await self.tasks.call_get_job(ctx, params)
+            unknown = _unknown_tool(tools, name)
+            self._invoker.note_refusal(PROTOCOL, exchange.request_id, unknown)
+            raise MCPError(types.INVALID_PARAMS, unknown.detail)
+        exchange.task, exchange.ended = asyncio.current_task(), asyncio.Event()
+        try:
+            return await self._call(exchange, tool, params, ctx)
+        finally:
+            exchange.task = None
+            exchange.ended.set()
+
+    async def _call(self, exchange: McpExchange, tool: Tool, params: Mapping[str, Any], context: Context) -> WireResult:
+        """Carry out a call and return its result for the SDK, which is dropped if the response was already sent."""
+        action, given, arguments = tool.action, params.get("arguments") or {}, _NOTHING
+        if tool.own and not tool.own.isdisjoint(given):
+            arguments = {name: given[name] for name in tool.own & given.keys()}
+            given = {name: value for name, value in given.items() if name not in tool.own}
+        call = Call(action, given, exchange.request_id, PROTOCOL, exchange.scope, exchange.disconnected)
+        call.places = _PLACES
+        is_guarded = action.id in self._invoker.guarded
+        if is_guarded or exchange.size > self._small:
+            names = self.modern if context.protocol_version in MODERN_PROTOCOL_VERSIONS else self._classic
+            call.unknown = partial(_unknown_tool, names, params["name"])
+            call.credentials = partial(read_credentials, exchange.scope, exchange.fields, self._proxies)
+            try:
+                self._admission.check_size(action, exchange.size)
+                if is_guarded:
+                    key_field = action.idempotency.key_field if action.idempotency else "idempotency_key"
+                    own = {name: name for name in (CONFIRMATION, RECEIPTS, SESSION)}
+                    places = {key_field: "idempotencyKey", **own}
+                    meta = cast(Mapping[str, Any], context.meta or {})
+                    members = {name: meta[META + key] for name, key in places.items() if META + key in meta}
+                    read_admission(call, {**members, **arguments}, exchange.fields)
+                    read_reply(call, params)
+            except Problem as problem:
+                if action.is_public:
+                    self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
+                    return self.render(exchange, tool, call, context, problem)
+                call.refuse(problem)
+        deliver = partial(self._deliver, exchange, tool, call, context)
+        if exchange.is_streamed:
+            outcome = await self._run_with_progress(context, exchange, call, deliver)
+        else:
+            await self._invoker.run(call, deliver)
+            outcome = exchange.result
+        if outcome is None:
+            raise MCPError(CANCELLED, "The client has disconnected.")
+        if exchange.is_answered:
+            return {"isError": isinstance(outcome, Problem)}
+        return await self._answer(exchange, tool, call, context, outcome)
+
+    async def _deliver(self, exchange: McpExchange, tool: Tool, call: Call, context: Context, result: Result) -> None:
+        """Send the message of a result while the SDK still waits for the handler.
+
+        A handler that continues after its answer, or past its deadline, must not keep its caller waiting. In a stream,
+        the SDK writes the results that it gets.
+        """
+        exchange.result = result
+        is_plain = exchange.is_plain and tool.is_plain and not call.headers
+        if is_plain and type(result) is Outcome and type(result.output) is dict and not result.headers:
+            message_id, text = orjson.dumps(context.request_id), orjson.dumps(result.body.decode())
+            told = message_id, text, self._stamped, exchange.request_id.encode(), result.body
+            await exchange.answer(_PLAIN_ANSWER % told)
+            return
+        if isinstance(result, UnknownAgent) or (exchange.is_streamed and asyncio.current_task() is exchange.task):
+            return
+        message: WireResult = {"jsonrpc": "2.0", "id": context.request_id}
+        try:
+            message["result"] = rendered = await self._answer(exchange, tool, call, context, result)
+            if "structuredContent" in rendered and not tool.is_wrapped and not exchange.is_streamed:
+                assert isinstance(result, Outcome)
+                rendered["structuredContent"] = orjson.Fragment(result.body)  # JSON already, on one line
+        except MCPError as refused:
+            message["error"] = refused.error.model_dump(by_alias=True, exclude_none=True)
+        await exchange.answer(orjson.dumps(message))
+
+    def tool_of(self, action_id: str, context: Context) -> Tool:
+        """Return the tool of an action in the client's generation of the protocol."""
+        tools = self.modern if context.protocol_version in MODERN_PROTOCOL_VERSIONS else self._classic
+        return tools[action_id]
+
+    async def _answer(
+        self, exchange: McpExchange, tool: Tool, call: Call, context: Context, result: Result
+    ) -> WireResult:
+        if self.tasks is not None and tool.action.is_background:
+            task = await self.tasks.answer(context, call, result)
+            if task is not None:
+                exchange.meta_for(result, call.headers)
+                return task
+        return self.render(exchange, tool, call, context, result)
+
+    def render(self, exchange: McpExchange, tool: Tool, call: Call, context: Context, result: Result) -> WireResult:
+        """Render a result in the client's revision (specification, Server/Tools).
+
+        An answer is structured, and the same JSON is its text; a string that is not structured is plain text, and what
+        is not text is content of its own. A problem is text for the model, and in `_meta` for programs; it is not
+        structured content, which some clients always validate against the tool's outputSchema. Raises MCPError for a
+        challenge.
+        """
+        is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
+        if isinstance(result, Problem):
+            if isinstance(result, UnknownAgent):
+                raise MCPError(types.INVALID_PARAMS, result.detail)
+            if (question := question_for(result, context)) is not None:
+                return {**question, "_meta": self.stamp}
+        meta = {**(self.stamp if is_modern else {}), **exchange.meta_for(result, call.headers)}
+        structured: WireResult = {}
+        block: WireResult | None = None
+        if isinstance(result, Problem):
+            body = exchange.render(result)
+            described = orjson.loads(body)
+            is_challenge = any(name.lower() == "www-authenticate" for name, _ in result.headers)
+            is_challenge &= not isinstance(result, SessionUnknown)  # which no authorization server can remedy
+            if self._challenges and result.status in (401, 403) and is_challenge:
+                exchange.refusal = result
+                raise MCPError(types.INVALID_REQUEST, result.detail, described)
+            # Server/Tools, multi-round-trip requests
+            if isinstance(result, ConfirmationTampered) and (context.params or {}).get("requestState") is not None:
+                raise MCPError(types.INVALID_PARAMS, result.detail, described)
+            text = body.decode()
+            meta[f"{META}problem"] = described
+        else:
+            output = orjson.loads(result.body) if result.output is None else result.output
+            shaped = {"result": output} if tool.is_wrapped else output
+            text = orjson.dumps(shaped).decode() if tool.is_wrapped else result.body.decode()
+            if type(output) is str and (said := dict(result.headers[::-1]).get(media.HEADER)) is not None:
+                block = content_block(output, said, f"{tool.action.id}/{exchange.request_id}")
+            if context.protocol_version >= STRUCTURED_SINCE and (
+                (isinstance(shaped, dict) and block is None) or "outputSchema" in tool.entry
+            ):
+                structured["structuredContent"] = shaped
+            elif type(output) is str and not tool.is_wrapped:
+                text = output
+        content = [{"type": "text", "text": text} if block is None else block]
+        if call.headers:  # a model does not see _meta
+            added = dict(call.headers)
+            if (receipt := added.get(RECEIPT)) is not None and not call.known_as:
+                content.append({"type": "text", "text": f"receipt: {receipt.decode()}"})
+            if (begun := added.get(SESSION_HEADER)) is not None:
+                told = f"session: {begun.decode()}\nSend it as the argument session from now on."
+                content.append({"type": "text", "text": told})
+        rendered = {"content": content, "isError": isinstance(result, Problem), "_meta": meta, **structured}
+        if is_modern:
+            rendered["resultType"] = "complete"
+        return rendered
+
+    async def _run_with_progress(
+        self, context: Context, exchange: McpExchange, call: Call, deliver: Deliver
+    ) -> Result | None:
+        """Run a call and stream its progress. Returns None if its client has disconnected.
+
+        A background action's job is followed to its end, for as long as the action may take. A job that has not ended
+        by then is answered as usual, with the address to poll.
+        """
+        async with notify_progress(context.session) as note:
+            await self._invoker.run(call, deliver)
+            accepted = exchange.result
+            if exchange.is_answered or self._jobs is None or not call.action.is_background:
+                return accepted
+            if self.tasks is not None and self.tasks.is_declared(context):
+                return accepted
+            if not isinstance(accepted, Outcome):
+                return accepted
+            answer = orjson.loads(accepted.body)
+            job_id, caller = answer["job_id"], call.caller_id
+            following = asyncio.create_task(follow_job(self._jobs, job_id, caller, note))
+            leaving = asyncio.create_task(wait_for_disconnect(exchange.receive))
+            stopping = asyncio.get_running_loop().create_future()
+            try:
+                ends, timeout = {following, leaving, stopping}, call.action.timeout
+                with ended_by_stop(stopping.cancel):
+                    await asyncio.wait(ends, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+                if following.done():
+                    job = following.result()
+                    if job is None:
+                        return accepted
+                    if job.problem is not None:
+                        return job.problem
+                    described = orjson.dumps(job.describe(answer["poll_endpoint"]))
+                    return Outcome(described, None, 200, accepted.headers)
+                if not leaving.done():
+                    return accepted
+                # Closing the stream cancels the call since 2026-07-28, but not before. A key means that the client will
+                # come back.
+                if context.protocol_version in MODERN_PROTOCOL_VERSIONS and call.idempotency_key is None:
+                    with suppress(Problem):
+                        await self._jobs.cancel(job_id, caller)
+                return None
+            finally:
+                following.cancel()
+                leaving.cancel()
+                await asyncio.wait({following, leaving})
+
+
+def _unknown_tool(tools: Mapping[str, Tool], name: str) -> Problem:
+    """Return the refusal for an unknown tool."""
+    meant = did_you_mean(name, [known for known, tool in tools.items() if tool.action.is_public])
+    return UnknownAgent(f'This site has no tool "{name[:100]}". {meant}'.rstrip())
+
+
+def content_block(output: str, said: bytes, place: str) -> WireResult | None:
+    """Return the content block of an answer that is not JSON, or None for text, which goes into a text block.
+
+    `said` is the answer's media type and name, `place` the default name of a file.
+    """
+    kind, name = media.read_header(said)
+    family = kind.partition("/")[0]
+    if media.is_text(kind):
+        return None
+    if family in ("image", "audio"):
+        return {"type": family, "data": output, "mimeType": kind}
+    uri = f"attachment:///{quote(f'{place}/{name}' if name else place)}"
+    return {"type": "resource", "resource": {"uri": uri, "mimeType": kind, "blob": output}}
+
+
+# --- Progress ---
+
+PROGRESS_INTERVAL: Final = 0.1
+"""Seconds between two notifications at least, because receivers of many may drop the connection."""
+
+POLL_INTERVAL: Final = 0.05
+MAX_POLL_INTERVAL: Final = 2.0
+"""Seconds between two polls of a job."""
+
+
+@asynccontextmanager
+async def notify_progress(session: ServerSession) -> AsyncIterator[Callable[[Progress], None]]:
+    """Notify a client of progress that is reported inside of the block, in any thread. Only increases are sent."""
+    loop, reported, sent = asyncio.get_running_loop(), asyncio.Event(), -1.0
+    latest: Progress | None = None
+
+    def take(progress: Progress) -> None:
+        nonlocal latest
+        latest = progress
+        reported.set()
+
+    def note(progress: Progress) -> None:
+        with suppress(RuntimeError):  # the loop of the call has ended
+            loop.call_soon_threadsafe(take, progress)
+
+    async def notify() -> None:
+        nonlocal sent
+        if latest is not None and latest.fraction > sent:
+            sent = latest.fraction
+            await session.report_progress(sent, 1.0, latest.message or None)
+
+    async def keep_notifying() -> None:
+        while True:
+            await reported.wait()
+            reported.clear()
+            await notify()
+            await asyncio.sleep(PROGRESS_INTERVAL)
+
+    open_report(note)
+    notifying = asyncio.create_task(keep_notifying())
+    try:
+        yield note
+        await asyncio.sleep(0)  # let the last report of another thread arrive
+    finally:
+        notifying.cancel()
+        await asyncio.wait({notifying})
+    await notify()
+
+
+async def follow_job(jobs: JobStore, job_id: str, caller: str, note: Callable[[Progress], None]) -> Job | None:
+    """Return the job once it has ended, or None if it was deleted or the store is unavailable."""
+    pause = POLL_INTERVAL
+    with suppress(Problem):
+        while not (job := await jobs.show(job_id, caller)).has_ended:
+            if job.progress is not None:
+                note(job.progress)
+            await asyncio.sleep(pause)
+            pause = min(1.5 * pause, MAX_POLL_INTERVAL)
+        return job
+    return None
+
+
+# --- Confirmation by the client's user (specification, Client/Elicitation) ---
+# Since 2026-07-28 a server asks by answering a call with `input_required`: the client asks its user, then sends the
+# call again with the reply and with `requestState`, which carries the token of the question. Up to 2025-11-25 a server
+# has to send a request of its own, which a stateless endpoint cannot do; in these revisions, and if a client cannot
+# ask, the problem carries the token.
+
+QUESTION: Final = "confirmation"
+"""The name of our only question among the `inputRequests`."""
+
+
+def question_for(problem: Problem, context: Context) -> WireResult | None:
+    """Return the result that makes the client ask its user, or None if it cannot, or if more than consent is missing.
+
+    A client that names neither form nor url can show forms. A call with a wrong or spent token is refused instead.
+    """
+    question = problem.members.get("confirmation")
+    asks = (ConfirmationRequired, ConfirmationExpired, ConfirmationStale)
+    if not isinstance(problem, asks) or not isinstance(question, dict):
+        return None
+    capabilities = context.session.client_capabilities
+    elicitation = capabilities.elicitation if capabilities is not None else None
+    can_ask = elicitation is not None and (elicitation.form is not None or elicitation.url is None)
+    if context.protocol_version not in MODERN_PROTOCOL_VERSIONS or not can_ask:
+        return None
+    yes_or_no = {"type": "object", "properties": {}}
+    form = {"mode": "form", "message": question["summary"], "requestedSchema": yes_or_no}
+    return {
+        "resultType": "input_required",
+        "inputRequests": {QUESTION: {"method": "elicitation/create", "params": form}},
+        "requestState": question["token"],
+    }
+
+
+def read_reply(call: Call, params: Mapping[str, Any]) -> None:
+    """Set the confirmation of a call that was sent again with its user's reply. Without a reply they are asked again.
+
+    Raises ConfirmationRequired if they did not agree.
+    """
+    if params.get("inputResponses") is None or params.get("requestState") is None:
+        return
+    sent = types.CallToolRequestParams.model_validate(params, by_name=False)
+    reply = (sent.input_responses or {}).get(QUESTION)
+    if not isinstance(reply, types.ElicitResult):
+        return
+    if reply.action != "accept":
+        recovery = "Do not repeat the call unless your user asks for it anew."
+        raise ConfirmationRequired("The person who was asked did not agree.", recovery=recovery)
+    call.confirmation = sent.request_state

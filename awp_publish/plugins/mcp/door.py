@@ -1,0 +1,315 @@
+"""The MCP door: Streamable HTTP of the Model Context Protocol, through the official SDK (extra "mcp").
+
+One endpoint serves the stateless revision 2026-07-28 and the revisions with a handshake, up to 2025-11-25. It keeps no
+session: each message is a POST that is answered with JSON, or with a stream if the caller requests the progress of a
+call. Any worker can therefore answer any message, GET has nothing to stream and DELETE nothing to end. The Host and
+Origin that browsers send are checked against the site's own addresses, as the specification demands.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from itertools import islice
+from typing import Any, ClassVar, Final, cast
+from urllib.parse import urlsplit
+
+import mcp_types as types
+import orjson
+from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
+from mcp.server.lowlevel.server import Server
+from mcp.server.streamable_http import check_accept_headers
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
+from mcp_types import PaginatedRequestParams
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from starlette.requests import Request
+
+from awp_publish.calls.invoke import Invoker
+from awp_publish.http.credentials import is_local_page, read_credentials
+from awp_publish.http.doors import DoorContext, LiveDoor
+from awp_publish.http.endpoint import STATIC_HEADERS, DoorRequest, Endpoint, ProblemRenderer
+from awp_publish.http.exchange import (
+    HOLDS_THREAD,
+    Cors,
+    Message,
+    Reply,
+    parse_json,
+    read_body,
+    send_reply,
+    wait_for_disconnect,
+)
+from awp_publish.http.sdk_logs import keep_contents_out, without_contents
+from awp_publish.model import Door, Paths
+from awp_publish.plugins.identity import protected_resource
+from awp_publish.plugins.mcp import server_card as mcp_server_card
+from awp_publish.plugins.mcp.apps import Cards
+from awp_publish.plugins.mcp.calls import (
+    CALL,
+    EXCHANGE,
+    LATEST_FIELD,
+    PROTOCOL,
+    RECOVERIES,
+    McpExchange,
+    Tools,
+    exchange_of,
+)
+from awp_publish.plugins.mcp.events import STREAM, EventExtension
+from awp_publish.plugins.mcp.resources import LISTEN, CompletionHandler, PromptHandlers, Resources, Subscriptions
+from awp_publish.plugins.mcp.tasks import TaskExtension
+from awp_publish.problems import NotJson, Problem
+
+MAX_OWN_HEADERS: Final = 200
+"""Headers of the protocol itself that are read: Mcp-Method, Mcp-Name, Mcp-Param-..."""
+
+VERSION_FIELD: Final = b"mcp-protocol-version"
+
+STREAMS: Final = frozenset({STREAM, LISTEN})
+"""Methods that are answered with a stream, which ends when the client disconnects."""
+
+_READ: Final = frozenset(
+    {
+        b"accept",
+        b"authorization",
+        b"baggage",
+        b"content-length",
+        b"content-type",
+        b"last-event-id",
+        b"origin",
+        b"traceparent",
+        b"tracestate",
+    }
+)
+
+
+def describe_door(paths: Paths) -> Door:
+    """Describe the door for the documents."""
+    return Door(PROTOCOL, mcp_server_card.VERSIONS[-1], paths.mcp)
+
+
+def open_door(context: DoorContext) -> LiveDoor:
+    """Open the door of one public address of a site."""
+    door = McpDoor(context)
+    keep_contents_out()
+    return LiveDoor({context.catalog.paths.mcp: door}, running=door.running)
+
+
+class McpDoor(Endpoint):
+    """Checks requests, and passes valid ones to the SDK."""
+
+    methods = "POST, OPTIONS"
+    usage = "Messages are sent with POST"
+    request_type = McpExchange
+    takes_plain_calls: ClassVar[bool] = True
+    """Whether plain calls are answered without the SDK, with the same result but in less time."""
+
+    def __init__(self, door: DoorContext) -> None:
+        catalog, admission = door.catalog, door.admission
+        super().__init__(ProblemRenderer(catalog, RECOVERIES), Cors(admission.allow_origins), admission.own_hosts)
+        self._admission = admission
+        self._invoker = door.invoker
+        self._tools = Tools(door)
+        self._subscriptions = Subscriptions(door, self._tools)
+        self._events = EventExtension(door, self._tools)
+        self._server = make_server(door, self._tools, self._subscriptions, self._events)
+        # In quotation marks, as in challenges, because one address is a prefix of the other.
+        found = protected_resource.metadata_url(catalog), protected_resource.metadata_url_of_mcp(catalog)
+        site, own = (f'"{address}"'.encode() for address in found)
+        self._addresses = (site, own) if None not in found else None
+        origins = [f"{parts.scheme}://{parts.netloc.lower()}" for parts in map(urlsplit, door.settings.urls)]
+        listed = [origin for origin in door.admission.allow_origins if origin != "*"]
+        host = urlsplit(origins[0]).netloc
+        self._host = (b"host", host.encode("ascii"))
+        self._settings = TransportSecuritySettings(allowed_hosts=[host], allowed_origins=[*listed, *origins])
+        guards, actions = door.guards, catalog.actions
+        # If callers may see nothing without credentials, clients get a 401 before they begin: they sign their users in
+        # when they connect (specification, Basic/Authorization).
+        self._identify = None
+        if guards.authenticators and actions and not catalog.pages and not any(one.is_public for one in actions):
+            self._identify = guards.identify(required=True)
+        self._managers: dict[asyncio.AbstractEventLoop, tuple[StreamableHTTPSessionManager, ...]] = {}
+
+    def note_refusal(self, request: DoorRequest, problem: Problem) -> None:
+        """Record a request that never became a call."""
+        self._invoker.note_refusal(PROTOCOL, request.request_id, problem)
+
+    async def handle(self, request: DoorRequest, named: str | None) -> None:
+        """Answer one message."""
+        exchange, scope, fields = cast(McpExchange, request), request.scope, request.fields
+        exchange.addresses = self._addresses
+        body = await read_body(scope, fields, request.receive, self._admission.max_body_bytes)
+        exchange.size = len(body)
+        message: object = None
+        unread: NotJson | None = None
+        try:
+            message = parse_json(body)
+        except NotJson as problem:
+            self.note_refusal(request, problem)
+            unread = problem
+        if self._identify is not None:
+            try:
+                await self._identify(read_credentials(scope, fields, self._admission.trusted_proxies))
+            except Problem as problem:
+                self.note_refusal(request, problem)
+                exchange.meta_for(problem)
+                described = orjson.loads(exchange.render(problem))
+                told = {"code": types.INVALID_REQUEST, "message": problem.detail, "data": described}
+                given = message.get("id") if isinstance(message, dict) else None
+                refused = {"jsonrpc": "2.0", "id": given if type(given) in (str, int) else None, "error": told}
+                await exchange.answer(orjson.dumps(refused), problem.status)
+                return
+        passes = b"origin" not in fields or "*" in self._admission.allow_origins or is_local_page(fields)
+        is_plain = self.takes_plain_calls and passes and type(message) is dict and message.get("method") == CALL
+        is_plain = is_plain and fields.get(VERSION_FIELD) == LATEST_FIELD and not self._invoker.is_traced()
+        if is_plain and await self._tools.call_directly(exchange, cast(dict[str, Any], message), fields):
+            return
+        # The SDK reads only one line of each header and compares it with the body verbatim, so lines are joined, and
+        # white space that some servers leave at the ends is stripped (RFC 9110 sections 5.3 and 5.5). Host is checked
+        # by us, so the SDK gets a known one. It has no notion of "any origin" or of pages on a developer's own machine,
+        # so it gets no Origin for these. It searches all headers for each name, so it gets only those that it reads.
+        headers = [
+            (name, value.strip(b" \t"))
+            for name, value in fields.items()
+            if name in _READ and not (passes and name == b"origin")
+        ]
+        own = ((name, value.strip(b" \t")) for name, value in fields.items() if name.startswith(b"mcp-"))
+        inner = {**scope, "headers": [*headers, self._host, *islice(own, MAX_OWN_HEADERS)], EXCHANGE: exchange}
+        if not isinstance(message, dict):
+            # Pages of other origins are refused whatever they send.
+            refusal = await TransportSecurityMiddleware(self._settings).validate_request(Request(inner), is_post=True)
+            if refusal is not None:
+                await refusal(inner, request.receive, exchange.send)
+            else:
+                code = types.INVALID_REQUEST if unread is None else types.PARSE_ERROR
+                wrong = "The body is not one message, an object. Batches are not taken."
+                error = {"code": code, "message": wrong if unread is None else unread.detail}
+                answer = orjson.dumps({"jsonrpc": "2.0", "id": None, "error": error})
+                await send_reply(Reply(400, STATIC_HEADERS[:2], answer), exchange.send)
+            return
+        # A call whose client requests progress and accepts a stream is answered with one.
+        params = message.get("params")
+        meta = params.get("_meta") if isinstance(params, dict) else None
+        token = meta.get("progressToken") if isinstance(meta, dict) else None
+        method = message.get("method")
+        # A body that names its revision has to repeat it in the header (Streamable HTTP, Protocol Version Header). The
+        # SDK reads the header alone, and would answer such a request as one of an older revision.
+        version = fields.get(VERSION_FIELD, b"").strip(b" \t").decode("latin-1")
+        names_version = isinstance(meta, dict) and types.PROTOCOL_VERSION_META_KEY in meta and "id" in message
+        if names_version and (not version or version in HANDSHAKE_PROTOCOL_VERSIONS):
+            inner["headers"] = [*(pair for pair in inner["headers"] if pair[0] != VERSION_FIELD), (VERSION_FIELD, b"")]
+        if type(token) in (str, int) and method == CALL:
+            exchange.is_streamed = check_accept_headers(Request(inner)) == (True, True)
+        is_stream = isinstance(method, str) and method in STREAMS
+
+        left = [body]
+
+        async def replay() -> Message:
+            # The SDK does not learn of a disconnect: it would end a call that has to run to its end (gates).
+            if not left:
+                await (
+                    wait_for_disconnect(request.receive) if is_stream else asyncio.get_running_loop().create_future()
+                )
+                return {"type": "http.disconnect"}
+            return {"type": "http.request", "body": left.pop(), "more_body": False}
+
+        managers = self._managers.get(asyncio.get_running_loop())
+        try:
+            with without_contents():
+                if managers is not None:
+                    await managers[is_stream or exchange.is_streamed].handle_request(inner, replay, exchange.send)
+                else:  # no lifespan runs in this event loop
+                    manager = self._make_manager(streams=is_stream or exchange.is_streamed)
+                    async with manager.run():
+                        await manager.handle_request(inner, replay, exchange.send)
+        finally:
+            if exchange.ended is not None:  # in older revisions the handler runs in a task of the SDK
+                await exchange.ended.wait()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Run the managers of all requests of this event loop while the application runs."""
+        loop = asyncio.get_running_loop()
+        plain, streaming = self._make_manager(streams=False), self._make_manager(streams=True)
+        async with plain.run(), streaming.run(), self._subscriptions.running(), self._events.running():
+            self._managers[loop] = (plain, streaming)
+            try:
+                yield
+            finally:
+                del self._managers[loop]
+
+    def _make_manager(self, *, streams: bool) -> StreamableHTTPSessionManager:
+        return StreamableHTTPSessionManager(
+            self._server,
+            json_response=not streams,
+            stateless=True,
+            security_settings=self._settings,
+            max_request_body_size=self._admission.max_body_bytes,
+        )
+
+
+def make_server(door: DoorContext, tools: Tools, subscriptions: Subscriptions, events: EventExtension) -> Server[Any]:
+    """Make the SDK's server for one public address of a site."""
+    catalog, site = door.catalog, door.catalog.site
+    resources = Resources(door)
+    server: Server[Any] = Server(
+        mcp_server_card.name_of(catalog),
+        version=site.version,
+        title=site.name,
+        description=site.description,
+        instructions="\n".join([site.description, *(f"{name}: {hint}" for name, hint in site.hints.items())]),
+        website_url=catalog.url,
+        get_tool_input_schema=tools.mirrored.get,  # without it the SDK lists all tools for every call
+    )
+    observing = (partial(observe_if_traced, door.invoker, observe) for observe in server.middleware)
+    server.middleware[:] = [*observing, tools]
+    tools.set_stamp({types.SERVER_INFO_META_KEY: server.server_info_stamp})
+    server.add_request_handler("tools/list", PaginatedRequestParams, tools.list_tools)
+    if door.background is not None:
+        tools.tasks = TaskExtension(door, door.background, tools)
+        tools.tasks.register(server)
+    if catalog.events:
+        events.register(server)
+    server.middleware.append(partial(describe_capabilities, bool(catalog.events)))
+    if resources.skills.all():
+        resources.skills.register(server)
+    tools.cards = resources.cards = Cards(tools.modern)
+    tools.cards.register(server)
+    subscriptions.register(server)
+    server.add_request_handler("resources/list", PaginatedRequestParams, resources.list_resources)
+    server.add_request_handler("resources/read", types.ReadResourceRequestParams, resources.read_resource)
+    if door.pages is not None:
+        server.add_request_handler("resources/templates/list", PaginatedRequestParams, resources.list_templates)
+    prompts = PromptHandlers(door)
+    if catalog.prompts or door.pages is not None:
+        completion = CompletionHandler(prompts, resources, door.settings.timeout)
+        server.add_request_handler("completion/complete", types.CompleteRequestParams, completion.complete)
+    if catalog.prompts:
+        server.add_request_handler("prompts/list", PaginatedRequestParams, prompts.list_prompts)
+        server.add_request_handler("prompts/get", types.GetPromptRequestParams, prompts.get_prompt)
+    return server
+
+
+async def describe_capabilities(
+    has_events: bool, ctx: ServerRequestContext[Any, Any], call_next: CallNext
+) -> HandlerResult:
+    """Add to the result of `server/discover` the capabilities that the SDK does not know of.
+
+    Events are also put among the capabilities themselves, where ChatGPT looks for them, as in the SEP's first draft. If
+    nobody can listen, no list is announced as changing.
+    """
+    result = await call_next(ctx)
+    capabilities = result.get("capabilities") if ctx.method == "server/discover" and isinstance(result, dict) else None
+    if isinstance(capabilities, dict):
+        if has_events:
+            capabilities["events"] = {}
+        if HOLDS_THREAD in exchange_of(ctx).scope:
+            for offered in (capabilities[one] for one in ("tools", "resources", "prompts") if one in capabilities):
+                offered |= dict.fromkeys(offered.keys() & {"listChanged", "subscribe"}, False)
+    return result
+
+
+async def observe_if_traced(
+    invoker: Invoker, observe: ServerMiddleware[Any], ctx: ServerRequestContext[Any, Any], call_next: CallNext
+) -> HandlerResult:
+    """Skip the SDK's own middleware, which opens a span for each message, unless spans are exported."""
+    return await (observe(ctx, call_next) if invoker.is_traced() else call_next(ctx))

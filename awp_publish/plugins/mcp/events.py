@@ -1,0 +1,492 @@
+"""Events of the site: the extension `io.modelcontextprotocol/events` (SEP-3415) of revision 2026-07-28.
+
+`events/list`, `events/poll` and `events/stream` read the log in the site's store, so that any worker can answer them. A
+cursor is the position in all logs that a caller may read: public ones, those of its scopes, and its own. The arguments
+of a subscription are values of plain members of the payload. Error codes are those of the SEP's text of October 2026,
+which calls them provisional.
+"""
+
+import logging
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from hashlib import sha256
+from typing import Annotated, Any, Final, cast
+
+import mcp_types as types
+import orjson
+from mcp.server.lowlevel.server import Server
+from mcp.shared.exceptions import MCPError
+from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import BaseModel, Field
+
+from awp_publish.calls.call import Principal
+from awp_publish.http.doors import DoorContext, identify_caller
+from awp_publish.http.exchange import HOLDS_THREAD
+from awp_publish.http.lifespan import is_stopping
+from awp_publish.model import Event, utc_text
+from awp_publish.plugins.events.log import Batch, Events, Occurrence, Positions, logs_for, read_cursor, write_cursor
+from awp_publish.plugins.events.webhooks import (
+    DUE,
+    FOREVER,
+    MAX_TRIES,
+    QUIET_SECONDS,
+    ROTATION_SECONDS,
+    VERIFIED_SECONDS,
+    Message,
+    RefusedCallback,
+    TooMany,
+    Webhook,
+    Webhooks,
+    control,
+    note,
+    read_secret,
+    try_again,
+)
+from awp_publish.plugins.identity.fetching import Failure, Posted
+from awp_publish.plugins.mcp.calls import PROTOCOL, Context, Notice, Tools, WireResult, admit_caller, exchange_of
+from awp_publish.problems import Problem, StoreUnavailable, did_you_mean
+from awp_publish.stores.store import Schedule
+
+logger: Final = logging.getLogger("awp_publish.calls")
+
+EXTENSION: Final = "io.modelcontextprotocol/events"
+STREAM: Final = "events/stream"
+KIND: Final = "mcp-event"
+"""The kind of our webhooks."""
+
+NOT_FOUND: Final = -32023
+FORBIDDEN: Final = -32024
+RESOURCE_EXHAUSTED: Final = -32025
+UNSUPPORTED: Final = -32026
+CALLBACK_ENDPOINT_ERROR: Final = -32027
+
+MAX_EVENTS: Final = 200
+DEFAULT_EVENTS: Final = 50
+QUIET_POLL_MS: Final = 5_000
+BUSY_POLL_MS: Final = 1_000
+
+LOOK_SECONDS: Final = 1.0
+"""Seconds between two polls of the store by a stream. Events of this process arrive at once, others when polled."""
+
+HEARTBEAT_SECONDS: Final = 10.0
+VERIFY_SECONDS: Final = 60.0
+"""Seconds after which a stream authenticates its caller again."""
+
+STREAM_SECONDS: Final = 3600.0
+"""Seconds after which a stream is ended, so that its client opens another one with its cursor."""
+
+MAX_STREAMS: Final = 1_000
+
+DEFAULT_TTL: Final = 86_400.0
+MIN_TTL: Final = 60.0
+MAX_TTL: Final = 7 * 86_400.0
+"""Seconds for which a subscription is granted."""
+
+_Milliseconds = Annotated[int, Field(ge=0, le=2**53, strict=True)]
+
+
+class ListParams(types.PaginatedRequestParams):
+    """Params of `events/list`."""
+
+
+class SubscriptionParams(types.RequestParams):
+    """A subscription: an event, the wanted values of its members, and where to begin (Event Subscriptions)."""
+
+    name: str
+    arguments: dict[str, Any] | None = None
+    cursor: str | None = None
+    max_age_ms: _Milliseconds | None = None
+
+
+class PollParams(SubscriptionParams):
+    """Params of `events/poll`."""
+
+    max_events: Annotated[int, Field(ge=1, strict=True)] | None = None
+
+
+class Delivery(BaseModel):
+    """The address to which the events of a webhook subscription are sent."""
+
+    mode: str = "webhook"
+    url: str
+    secret: str = ""
+
+
+class SubscribeParams(SubscriptionParams):
+    """Params of `events/subscribe`. A `ttlMs` of null requests no expiry; without one we choose the duration."""
+
+    delivery: Delivery
+    ttl_ms: _Milliseconds | None = None
+
+
+class UnsubscribeParams(types.RequestParams):
+    """Params of `events/unsubscribe`."""
+
+    name: str
+    arguments: dict[str, Any] | None = None
+    delivery: Delivery
+
+
+class EventExtension:
+    """The events of one public address of a site."""
+
+    def __init__(self, door: DoorContext, tools: Tools) -> None:
+        self._catalog = door.catalog
+        self._events: Events = door.site.events
+        self._invoker = door.invoker
+        self._identify = identify_caller(door)
+        self._tools = tools
+        self._webhooks = door.webhooks if door.guards.authenticators else None
+        if self._webhooks is not None:
+            self._webhooks.kinds[KIND] = self.carry
+        self._streams = 0
+        self._is_closing = False
+
+    def register(self, server: Server[Any]) -> None:
+        """Make the SDK's server offer the extension."""
+        server.extensions[EXTENSION] = {}
+        server.add_request_handler("events/list", ListParams, self.list_events)
+        server.add_request_handler("events/poll", PollParams, self.poll)
+        server.add_request_handler(STREAM, SubscriptionParams, self.stream)
+        server.add_request_handler("events/subscribe", SubscribeParams, self.subscribe)
+        server.add_request_handler("events/unsubscribe", UnsubscribeParams, self.unsubscribe)
+
+    # --- The methods ---
+
+    async def list_events(self, context: Context, _params: ListParams) -> WireResult:
+        """Answer `events/list` (Listing Available Events)."""
+        caller = await self._admit(context)
+        scopes = caller.scopes if caller is not None else None
+        delivery = ["poll", *([] if _holds_thread(context) else ["push"])]
+        delivery += ["webhook"] if self._webhooks is not None else []
+        listed = [
+            {
+                "name": one.id,
+                "description": one.description,
+                "delivery": delivery,
+                "inputSchema": one.inputs,
+                "payloadSchema": one.payload,
+            }
+            for one in self._catalog.events
+            if one.is_for(scopes)
+        ]
+        return {"events": listed, "resultType": "complete", "_meta": self._tools.stamp}
+
+    async def poll(self, context: Context, params: PollParams) -> WireResult:
+        """Answer `events/poll` (Poll-Based Delivery). Raises MCPError."""
+        caller = await self._admit(context)
+        event = self.find(params, caller)
+        most = min(params.max_events or DEFAULT_EVENTS, MAX_EVENTS)
+        batch = await self._begin(context, event, caller, params, most)
+        return {
+            "events": [one.facts for one in batch.occurrences],
+            "cursor": write_cursor(batch.positions),
+            "truncated": batch.truncated,
+            "hasMore": batch.has_more,
+            "nextPollMs": BUSY_POLL_MS if batch.occurrences else QUIET_POLL_MS,
+            "resultType": "complete",
+            "_meta": self._tools.stamp,
+        }
+
+    async def stream(self, context: Context, params: SubscriptionParams) -> WireResult:
+        """Answer `events/stream` (Push-Based Delivery): past events after the cursor, and then events as they happen.
+
+        Raises MCPError before the stream has begun.
+        """
+        caller = await self._admit(context)
+        event = self.find(params, caller)
+        if _holds_thread(context):
+            told = {"feature": "deliveryMode", "value": "push"}
+            raise MCPError(UNSUPPORTED, "Unsupported: this server cannot keep streams open; poll.", told)
+        if self._streams >= MAX_STREAMS:
+            raise MCPError(RESOURCE_EXHAUSTED, "Too many streams are open.", {"limit": "streams", "max": MAX_STREAMS})
+        meta = {SUBSCRIPTION_ID_META_KEY: context.request_id}
+        first = await self._begin(context, event, caller, params, DEFAULT_EVENTS)
+
+        async def send(kind: str, **told: object) -> None:
+            notice = Notice(f"notifications/events/{kind}", {**told, "_meta": meta})
+            await context.session.send_notification(cast(Any, notice), related_request_id=context.request_id)
+
+        await send("active", cursor=write_cursor(first.before), truncated=first.truncated)
+        for one, after in first.steps():
+            await send("event", **one.facts, cursor=write_cursor(after))
+        began = spoke = verified = time.monotonic()
+        since, logs = _floor(params), logs_for(event, caller)
+        batches = self._events.follow(event, logs, first.positions, params.arguments, LOOK_SECONDS, since)
+        self._streams += 1
+        try:
+            async with aclosing(batches):
+                async for batch in batches:
+                    now = time.monotonic()
+                    if now - verified >= VERIFY_SECONDS or (caller is not None and caller.has_expired()):
+                        verified, known = now, None
+                        with suppress(MCPError):
+                            known = await admit_caller(context, self._identify)
+                        if known != caller or self._events.find(event.id, known) is None:
+                            error = {"code": FORBIDDEN, "message": "Forbidden", "data": {"reason": "Access revoked"}}
+                            await send("terminated", error=error)
+                            break
+                    if batch.truncated and since is None:  # with `since` it was reported at the beginning
+                        await send("active", cursor=write_cursor(batch.before), truncated=True)
+                    for one, after in batch.steps():
+                        await send("event", **one.facts, cursor=write_cursor(after))
+                        spoke = now
+                    if self._is_closing or is_stopping() or now - began > STREAM_SECONDS:
+                        break
+                    if now - spoke >= HEARTBEAT_SECONDS:
+                        await send("heartbeat", cursor=write_cursor(batch.positions))
+                        spoke = now
+        finally:
+            self._streams -= 1
+        return {"resultType": "complete", "_meta": {**self._tools.stamp, **meta}}
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """End the streams when the application stops."""
+        self._is_closing = False
+        try:
+            yield
+        finally:
+            self._is_closing = True
+
+    # --- Webhooks ---
+
+    async def subscribe(self, context: Context, params: SubscribeParams) -> WireResult:
+        """Answer `events/subscribe` (Webhook-Based Delivery): begin a subscription, or refresh it. Raises MCPError."""
+        caller = await self._admit(context)
+        webhooks = self._webhooks
+        if caller is None or webhooks is None:
+            raise MCPError(
+                FORBIDDEN, "Forbidden: webhooks are for callers who are known.", {"reason": "unauthenticated"}
+            )
+        event, delivery = self.find(params, caller), params.delivery
+        if delivery.mode != "webhook":
+            told = {"feature": "deliveryMode", "value": delivery.mode[:100]}
+            raise MCPError(UNSUPPORTED, 'Unsupported: events/subscribe takes the delivery mode "webhook".', told)
+        try:
+            read_secret(delivery.secret)
+            webhooks.check_address(delivery.url)
+        except RefusedCallback as refused:
+            raise MCPError(types.INVALID_PARAMS, refused.detail) from refused
+        expires = self._grant(params, webhooks)
+        logs, arguments = logs_for(event, caller), params.arguments or {}
+        subscription_id = id_of(caller, delivery.url, event.id, arguments)
+        with _as_mcp_errors():
+            for _ in range(MAX_TRIES):
+                before = await webhooks.find(subscription_id)
+                if before is not None and before.has_expired():
+                    await webhooks.remove(before)
+                    before = None
+                hook = Webhook(id=subscription_id, kind=KIND, principal=caller.id, url=delivery.url)
+                hook.secret, hook.expires, hook.logs, truncated = delivery.secret, expires, logs, False
+                if before is None:
+                    await webhooks.verify(hook, FOREVER if expires is None else VERIFIED_SECONDS)
+                    batch = await self._begin(context, event, caller, params, DEFAULT_EVENTS)
+                    truncated = batch.truncated
+                    hook.about = {"name": event.id, "arguments": arguments, "positions": batch.before}
+                    if params.max_age_ms is not None and params.cursor is not None:
+                        hook.about["since"] = (
+                            datetime.now(UTC) - timedelta(milliseconds=params.max_age_ms)
+                        ).isoformat()
+                else:
+                    hook = replace(before, secret=delivery.secret, expires=expires, logs=logs, is_active=True)
+                    if before.secret is not None and before.secret != delivery.secret:
+                        hook.old_secret = (before.secret, time.time() + ROTATION_SECONDS)
+                hook.about = {**hook.about, "scopes": sorted(caller.scopes)}
+                if await webhooks.put(hook, before):
+                    break
+            else:
+                raise StoreUnavailable("Too many change this subscription at once.")
+        answer: WireResult = {
+            "id": hook.id,
+            "refreshBefore": _moment(expires),
+            "cursor": write_cursor(watermark(hook)),
+            "truncated": truncated,
+        }
+        if before is not None:
+            status: WireResult = {"active": before.is_active, "lastDeliveryAt": _moment(before.last_delivery)}
+            status["lastError"] = before.last_error
+            if before.failed_since is not None:
+                status["failedSince"] = _moment(before.failed_since)
+            answer["deliveryStatus"] = status
+        return {**answer, "resultType": "complete", "_meta": self._tools.stamp}
+
+    async def unsubscribe(self, context: Context, params: UnsubscribeParams) -> WireResult:
+        """Answer `events/unsubscribe`. Raises MCPError."""
+        caller = await self._admit(context)
+        if caller is None or self._webhooks is None:
+            raise MCPError(
+                FORBIDDEN, "Forbidden: webhooks are for callers who are known.", {"reason": "unauthenticated"}
+            )
+        with _as_mcp_errors():
+            found = await self._webhooks.find(id_of(caller, params.delivery.url, params.name, params.arguments or {}))
+            if found is None or found.has_expired():
+                raise MCPError(NOT_FOUND, "NotFound: you have no such subscription.", {"kind": "subscription"})
+            await self._webhooks.remove(found)
+        return {"resultType": "complete", "_meta": self._tools.stamp}
+
+    def _grant(self, params: SubscribeParams, webhooks: Webhooks) -> float | None:
+        """Return when a subscription ends, None for never (Subscription TTL)."""
+        if "ttl_ms" in params.model_fields_set and params.ttl_ms is None:
+            return None if webhooks.is_durable else time.time() + DEFAULT_TTL
+        wanted = DEFAULT_TTL if params.ttl_ms is None else params.ttl_ms / 1000
+        return time.time() + min(max(wanted, MIN_TTL), MAX_TTL)
+
+    async def carry(self, hook: Webhook) -> float | None:
+        """Send the events that a subscription has not received yet. Returns None if the subscription has ended."""
+        webhooks, about = self._webhooks, hook.about
+        assert webhooks is not None
+        event = self._events.find(about["name"], Principal(hook.principal, frozenset(about["scopes"])))
+        if event is None:
+            error = {"code": NOT_FOUND, "message": "NotFound", "data": {"kind": "event"}}
+            await webhooks.send(hook, control("terminated", orjson.dumps({"type": "terminated", "error": error}), hook))
+            return None
+        since = datetime.fromisoformat(about["since"]) if "since" in about else None
+        current: Webhook | None = hook
+        for key, attempts, due in tuple(hook.retries):
+            if current is None or not current.is_active or due > time.time():
+                continue
+            # Nothing is sent of a log that the caller may no longer read since the first attempt.
+            one = await self._events.find_entry(event, *key) if key[0] in current.logs else None
+            answer = await webhooks.send(current, _message(current, one, key)) if one is not None else None
+            current = await webhooks.change(current, partial(_settle, key, attempts, answer))
+        while current is not None and current.is_active:
+            batch = await self._events.read(
+                event, current.logs, positions_of(current), most=20, since=since, arguments=about["arguments"]
+            )
+            if batch.truncated and since is None:  # with `since` it was reported when they subscribed
+                told = {"type": "gap", "cursor": write_cursor(batch.before)}
+                await webhooks.send(current, control("gap", orjson.dumps(told), current))
+            for one, after in batch.steps():
+                key = [one.log, after[one.log][0], one.number]
+                answer = await webhooks.send(current, _message(current, one, key, after))
+                current = await webhooks.change(current, partial(_advance, key, answer, dict(after)))
+                if current is None or not current.is_active:
+                    break
+            else:
+                if positions_of(current) != batch.positions:
+                    current = await webhooks.change(current, partial(_advance, None, None, batch.positions))
+            if current is None or batch.has_more:
+                continue
+            pause = min((due for _, _, due in current.retries), default=float("inf")) - time.time()
+            pause = min(max(pause, 0.0), QUIET_SECONDS)
+            if not await self._events.has_news(positions_of(current), Schedule(DUE, hook.id, pause)):
+                return pause
+        return None if current is None else QUIET_SECONDS
+
+    # --- Shared by the methods ---
+
+    async def _admit(self, context: Context) -> Principal | None:
+        """Return the caller. Raises MCPError for wrong credentials, and in revisions without extensions."""
+        if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            raise MCPError(types.METHOD_NOT_FOUND, "Method not found", context.method)
+        return await admit_caller(context, self._identify)
+
+    def find(self, params: SubscriptionParams, caller: Principal | None) -> Event:
+        """Return the event of a subscription after checking its arguments. Raises MCPError."""
+        event = self._events.find(params.name, caller)
+        if event is None or event not in self._catalog.events:
+            scopes = caller.scopes if caller is not None else None
+            meant = did_you_mean(params.name, [one.id for one in self._catalog.events if one.is_for(scopes)])
+            told = f'NotFound: this site has no event "{params.name[:100]}". {meant}'.rstrip()
+            raise MCPError(NOT_FOUND, told, {"kind": "event"})
+        wrong = self._events.check_arguments(event, params.arguments or {})
+        if wrong:
+            told = "; ".join(f"{one.pointer or '/'}: {one.detail}" for one in wrong[:3])
+            errors = [{"pointer": one.pointer, "detail": one.detail} for one in wrong]
+            raise MCPError(
+                types.INVALID_PARAMS, f"The arguments are not what {event.id} takes: {told}", {"errors": errors}
+            )
+        return event
+
+    async def _begin(
+        self, context: Context, event: Event, caller: Principal | None, params: SubscriptionParams, most: int
+    ) -> Batch:
+        """Read from the cursor of a subscription, or from now on without one. Raises MCPError."""
+        positions = read_cursor(event, params.cursor) if params.cursor is not None else None
+        exchange = exchange_of(context)
+        try:
+            logs, since = logs_for(event, caller), _floor(params)
+            batch = await self._events.read(event, logs, positions, most=most, since=since, arguments=params.arguments)
+        except Problem as problem:
+            self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
+            raise MCPError(types.INTERNAL_ERROR, problem.detail) from problem
+        # A cursor that is not valid here has lost its place: that is a gap, never an error (Cursor Lifecycle).
+        return batch._replace(truncated=True) if params.cursor is not None and positions is None else batch
+
+
+def _floor(params: SubscriptionParams) -> datetime | None:
+    """Return the earliest time of events to deliver, or None for no limit (Bounding replay)."""
+    if params.max_age_ms is not None and params.cursor is not None:
+        with suppress(OverflowError):
+            return datetime.now(UTC) - timedelta(milliseconds=params.max_age_ms)
+    return None
+
+
+def _holds_thread(context: Context) -> bool:
+    """Return True if a stream would occupy one of the server's few threads."""
+    return HOLDS_THREAD in exchange_of(context).scope
+
+
+def id_of(caller: Principal, url: str, event_id: str, arguments: Mapping[str, object]) -> str:
+    """Return the id of a subscription, a hash of its key (Subscription identity)."""
+    key = orjson.dumps([caller.id, url, event_id, arguments], option=orjson.OPT_SORT_KEYS)
+    return f"sub_{sha256(key).hexdigest()[:32]}"
+
+
+def positions_of(hook: Webhook) -> Positions:
+    """Return the positions up to which a subscription has been read."""
+    return {log: (epoch, number) for log, (epoch, number) in hook.about["positions"].items()}
+
+
+def watermark(hook: Webhook, positions: Positions | None = None, but: object = None) -> Positions:
+    """Return the positions up to which everything was delivered or given up, assuming that `but` is delivered."""
+    safe = dict(positions_of(hook) if positions is None else positions)
+    for key, _, _ in hook.retries:
+        log, epoch, number = key
+        if key != but and safe.get(log, ("", 0))[0] == epoch:
+            safe[log] = (epoch, min(safe[log][1], number - 1))
+    return safe
+
+
+def _settle(key: list[Any], attempts: int, answer: Posted | Failure | None, hook: Webhook) -> None:
+    """Record the result of a retried message; None for an event that is gone."""
+    is_done = answer is None or note(hook, answer)
+    try_again(hook, key, MAX_TRIES if is_done else attempts + 1)
+
+
+def _advance(key: list[Any] | None, answer: Posted | Failure | None, after: Positions, hook: Webhook) -> None:
+    """Record the result of a message and the position after it; the key is kept for a retry."""
+    hook.about = {**hook.about, "positions": after}
+    if key is not None and answer is not None and not note(hook, answer):
+        try_again(hook, key, 1)
+
+
+def _message(hook: Webhook, one: Occurrence, key: list[Any], after: Positions | None = None) -> Message:
+    """Return the message for an occurrence (Webhook event delivery)."""
+    body = orjson.dumps({**one.facts, "cursor": write_cursor(watermark(hook, after, but=key))})
+    return Message(one.id, body, {"X-MCP-Subscription-Id": hook.id})
+
+
+def _moment(seconds: float | None) -> str | None:
+    if seconds is None:
+        return None
+    return utc_text(datetime.fromtimestamp(seconds, UTC), "milliseconds")
+
+
+@contextmanager
+def _as_mcp_errors() -> Iterator[None]:
+    """Convert problems with a subscription to the extension's errors (Error Handling)."""
+    try:
+        yield
+    except RefusedCallback as refused:
+        raise MCPError(CALLBACK_ENDPOINT_ERROR, refused.detail, {"reason": refused.reason}) from refused
+    except TooMany as many:
+        raise MCPError(RESOURCE_EXHAUSTED, str(many), {"limit": many.what, "max": many.most}) from many
+    except Problem as problem:
+        raise MCPError(types.INTERNAL_ERROR, problem.detail) from problem

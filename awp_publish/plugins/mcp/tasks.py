@@ -1,0 +1,549 @@
+"""Background actions as tasks: the extension `io.modelcontextprotocol/tasks` (SEP-2663) of revision 2026-07-28.
+
+A task is a job with the job's id, so it is stored, run and deleted like any job, and only its caller sees it. A call
+that still needs a person's confirmation is a task without a job: `input_required`, until `tasks/update` brings the
+reply. Then the call is made with that confirmation, through every gate. `tasks/result` and `tasks/list` are not part of
+the extension. `notifications/tasks` go to who listens for their tasks, as soon as they might have looked themselves.
+"""
+
+import secrets
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+from typing import Any, Final, cast
+
+import mcp_types as types
+import orjson
+from mcp.server.lowlevel.server import Server
+from mcp.shared.exceptions import MCPError
+from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from awp_publish.calls.call import Call, Outcome, Principal, Result, never_disconnected
+from awp_publish.calls.invoke import Invoker
+from awp_publish.http.credentials import read_credentials
+from awp_publish.http.doors import DoorContext, identify_caller
+from awp_publish.model import utc_text
+from awp_publish.plugins.jobs.door import Background, check_visible, restricted
+from awp_publish.plugins.jobs.jobs import RESULT_SECONDS, Job
+from awp_publish.plugins.mcp.calls import (
+    PROTOCOL,
+    QUESTION,
+    SESSION,
+    SESSION_ARGUMENT,
+    Context,
+    McpExchange,
+    Tools,
+    WireResult,
+    admit_caller,
+    exchange_of,
+    find_caller,
+    question_for,
+)
+from awp_publish.problems import (
+    ConfirmationRequired,
+    HandlerFailed,
+    HandlerTimeout,
+    InvalidInput,
+    InvalidOutput,
+    JobEnded,
+    JobInterrupted,
+    Problem,
+    StoreUnavailable,
+    UnknownJob,
+    Violation,
+)
+from awp_publish.stores.store import Add, Look, Swap
+
+EXTENSION: Final = "io.modelcontextprotocol/tasks"
+
+GET_JOB: Final = "get_job"
+"""The tool with which clients without the extension poll, because they may be unable to make a GET request."""
+
+GET_JOB_ENTRY: Final[Mapping[str, object]] = {
+    "name": GET_JOB,
+    "title": "Get job",
+    "description": (
+        "Look at a background job by the job_id that its tool has answered. Call it again every few seconds until "
+        "status is done, failed or cancelled."
+    ),
+    "inputSchema": {
+        "type": "object",
+        "properties": {"job_id": {"type": "string", "description": "The job_id of the tool's answer."}},
+        "required": ["job_id"],
+        "additionalProperties": False,
+    },
+    "outputSchema": {
+        "type": "object",
+        "properties": {
+            "job_id": {"type": "string"},
+            "action": {"type": "string"},
+            "status": {"enum": ["accepted", "running", "done", "failed", "cancelled"]},
+            "result": {"description": "What the action has answered, once status is done."},
+            "problem": {"type": "object", "description": "Why it has failed, once status is failed or cancelled."},
+        },
+        "required": ["job_id", "action", "status"],
+    },
+    "annotations": {
+        "title": "Get job",
+        "readOnlyHint": True,
+        "destructiveHint": False,
+        "idempotentHint": True,
+        "openWorldHint": False,
+    },
+}
+
+MAX_POLL_MS: Final = 5_000
+YOUNG_SECONDS: Final = 15
+"""For every so many seconds of a task's life, its client is asked to wait a second longer between two polls."""
+
+TAKEN_SECONDS: Final = 60
+"""Seconds for which a reply may be processed. After that it counts as lost, with its worker or the store."""
+
+MAX_FOLLOWED: Final = 100
+"""Tasks of which one stream tells."""
+
+_CRASHES: Final = (HandlerFailed, HandlerTimeout, InvalidOutput, JobInterrupted, StoreUnavailable)
+"""Problems of calls that end without any result. Every other problem is a result with `isError`."""
+
+
+class TaskParams(types.RequestParams):
+    """Params of `tasks/get` and `tasks/cancel`."""
+
+    task_id: str
+
+
+class UpdateTaskParams(TaskParams):
+    """Params of `tasks/update`."""
+
+    input_responses: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pending:
+    """A call whose task is not a job with the same id, and what has become of it.
+
+    Either a person has to confirm it: `question` is the token and the summary of the question, None once the reply has
+    been carried out; `taken` is when that began, and `round` counts the questions. Or the caller is known only by a
+    session, given in an argument that clients do not repeat in messages about a task: then the task has no `principal`,
+    so that its id is sufficient to read it, and its job belongs to `owner`. `job` is the job that the call has become,
+    `result` the result of a call that did not become one.
+    """
+
+    action: str
+    given: Mapping[str, Any] = field(repr=False)
+    principal: str
+    owner: str = ""
+    receipts: tuple[str, ...] = field(default=(), repr=False)
+    session: str | None = field(default=None, repr=False)
+    key: str | None = field(default=None, repr=False)
+    created: str
+    updated: str
+    question: tuple[str, str] | None = field(default=None, repr=False)
+    taken: str = ""
+    round: int = 1
+    job: str = ""
+    result: Mapping[str, Any] | None = None
+    is_cancelled: bool = False
+
+    @property
+    def name(self) -> str:
+        """The key of the present question: each question has its own (Task Update Requests)."""
+        return QUESTION if self.round == 1 else f"{QUESTION}_{self.round}"
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """What was told of a task, and when it is looked at next, in seconds of the monotonic clock."""
+
+    told: Mapping[str, object] = field(default_factory=dict)
+    due: float = 0.0
+
+
+ENDED: Final = ("completed", "failed", "cancelled")
+
+
+def _id_of(caller: Principal | None) -> str:
+    return caller.id if caller is not None else ""
+
+
+class TaskExtension:
+    """The tasks of one public address of a site that has background actions."""
+
+    def __init__(self, door: DoorContext, background: Background, tools: Tools) -> None:
+        self._invoker: Invoker = door.invoker
+        self._jobs = background.jobs
+        self._identify = identify_caller(door)
+        self._proxies = door.admission.trusted_proxies
+        self._address = door.catalog.absolute(door.catalog.paths.jobs)
+        self._seconds = RESULT_SECONDS
+        self._tools = tools
+        self._actions = {action.id: action for action in door.catalog.actions if action.is_background}
+        self._restricted = restricted(self._actions.values())
+        taken = any(action.id == GET_JOB for action in door.catalog.actions)
+        self._arguments = {"job_id", SESSION} if door.sessions is not None else {"job_id"}
+        entry = {**GET_JOB_ENTRY}
+        if door.sessions is not None:
+            schema = cast(dict[str, Any], GET_JOB_ENTRY["inputSchema"])
+            entry["inputSchema"] = {**schema, "properties": {**schema["properties"], SESSION: SESSION_ARGUMENT}}
+        self.own_tools: Mapping[str, Mapping[str, object]] = {} if taken else {GET_JOB: entry}
+
+    def register(self, server: Server[Any]) -> None:
+        """Make the SDK's server offer the extension."""
+        server.extensions[EXTENSION] = {}
+        server.add_request_handler("tasks/get", TaskParams, self.get_task)
+        server.add_request_handler("tasks/update", UpdateTaskParams, self.update_task)
+        server.add_request_handler("tasks/cancel", TaskParams, self.cancel_task)
+
+    # --- Answers to calls ---
+
+    def is_declared(self, context: Context) -> bool:
+        """Return True if this request declares that its client accepts tasks."""
+        if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            return False
+        capabilities = context.session.client_capabilities
+        return capabilities is not None and EXTENSION in (capabilities.extensions or {})
+
+    async def answer(self, context: Context, call: Call, result: Result) -> WireResult | None:
+        """Return the task for a call of a background action, or None if the call is answered like any other."""
+        if not self.is_declared(context):
+            return None
+        if isinstance(result, Problem) and question_for(result, context) is None:
+            return None
+        is_open = False
+        if call.caller_id and call.session is not None:
+            with suppress(Problem):
+                is_open = _id_of(await find_caller(context, self._identify)) != call.caller_id
+        principal, owner = ("", call.caller_id) if is_open else (call.caller_id, "")
+        if isinstance(result, Outcome):
+            described = orjson.loads(result.body)
+            task_id = described["job_id"]
+            if is_open:
+                told = {"created": described["created"], "updated": described["updated"], "job": task_id}
+                kept = Pending(action=call.action.id, given={}, principal=principal, owner=owner, **told)
+                task_id = await self._add(kept) or task_id
+            task = {"taskId": task_id, "status": "working"}
+            task |= {"createdAt": described["created"], "lastUpdatedAt": described["updated"]}
+            return {"resultType": "task", **task, **self._times(0.0), "_meta": self._tools.stamp}
+        asked, now = cast(dict[str, str], result.members["confirmation"]), self._now()
+        pending = Pending(
+            action=call.action.id,
+            given=call.input,
+            principal=principal,
+            owner=owner,
+            receipts=call.receipts,
+            session=call.session,
+            key=call.idempotency_key,
+            created=now,
+            updated=now,
+            question=(asked["token"], asked["summary"]),
+        )
+        if (new_id := await self._add(pending)) is None:
+            return None
+        task = {"taskId": new_id, "status": "input_required", "createdAt": now, "lastUpdatedAt": now}
+        return {"resultType": "task", **task, **self._times(0.0), "_meta": self._tools.stamp}
+
+    # --- The methods ---
+
+    async def get_task(self, context: Context, params: TaskParams) -> WireResult:
+        """Answer `tasks/get` (Task Polling). Raises MCPError."""
+        caller = await self._admit(context, params.task_id)
+        try:
+            task = await self._describe(context, params.task_id, caller)
+        except Problem as problem:
+            raise self._refusal(exchange_of(context), problem) from problem
+        return {"resultType": "complete", **task, "_meta": self._tools.stamp}
+
+    async def update_task(self, context: Context, params: UpdateTaskParams) -> WireResult:
+        """Answer `tasks/update` (Task Update Requests); unsolicited replies are ignored."""
+        caller, exchange = await self._admit(context, params.task_id), exchange_of(context)
+        try:
+            pending = await self._find(params.task_id, caller)
+            if pending is None:
+                await self._show(params.task_id, None, caller)
+            elif self._is_waiting(pending) and pending.name in params.input_responses:
+                reply = params.input_responses[pending.name]
+                action = reply.get("action") if isinstance(reply, dict) else None
+                if action not in ("accept", "decline", "cancel"):
+                    told = f'inputResponses.{pending.name}: "action" must be "accept", "decline" or "cancel".'
+                    raise MCPError(types.INVALID_PARAMS, told)
+                await self._resume(context, exchange, params.task_id, pending, agrees=action == "accept")
+        except Problem as problem:
+            raise self._refusal(exchange, problem) from problem
+        return {"resultType": "complete", "_meta": self._tools.stamp}
+
+    async def cancel_task(self, context: Context, params: TaskParams) -> WireResult:
+        """Answer `tasks/cancel` (Task Cancellation), also for a task that has ended. Raises MCPError."""
+        caller, exchange = await self._admit(context, params.task_id), exchange_of(context)
+        try:
+            pending = await self._find(params.task_id, caller)
+            if pending is None or pending.job:
+                if self._restricted:
+                    await self._show(params.task_id, pending, caller)
+                job_id, owner = (pending.job, pending.owner) if pending is not None else (params.task_id, "")
+                await self._jobs.cancel(job_id, owner or _id_of(caller))
+            elif self._is_waiting(pending):
+                cancelled = replace(pending, question=None, is_cancelled=True, updated=self._now())
+                await self._replace(params.task_id, pending, cancelled)
+        except JobEnded:
+            pass
+        except Problem as problem:
+            raise self._refusal(exchange, problem) from problem
+        return {"resultType": "complete", "_meta": self._tools.stamp}
+
+    # --- Task Status Notifications ---
+
+    async def follow(self, context: Context, wanted: object) -> dict[str, "Followed"]:
+        """Return the tasks among those whose ids are wanted at which their caller may look. Raises MCPError."""
+        if wanted is None:
+            return {}
+        if not isinstance(wanted, list) or not all(isinstance(one, str) for one in wanted):
+            raise MCPError(types.INVALID_PARAMS, "notifications.taskIds must be a list of the ids of tasks.")
+        self._need(context)
+        caller, followed = await admit_caller(context, self._identify), dict[str, Followed]()
+        for task_id in [*dict.fromkeys(wanted)][:MAX_FOLLOWED]:
+            with suppress(Problem):
+                await self._describe(context, task_id, caller)
+                followed[task_id] = Followed()
+        return followed
+
+    async def news_of(self, context: Context, followed: dict[str, "Followed"]) -> list[WireResult]:
+        """Return what each task is by now that is not as it was last told; whatever has ended is followed no more.
+
+        Each is looked at as often as its client is asked to. Raises MCPError for credentials that are not good.
+        """
+        now, news = time.monotonic(), list[WireResult]()
+        due = [task_id for task_id, one in followed.items() if one.due <= now]
+        caller = await admit_caller(context, self._identify) if due else None
+        for task_id in due:
+            try:
+                task = await self._describe(context, task_id, caller)
+            except StoreUnavailable:
+                followed[task_id] = replace(followed[task_id], due=now + MAX_POLL_MS / 1000)
+                continue
+            except Problem:  # it is forgotten, or not theirs any more
+                del followed[task_id]
+                continue
+            state = {name: value for name, value in task.items() if name not in ("ttlMs", "pollIntervalMs")}
+            if state != followed[task_id].told:
+                news.append(task)
+            if task["status"] in ENDED:
+                del followed[task_id]
+            else:
+                followed[task_id] = Followed(state, now + cast(int, task["pollIntervalMs"]) / 1000)
+        return news
+
+    async def call_get_job(self, context: Context, params: Mapping[str, Any]) -> WireResult:
+        """Answer a call of the tool `get_job`."""
+        exchange, given = exchange_of(context), params.get("arguments") or {}
+        is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
+        try:
+            if not {"job_id"} <= set(given) <= self._arguments or not all(type(one) is str for one in given.values()):
+                violation = Violation("/job_id", "must be the job_id that the tool has answered.")
+                raise InvalidInput("get_job takes one input, job_id, a text.", errors=[violation])
+            caller = await find_caller(context, self._identify, given.get(SESSION))
+            job = await self._show(given["job_id"], None, caller)
+        except Problem as problem:
+            self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
+            tool = self._tools.tool_of(next(iter(self._actions)), context)
+            return self._tools.render(
+                exchange, tool, Call(tool.action, {}, exchange.request_id, PROTOCOL), context, problem
+            )
+        described = self._described(exchange, job)
+        text = orjson.dumps(described).decode()
+        meta = {**(self._tools.stamp if is_modern else {}), **exchange.meta_for(Outcome(b"", None))}
+        rendered = {"content": [{"type": "text", "text": text}], "isError": False, "_meta": meta}
+        rendered["structuredContent"] = orjson.loads(text)
+        return {**rendered, "resultType": "complete"} if is_modern else rendered
+
+    # --- Inside ---
+
+    async def _describe(self, context: Context, task_id: str, caller: Principal | None) -> WireResult:
+        """Return a task as its caller may see it. Raises UnknownJob, StoreUnavailable."""
+        pending = await self._find(task_id, caller)
+        if pending is not None and not pending.job:
+            return self._describe_pending(task_id, pending)
+        task = self._describe_job(context, exchange_of(context), await self._show(task_id, pending, caller))
+        return task if pending is None else task | {"taskId": task_id, "createdAt": pending.created}
+
+    async def _show(self, task_id: str, pending: Pending | None, caller: Principal | None) -> Job:
+        """Return a task's job to its caller, who still has to be allowed to see its action. Raises UnknownJob."""
+        if pending is not None and pending.owner:
+            return await self._jobs.show(pending.job, pending.owner)
+        job = await self._jobs.show(pending.job if pending is not None else task_id, _id_of(caller))
+        check_visible(self._restricted, job.action, caller)
+        return job
+
+    async def _add(self, pending: Pending) -> str | None:
+        """Store a task under an unguessable id and return the id, or None if it could not be stored."""
+        task_id = secrets.token_urlsafe(16)
+        with suppress(StoreUnavailable):
+            ran = await self._jobs.store.run((Add(_key(task_id), _write(pending), self._seconds),), durable=True)
+            return task_id if ran.failed is None else None
+        return None
+
+    async def _admit(self, context: Context, task_id: str) -> Principal | None:
+        """Return the caller, None if unknown. Raises MCPError for a request that the extension does not allow."""
+        if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            raise MCPError(types.METHOD_NOT_FOUND, "Method not found")
+        exchange = exchange_of(context)
+        # Streamable HTTP: Routing Headers. The official clients do not send it for methods of extensions yet.
+        header = exchange.fields.get(MCP_NAME_HEADER.encode())
+        if header is not None and decode_header_value(header.decode("latin-1").strip(" \t")) != task_id:
+            told = f"{MCP_NAME_HEADER} header does not match the request body's 'taskId' parameter"
+            raise MCPError(types.HEADER_MISMATCH, told)
+        self._need(context)
+        return await admit_caller(context, self._identify)
+
+    def _need(self, context: Context) -> None:
+        """Refuse a client that has not declared the extension."""
+        if not self.is_declared(context):
+            required: WireResult = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
+            raise MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, "Missing required client capability", required)
+
+    async def _find(self, task_id: str, caller: Principal | None) -> Pending | None:
+        """Return the record of a task that did not begin as a job, or None for others. Raises UnknownJob."""
+        raw = (await self._jobs.store.run((Look(_key(task_id)),))).seen[0] if len(task_id) <= 40 else None
+        pending = _read(raw) if isinstance(raw, bytes) else None
+        if pending is not None and pending.principal not in ("", _id_of(caller)):
+            raise UnknownJob("There is no such task.")
+        if pending is not None and not pending.owner:
+            check_visible(self._restricted, pending.action, caller)
+        return pending
+
+    async def _replace(self, task_id: str, old: Pending, new: Pending) -> bool:
+        step = Swap(_key(task_id), _write(old), _write(new), self._seconds)
+        return (await self._jobs.store.run((step,), durable=True)).failed is None
+
+    async def _resume(
+        self, context: Context, exchange: McpExchange, task_id: str, pending: Pending, *, agrees: bool
+    ) -> None:
+        """Make the call that a person was asked about, or end it. The first reply decides."""
+        assert pending.question is not None
+        token, tool = pending.question[0], self._tools.tool_of(pending.action, context)
+        now = self._now()
+        taken = replace(pending, taken=now, updated=now)
+        if not await self._replace(task_id, pending, taken):
+            return
+        call = Call(tool.action, dict(pending.given), exchange.request_id, PROTOCOL, exchange.scope, never_disconnected)
+        call.credentials = partial(read_credentials, exchange.scope, exchange.fields, self._proxies)
+        call.receipts, call.session, call.idempotency_key = pending.receipts, pending.session, pending.key
+        call.confirmation = token
+        results: list[Result] = []
+
+        async def keep(result: Result) -> None:
+            results.append(result)
+
+        try:
+            if agrees:
+                await self._invoker.run(call, keep)
+            else:
+                recovery = "Do not repeat the call unless your user asks for it anew."
+                results.append(ConfirmationRequired("The person who was asked did not agree.", recovery=recovery))
+            result = results[0]
+            if isinstance(result, Outcome):
+                done = replace(taken, question=None, job=orjson.loads(result.body)["job_id"])
+            elif agrees and question_for(result, context) is not None:  # the summary has changed since they agreed
+                asked = cast(dict[str, str], result.members["confirmation"])
+                done = replace(taken, question=(asked["token"], asked["summary"]), taken="", round=pending.round + 1)
+            else:
+                rendered = self._tools.render(exchange, tool, call, context, result)
+                done = replace(taken, question=None, result=orjson.loads(orjson.dumps(rendered)))
+        except BaseException:
+            await self._replace(task_id, taken, pending)
+            raise
+        if done.question is None:  # drop what only the call needed
+            done = replace(done, given={}, receipts=(), session=None, key=None)
+        await self._replace(task_id, taken, done)
+
+    def _is_waiting(self, pending: Pending) -> bool:
+        """Return True while a question waits for a reply. Its token admits one call, however many replies there are."""
+        if pending.question is None or not pending.taken:
+            return pending.question is not None
+        return (self._jobs.clock() - datetime.fromisoformat(pending.taken)).total_seconds() >= TAKEN_SECONDS
+
+    def _describe_pending(self, task_id: str, pending: Pending) -> WireResult:
+        task: WireResult = {"taskId": task_id, "status": "working"}
+        task |= {"createdAt": pending.created, "lastUpdatedAt": pending.updated}
+        age = (self._jobs.clock() - datetime.fromisoformat(pending.created)).total_seconds()
+        task |= self._times(age)
+        if pending.question is not None and self._is_waiting(pending):
+            form = {"mode": "form", "message": pending.question[1]}
+            form["requestedSchema"] = {"type": "object", "properties": {}}  # type: ignore[assignment]
+            asked = {pending.name: {"method": "elicitation/create", "params": form}}
+            return task | {"status": "input_required", "inputRequests": asked}
+        if pending.is_cancelled:
+            return task | {"status": "cancelled"}
+        return task | ({"status": "completed", "result": pending.result} if pending.result is not None else {})
+
+    def _describe_job(self, context: Context, exchange: McpExchange, job: Job) -> WireResult:
+        """Describe a job as a task with its result (Task Status)."""
+        described = job.describe(f"{self._address}/{job.id}")
+        task: WireResult = {"taskId": job.id, "status": "working"}
+        task |= {"createdAt": described["created"], "lastUpdatedAt": described["updated"]}
+        now = self._jobs.clock()
+        task |= self._times(
+            (now - job.created).total_seconds(), (job.updated - job.created).total_seconds() if job.has_ended else 0.0
+        )
+        if not job.has_ended:
+            if job.progress is not None and job.progress.message:
+                task["statusMessage"] = job.progress.message
+            return task
+        if job.status == "cancelled":
+            return task | {"status": "cancelled"}
+        tool = self._tools.tool_of(job.action, context)
+        call = Call(tool.action, {}, job.request_id, PROTOCOL)
+        if job.problem is None:
+            result: Result = Outcome(orjson.dumps(described), None, 200, job.result.headers if job.result else ())
+        else:
+            result = job.problem
+        try:
+            if not isinstance(result, _CRASHES):
+                rendered = self._tools.render(exchange, tool, call, context, result)
+                return task | {"status": "completed", "result": rendered}
+            error = {"code": types.INTERNAL_ERROR, "message": result.detail}
+            error["data"] = orjson.loads(exchange.render(result))
+        except MCPError as refused:
+            exchange.refusal = None
+            error = refused.error.model_dump(by_alias=True, exclude_none=True)
+        return task | {"status": "failed", "statusMessage": error["message"], "error": error}
+
+    def _described(self, exchange: McpExchange, job: Job) -> dict[str, object]:
+        described = job.describe(f"{self._address}/{job.id}")
+        if job.problem is not None:
+            described["problem"] = orjson.loads(exchange.render(job.problem))
+        return described
+
+    def _times(self, age: float, ran: float = 0.0) -> WireResult:
+        """Return the lifetime of a task from its creation, and the pause between two polls, in milliseconds."""
+        pause = min(MAX_POLL_MS, 1_000 * (1 + max(0, int(age // YOUNG_SECONDS))))
+        return {"ttlMs": int((self._seconds + ran) * 1000), "pollIntervalMs": pause}
+
+    def _refusal(self, exchange: McpExchange, problem: Problem) -> MCPError:
+        self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
+        if isinstance(problem, UnknownJob):
+            return MCPError(
+                types.INVALID_PARAMS, "Unknown task: there is none of this id, it has expired, or is not yours."
+            )
+        return MCPError(types.INTERNAL_ERROR, problem.detail, orjson.loads(exchange.render(problem)))
+
+    def _now(self) -> str:
+        return utc_text(self._jobs.clock(), "milliseconds")
+
+
+def _key(task_id: str) -> str:
+    return f"mcp-task:{task_id}"
+
+
+def _write(pending: Pending) -> bytes:
+    return orjson.dumps(pending)
+
+
+def _read(raw: bytes) -> Pending:
+    members = orjson.loads(raw)
+    question = tuple(members.pop("question") or ()) or None
+    receipts = tuple(members.pop("receipts"))
+    return Pending(**members, question=question, receipts=receipts)

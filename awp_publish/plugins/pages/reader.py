@@ -1,0 +1,286 @@
+"""Pages of the site for agents: requested in process, and served as SOM and Markdown at an endpoint of their own."""
+
+import asyncio
+import logging
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+from urllib.parse import SplitResult, parse_qsl, quote, urljoin, urlsplit
+
+from awp_publish.declare.settings import SiteSettings
+from awp_publish.http.credentials import refuse_foreign_host
+from awp_publish.http.documents import prepare
+from awp_publish.http.endpoint import DoorRequest, Endpoint, ProblemRenderer
+from awp_publish.http.exchange import AsgiApp, Cors, Fields, RawHeaders, Receive, Reply, Scope, read_fields
+from awp_publish.http.in_process import DEFAULT_PORTS, FORWARDED, PageAnswer, PageExchange, PageRequest
+from awp_publish.model import Catalog, Door
+from awp_publish.plugins.pages.negotiation import (
+    BUDGETS,
+    FORMATS,
+    MAX_PAGE_BYTES,
+    PLAIN,
+    USUAL_BUDGET,
+    NegotiatedRequest,
+    PageRenderer,
+    RequestedFormat,
+    read_accept,
+)
+from awp_publish.plugins.pages.som import DOOR, FRESHNESS, PATH, PROTOCOL, SOM_VERSION
+from awp_publish.problems import InvalidUrl, PageNotFound
+
+# --- Addresses of pages, which have to be pages of this site ---
+
+MAX_ADDRESS_LENGTH: Final = 8_000
+"""Maximum characters of an address."""
+
+_BROKEN: Final = re.compile(r"[\x00-\x1f\x7f\\]")
+"""Characters that servers and clients interpret differently. A space, from an unencoded "+", is not among them."""
+
+_INVALID: Final = {"error": "invalid_url"}
+"""The error name of the reference publisher at somspec.org."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageAddress:
+    """The address of a page of this site. `path` is percent-encoded, and relative to the path of the site's url."""
+
+    path: str
+    query: str
+
+    def below(self, url: str) -> str:
+        """Return the full address, on a site with this url."""
+        return url + self.path + (f"?{self.query}" if self.query else "")
+
+
+def read_address(given: str, urls: Iterable[str], base: str) -> PageAddress:
+    """Read an address, or a reference from `base`. Raises InvalidUrl unless it is below one of the site's `urls`."""
+    if not given or len(given) > MAX_ADDRESS_LENGTH or _BROKEN.search(given):
+        raise InvalidUrl("url is empty, too long, or holds characters that no address has.", members=_INVALID)
+    try:
+        parts = urlsplit(urljoin(base, quote(given, safe=PLAIN + "#")))
+        origin = _origin(parts)
+    except ValueError as error:
+        raise InvalidUrl(f"url is not an address: {error}.", members=_INVALID) from error
+    # urljoin has resolved dot segments (RFC 3986 section 5.2.4), which could lead out of the site's path. Those that
+    # are percent-encoded are resolved here.
+    kept: list[str] = []
+    segments = parts.path.split("/")
+    for number, segment in enumerate(segments):
+        plain = segment.lower().replace("%2e", ".")
+        if plain not in (".", ".."):
+            kept.append(segment)
+            continue
+        if plain == ".." and len(kept) > 1:
+            kept.pop()
+        if number == len(segments) - 1:
+            kept.append("")
+    path = "/".join(kept)
+    is_plain = "@" not in parts.netloc and parts.hostname is not None
+    site = next((site for url in urls if is_plain and _origin(site := urlsplit(url)) == origin), None)
+    if site is None or not (path + "/").startswith(site.path + "/"):
+        raise InvalidUrl("url is not below this site's own address; other sites are never fetched.", members=_INVALID)
+    return PageAddress(path[len(site.path) :] or "/", parts.query)
+
+
+def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
+    return parts.scheme, parts.hostname, parts.port or DEFAULT_PORTS.get(parts.scheme)
+
+
+# --- A page of this site in another format ---
+# The page is requested anonymously: without the client's cookies and credentials, and without state that outer
+# middleware has derived from them. So the result is public. Other sites are never fetched, and our own documents and
+# doors are not pages.
+
+logger: Final = logging.getLogger("awp_publish.pages")
+
+CLIENT_FIELDS: Final = FORWARDED | {
+    b"accept-language",
+    b"cf-connecting-ip",
+    b"fly-client-ip",
+    b"traceparent",
+    b"true-client-ip",
+    b"user-agent",
+    b"x-request-id",
+}
+"""Headers with the client's language and address, so that pages for certain addresses only stay restricted."""
+
+PAGE_FIELDS: Final = frozenset(
+    {
+        b"cache-control",
+        b"content-encoding",
+        b"content-language",
+        b"content-type",
+        b"expires",
+        b"last-modified",
+        b"x-robots-tag",
+    }
+)
+"""Headers of the page's own answer that are passed on. Cookies are not, since everybody would share them."""
+
+MAX_REDIRECTS: Final = 5
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+_ACCEPT_HTML: Final = (b"accept", b"text/html, application/xhtml+xml;q=0.9, */*;q=0.1")
+_PUBLIC: Final = (b"cache-control", b"public, max-age=%d" % FRESHNESS)
+_NEW_VISITOR: Final = (b"cache-control", b"no-store")
+"""For pages that set a cookie: they may contain data of that one visit, such as a token in a form."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageReader:
+    """Reads the pages of one address of a site. `app` is the outermost application, `state` its lifespan state.
+
+    `owns` returns True for requests to our own documents and doors, `links` returns the `Link` header of a page.
+    """
+
+    settings: SiteSettings
+    catalog: Catalog
+    app: AsgiApp
+    renderer: PageRenderer
+    owns: Callable[[Scope], bool]
+    state: Callable[[], Mapping[str, object]]
+    links: Callable[[Scope], bytes | None]
+
+    async def read(
+        self,
+        url: str,
+        requested: RequestedFormat,
+        scope: Scope,
+        receive: Receive,
+        fields: Fields,
+        is_head: bool = False,
+        admit: Callable[[Scope], Awaitable[None]] | None = None,
+    ) -> Reply:
+        """Return the page at `url`, after redirects within the site, in the requested format.
+
+        `scope` and `receive` are the client's own request, and `fields` its headers. `admit` may refuse each request to
+        the application. Raises InvalidUrl for an address of another site, PageNotFound if there is no public page.
+        """
+        address = read_address(url, self.settings.urls, self.catalog.url + "/")
+        # A GET request to the declared origin, without credentials.
+        own = urlsplit(self.catalog.url)
+        carried = (pair for pair in scope["headers"] if pair[0] in CLIENT_FIELDS)
+        headers = ((b"host", own.netloc.encode("ascii")), *carried, _ACCEPT_HTML)
+        for _ in range(MAX_REDIRECTS + 1):
+            path, query = address.path.encode("ascii"), address.query.encode("ascii")
+            inner = PageRequest(own, path, query, headers, state=self.state()).scope(scope)
+            if self.owns(inner):
+                raise _not_found("The address is one of the documents and endpoints for agents, not a page.")
+            if admit is not None:
+                await admit(inner)
+            answer, url = await self._fetch(inner, receive), address.below(self.catalog.url)
+            location = read_fields(answer.headers).get(b"location")
+            if answer.status not in _REDIRECTS or location is None:
+                break
+            try:
+                target = urljoin(url, location.decode("latin-1"))
+                address = read_address(target, self.settings.urls, self.catalog.url + "/")
+            except (InvalidUrl, ValueError) as error:
+                raise _not_found("The page redirects to an address outside this site.") from error
+        else:
+            raise _not_found("Too many redirects.")
+
+        status = answer.status
+        if status in (404, 410):
+            raise _not_found(f"The site answers {status}.")
+        if status >= 500:
+            raise PageNotFound(f"The page failed with {status}.", status=502, recovery="Retry once later.")
+        if status >= 400:
+            raise PageNotFound(f"The site answers {status} to an anonymous request.", status=status)
+        if not answer.is_whole:
+            raise _not_found(f"The page is larger than {MAX_PAGE_BYTES} bytes.")
+        shared = self.settings.page_formats is not None and self.settings.page_formats.shared_cache
+        link = self.links(inner)
+        request = NegotiatedRequest(
+            requested, url, inner, fields, self.renderer, is_head, in_shared_cache=shared, link=link
+        )
+        if not request.takes(status, answer.headers):
+            raise _not_found("The address does not answer with an HTML page.")
+        reply = await request.render_async(200, _public_headers(answer.headers), answer.body)
+        if reply is None:
+            raise _not_found("The page is in a content coding or a form that cannot be read here.")
+        return reply
+
+    async def _fetch(self, inner: Scope, receive: Receive) -> PageAnswer:
+        """Send a request, and wait until the application has finished it, including background tasks."""
+        exchange = PageExchange(b"", MAX_PAGE_BYTES, receive)
+        try:
+            async with asyncio.timeout(self.settings.timeout):
+                await self.app(inner, exchange.receive, exchange.send)
+        except TimeoutError as error:
+            raise PageNotFound("The page took too long.", status=504, recovery="Retry later.") from error
+        except Exception as error:
+            logger.exception("the page at %s failed", inner["path"])
+            raise PageNotFound("The page failed.", status=502, recovery="Retry once later.") from error
+        return exchange.collected()
+
+
+def _not_found(detail: str) -> PageNotFound:
+    return PageNotFound(detail, members={"error": "not_found"})
+
+
+def _public_headers(headers: RawHeaders) -> RawHeaders:
+    """Return the headers of a public page. Of Vary, only Accept-Language is kept: other headers are not passed on."""
+    named = [(name.lower(), value) for name, value in headers]
+    kept = [pair for pair in named if pair[0] in PAGE_FIELDS]
+    if all(name not in (b"cache-control", b"expires") for name, _ in kept):
+        kept.append(_NEW_VISITOR if any(name == b"set-cookie" for name, _ in named) else _PUBLIC)
+    if any(name == b"vary" and b"accept-language" in value.lower() for name, value in named):
+        kept.append((b"vary", b"Accept-Language"))
+    return tuple(kept)
+
+
+# --- The endpoint for pages of this site ---
+# A page is requested anonymously, so its answer is public and may be cached. Pages of other origins may read it only if
+# `allow_origins` lists them; otherwise they could read sites behind a firewall.
+
+
+def describe_pages(settings: SiteSettings) -> tuple[Door, ...]:
+    """Return the facts about the endpoint that documents publish; none if pages are served as HTML only."""
+    return (Door(DOOR, SOM_VERSION, settings.paths.som),) if settings.page_formats is not None else ()
+
+
+class SomDoor(Endpoint):
+    """Answers with the directory of pages, or with the page that a request names."""
+
+    methods = "GET, HEAD, OPTIONS"
+    usage = "Pages are read with GET or HEAD"
+
+    def __init__(self, reader: PageReader, own_hosts: frozenset[str]) -> None:
+        super().__init__(ProblemRenderer(reader.catalog), Cors(tuple(reader.settings.allow_origins)), own_hosts)
+        self._reader = reader
+        self._directory = prepare(PROTOCOL.documents, reader.catalog, b"", {}, datetime.now(UTC))[PATH]
+
+    def refuse_foreign(self, fields: Fields) -> None:
+        """Refuse rebound hosts only. CORS decides what pages of other sites may read."""
+        refuse_foreign_host(fields, self._own_hosts)
+
+    async def handle(self, request: DoorRequest, named: str | None) -> None:
+        """Answer with the directory, or with the page at `url`, in the requested format (SOM by default)."""
+        scope, fields = request.scope, request.fields
+        pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        names, given = [name for name, _ in pairs], dict(pairs)
+        for one in ("url", "format", "budget"):
+            if names.count(one) > 1:
+                raise InvalidUrl(f"{one} is given {names.count(one)} times; percent-encode what belongs to the page.")
+        if "url" not in given:
+            await self._reply(request, self._directory.answer(scope["method"], scope["headers"]))
+            return
+        name, budget = given.get("format"), given.get("budget")
+        if (name or "som") not in FORMATS or (budget or USUAL_BUDGET) not in BUDGETS:
+            raise InvalidUrl(
+                f"There is no such format or budget; there are {', '.join(FORMATS)} and {', '.join(BUDGETS)}.",
+                recovery="Leave format and budget out, or use one that detail names.",
+            )
+        accepted = read_accept(fields.get(b"accept", b"")).requested or RequestedFormat("som")
+        chosen = FORMATS[name] if name else accepted.format
+        amount = BUDGETS[budget] if budget else accepted.budget
+        requested = RequestedFormat(chosen, amount if chosen == "som" else USUAL_BUDGET, by_query=name is not None)
+        is_head = scope["method"] == "HEAD"
+        reply = await self._reader.read(given["url"], requested, scope, request.receive, fields, is_head)
+        await self._reply(request, reply)
+
+    async def _reply(self, request: DoorRequest, reply: Reply) -> None:
+        headers = (*reply.headers, *self._cors.headers(request.fields))
+        await request.reply(Reply(reply.status, headers, reply.body))

@@ -1,0 +1,493 @@
+"""Sessions: server-side cookie jars for callers without one, the same at every door.
+
+The cookies that an action's route sets are kept in the store under an id of ours, which the answer contains. A later
+call with this id is made with these cookies. Callers that send cookies have a jar of their own and get no session. The
+id is a secret, so the store has only its digest. A session begun by an authenticated caller belongs to that caller
+alone. It ends when its cookies are cleared, after IDLE seconds without use, or LIFETIME seconds after it began.
+
+If middleware of the site runs outside of us, a call with a session is sent through it again, with its cookies, so that
+this middleware recognizes agents as it recognizes visitors. Cookies that it sets on the answer go into the session.
+"""
+
+import asyncio
+import logging
+import re
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Final, TypeAlias, cast
+
+import orjson
+
+from awp_publish.browsing.addresses import WebAddress, parse_address
+from awp_publish.browsing.cookies import Cookie, CookieJar
+from awp_publish.calls.call import SESSION_HEADER, Call, Deliver, Outcome, Result
+from awp_publish.calls.guard import VOLATILE_COOKIES, Guards, Tokens
+from awp_publish.http.credentials import TrustedProxies, client_address, read_credentials
+from awp_publish.http.dispatch import NOT_CARRIED, ROUTE_CALL, come_from_outside, read_answer
+from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send, read_fields
+from awp_publish.model import Catalog
+from awp_publish.problems import HandlerFailed, Problem, SessionUnknown, StoreUnavailable, code_of
+from awp_publish.stores.store import Add, Count, Look, Step, Store, Swap, session_key, unavailable
+
+logger: Final = logging.getLogger("awp_publish.calls")
+
+# --- Session records. The store has the cookies in plain text, as browsers do ---
+
+IDLE: Final = 2 * 3600.0
+"""Seconds without use after which a session ends."""
+
+LIFETIME: Final = 24 * 3600.0
+"""Seconds after its creation at which a session ends."""
+
+REFRESH: Final = IDLE / 8
+"""Seconds after which the last use is saved even if no cookie has changed."""
+
+MAX_COOKIES: Final = 30
+MAX_COOKIE_BYTES: Final = 4096
+"""Maximum bytes of a cookie's name and value, as in browsers (RFC 6265 section 6.1)."""
+
+MAX_BYTES: Final = 16_384
+"""Maximum bytes of a session's record; above it, as above MAX_COOKIES, the oldest cookies are dropped."""
+
+MAX_ANONYMOUS: Final = 300
+ANONYMOUS_WINDOW: Final = 3600.0
+"""Sessions that anonymous callers of one address may begin within ANONYMOUS_WINDOW seconds."""
+
+MAX_TRIES: Final = 100
+"""How often an update is retried if other calls of the session write at the same time."""
+
+_ID: Final = re.compile(r"[A-Za-z0-9_-]{32}[0-9a-f]{24}")
+
+
+@dataclass(slots=True)
+class KeptSession:
+    """A session from the store; `raw` is its record. `key` identifies it and is not a secret."""
+
+    key: str
+    owner: str
+    created: float
+    used: float
+    jar: CookieJar
+    raw: bytes = field(default=b"", repr=False)
+
+
+class CookieSessions:
+    """The sessions of one site. `tokens` authenticate its ids. Methods that use the store raise StoreUnavailable."""
+
+    def __init__(self, store: Store, tokens: Tokens, clock: Callable[[], float] = time.time) -> None:
+        self._store = store
+        self._tokens = tokens
+        self._clock = clock
+
+    def new_id(self) -> str:
+        """Return a new id: 192 random bits and an authentication code."""
+        name = secrets.token_urlsafe(24)
+        return name + self._tokens.digests(name)[0][:24]
+
+    def is_own(self, session_id: str) -> bool:
+        """Return True if this site has issued an id."""
+        if not _ID.fullmatch(session_id):
+            return False
+        return any(
+            secrets.compare_digest(digest[:24], session_id[32:]) for digest in self._tokens.digests(session_id[:32])
+        )
+
+    def ids_of_job(self, job_id: str) -> tuple[str, ...]:
+        """Return the ids of the session that a job has begun, one for each signing key, the newest first.
+
+        They are derived and not stored with the job, so that the store does not reveal them.
+        """
+        names = [digest[:32] for digest in self._tokens.digests(f"job {job_id}")]
+        return tuple(name + self._tokens.digests(name)[0][:24] for name in names)
+
+    async def find(self, session_id: str) -> KeptSession | None:
+        """Return the session with an id, None if there is none."""
+        return await self.load(session_key(session_id)) if _ID.fullmatch(session_id) else None
+
+    async def load(self, key: str) -> KeptSession | None:
+        """Return the session with a key, None if there is none."""
+        raw = (await self._store.run((Look(key),))).seen[0]
+        return self._read(key, raw) if isinstance(raw, bytes) else None
+
+    def header_for(self, session: KeptSession, at: WebAddress) -> str:
+        """Return the Cookie header for a request to an address, "" for none."""
+        return session.jar.header_for(at, self._clock())
+
+    def are_worth_keeping(self, set_cookies: Iterable[str], at: WebAddress) -> bool:
+        """Return True if an answer sets cookies that are worth a session."""
+        jar = CookieJar(MAX_COOKIES, MAX_COOKIE_BYTES)
+        jar.store_from((("set-cookie", one) for one in set_cookies), at, self._clock())
+        return _is_worth_keeping(jar)
+
+    async def begin(self, key: str, owner: str, address: str, set_cookies: Iterable[str], at: WebAddress) -> bool:
+        """Begin a session with the cookies of an answer. Returns False if `address` has begun too many sessions."""
+        now = self._clock()
+        jar = CookieJar(MAX_COOKIES, MAX_COOKIE_BYTES)
+        jar.store_from((("set-cookie", one) for one in set_cookies), at, now)
+        raw = _write(owner, now, now, jar)
+        steps: list[Step] = [Add(key, raw, IDLE)]
+        if not owner:
+            steps.append(Count(f"sessions:ip:{address}", MAX_ANONYMOUS, ANONYMOUS_WINDOW))
+        ran = await self._store.run(steps)
+        if ran.failed == 0:  # another call of the same conversation has begun it meanwhile
+            other = self._read(key, ran.seen[0]) if isinstance(ran.seen[0], bytes) else None
+            if other is None or other.owner != owner:
+                return False
+            await self.update(other, set_cookies, at)
+            return True
+        if ran.failed is not None:
+            logger.warning("a session was not begun: callers of one address may begin %d an hour", MAX_ANONYMOUS)
+        return ran.failed is None
+
+    async def update(self, session: KeptSession, set_cookies: Iterable[str], at: WebAddress) -> None:
+        """Add the cookies of an answer to a session, which ends if no cookies are left.
+
+        Concurrent changes are kept. A session that has ended meanwhile stays ended.
+        """
+        headers = [("set-cookie", one) for one in set_cookies]
+        for _ in range(MAX_TRIES):
+            now = self._clock()
+            if not headers and now - session.used < REFRESH:
+                return
+            session.jar.store_from(headers, at, now)
+            new = _write(session.owner, session.created, now, session.jar) if _is_worth_keeping(session.jar) else None
+            seconds = min(IDLE, session.created + LIFETIME - now)
+            ran = await self._store.run((Swap(session.key, session.raw, new, seconds),))
+            if ran.failed is None:
+                return
+            found = ran.seen[0]
+            if not isinstance(found, bytes):
+                return
+            session = self._read(session.key, found)
+        raise unavailable("The session is used by too many calls at a time.")
+
+    def _read(self, key: str, raw: bytes) -> KeptSession:
+        try:
+            facts = orjson.loads(raw)
+            jar = CookieJar(MAX_COOKIES, MAX_COOKIE_BYTES)
+            for cookie in facts["cookies"]:
+                jar.store(Cookie(**cookie), self._clock())
+            session = KeptSession(key, facts["owner"], float(facts["created"]), float(facts["used"]), jar, raw)
+        except (ValueError, KeyError, TypeError) as error:
+            logger.error("the record of a session cannot be read: %s", type(error).__name__)
+            raise unavailable("The record of this session is damaged.") from None
+        if session.created + LIFETIME <= self._clock():  # usually the store has removed it; the clocks may differ
+            raise SessionUnknown("The session is over.")
+        return session
+
+
+def has_own_cookies(cookie: str) -> bool:
+    """Return True if a Cookie header has more than the cookies that proxies, analytics and CSRF checks set."""
+    names = (pair.partition("=")[0].strip() for pair in cookie.split(";"))
+    return any(name and not VOLATILE_COOKIES.match(name) for name in names)
+
+
+def _is_worth_keeping(jar: CookieJar) -> bool:
+    return any(not VOLATILE_COOKIES.match(cookie.name) for cookie in jar)
+
+
+def _write(owner: str, created: float, used: float, jar: CookieJar) -> bytes:
+    while True:
+        cookies = [asdict(cookie) for cookie in jar]
+        raw = orjson.dumps({"owner": owner, "created": created, "used": used, "cookies": cookies})
+        if len(raw) <= MAX_BYTES or not cookies:
+            return raw
+        jar.remove([next(iter(jar))])
+
+
+def has_session_callers(guards: Guards, catalog: Catalog) -> bool:
+    """Return True if callers are identified by cookies: by the application's session, or by a route's own scheme."""
+    by_session = any(one.method == "session" for one in guards.authenticators)
+    return by_session or any(one.place == "cookie" for action in catalog.actions for one in action.route_credentials)
+
+
+# --- Calls with a session ---
+
+CHALLENGE: Final = "AWP-Session"
+"""The challenge of a 401, which always needs one (RFC 9110 section 11.6.1). The scheme is not registered."""
+
+_FAILED: Final = "a request with the cookies of a session failed (request_id=%s)"
+_NOT_KEPT: Final = "the cookies of action %s are not kept (request_id=%s)"
+
+Run: TypeAlias = Callable[[Call, Deliver], Awaitable[None]]
+"""Runs a call through its gates and its handler."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """The outermost application, if anything runs outside of us. `carried` are scope members that it needs."""
+
+    app: AsgiApp
+    state: Callable[[], Mapping[str, object]]
+    carried: tuple[str, ...] = ()
+
+
+class SessionCalls:
+    """Runs the calls of one catalog in their sessions. `outside` is None if nothing runs outside of us."""
+
+    def __init__(
+        self,
+        sessions: CookieSessions,
+        catalog: Catalog,
+        guards: Guards,
+        trusted_proxies: TrustedProxies,
+        outside: Outside | None,
+    ) -> None:
+        self._sessions = sessions
+        self._catalog = catalog
+        self._proxies = trusted_proxies
+        self._outside = outside
+        # The owner of a session is never identified by the session itself. Failed logins are counted by the call's
+        # own gate, so there is no store here.
+        others = tuple(one for one in guards.authenticators if one.method != "session")
+        self._identify = replace(guards.identify(), authenticators=others, store=None) if others else None
+        self._addresses: dict[str, WebAddress] = {
+            action.id: parse_address(catalog.absolute(action.target.path if action.target else catalog.paths.invoke))
+            for action in catalog.actions
+        }
+        self._recovery: str | None = None
+        if (sign_in := catalog.sign_in) is not None and code_of(SessionUnknown.slug) not in catalog.site.errors:
+            again = "then send the session that its answer hands out."
+            self._recovery = f"Leave the session out and call {sign_in.id}, {again}"
+
+    async def __call__(self, run: Run, call: Call, deliver: Deliver) -> None:
+        """Run a call in its session. Delivers SessionUnknown if it is unknown or belongs to another caller."""
+        scope = cast(Scope, call.context)
+        fields, at, taken = read_fields(scope["headers"]), self._addresses[call.action.id], list[str]()
+        if call.has_cookie_jar or has_own_cookies(fields.get(b"cookie", b"").decode("latin-1")):
+            if SESSION_HEADER in fields:
+                self._put_headers(call, scope, "")
+            await run(call, deliver)
+            return
+        try:
+            session = await self._find(call)
+        except Problem as problem:
+            if call.action.is_public:
+                await deliver(problem)
+            else:
+                call.objection = problem
+                await run(call, deliver)
+            return
+
+        if session is None:
+            new_id = call.conversation
+            if new_id is None or not self._sessions.is_own(new_id):
+                new_id = self._sessions.new_id()
+
+            def take(set_cookies: list[bytes]) -> None:
+                taken.extend(one.decode("latin-1") for one in set_cookies)
+                if taken and self._sessions.are_worth_keeping(taken, at):
+                    call.session_id = session_key(new_id)
+
+            async def hand_out(result: Result) -> None:
+                if call.session_id:
+                    address = client_address(scope, fields, self._proxies)
+                    try:  # without cookies, a caller with an id was identified by other credentials
+                        if await self._sessions.begin(session_key(new_id), call.caller_id, address, taken, at):
+                            call.headers += ((SESSION_HEADER, new_id.encode()),)
+                    except StoreUnavailable:  # the caller gets the answer nevertheless
+                        logger.exception(_NOT_KEPT, call.action.id, call.request_id)
+                await deliver(result)
+
+            call.on_cookies, call.is_fresh = take, self._outside is not None
+            await run(call, hand_out)
+            return
+
+        call.session_id = session.key
+        call.on_cookies = lambda set_cookies: taken.extend(one.decode("latin-1") for one in set_cookies)
+
+        async def keep(result: Result) -> None:
+            # The cookies stay in the session: a client that stored them would send them instead of the session's id.
+            if isinstance(result, Outcome):
+                result.headers = tuple(pair for pair in result.headers if pair[0] != b"set-cookie")
+            else:
+                result.headers = tuple(pair for pair in result.headers if pair[0].lower() != "set-cookie")
+            try:
+                await self._sessions.update(session, taken, at)
+            except StoreUnavailable:  # the caller gets the answer nevertheless
+                logger.exception(_NOT_KEPT, call.action.id, call.request_id)
+            await deliver(result)
+
+        cookies = self._sessions.header_for(session, at)
+        if self._outside is None:
+            self._put_headers(call, scope, cookies)
+            await run(call, keep)
+        else:
+            await self._reenter(run, call, keep, scope, cookies, taken)
+
+    async def _find(self, call: Call) -> KeptSession | None:
+        """Return the session of a call, None if it has none. Raises SessionUnknown, StoreUnavailable."""
+        shown, conversation = call.session, call.conversation
+        if shown is None and (conversation is None or not self._sessions.is_own(conversation)):
+            return None
+        session = await self._sessions.find(shown or conversation or "")
+        if session is not None and session.owner != await self._own_id(call, session.owner):
+            session = None
+        if session is None and shown is not None:
+            raise self._unknown()
+        return session
+
+    async def _own_id(self, call: Call, owner: str) -> str:
+        """Return the id of a caller identified by credentials other than the session, "" for an anonymous one."""
+        if self._identify is None or call.credentials is None:
+            return ""
+        try:
+            principal = await self._identify(call.credentials())
+        except Problem:
+            if owner and not call.action.route_authenticates:
+                raise
+            return ""  # the call's own gate refuses the credentials
+        return principal.id if principal is not None else ""
+
+    def _put_headers(self, call: Call, scope: Scope, cookies: str) -> Scope:
+        """Give a call the scope with the cookies of its session."""
+        changed = with_cookies(scope, cookies)
+        self._put_scope(call, changed)
+        return changed
+
+    def _put_scope(self, call: Call, scope: Scope) -> None:
+        call.context, before = scope, call.credentials
+        if before is not None:
+            shown, now = before(), read_credentials(scope, read_fields(scope["headers"]), self._proxies)
+            credentials = now._replace(address=shown.address, signed=shown.signed)
+            call.credentials = lambda: credentials
+
+    async def _reenter(
+        self, run: Run, call: Call, deliver: Deliver, scope: Scope, cookies: str, taken: list[str]
+    ) -> None:
+        """Run a call inside a request through the outermost application, with the session's cookies."""
+        results = list[Result]()
+
+        async def arrive(inner: Scope, answer: Callable[[], Awaitable[None]]) -> None:
+            async def deliver_inside(result: Result) -> None:
+                results.append(result)
+                await answer()  # through the outer middleware, which may set cookies
+
+            self._put_scope(call, inner)
+            await run(call, deliver_inside)
+
+        passing = SessionPass(arrive)
+        entering = asyncio.ensure_future(self._enter(passing, self._put_headers(call, scope, cookies), call.request_id))
+        try:
+            await passing.wait(entering)
+            taken += passing.set_cookies
+            if results:
+                await deliver(results[0])
+            elif not passing.has_arrived:  # outer middleware has answered or failed
+                refused = 300 <= passing.status < 600
+                failure = HandlerFailed("The site failed before the action was called.")
+                await deliver(read_answer(call, passing.status, (), b"", {}) if refused else failure)
+        except asyncio.CancelledError:
+            entering.cancel()
+            raise
+        finally:
+            await asyncio.wait({entering})  # the handler may continue after its answer
+        if not entering.cancelled() and (error := entering.exception()) is not None:
+            logger.error(_FAILED, call.request_id, exc_info=error)
+
+    async def _enter(self, passing: "SessionPass", scope: Scope, request_id: str) -> None:
+        outside = cast(Outside, self._outside)
+        carried = {name: scope[name] for name in outside.carried if name in scope}
+        headers = [pair for pair in scope["headers"] if pair[0] not in NOT_CARRIED]
+        fresh = {**come_from_outside({**scope, "headers": headers}, outside.state(), request_id), **carried}
+        fresh[ROUTE_CALL] = passing
+        await outside.app(fresh, passing.receive, passing.send)
+
+    async def visit(self, scope: Scope) -> Scope:
+        """Return the scope of a request that is not a call, as the outer middleware sets it for the request's session.
+
+        Raises SessionUnknown, StoreUnavailable.
+        """
+        fields = read_fields(scope["headers"])
+        shown = fields.get(SESSION_HEADER, b"").decode("latin-1").strip()
+        if not shown or has_own_cookies(fields.get(b"cookie", b"").decode("latin-1")):
+            return scope
+        session, own = await self._sessions.find(shown), ""
+        if self._identify is not None:
+            principal = await self._identify(read_credentials(scope, fields, self._proxies))
+            own = principal.id if principal is not None else ""
+        if session is None or session.owner != own:
+            raise self._unknown()
+        cookies = self._sessions.header_for(session, parse_address(self._catalog.absolute("/")))
+        changed = with_cookies(scope, cookies)
+        if self._outside is None:
+            return changed
+        seen = [changed]
+
+        async def arrive(inner: Scope, answer: Callable[[], Awaitable[None]]) -> None:
+            seen.append(inner)
+
+        try:
+            await self._enter(SessionPass(arrive), changed, "")
+        except Exception:
+            logger.exception(_FAILED, "")
+        return seen[-1]
+
+    def _unknown(self) -> SessionUnknown:
+        detail, challenge = "This session is not known here, or is over.", [("WWW-Authenticate", CHALLENGE)]
+        return SessionUnknown(detail, recovery=self._recovery, headers=challenge)
+
+
+def with_cookies(scope: Scope, cookies: str) -> Scope:
+    """Return a scope with additional cookies, and without the session's id, which the application must not see."""
+    headers = [pair for pair in scope["headers"] if pair[0] != SESSION_HEADER]
+    if cookies:
+        own = [value for name, value in headers if name == b"cookie"]
+        headers = [pair for pair in headers if pair[0] != b"cookie"]
+        headers.append((b"cookie", b"; ".join([*own, cookies.encode("latin-1", "replace")])))
+    return {**scope, "headers": headers}
+
+
+class SessionPass:
+    """A request through the middleware outside of us. `arrived` is called with its scope when it reaches us."""
+
+    target = None
+
+    def __init__(self, arrived: Callable[[Scope, Callable[[], Awaitable[None]]], Awaitable[None]]) -> None:
+        self._arrived = arrived
+        self._is_sent = False
+        self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.has_arrived = False
+        self.status = 0
+        self.set_cookies: list[str] = []
+
+    async def arrive(self, app: AsgiApp, scope: Scope, receive: Receive, send: Send) -> None:
+        """Call `arrived`, and answer the request: when `arrived` asks for that, at the latest when it returns."""
+        self.has_arrived, is_answered = True, False
+        scope.pop(ROUTE_CALL)
+
+        async def answer() -> None:
+            nonlocal is_answered
+            is_answered = True
+            await send({"type": "http.response.start", "status": 204, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
+
+        await self._arrived(scope, answer)
+        if not is_answered:
+            await answer()
+
+    async def receive(self) -> Message:
+        if not self._is_sent:
+            self._is_sent = True
+            return {"type": "http.request", "body": b"", "more_body": False}
+        await asyncio.wait({self._ended})
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = message.get("headers", ())
+            self.set_cookies = [value.decode("latin-1") for name, value in headers if name.lower() == b"set-cookie"]
+        elif message["type"] == "http.response.body" and not message.get("more_body", False):
+            self._end()
+
+    async def wait(self, entering: "asyncio.Future[None]") -> None:
+        """Return when the request is answered or its task has ended."""
+        entering.add_done_callback(lambda _: self._end())
+        await self._ended
+
+    def _end(self) -> None:
+        if not self._ended.done():
+            self._ended.set_result(None)

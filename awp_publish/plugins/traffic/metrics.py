@@ -1,0 +1,105 @@
+"""The totals of traffic as OpenMetrics 1.0, if enabled by `Site(traffic=Traffic(metrics=True))`.
+
+Counters are the totals of all workers, kept in the site's store, and never decrease. They do not contain callers. Needs
+the extra `metrics`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from awp_publish.calls.authentication import AuthenticationGate
+from awp_publish.http.credentials import TrustedProxies, read_credentials, refuse_foreign_host
+from awp_publish.http.endpoint import DoorRequest, Endpoint, ProblemRenderer
+from awp_publish.http.exchange import NO_SNIFFING, Cors, Fields, Reply
+from awp_publish.model import Catalog
+from awp_publish.plugins.traffic.record import BOUNDS, PAGES, TrafficRecord, TrafficReport
+
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric
+
+MEDIA_TYPE: Final = b"application/openmetrics-text; version=1.0.0; charset=utf-8"
+
+
+class MetricsDoor(Endpoint):
+    """Answers GET with the totals, for everybody, or for callers that `gate` admits."""
+
+    methods = "GET, HEAD, OPTIONS"
+    usage = "Metrics are read with GET"
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        traffic: TrafficRecord,
+        own_hosts: frozenset[str],
+        gate: AuthenticationGate | None,
+        proxies: TrustedProxies,
+    ) -> None:
+        super().__init__(ProblemRenderer(catalog), Cors(()), own_hosts)
+        self._traffic = traffic
+        self._gate = gate
+        self._proxies = proxies
+        # Without authentication, actions for a limited audience are left out.
+        self._hidden = {one.id for one in catalog.actions if gate is None and not one.is_public}
+
+    def refuse_foreign(self, fields: Fields) -> None:
+        """Refuse a browser's request with a foreign Host."""
+        refuse_foreign_host(fields, self._own_hosts)
+
+    async def handle(self, request: DoorRequest, named: str | None) -> None:
+        """Answer with the totals."""
+        if self._gate is not None:
+            await self._gate(read_credentials(request.scope, request.fields, self._proxies))
+        report = await self._traffic.read_totals()
+        if self._hidden:
+            rows = tuple(row for row in report.rows if row.action not in self._hidden)
+            latencies = {key: one for key, one in report.latencies.items() if key[2] not in self._hidden}
+            report = replace(report, rows=rows, latencies=latencies)
+        body = write_metrics(report)
+        headers = (
+            (b"content-type", MEDIA_TYPE),
+            (b"content-length", b"%d" % len(body)),
+            (b"cache-control", b"no-store"),
+            NO_SNIFFING,
+        )
+        await request.reply(Reply(200, headers, body))
+
+
+def write_metrics(report: TrafficReport) -> bytes:
+    """Return a report as OpenMetrics text."""
+    from prometheus_client.openmetrics.exposition import generate_latest
+    from prometheus_client.registry import Collector, CollectorRegistry
+
+    class Totals(Collector):
+        def collect(self) -> "Iterator[Metric]":
+            return collect(report)
+
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(Totals())
+    text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]
+    return text
+
+
+def collect(report: TrafficReport) -> "Iterator[Metric]":
+    """Yield the metrics of a report: calls, page readings, latencies."""
+    from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
+
+    labels = ("door", "action", "label", "outcome")
+    calls = CounterMetricFamily("awp_publish_calls", "Calls of actions.", labels=labels)
+    pages = CounterMetricFamily("awp_publish_page_readings", "Pages read as Markdown or SOM.", labels=labels)
+    for key, count in report.sum_by(*labels).items():
+        (pages if key[0] in PAGES else calls).add_metric(key, count)
+    yield calls
+    yield pages
+    latency = HistogramMetricFamily(
+        "awp_publish_call_duration_seconds", "How long calls take.", labels=("door", "action"), unit="seconds"
+    )
+    for (day, door, action), buckets in report.latencies.items():
+        if any(buckets):
+            sums, seen = list[tuple[str, float]](), 0
+            for bound, count in zip([*(f"{one / 1000:g}" for one in BOUNDS), "+Inf"], buckets, strict=True):
+                seen += count
+                sums.append((bound, seen))
+            spent = report.milliseconds[day, door, action] / 1000
+            latency.add_metric((door, action), sums, sum_value=spent)
+    yield latency

@@ -1,0 +1,505 @@
+"""Traffic: which callers make which calls, through which door, with which outcome and latency; and agents' page reads.
+
+Each call is an entry in a list of this process. Every FLUSH_SECONDS the entries are added to sums in the site's store,
+in one value for each day and shard. A value is replaced only if it is unchanged since it was read, so that concurrent
+workers add up. Inputs and tokens are never recorded. Sums are bounded: further names beyond MAX_CALLERS and MAX_CELLS
+are counted as OTHERS. The sums of a day expire after `days`; totals without callers, for monotonic counters, do not.
+"""
+
+import asyncio
+import logging
+import math
+import random
+import time
+from bisect import bisect_right
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from html import escape
+from itertools import pairwise
+from typing import Final, NamedTuple, TypeAlias
+from zlib import crc32
+
+import orjson
+
+from awp_publish.calls.threads import make_lock
+from awp_publish.problems import StoreUnavailable
+from awp_publish.stores.store import Add, Look, Step, Store, Swap
+
+logger: Final = logging.getLogger("awp_publish")
+
+FLUSH_SECONDS: Final = 5.0
+MAX_PENDING: Final = 1_000
+"""Calls of one kind, and kinds of calls, that are summed up at a time, so that no pause is long."""
+
+SHARDS: Final = 4
+"""Values in the store among which a day is divided, so that concurrent workers seldom write the same one."""
+
+MAX_CELLS: Final = 250
+MAX_CALLERS: Final = 100
+"""Doors and actions in one shard of a day; callers and outcomes of one action. Any beyond these count as OTHERS."""
+
+MAX_NAME: Final = 200
+"""Characters of a name."""
+
+ATTEMPTS: Final = 20
+MAX_LISTED: Final = 20
+"""Rows of each table on a terminal."""
+
+MAX_ROWS: Final = 100
+"""Rows of each table on an HTML page."""
+
+OTHERS: Final = "(others)"
+UNANSWERED: Final = "UNANSWERED"
+"""The outcome of a call that ended without an answer, because the caller disconnected or the server stopped."""
+
+PAGES: Final = frozenset({"markdown", "som"})
+"""The names under which page reads are counted in place of a door."""
+
+JOB: Final = "job"
+"""The name under which runs of background jobs are counted in place of a door."""
+
+TOTALS: Final = "totals"
+TOTALS_SECONDS: Final = 10 * 365 * 86_400.0
+
+BOUNDS: Final = (1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000)
+"""Upper bounds of the latency buckets in milliseconds; one further bucket counts slower calls."""
+
+LABELS: Final = ("verified", "unknown", "unsigned impostor", "forged")
+
+_Who: TypeAlias = tuple[str, str, str]
+"""Caller, label and outcome."""
+
+
+class TrafficRow(NamedTuple):
+    """The number of calls (or page reads) of one day, door, action, caller, label and outcome."""
+
+    day: str
+    door: str
+    action: str
+    caller: str
+    label: str
+    outcome: str
+    calls: int
+
+
+class _Cell:
+    """The sums of one action at one door."""
+
+    __slots__ = ("buckets", "counts", "milliseconds")
+
+    def __init__(self) -> None:
+        self.counts: dict[_Who, int] = {}
+        self.buckets = [0] * (len(BOUNDS) + 1)
+        self.milliseconds = 0.0
+
+    def add(self, who: _Who, count: int) -> None:
+        for key in (who, (OTHERS, *who[1:]), (OTHERS, who[1], OTHERS)):
+            if key in self.counts or len(self.counts) < MAX_CALLERS or key[2] == OTHERS:
+                self.counts[key] = self.counts.get(key, 0) + count
+                return
+
+    def merge(self, other: "_Cell", with_callers: bool = True) -> None:
+        for who, count in other.counts.items():
+            self.add(who if with_callers else ("", *who[1:]), count)
+        self.buckets = [mine + its for mine, its in zip(self.buckets, other.buckets, strict=True)]
+        self.milliseconds += other.milliseconds
+
+
+Kind: TypeAlias = tuple[str, str, str, str, str]
+"""Door, action, caller, label and outcome."""
+
+_Cells: TypeAlias = dict[tuple[str, str], _Cell]
+"""Cells by door and action."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficReport:
+    """The record of some days, the oldest first. `latencies` has the buckets by day, door and action."""
+
+    days: tuple[str, ...]
+    rows: tuple[TrafficRow, ...]
+    latencies: Mapping[tuple[str, str, str], Sequence[int]] = field(default_factory=dict)
+    milliseconds: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
+
+    def sum_by(self, *names: str, only: Callable[[TrafficRow], bool] = lambda row: True) -> dict[tuple[str, ...], int]:
+        """Return the sums of calls grouped by these members of a row, the largest first."""
+        sums: dict[tuple[str, ...], int] = {}
+        for row in filter(only, self.rows):
+            key = tuple(str(getattr(row, name)) for name in names)
+            sums[key] = sums.get(key, 0) + row.calls
+        return dict(sorted(sums.items(), key=lambda pair: (-pair[1], pair[0])))
+
+    def quantiles(self, door: str | None = None, action: str | None = None) -> dict[str, float] | None:
+        """Return the median, 90th and 99th percentile of latencies in milliseconds, or None without measurements."""
+        buckets = [0] * (len(BOUNDS) + 1)
+        for (_, of_door, of_action), counted in self.latencies.items():
+            if door in (None, of_door) and action in (None, of_action):
+                buckets = [mine + its for mine, its in zip(buckets, counted, strict=True)]
+        if not any(buckets):
+            return None
+        return {name: quantile(buckets, share) for name, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99))}
+
+    def lines(self) -> Iterable[dict[str, object]]:
+        """Yield the report as objects for JSON lines: sums of calls, then latencies."""
+        for row in self.rows:
+            yield {"type": "pages" if row.door in PAGES else "jobs" if row.door == JOB else "calls", **row._asdict()}
+        for (day, door, action), buckets in self.latencies.items():
+            if any(buckets):
+                shares = {name: quantile(buckets, share) for name, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99))}
+                named = {"type": "latency", "day": day, "door": door, "action": action}
+                yield {**named, "calls": sum(buckets), "milliseconds": shares, "buckets": list(buckets)}
+
+
+def quantile(buckets: Sequence[int], share: float) -> float:
+    """Return the milliseconds within which a share of the calls ended, interpolated within its bucket."""
+    wanted, seen = share * sum(buckets), 0
+    for index, count in enumerate(buckets):
+        if count and seen + count >= wanted:
+            low = BOUNDS[index - 1] if index else 0.0
+            if index == len(BOUNDS):
+                return float(low)
+            return round(low + (BOUNDS[index] - low) * (wanted - seen) / count, 3)
+        seen += count
+    return 0.0
+
+
+class TrafficRecord:
+    """Counts the calls of one site in this process, and keeps their sums in its store for `days`.
+
+    `store` returns the site's store, `clock` the seconds since 1970.
+    """
+
+    def __init__(self, store: Callable[[], Store], days: int = 90, clock: Callable[[], float] = time.time) -> None:
+        self._store = store
+        self._clock = clock
+        self.days = days
+        self.pending: dict[Kind, list[float | None]] = {}
+        """Seconds of recent calls, by kind. Code that appends directly calls `sum_up` when a list has MAX_PENDING."""
+        self.midnight = math.inf
+        """The time (perf_counter) at which the day of the pending calls ends."""
+        self._today = ""
+        self._sums: dict[str, _Cells] = {}
+        self._lock = make_lock()
+        self._is_kept = False
+        self._is_well = True
+        self.due = time.perf_counter() + FLUSH_SECONDS
+        """The time (perf_counter) at which a call has to write the sums itself, if no lifespan runs `keeping`."""
+
+    # --- Counting: on the path of every call ---
+
+    def add(
+        self, door: str, action: str, caller: str, label: str, outcome: str, milliseconds: float | None = None
+    ) -> None:
+        """Count one call, or one page read, which has no latency."""
+        times = self.times_of((door, action, caller, label, outcome), time.perf_counter())
+        times.append(None if milliseconds is None else milliseconds / 1000)
+        if len(times) >= MAX_PENDING:
+            self.sum_up()
+
+    def times_of(self, kind: Kind, now: float) -> list[float | None]:
+        """Return the list of seconds for calls of a kind that end at `now` (perf_counter)."""
+        if now >= self.midnight or len(self.pending) >= MAX_PENDING:
+            self.sum_up()
+        if not self.pending:
+            day = datetime.fromtimestamp(clock := self._clock(), UTC).date()
+            self._today = day.isoformat()
+            self.midnight = now + ((day - date(1970, 1, 1)).days + 1) * 86_400.0 - clock
+        return self.pending.setdefault(kind, [])
+
+    def sum_up(self) -> None:
+        """Add the pending calls to the sums."""
+        with self._lock:
+            pending, self.pending = self.pending, {}
+            cells = self._sums.setdefault(self._today, {}) if pending else {}
+            for (door, action, caller, label, outcome), taken in tuple(pending.items()):
+                key = door, action[:MAX_NAME]
+                if key not in cells and len(cells) >= MAX_CELLS * SHARDS:
+                    key = (door, OTHERS)
+                cell = cells.setdefault(key, _Cell())
+                cell.add((caller[:MAX_NAME], label, outcome[:MAX_NAME]), len(taken))
+                times = sorted(seconds for seconds in taken if seconds is not None)
+                cell.milliseconds += sum(times) * 1000
+                below = [0, *(bisect_right(times, bound / 1000) for bound in BOUNDS), len(times)]
+                cell.buckets = [
+                    known + after - before for known, (before, after) in zip(cell.buckets, pairwise(below), strict=True)
+                ]
+
+    # --- Writing ---
+
+    @asynccontextmanager
+    async def keeping(self) -> AsyncIterator[None]:
+        """Write the sums every FLUSH_SECONDS while the application runs, and once more when it ends."""
+        stopped = asyncio.Event()
+
+        async def keep() -> None:
+            while not stopped.is_set():
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(FLUSH_SECONDS):
+                        await stopped.wait()
+                await self.flush()
+
+        task = asyncio.create_task(keep(), name="awp_publish traffic")
+        self._is_kept, self.due = True, math.inf
+        try:
+            yield
+        finally:
+            self._is_kept = False
+            self.due = time.perf_counter() + FLUSH_SECONDS
+            stopped.set()
+            await asyncio.wait({task})
+
+    async def flush(self) -> None:
+        """Write the sums. If the store fails, they are kept until the next time."""
+        if not self._is_kept:
+            self.due = time.perf_counter() + FLUSH_SECONDS
+        self.sum_up()
+        with self._lock:
+            sums, self._sums = self._sums, {}
+        if not sums:
+            return
+        values: dict[str, tuple[_Cells, float, bool]] = {}
+        for day, cells in sums.items():
+            for (door, action), cell in cells.items():
+                shard = crc32(f"{door}\n{action}".encode("utf-8", "replace")) % SHARDS
+                left = (self.days + 1) * 86_400.0
+                for name, seconds, with_callers in ((day, left, True), (TOTALS, TOTALS_SECONDS, False)):
+                    own = values.setdefault(_key(name, shard), ({}, seconds, with_callers))[0]
+                    own.setdefault((door, action), _Cell()).merge(cell, with_callers)
+        try:
+            if await self._write(values):
+                self._note(None)
+                return
+            self._note("other processes write all the time")
+        except StoreUnavailable as problem:
+            self._note(problem.detail)
+        except Exception:
+            logger.exception("traffic could not be written")
+            return
+        with self._lock:
+            for day, cells in sums.items():
+                kept = self._sums.setdefault(day, {})
+                for key, cell in cells.items():
+                    kept.setdefault(key, _Cell()).merge(cell)
+
+    async def _write(self, values: Mapping[str, tuple[_Cells, float, bool]]) -> bool:
+        """Add the new sums to each value, in one step. Returns False after ATTEMPTS conflicts with other workers."""
+        store, keys = self._store(), list(values)
+        for attempt in range(ATTEMPTS):
+            if attempt:
+                await asyncio.sleep(random.uniform(0, 0.02 * attempt))
+            found = (await store.run([Look(key) for key in keys])).seen
+            steps: list[Step] = []
+            for key, old in zip(keys, found, strict=True):
+                cells, seconds, _ = values[key]
+                before = old if isinstance(old, bytes) else None
+                known = _unpacked(before)
+                for (door, action), cell in cells.items():
+                    place = (door, action if (door, action) in known or len(known) < MAX_CELLS else OTHERS)
+                    known.setdefault(place, _Cell()).merge(cell)
+                rows = [
+                    [*place, [[*who, count] for who, count in cell.counts.items()], cell.buckets, cell.milliseconds]
+                    for place, cell in known.items()
+                ]
+                new = orjson.dumps(rows)
+                steps.append(Add(key, new, seconds) if before is None else Swap(key, before, new, seconds))
+            if (await store.run(steps)).failed is None:
+                return True
+        return False
+
+    def _note(self, trouble: str | None) -> None:
+        """Log when writing begins to fail and when it works again."""
+        if trouble is not None and self._is_well:
+            logger.warning("traffic is not written at the moment: %s", trouble)
+        self._is_well = trouble is None
+
+    # --- Reading ---
+
+    async def read(self, days: int | None = None) -> TrafficReport:
+        """Return what all workers have recorded in the last `days`, today included. Raises StoreUnavailable."""
+        today = datetime.fromtimestamp(self._clock(), UTC).date()
+        wanted = max(1, min(days or self.days, self.days))
+        return await self._read([(today - timedelta(ago)).isoformat() for ago in reversed(range(wanted))])
+
+    async def read_totals(self) -> TrafficReport:
+        """Return the sums of all days, without callers; they never decrease. Raises StoreUnavailable."""
+        return await self._read([TOTALS])
+
+    async def _read(self, names: Sequence[str]) -> TrafficReport:
+        await self.flush()
+        keys = [(name, _key(name, shard)) for name in names for shard in range(SHARDS)]
+        rows: list[TrafficRow] = []
+        latencies: dict[tuple[str, str, str], Sequence[int]] = {}
+        spent: dict[tuple[str, str, str], float] = {}
+        for start in range(0, len(keys), 100):
+            some = keys[start : start + 100]
+            found = (await self._store().run([Look(key) for _, key in some])).seen
+            for (name, _), value in zip(some, found, strict=True):
+                for (door, action), cell in _unpacked(value if isinstance(value, bytes) else None).items():
+                    rows += (TrafficRow(name, door, action, *who, count) for who, count in cell.counts.items())
+                    latencies[name, door, action], spent[name, door, action] = cell.buckets, cell.milliseconds
+        return TrafficReport(tuple(names), tuple(sorted(rows)), latencies, spent)
+
+
+def _key(name: str, shard: int) -> str:
+    return f"traffic:{name}:{shard}"
+
+
+def _unpacked(value: bytes | None) -> _Cells:
+    """Return the cells of a value, or none if it is damaged or of another version."""
+    cells: _Cells = {}
+    try:
+        for door, action, counts, buckets, milliseconds in orjson.loads(value) if value is not None else ():
+            cell = cells[door, action] = _Cell()
+            cell.counts = {(caller, label, outcome): int(count) for caller, label, outcome, count in counts}
+            cell.milliseconds = float(milliseconds)
+            if len(buckets) == len(BOUNDS) + 1:
+                cell.buckets = [int(one) for one in buckets]
+    except (ValueError, TypeError):
+        logger.error("a record of traffic cannot be read, and begins anew")
+        return {}
+    return cells
+
+
+def describe_traffic(report: TrafficReport) -> str:
+    """Format a report as text for a terminal: tables with the largest number of calls first."""
+    total = sum(row.calls for row in report.rows)
+    lines = [f"{total} calls and readings of pages, {report.days[0]} to {report.days[-1]}"]
+    tables: tuple[tuple[str, tuple[str, ...], Callable[[TrafficRow], bool]], ...] = (
+        ("day", ("day",), lambda row: True),
+        ("door", ("door",), lambda row: True),
+        ("action or page", ("action",), lambda row: bool(row.action)),
+        ("caller", ("caller", "label"), lambda row: row.door not in PAGES and row.door != JOB),
+        ("outcome", ("outcome",), lambda row: row.outcome == "ok"),
+        ("refusals", ("outcome",), lambda row: row.outcome != "ok"),
+        ("jobs", ("action", "outcome"), lambda row: row.door == JOB),
+    )
+    for title, names, only in tables:
+        sums = report.sum_by(*names, only=only)
+        if sums:
+            lines += ["", title]
+        for key, count in sorted(sums.items()) if title == "day" else list(sums.items())[:MAX_LISTED]:
+            label = "  ".join(one or "(nobody known)" for one in key)
+            lines.append(f"{count:>10}  {''.join(one if one.isprintable() else '?' for one in label)}")
+        if title != "day" and len(sums) > MAX_LISTED:
+            lines.append(f"            and {len(sums) - MAX_LISTED} more: --json has them all")
+    measured = [(door, report.quantiles(door)) for (door,) in report.sum_by("door")]
+    if any(times for _, times in measured):
+        lines += ["", "milliseconds  (p50, p90, p99)"]
+        lines += ["  ".join(f"{one:>9g}" for one in times.values()) + f"  {door}" for door, times in measured if times]
+    return "\n".join(lines)
+
+
+# --- Charts and tables ---
+
+KINDS: Final = (("ok", "#2f855a"), ("refused", "#b7791f"), ("failed", "#c53030"))
+_FAILED: Final = frozenset({"HANDLER_FAILED", "HANDLER_TIMEOUT", "HANDLER_UNAVAILABLE", "INVALID_OUTPUT", UNANSWERED})
+
+
+def kind_of(outcome: str) -> str:
+    """Classify an outcome: the call succeeded ("ok"), was refused ("refused"), or the site failed ("failed")."""
+    if outcome == "ok":
+        return "ok"
+    is_ours = outcome in _FAILED or outcome.endswith("UNAVAILABLE") or (outcome.isdecimal() and outcome >= "500")
+    return "failed" if is_ours else "refused"
+
+
+def figures(report: TrafficReport) -> list[tuple[str, dict[str, int]]]:
+    """Return for each day how many calls and page reads succeeded, were refused and failed."""
+    by_day = {day: {kind: 0 for kind, _ in KINDS} for day in report.days}
+    for row in report.rows:
+        by_day[row.day][kind_of(row.outcome)] += row.calls
+    return list(by_day.items())
+
+
+def traffic_svg(report: TrafficReport, width: int = 720, height: int = 220) -> str:
+    """Return a bar chart of the days as SVG, without styles or scripts, which any content security policy allows."""
+    days = figures(report)
+    most = max((sum(counts.values()) for _, counts in days), default=0) or 1
+    left, bottom, top = 48, 24, 12
+    step = (width - left - 8) / max(1, len(days))
+    tall = height - bottom - top
+    total = sum(sum(counts.values()) for _, counts in days)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        'role="img" aria-labelledby="traffic-title" fill="currentColor" font-family="system-ui, sans-serif" '
+        'font-size="11">',
+        f'<title id="traffic-title">{total} calls and readings of pages in {len(days)} days</title>',
+        f'<path d="M{left} {top}V{top + tall}H{width - 8}" fill="none" stroke="currentColor" stroke-opacity="0.4"/>',
+        f'<text x="{left - 6}" y="{top + 8}" text-anchor="end">{most if total else 0}</text>',
+        f'<text x="{left - 6}" y="{top + tall}" text-anchor="end">0</text>',
+    ]
+    for index, (day, counts) in enumerate(days):
+        x, y = left + index * step + step * 0.1, float(top + tall)
+        for kind, colour in KINDS:
+            if counts[kind]:
+                high = tall * counts[kind] / most
+                y -= high
+                label = f"{escape(day)}: {counts[kind]} {kind}"
+                parts.append(
+                    f'<rect x="{x:.1f}" y="{y:.1f}" width="{step * 0.8:.1f}" height="{high:.1f}" fill="{colour}">'
+                    f"<title>{label}</title></rect>"
+                )
+    for index in sorted({0, len(days) - 1}) if days else ():
+        anchor = "start" if index == 0 else "end"
+        x = left if index == 0 else width - 8
+        parts.append(f'<text x="{x}" y="{height - 8}" text-anchor="{anchor}">{escape(days[index][0])}</text>')
+    return "".join([*parts, "</svg>"])
+
+
+def traffic_table(report: TrafficReport) -> str:
+    """Return the chart's figures as an HTML table, the newest day first; days without calls are left out."""
+    head = "".join(f'<th scope="col">{kind}</th>' for kind, _ in KINDS)
+    body = "".join(
+        f'<tr><th scope="row">{escape(day)}</th>' + "".join(f"<td>{counts[kind]}</td>" for kind, _ in KINDS) + "</tr>"
+        for day, counts in reversed(figures(report))
+        if any(counts.values())
+    )
+    caption = "<caption>Calls and readings of pages by day</caption>"
+    return f'<table>{caption}<thead><tr><th scope="col">day</th>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+
+class Breakdown(NamedTuple):
+    """One table about calls: its caption, column heads and cells as text."""
+
+    caption: str
+    heads: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+
+
+def traffic_breakdowns(report: TrafficReport, *, with_callers: bool) -> list[Breakdown]:
+    """Return calls by door, action, page, job, outcome and code, with latencies, the most frequent first.
+
+    Tables without rows are left out. `with_callers` adds one with the callers' names, for readers who may see them.
+    """
+
+    def measure(caption: str, name: str, only: Callable[[TrafficRow], bool]) -> Breakdown:
+        counts: dict[str, dict[str, int]] = {}
+        for (one, outcome), calls in report.sum_by(name, "outcome", only=only).items():
+            counts.setdefault(one, {kind: 0 for kind, _ in KINDS})[kind_of(outcome)] += calls
+        rows: list[tuple[str, ...]] = []
+        for one in sorted(counts, key=lambda one: -sum(counts[one].values()))[:MAX_ROWS]:
+            found = report.quantiles(**{name: one}) or {}
+            times = [f"{found[share]:g} ms" if found else "" for share in ("p50", "p90", "p99")]
+            rows.append((one or "(none)", *(f"{calls:,}" for calls in counts[one].values()), *times))
+        heads = (name, *(kind for kind, _ in KINDS), "half within", "90 % within", "99 % within")
+        return Breakdown(caption, heads, rows)
+
+    def count(caption: str, heads: tuple[str, ...], only: Callable[[TrafficRow], bool]) -> Breakdown:
+        names = ["outcome" if head == "code" else "action" if head == "page" else head for head in heads]
+        sums = list(report.sum_by(*names, only=only).items())[:MAX_ROWS]
+        return Breakdown(caption, (*heads, "calls"), [(*key, f"{calls:,}") for key, calls in sums])
+
+    found = [
+        measure("By door", "door", lambda row: True),
+        measure("By action", "action", lambda row: row.door not in PAGES and row.door != JOB),
+        count("Readings of pages", ("page", "door"), lambda row: row.door in PAGES),
+        count("Background jobs", ("action", "outcome"), lambda row: row.door == JOB),
+        count("By outcome", ("outcome",), lambda row: True),
+        count("Refusals and failures by code", ("code", "door"), lambda row: row.outcome != "ok"),
+    ]
+    if with_callers:
+        who = count("By caller", ("caller", "label"), lambda row: row.door not in PAGES and row.door != JOB)
+        found.append(who._replace(rows=[(row[0] or "nobody known", *row[1:]) for row in who.rows]))
+    return [one for one in found if one.rows]
