@@ -7,15 +7,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from awp_publish.calls.guard import CLAIM_AFTER
-from awp_publish.declare.settings import (
-    About,
-    ActionSettings,
-    AgentSettings,
-    AwasSettings,
-    PageSettings,
-    SiteSettings,
-    option_rows,
-)
+from awp_publish.declare.settings import About, ActionSettings, AgentSettings, AwasSettings, PageSettings, SiteSettings
 from awp_publish.http import sockets
 from awp_publish.maps import expressions, live_page, rules, runtime, steps
 from awp_publish.plugins.actions_json import bridge, drift
@@ -51,6 +43,7 @@ from awp_publish.problems import (
     UnknownAgent,
     code_of,
 )
+from awp_publish.schema.options import option_rows
 
 
 def table(columns: str, rows: Iterable[str]) -> str:

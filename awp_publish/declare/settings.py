@@ -5,12 +5,10 @@ once the signatures of `Site(...)`, `@site.action(...)` and the like (for editor
 validates at run time, what the rest of the package reads, and the tables in docs/.
 """
 
-import dataclasses
 import inspect
-import math
 import os
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, date, datetime, time
@@ -19,27 +17,22 @@ from functools import wraps
 from importlib.util import find_spec
 from ipaddress import ip_network
 from string import Formatter
-from typing import Annotated, Any, Concatenate, Final, Literal, ParamSpec, TypeAlias, TypeVar, cast, get_type_hints
-from urllib.parse import SplitResult, urlsplit
+from typing import Annotated, Any, Concatenate, Final, Literal, ParamSpec, TypeAlias, TypeVar, cast
+from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
     BeforeValidator,
-    ConfigDict,
     Field,
     PlainValidator,
     Strict,
     TypeAdapter,
-    ValidationError,
-    with_config as pydantic_config,
 )
 from typing_extensions import TypedDict
 
 from awp_publish.maps import expressions
 from awp_publish.model import (
     EXTENDED_DOCUMENTS,
-    KNOWN,
-    OPERATOR,
     PUBLIC,
     ActionType,
     Attachment,
@@ -62,8 +55,34 @@ from awp_publish.model import (
     Transition,
     Workflow,
 )
-from awp_publish.problems import DeclarationError
 from awp_publish.schema import check_dialect
+from awp_publish.schema.options import (
+    SCOPE,
+    Audience,
+    Count,
+    Duration,
+    Flag,
+    Id,
+    Link,
+    Option,
+    Path,
+    Seconds,
+    T,
+    Text,
+    _matching,
+    _shortened,
+    check_duration,
+    check_id,
+    check_json,
+    check_link,
+    check_origin,
+    check_text,
+    check_texts,
+    check_url,
+    plain_json,
+    strict,
+    unpack,
+)
 from awp_publish.schema.selectors import selector_fault
 
 URL_VARIABLE: Final = "AWP_PUBLISH_URL"
@@ -73,52 +92,8 @@ OVERVIEW_VARIABLE: Final = "AWP_PUBLISH_OVERVIEW"
 
 # --- Addresses that a site owner writes ---
 
-_VISIBLE: Final = re.compile(r"[!-~]+")
-"""ASCII without spaces and control characters, as addresses in headers and documents have to be."""
 
 _PATH: Final = re.compile(r"/(?!/)[A-Za-z0-9._~!$&'()*+,;=:@{}/-]*")
-
-
-def check_url(value: str) -> str:
-    """Check an absolute http or https address without query and fragment, and drop a trailing slash."""
-    parts = _split(value)
-    wrong = parts.query or parts.fragment or parts.username or parts.password
-    if parts.scheme not in ("http", "https") or not parts.hostname or wrong or not _VISIBLE.fullmatch(value):
-        raise ValueError(
-            f"{value!r} is not the public address of a site; "
-            'write it in ASCII, without query and fragment: "https://shop.example"'
-        )
-    return f"{parts.scheme}://{parts.netloc.lower()}{parts.path.rstrip('/')}"
-
-
-def check_origin(value: str) -> str:
-    """Check an origin as browsers send it, or "*" for all."""
-    parts = _split(value)
-    if value != "*" and (parts.scheme not in ("http", "https") or value != f"{parts.scheme}://{parts.netloc}"):
-        raise ValueError(f'{value!r} is not an origin; write "https://shop.example" without a path, or "*" for all')
-    return value
-
-
-def check_link(value: str) -> str:
-    """Check a path below the site's origin, or an absolute URL."""
-    parts = _split(value)
-    is_path = value.startswith("/") and not value.startswith("//")
-    is_absolute = parts.scheme in ("http", "https") and bool(parts.hostname)
-    if not _VISIBLE.fullmatch(value) or not (is_path or is_absolute):
-        raise ValueError(f'{value!r} is neither a path beginning with "/" nor an absolute URL')
-    return value
-
-
-def check_path(value: str) -> str:
-    """Check a path template of the application."""
-    if not value.startswith("/"):
-        raise ValueError(f'{value!r} must begin with "/"')
-    if re.search(r"[?#\s]", value):
-        raise ValueError(f'{value!r} must hold no "?", "#" or space; declare inputs for the query')
-    if re.search(r"<\w+(:\w+)?>", value):
-        braced = re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", value)
-        raise ValueError(f'{value!r} must have its placeholders in braces: "{braced}"')
-    return value
 
 
 def check_paths(paths: Paths) -> Paths:
@@ -183,16 +158,6 @@ def check_forwarded(value: str) -> str:
     return name
 
 
-def _split(value: str) -> SplitResult:
-    """Split an address. Raises ValueError with a message of its own for an invalid port or IPv6 address."""
-    try:
-        parts = urlsplit(value)
-        _ = parts.port
-    except ValueError as error:
-        raise ValueError(f"{value!r} is not an address ({error})") from error
-    return parts
-
-
 # --- Options that need more than a type: readers of their notations, and checks ---
 
 ENVELOPE: Final = frozenset({"agent", "operation", "input", "confirmation", "receipts"})
@@ -213,64 +178,19 @@ PAGES_PACKAGE: Final = "selectolax"
 """The package that parses HTML, from the extra [pages]."""
 SHORTEST_KEY: Final = 16
 """Characters of a secret key at least: shorter keys could be guessed."""
-_INTEGERS: Final = range(-(2**63), 2**64)
-"""Integers that are the same in all JSON readers with 64-bit integers."""
-
-
-def unpack(value: object) -> object:
-    """Convert a dataclass to a dictionary, recursively, so that it is validated: its constructor checks nothing."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: unpack(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    return value
 
 
 # --- Texts and names ---
 
 
-def _matching(pattern: str, wrong: str) -> Callable[[str], str]:
-    def check(value: str) -> str:
-        if not re.fullmatch(pattern, value):
-            raise ValueError(wrong.format(value))
-        return value
-
-    return check
-
-
-check_id: Final = _matching(
-    r"[a-z][a-z0-9_]*", "{!r} must be lower-case letters, digits and _, beginning with a letter"
-)
-"""The syntax of ids that every protocol accepts."""
-check_token: Final = _matching(r"[A-Za-z0-9_-]+", "{!r} must be letters, digits, - and _")
-"""WoA section 4.1: agent-id = 1*( ALPHA / DIGIT / "-" / "_" ). Operation names have the same syntax."""
 check_error_code: Final = _matching(
     r"[A-Z][A-Z0-9_]*", '{!r} is not an error code; write it in capitals, such as "SOLD_OUT"'
-)
-check_duration: Final = _matching(
-    r"[1-9]\d*[smhd]", '{!r} is not a duration; write a number and one of s, m, h, d, such as "24h"'
 )
 check_email: Final = _matching(r"[^@\s]+@[^@\s]+", "{!r} is not an e-mail address")
 check_queue: Final = _matching(
     r"(?s:(rediss?|unix)://.+)", 'must be the address of a Redis, such as "redis://queue.example:6379/0"'
 )
 """The message does not repeat the queue's address, which may contain a password."""
-_SCOPE: Final = r"[!#-\[\]-~]+"
-"""A scope (RFC 6749 section 3.3)."""
-
-
-def check_text(value: str) -> str:
-    if not value.strip() or not _is_writable(value):
-        raise ValueError("must not be empty" if _is_writable(value) else "holds characters that UTF-8 has not")
-    return value
-
-
-def check_audience(value: str) -> str:
-    """Refuse what is not a scope, and misspellings of the named audiences."""
-    if not re.fullmatch(_SCOPE, value):
-        raise ValueError(f'{value!r} is not an audience; write "public", "known", "operator", or one scope')
-    close = get_close_matches(value.lower(), (PUBLIC, KNOWN, OPERATOR), 1, 0.8)
-    if close and close[0] != value:
-        raise ValueError(f'{value!r} would be a scope of that name; did you mean "{close[0]}"?')
-    return value
 
 
 # --- Limits and durations ---
@@ -318,7 +238,7 @@ def read_traffic(value: object) -> object:
 
 
 def check_metrics(value: bool | str) -> bool | str:
-    if isinstance(value, str) and not re.fullmatch(_SCOPE, value):
+    if isinstance(value, str) and not re.fullmatch(SCOPE, value):
         raise ValueError(f"{value!r} is no scope: write metrics=True, or the name of a scope")
     return value
 
@@ -396,7 +316,7 @@ def read_overview(value: object) -> bool | str | None:
         raise ValueError(f"the environment variable {OVERVIEW_VARIABLE} must be 1 or 0")
     if value is None or isinstance(value, bool):
         return value
-    if not isinstance(value, str) or not re.fullmatch(_SCOPE, value):
+    if not isinstance(value, str) or not re.fullmatch(SCOPE, value):
         raise ValueError('must be True, False, or the name of a scope that a caller needs, such as "operator"')
     return value
 
@@ -537,34 +457,6 @@ def check_extensions(value: Mapping[str, object]) -> Mapping[str, object]:
     return check_json(value)
 
 
-def check_json(value: Mapping[str, object]) -> Mapping[str, object]:
-    """Return a copy of a JSON object, so that nobody changes it after it was published."""
-    return cast(Mapping[str, object], plain_json(value))
-
-
-def plain_json(value: object) -> object:
-    """Copy plain dictionaries, lists, texts and numbers. Raises ValueError for values that JSON does not have."""
-    if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
-        return {name: plain_json(member) for name, member in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain_json(item) for item in value]
-    if value is None or isinstance(value, bool) or (isinstance(value, (str, int, float)) and _is_writable(value)):
-        return value
-    raise ValueError(f"{_shortened(value)} is not JSON")
-
-
-def _is_writable(value: str | int | float) -> bool:
-    """Return True if a text can be encoded as UTF-8, or a number as JSON."""
-    if isinstance(value, str):
-        return re.search("[\ud800-\udfff]", value) is None
-    return value in _INTEGERS if isinstance(value, int) else math.isfinite(value)
-
-
-def _shortened(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:59] + "…"
-
-
 # --- Whole values ---
 
 
@@ -590,145 +482,15 @@ def check_workflows(value: Sequence[Workflow]) -> Sequence[Workflow]:
     return value
 
 
-# --- Checking a value, with messages in the terms of a site owner ---
-
-T = TypeVar("T")
-
-
-def check_texts(*names: str) -> Callable[[T], T]:
-    """Return a check that these fields of a value are not empty texts, and that its numbers are not negative."""
-
-    def check(value: T) -> T:
-        for name in names:
-            given = getattr(value, name)
-            if isinstance(given, str) and not given.strip():
-                raise ValueError(f"{name} must not be empty")
-            if isinstance(given, int) and given < 0:
-                raise ValueError(f"{name} must not be negative")
-        return value
-
-    return check
-
-
-_NO_SUCH_OPTION: Final = "there is no such option"
-_WORDS: Final[Mapping[str, str]] = {
-    "missing": "is missing",
-    "extra_forbidden": _NO_SUCH_OPTION,
-    "unexpected_keyword_argument": _NO_SUCH_OPTION,
-    "string_type": "must be text",
-    "bool_type": "must be True or False",
-    "bool_parsing": "must be True or False",
-    "tuple_type": "must be a list",
-    "sequence_str": "must be a list, not one text",
-    "mapping_type": "must be a dictionary",
-    "dict_type": "must be a dictionary",
-    "is_instance_of": "must be a list",  # Sequence is the only annotation of ours with this error
-    "float_type": "must be a number",
-    "int_type": "must be a whole number",
-    "string_pattern_mismatch": 'must look like "1.0" or "1.0.3"',  # only a site's version has a pydantic pattern
-}
-"""Our messages for pydantic's kinds of error; for other kinds pydantic's own message is used."""
-
-_SPELT: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("intent", "side_effect", "sensitivity", "reversible"), "effect"),
-    **dict.fromkeys(("requires_human_confirmation", "confirmation_summary"), "confirm"),
-    **dict.fromkeys(("type", "selector", "selectors", "result", "preconditions", "preview_url", "dry_run"), "awas"),
-    "enforce_prerequisites": "requires",
-    "authentication": "oauth",
-    **dict.fromkeys(("job_queue", "job_concurrency", "job_results"), "jobs"),
-    **dict.fromkeys(("page_formats_in_query", "page_formats_in_shared_cache"), "pages"),
-    **dict.fromkeys(("version", "contact", "documentation", "license", "updated"), "about"),
-    **dict.fromkeys(("entities", "hints", "workflows", "extensions"), "about"),
-    **dict.fromkeys(("trusted_proxies", "forwarded"), "proxies"),
-}
-"""Names that people may take for options, and the options that serve the purpose."""
-
-_OF_DOCUMENTS: Final = ("agent_json", "awas", "woa")
-"""Documents to which a site can add members of its own, in `about`."""
-
-_DICTIONARIES: Final = ("awas", "about")
-"""Options that are dictionaries and may have such a name as a member."""
-
-
-def check(subject: str, adapter: TypeAdapter[T], value: object, field: str = "", known: Collection[str] = ()) -> T:
-    """Validate a value with an adapter. Raises DeclarationError that names the subject and the field.
-
-    `known` are the existing options, from which the nearest to a misspelt one is suggested.
-    """
-    try:
-        return adapter.validate_python(value)
-    except ValidationError as error:
-        wrong = error.errors(include_url=False)
-        first, kind = wrong[0], wrong[0]["type"]
-        where = ".".join(str(part) for part in (field, *first["loc"]) if part not in ("", "[key]"))
-        if kind == "dataclass_type":
-            message = f"must be {first['ctx']['class_name']}(...) or a dictionary of its fields"
-        elif kind == "literal_error":
-            message = f"must be {first['ctx']['expected']}, not {first['input']!r}"
-        else:
-            message = _WORDS.get(kind, first["msg"].removeprefix("Value error, ").replace("Input should", "must"))
-        if message == _NO_SUCH_OPTION:
-            name = str(first["loc"][-1])
-            words = [*known, *(word for word, option in _SPELT.items() if option in known)]
-            near = get_close_matches(name, words, n=1) if len(first["loc"]) == 1 else []
-            meant = [word if word in known else _SPELT.get(word, word) for word in near]
-            moved = [
-                str(one["loc"][-1])
-                for one in wrong
-                if _WORDS.get(one["type"]) == _NO_SUCH_OPTION and len(one["loc"]) == 1
-                if _SPELT.get(str(one["loc"][-1])) in _DICTIONARIES and _SPELT[str(one["loc"][-1])] in known
-            ]
-            if name in _OF_DOCUMENTS and len(first["loc"]) == 1 and "about" in known:
-                where, message = name, f'write about={{"extensions": {{"{name}": ...}}}}'
-            elif name in moved:
-                option = _SPELT[name]
-                moved = [word for word in moved if _SPELT[word] == option]
-                spelling = ", ".join(f'"{word}": ...' for word in moved)
-                where, message = " and ".join(moved), f"write {option}={{{spelling}}}"
-                wrong = [first, *(one for one in wrong if str(one["loc"][-1]) not in moved)]
-            elif meant:
-                message += f'; did you mean "{meant[0]}"?'
-        message += f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
-        end = "" if message.endswith("?") else "."
-        raise DeclarationError(subject, f"{where}: {message}{end}" if where else f"{message}{end}") from error
-
-
 # --- The options: name, type, check, meaning and default of each, once ---
 
-Flag: TypeAlias = Annotated[bool, Strict()]
-Count: TypeAlias = Annotated[int, Strict(), Field(gt=0)]
-Seconds: TypeAlias = Annotated[float, Strict(), Field(gt=0, allow_inf_nan=False)]
-Text: TypeAlias = Annotated[str, AfterValidator(check_text)]
-Id: TypeAlias = Annotated[str, AfterValidator(check_id)]
-Link: TypeAlias = Annotated[str, AfterValidator(check_link)]
 Selector: TypeAlias = Annotated[str, AfterValidator(check_selector)]
 Extensions: TypeAlias = Annotated[Mapping[str, object], AfterValidator(check_extensions)]
 Rate: TypeAlias = Annotated[str, PlainValidator(check_rate)]
 SelectorsOption: TypeAlias = Annotated[
     Literal["data-awas", "data-ai"] | Mapping[str, str], PlainValidator(read_selectors)
 ]
-Path: TypeAlias = Annotated[str, AfterValidator(check_path)]
-Audience: TypeAlias = Annotated[str, AfterValidator(check_audience)]
 DoorName: TypeAlias = Literal["woa", "plain", "mcp", "a2a", "awp", "bridge"]
-Duration: TypeAlias = Annotated[str, AfterValidator(check_duration)]
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One option's row in the tables of docs/: its meaning, and where it is published or what its default is."""
-
-    meaning: str
-    other: str
-
-
-def option_rows(options: type) -> list[tuple[str, Option]]:
-    """Return the options of a settings class with their rows, in order."""
-    kinds = get_type_hints(options, include_extras=True)
-    described = [(name, part) for name, kind in kinds.items() for part in getattr(kind, "__metadata__", ())]
-    return [(name, part) for name, part in described if isinstance(part, Option)]
-
-
-_strict = pydantic_config(ConfigDict(extra="forbid", arbitrary_types_allowed=True))
 
 
 def read_urls(given: object) -> tuple[str, ...]:
@@ -812,7 +574,7 @@ def check_security(value: Security) -> Security:
 Entities: TypeAlias = Mapping[Id, Annotated[type | Mapping[str, str], PlainValidator(read_entity)]]
 
 
-@_strict
+@strict
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
     """Facts that a site publishes about itself besides its name. None of them changes what it does."""
@@ -895,7 +657,7 @@ class About:
     ] = field(default_factory=dict)
 
 
-@_strict
+@strict
 @dataclass(frozen=True, slots=True)
 class OAuth:
     """The issuers of the tokens that a site accepts.
@@ -910,7 +672,7 @@ class OAuth:
     refresh_endpoint: Link | None = None
 
 
-@_strict
+@strict
 @dataclass(frozen=True, slots=True)
 class Proxies:
     """Proxies trusted to name a caller's address, and the header in which they do; None for the two usual ones."""
@@ -919,7 +681,7 @@ class Proxies:
     header: Annotated[str, AfterValidator(check_forwarded)] | None = None
 
 
-@_strict
+@strict
 @dataclass(frozen=True, slots=True)
 class Jobs:
     """Background jobs. `concurrency` is the number that run at the same time in one process.
@@ -932,7 +694,7 @@ class Jobs:
     concurrency: Count = 4
 
 
-@_strict
+@strict
 @dataclass(frozen=True, slots=True)
 class Pages:
     """Ways to request the formats of HTML pages, besides Accept.
@@ -945,7 +707,7 @@ class Pages:
     shared_cache: Flag = False
 
 
-@_strict
+@strict
 @dataclass(frozen=True, slots=True)
 class Browsing:
     """Limits for agents that browse the site through the AWP door (`doors=["awp"]`).
@@ -963,7 +725,7 @@ IDLE_SECONDS: Final = 900.0
 """Seconds without a message after which a session or a connection is closed."""
 
 
-@_strict
+@strict
 @dataclass(frozen=True, slots=True)
 class Traffic:
     """The record of calls and callers: sums for so many `days`, and totals at `/agents/metrics`.
@@ -975,7 +737,7 @@ class Traffic:
     metrics: Annotated[bool | str, AfterValidator(check_metrics)] = False
 
 
-@_strict
+@strict
 @dataclass(frozen=True, slots=True)
 class SiteSettings:
     """All options of a `Site`. docs/site.md has one line on each."""
@@ -1218,7 +980,7 @@ class SiteSettings:
         return self.overview is not False
 
 
-@_strict
+@strict
 class AwasSettings(TypedDict, total=False):
     """Options of an action that only AWAS has."""
 
@@ -1256,7 +1018,7 @@ UNSET: Final = inspect.Parameter.empty
 """Marks an option that was not given, where None is a value."""
 
 
-@_strict
+@strict
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionSettings:
     """All options of an action. docs/actions.md has one line on each."""
@@ -1384,7 +1146,7 @@ class ActionSettings:
     ] = field(default_factory=dict)
 
 
-@_strict
+@strict
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSettings(ActionSettings):
     """All options of an agent (WoA section 4.1). Those of an action apply to each of its operations."""
@@ -1482,7 +1244,7 @@ def check_projection(value: Projection) -> Projection:
 LocatorOption: TypeAlias = Annotated[Locator | str, PlainValidator(_read_locator)]
 
 
-@_strict
+@strict
 class PageSettings(TypedDict, total=False):
     """The options of a page. See docs/pages.md and docs/actions-json.md."""
 
@@ -1544,13 +1306,7 @@ Owner = TypeVar("Owner")
 SITE: Final = TypeAdapter(SiteSettings)
 ACTION: Final = TypeAdapter(ActionSettings)
 AGENT: Final = TypeAdapter(AgentSettings)
-DURATION: Final[TypeAdapter[str]] = TypeAdapter(Duration)
-ID: Final[TypeAdapter[str]] = TypeAdapter(Id)
-AUDIENCE: Final[TypeAdapter[str]] = TypeAdapter(Audience)
 PAGE: Final = TypeAdapter(PageSettings)
-PATH: Final[TypeAdapter[str]] = TypeAdapter(Path)
-TOKEN: Final[TypeAdapter[str]] = TypeAdapter(Annotated[str, AfterValidator(check_token)])
-TEXTS: Final[TypeAdapter[Sequence[str]]] = TypeAdapter(Sequence[Text])
 
 
 def takes(settings: Callable[P, object]) -> Callable[[Callable[[Owner, Given], R]], Callable[Concatenate[Owner, P], R]]:

@@ -51,19 +51,13 @@ from awp_publish.declare.resolve import (
 from awp_publish.declare.settings import (
     ACTION,
     AGENT,
-    DURATION,
-    ID,
     PAGE,
-    PATH,
     SITE,
-    TEXTS,
-    TOKEN,
     ActionSettings,
     AgentSettings,
     Given,
     PageSettings,
     SiteSettings,
-    check,
     read_rate,
     takes,
     takes_id,
@@ -105,6 +99,7 @@ from awp_publish.plugins.identity.jwt import JwtBearer
 from awp_publish.plugins.traffic.record import TrafficRecord
 from awp_publish.problems import DeclarationError, InvalidOutput
 from awp_publish.schema import UnusableSchema, compile_schema, inline_definitions, write_schema
+from awp_publish.schema.options import DURATION, ID, PATH, TEXTS, TOKEN, check
 from awp_publish.schema.reading import resolved
 from awp_publish.stores import ForeignStore, Store, open_store
 

@@ -25,14 +25,8 @@ from awp_publish import (
     Traffic,
     Workflow,
 )
-from awp_publish.declare.settings import (
-    ActionSettings,
-    AgentSettings,
-    AwasSettings,
-    PageSettings,
-    SiteSettings,
-    option_rows,
-)
+from awp_publish.declare.settings import ActionSettings, AgentSettings, AwasSettings, PageSettings, SiteSettings
+from awp_publish.schema.options import option_rows
 
 MOST_OPTIONS = 116
 DOCS = Path(__file__).parents[2] / "docs"

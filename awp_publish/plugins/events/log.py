@@ -28,10 +28,10 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from awp_publish.calls.call import Principal
 from awp_publish.declare.discover.routes import docstring_of
-from awp_publish.declare.settings import AUDIENCE, ID, check
 from awp_publish.model import KNOWN, PUBLIC, Event, JsonObject, title_of, utc_text
 from awp_publish.problems import DeclarationError, InvalidOutput, StoreUnavailable, Violation, did_you_mean
 from awp_publish.schema import UnusableSchema, Validator, adapt, compile_schema, write_schema
+from awp_publish.schema.options import AUDIENCE, ID, check
 from awp_publish.schema.reading import resolved
 from awp_publish.stores.store import Add, Look, Schedule, Step, Store, Swap
 

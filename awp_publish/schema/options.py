@@ -1,0 +1,289 @@
+"""Options that a site owner writes: their types, their checks, and the messages with which mistakes are refused."""
+
+import dataclasses
+import math
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Annotated, Final, TypeAlias, TypeVar, cast, get_type_hints
+from urllib.parse import SplitResult, urlsplit
+
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    Strict,
+    TypeAdapter,
+    ValidationError,
+    with_config as pydantic_config,
+)
+
+from awp_publish.model import KNOWN, OPERATOR, PUBLIC
+from awp_publish.problems import DeclarationError
+
+_VISIBLE: Final = re.compile(r"[!-~]+")
+"""ASCII without spaces and control characters, as addresses in headers and documents have to be."""
+
+
+def check_url(value: str) -> str:
+    """Check an absolute http or https address without query and fragment, and drop a trailing slash."""
+    parts = _split(value)
+    wrong = parts.query or parts.fragment or parts.username or parts.password
+    if parts.scheme not in ("http", "https") or not parts.hostname or wrong or not _VISIBLE.fullmatch(value):
+        raise ValueError(
+            f"{value!r} is not the public address of a site; "
+            'write it in ASCII, without query and fragment: "https://shop.example"'
+        )
+    return f"{parts.scheme}://{parts.netloc.lower()}{parts.path.rstrip('/')}"
+
+
+def check_origin(value: str) -> str:
+    """Check an origin as browsers send it, or "*" for all."""
+    parts = _split(value)
+    if value != "*" and (parts.scheme not in ("http", "https") or value != f"{parts.scheme}://{parts.netloc}"):
+        raise ValueError(f'{value!r} is not an origin; write "https://shop.example" without a path, or "*" for all')
+    return value
+
+
+def check_link(value: str) -> str:
+    """Check a path below the site's origin, or an absolute URL."""
+    parts = _split(value)
+    is_path = value.startswith("/") and not value.startswith("//")
+    is_absolute = parts.scheme in ("http", "https") and bool(parts.hostname)
+    if not _VISIBLE.fullmatch(value) or not (is_path or is_absolute):
+        raise ValueError(f'{value!r} is neither a path beginning with "/" nor an absolute URL')
+    return value
+
+
+def check_path(value: str) -> str:
+    """Check a path template of the application."""
+    if not value.startswith("/"):
+        raise ValueError(f'{value!r} must begin with "/"')
+    if re.search(r"[?#\s]", value):
+        raise ValueError(f'{value!r} must hold no "?", "#" or space; declare inputs for the query')
+    if re.search(r"<\w+(:\w+)?>", value):
+        braced = re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", value)
+        raise ValueError(f'{value!r} must have its placeholders in braces: "{braced}"')
+    return value
+
+
+def _split(value: str) -> SplitResult:
+    """Split an address. Raises ValueError with a message of its own for an invalid port or IPv6 address."""
+    try:
+        parts = urlsplit(value)
+        _ = parts.port
+    except ValueError as error:
+        raise ValueError(f"{value!r} is not an address ({error})") from error
+    return parts
+
+
+_INTEGERS: Final = range(-(2**63), 2**64)
+"""Integers that are the same in all JSON readers with 64-bit integers."""
+
+
+def unpack(value: object) -> object:
+    """Convert a dataclass to a dictionary, recursively, so that it is validated: its constructor checks nothing."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: unpack(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    return value
+
+
+def _matching(pattern: str, wrong: str) -> Callable[[str], str]:
+    def check(value: str) -> str:
+        if not re.fullmatch(pattern, value):
+            raise ValueError(wrong.format(value))
+        return value
+
+    return check
+
+
+check_id: Final = _matching(
+    r"[a-z][a-z0-9_]*", "{!r} must be lower-case letters, digits and _, beginning with a letter"
+)
+"""The syntax of ids that every protocol accepts."""
+
+
+check_token: Final = _matching(r"[A-Za-z0-9_-]+", "{!r} must be letters, digits, - and _")
+"""WoA section 4.1: agent-id = 1*( ALPHA / DIGIT / "-" / "_" ). Operation names have the same syntax."""
+
+
+check_duration: Final = _matching(
+    r"[1-9]\d*[smhd]", '{!r} is not a duration; write a number and one of s, m, h, d, such as "24h"'
+)
+
+
+SCOPE: Final = r"[!#-\[\]-~]+"
+"""A scope (RFC 6749 section 3.3)."""
+
+
+def check_text(value: str) -> str:
+    if not value.strip() or not _is_writable(value):
+        raise ValueError("must not be empty" if _is_writable(value) else "holds characters that UTF-8 has not")
+    return value
+
+
+def check_audience(value: str) -> str:
+    """Refuse what is not a scope, and misspellings of the named audiences."""
+    if not re.fullmatch(SCOPE, value):
+        raise ValueError(f'{value!r} is not an audience; write "public", "known", "operator", or one scope')
+    close = get_close_matches(value.lower(), (PUBLIC, KNOWN, OPERATOR), 1, 0.8)
+    if close and close[0] != value:
+        raise ValueError(f'{value!r} would be a scope of that name; did you mean "{close[0]}"?')
+    return value
+
+
+def check_json(value: Mapping[str, object]) -> Mapping[str, object]:
+    """Return a copy of a JSON object, so that nobody changes it after it was published."""
+    return cast(Mapping[str, object], plain_json(value))
+
+
+def plain_json(value: object) -> object:
+    """Copy plain dictionaries, lists, texts and numbers. Raises ValueError for values that JSON does not have."""
+    if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
+        return {name: plain_json(member) for name, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain_json(item) for item in value]
+    if value is None or isinstance(value, bool) or (isinstance(value, (str, int, float)) and _is_writable(value)):
+        return value
+    raise ValueError(f"{_shortened(value)} is not JSON")
+
+
+def _is_writable(value: str | int | float) -> bool:
+    """Return True if a text can be encoded as UTF-8, or a number as JSON."""
+    if isinstance(value, str):
+        return re.search("[\ud800-\udfff]", value) is None
+    return value in _INTEGERS if isinstance(value, int) else math.isfinite(value)
+
+
+def _shortened(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+T = TypeVar("T")
+
+
+def check_texts(*names: str) -> Callable[[T], T]:
+    """Return a check that these fields of a value are not empty texts, and that its numbers are not negative."""
+
+    def check(value: T) -> T:
+        for name in names:
+            given = getattr(value, name)
+            if isinstance(given, str) and not given.strip():
+                raise ValueError(f"{name} must not be empty")
+            if isinstance(given, int) and given < 0:
+                raise ValueError(f"{name} must not be negative")
+        return value
+
+    return check
+
+
+_NO_SUCH_OPTION: Final = "there is no such option"
+
+
+_WORDS: Final[Mapping[str, str]] = {
+    "missing": "is missing",
+    "extra_forbidden": _NO_SUCH_OPTION,
+    "unexpected_keyword_argument": _NO_SUCH_OPTION,
+    "string_type": "must be text",
+    "bool_type": "must be True or False",
+    "bool_parsing": "must be True or False",
+    "tuple_type": "must be a list",
+    "sequence_str": "must be a list, not one text",
+    "mapping_type": "must be a dictionary",
+    "dict_type": "must be a dictionary",
+    "is_instance_of": "must be a list",  # Sequence is the only annotation of ours with this error
+    "float_type": "must be a number",
+    "int_type": "must be a whole number",
+    "string_pattern_mismatch": 'must look like "1.0" or "1.0.3"',  # only a site's version has a pydantic pattern
+}
+"""Our messages for pydantic's kinds of error; for other kinds pydantic's own message is used."""
+
+
+def check(subject: str, adapter: TypeAdapter[T], value: object, field: str = "", known: Collection[str] = ()) -> T:
+    """Validate a value with an adapter. Raises DeclarationError that names the subject and the field.
+
+    `known` are the existing options, from which the nearest to a misspelt one is suggested.
+    """
+    try:
+        return adapter.validate_python(value)
+    except ValidationError as error:
+        wrong = error.errors(include_url=False)
+        first, kind = wrong[0], wrong[0]["type"]
+        where = ".".join(str(part) for part in (field, *first["loc"]) if part not in ("", "[key]"))
+        if kind == "dataclass_type":
+            message = f"must be {first['ctx']['class_name']}(...) or a dictionary of its fields"
+        elif kind == "literal_error":
+            message = f"must be {first['ctx']['expected']}, not {first['input']!r}"
+        else:
+            message = _WORDS.get(kind, first["msg"].removeprefix("Value error, ").replace("Input should", "must"))
+        if message == _NO_SUCH_OPTION and len(first["loc"]) == 1:
+            near = get_close_matches(str(first["loc"][-1]), known, n=1)
+            message += f'; did you mean "{near[0]}"?' if near else ""
+        message += f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+        end = "" if message.endswith("?") else "."
+        raise DeclarationError(subject, f"{where}: {message}{end}" if where else f"{message}{end}") from error
+
+
+Flag: TypeAlias = Annotated[bool, Strict()]
+
+
+Count: TypeAlias = Annotated[int, Strict(), Field(gt=0)]
+
+
+Seconds: TypeAlias = Annotated[float, Strict(), Field(gt=0, allow_inf_nan=False)]
+
+
+Text: TypeAlias = Annotated[str, AfterValidator(check_text)]
+
+
+Id: TypeAlias = Annotated[str, AfterValidator(check_id)]
+
+
+Link: TypeAlias = Annotated[str, AfterValidator(check_link)]
+
+
+Path: TypeAlias = Annotated[str, AfterValidator(check_path)]
+
+
+Audience: TypeAlias = Annotated[str, AfterValidator(check_audience)]
+
+
+Duration: TypeAlias = Annotated[str, AfterValidator(check_duration)]
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option's row in the tables of docs/: its meaning, and where it is published or what its default is."""
+
+    meaning: str
+    other: str
+
+
+def option_rows(options: type) -> list[tuple[str, Option]]:
+    """Return the options of a settings class with their rows, in order."""
+    kinds = get_type_hints(options, include_extras=True)
+    described = [(name, part) for name, kind in kinds.items() for part in getattr(kind, "__metadata__", ())]
+    return [(name, part) for name, part in described if isinstance(part, Option)]
+
+
+strict = pydantic_config(ConfigDict(extra="forbid", arbitrary_types_allowed=True))
+
+
+DURATION: Final[TypeAdapter[str]] = TypeAdapter(Duration)
+
+
+ID: Final[TypeAdapter[str]] = TypeAdapter(Id)
+
+
+AUDIENCE: Final[TypeAdapter[str]] = TypeAdapter(Audience)
+
+
+PATH: Final[TypeAdapter[str]] = TypeAdapter(Path)
+
+
+TOKEN: Final[TypeAdapter[str]] = TypeAdapter(Annotated[str, AfterValidator(check_token)])
+
+
+TEXTS: Final[TypeAdapter[Sequence[str]]] = TypeAdapter(Sequence[Text])
