@@ -9,6 +9,9 @@ async def search(q: str) -> SearchResults: ...
 app.add_middleware(AgentPublisher, site=site)
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 __version__ = "0.1.0"
 
 from awp_publish.calls.authentication import (
@@ -48,7 +51,25 @@ from awp_publish.model import (
     Value as Value,
     Workflow as Workflow,
 )
-from awp_publish.plugins.identity.botauth import WebBotAuth as WebBotAuth
-from awp_publish.plugins.identity.jwt import JwtBearer as JwtBearer
-from awp_publish.plugins.jobs.worker import report_progress as report_progress
 from awp_publish.problems import DeclarationError as DeclarationError, Problem as Problem, Refused as Refused
+
+if TYPE_CHECKING:
+    from awp_publish.plugins.identity.botauth import WebBotAuth as WebBotAuth
+    from awp_publish.plugins.identity.jwt import JwtBearer as JwtBearer
+    from awp_publish.plugins.jobs.worker import report_progress as report_progress
+
+_OF_PLUGINS = {
+    "JwtBearer": "awp_publish.plugins.identity.jwt",
+    "WebBotAuth": "awp_publish.plugins.identity.botauth",
+    "report_progress": "awp_publish.plugins.jobs.worker",
+}
+"""Names of plug-ins that stand on this shelf, and their modules, which are imported when they are first used."""
+
+
+def __getattr__(name: str) -> object:
+    module = _OF_PLUGINS.get(name)
+    if module is None:
+        raise AttributeError(f"module 'awp_publish' has no attribute {name!r}")
+    value: object = getattr(import_module(module), name)
+    globals()[name] = value
+    return value

@@ -755,8 +755,8 @@ class Catalog:
     """Everything about the site for one of its public addresses, frozen. Protocol files read nothing else.
 
     `documents` are the paths of the documents that every such site publishes, `left_out` the names of protocols that
-    this site does not publish, so that no document refers to one that does not exist. A catalog is equal only to
-    itself.
+    this site does not publish, so that no document refers to one that does not exist. `metadata_path` is that of the
+    metadata which challenges name (RFC 9728). A catalog is equal only to itself.
     """
 
     url: str
@@ -773,6 +773,7 @@ class Catalog:
     documents: frozenset[str] = frozenset()
     left_out: frozenset[str] = frozenset()
     openapi: OpenApi | None = None
+    metadata_path: str | None = None
 
     def publishes(self, protocol: str) -> bool:
         """Return True if the documents of a protocol are published, as far as they apply to this site."""
@@ -861,6 +862,11 @@ class Catalog:
             pages=tuple(pages),
             status=degraded,
         )
+
+    @property
+    def metadata_url(self) -> str | None:
+        """The address of the metadata that challenges name (RFC 9728 section 5.1), None if there is none."""
+        return None if self.metadata_path is None else self.absolute(self.metadata_path)
 
     def absolute(self, path: str) -> str:
         """Return the public address of a path below the site."""

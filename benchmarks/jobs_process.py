@@ -9,8 +9,9 @@ import os
 import sys
 from pathlib import Path
 
-from awp_publish.plugins.jobs import Job, JobResult, JobStore, Runner, Worker
-from awp_publish.stores import open_store
+from awp_publish.plugin import open_store
+from awp_publish.plugins.jobs.jobs import Job, JobResult, JobStore
+from awp_publish.plugins.jobs.worker import Runner, Worker
 
 LEASE = 2.0
 """Seconds, so that nobody waits long for what a killed process had in its hands."""

@@ -14,9 +14,9 @@ from dataclasses import InitVar, dataclass, field
 from functools import partial
 from hashlib import sha256
 from threading import Event
-from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
-from awp_publish.calls.call import Credentials, Principal
+from awp_publish.calls.call import Credentials, Label, Principal
 from awp_publish.calls.threads import run_in_thread
 from awp_publish.model import Action
 from awp_publish.problems import (
@@ -59,6 +59,36 @@ class Authenticator(Protocol):
 
     def __call__(self, credentials: Credentials) -> Awaitable[Principal | None]:
         """Return the caller, None without credentials of this kind. Raises InvalidCredentials or AuthExpired."""
+
+
+@runtime_checkable
+class TokenAuthenticator(Protocol):
+    """An authenticator of tokens that an authorization server issues, with what documents say of them."""
+
+    @property
+    def audience(self) -> Sequence[str]: ...
+    @property
+    def dpop_required(self) -> bool: ...
+
+
+@runtime_checkable
+class AgentAuthenticator(Protocol):
+    """An authenticator that knows agents by their signatures (Web Bot Auth)."""
+
+    def __call__(self, credentials: Credentials) -> Awaitable[Principal | None]: ...
+    def label_of(self, credentials: Credentials) -> Label:
+        """Return what a request's signature says of its caller."""
+
+    def names_of(self, credentials: Credentials) -> frozenset[str]:
+        """Return the labels and directories by which limits and `allow_agents` may name the caller."""
+
+
+@runtime_checkable
+class BoundAuthenticator(Protocol):
+    """An authenticator that has to know the site's addresses, and its store for what may be used once."""
+
+    def bound_to(self, origins: Sequence[str], store: Store) -> Authenticator:
+        """Return a copy for a site."""
 
 
 CALLER: Final[ContextVar[Principal | None]] = ContextVar("awp_publish_caller", default=None)

@@ -49,7 +49,13 @@ from itsdangerous import BadData, URLSafeSerializer
 from itsdangerous.encoding import base64_decode, base64_encode
 from starlette.exceptions import HTTPException
 
-from awp_publish.calls.authentication import CALLER, AuthenticationGate, Authenticator, challenges_of_route
+from awp_publish.calls.authentication import (
+    CALLER,
+    AgentAuthenticator,
+    AuthenticationGate,
+    Authenticator,
+    challenges_of_route,
+)
 from awp_publish.calls.call import (
     RECEIPT,
     Call,
@@ -64,7 +70,6 @@ from awp_publish.calls.call import (
 )
 from awp_publish.calls.threads import run_in_thread
 from awp_publish.model import Action, JsonObject, RateLimit, RouteCredential, utc_text
-from awp_publish.plugins.identity.botauth import ACCEPT_SIGNATURE, WebBotAuth
 from awp_publish.problems import (
     AnswerNotKept,
     AuthenticationRequired,
@@ -381,7 +386,7 @@ class Guard:
 
         self._is_everywhere = action.is_public and action.expose is None
         self._authentication: AuthenticationGate | None = None
-        self._agents = next((one for one in guards.authenticators if isinstance(one, WebBotAuth)), None)
+        self._agents = next((one for one in guards.authenticators if isinstance(one, AgentAuthenticator)), None)
         if guards.authenticators:
             # A route with its own security scheme requires credentials itself; ours only identify callers whom we know.
             ours = action.auth_required and not action.route_authenticates
@@ -414,7 +419,7 @@ class Guard:
         # Who is the caller, and may the caller know of the action?
         action, gate, principal = self._action, self._authentication, call.principal
         credentials: Credentials | None = None  # not read if the token alone identifies the caller
-        agents: WebBotAuth | None = None
+        agents: AgentAuthenticator | None = None
         if call.credentials is None:
             gate = None
         elif gate is not None:
@@ -453,7 +458,7 @@ class Guard:
                 raise InsufficientPermissions(
                     f"Action {action.id} is only for {', '.join(allowed)}; this caller is {call.label}.",
                     recovery="Sign the request as Accept-Signature says, if you are one of those agents.",
-                    headers=[ACCEPT_SIGNATURE],
+                    headers=getattr(self._agents, "demands", ()),
                 )
         address = ""
         if call.credentials is not None and (principal is None or self._counts_addresses):

@@ -22,7 +22,6 @@ from starlette.exceptions import HTTPException
 
 from awp_publish.calls.call import Call, CallListener, Content, Deliver, Label, Outcome, RawHeaders, Result
 from awp_publish.model import DEFAULT_OPERATION, Action, Agent, Catalog, JsonObject, Status
-from awp_publish.plugins.traffic.record import MAX_PENDING, UNANSWERED, TrafficRecord
 from awp_publish.problems import (
     DeclarationError,
     HandlerFailed,
@@ -91,6 +90,40 @@ def _api() -> ModuleType | None:
     return trace
 
 
+# --- Counting calls ---
+
+UNANSWERED: Final = "UNANSWERED"
+"""The outcome of a call that ended without an answer, because the caller disconnected or the server stopped."""
+
+CallKind: TypeAlias = tuple[str, str, str, str, str]
+"""Door, action, caller, label of the caller, outcome."""
+
+
+class CallCounter(Protocol):
+    """Counts finished calls in memory, and writes the sums when they are `due` (perf_counter).
+
+    `pending` has the durations of the calls since the last sum, by kind, at most `max_pending` for each. A midnight
+    (perf_counter) begins a new day, for which there are new lists.
+    """
+
+    pending: dict[CallKind, list[float | None]]
+    midnight: float
+    due: float
+    max_pending: int
+
+    def add(self, door: str, action: str, caller: str, label: str, outcome: str) -> None:
+        """Count a request that never became a call."""
+
+    def times_of(self, kind: CallKind, now: float) -> list[float | None]:
+        """Return the list to which durations of a kind are appended."""
+
+    def sum_up(self) -> None:
+        """Add the pending calls to the sums."""
+
+    async def flush(self) -> None:
+        """Write the sums."""
+
+
 # --- The access log: one line per call, and an OpenTelemetry span if tracing is configured ---
 # Each line is JSON in the log `awp_publish.access`, level INFO: door, action, principal, outcome, status, milliseconds
 # and request id. Inputs are included only if the site enables `log_inputs`. Listeners receive the same facts. If nobody
@@ -110,7 +143,7 @@ class Observer:
     """
 
     def __init__(
-        self, log_inputs: bool = False, listeners: Sequence[CallListener] = (), traffic: TrafficRecord | None = None
+        self, log_inputs: bool = False, listeners: Sequence[CallListener] = (), traffic: CallCounter | None = None
     ) -> None:
         self.traffic = traffic
         self._log_inputs = log_inputs
@@ -569,7 +602,7 @@ class Invoker:
             if times is None:
                 times = traffic.times_of(kind, ended)
             times.append(ended - started)
-            if len(times) >= MAX_PENDING:
+            if len(times) >= traffic.max_pending:
                 traffic.sum_up()
 
     # --- Deadlines ---

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib.metadata import entry_points
 from typing import Final
 
 from awp_publish.checks import awas, text
@@ -35,18 +36,47 @@ from awp_publish.checks.engine import (
 from awp_publish.checks.text import ParsedDocument
 from awp_publish.checks.urls import is_absolute, split
 from awp_publish.checks.woa import PLACEHOLDER_TEXT, WOA
-from awp_publish.documents.members import AI_CATALOG_PATH, ARD_PATH
-from awp_publish.plugins.a2a import agent_card
-from awp_publish.plugins.actions_json.checks import ACTIONS_JSON, check_map
+from awp_publish.documents.members import AGENT_CARD_PATHS, AI_CATALOG_PATH, ARD_PATH
 
-__all__ = ["ALL_CHECKS", "SPECIFICATIONS", "Finding", "check_document", "check_documents"]
+__all__ = ["Finding", "all_checks", "check_document", "check_documents", "specifications"]
 
 # --- The kind of a document ---
 
-SPECIFICATIONS: Final = (AWAS, AGENT_JSON, WOA, MCP, A2A, ACTIONS_JSON)
-_MOST_DISTINCTIVE_FIRST: Final = (ACTIONS_JSON, AGENT_JSON, WOA, A2A, MCP, AWAS)
-_OTHERS: Final = frozenset({agent_card.PATH, agent_card.OLDER_PATH, ARD_PATH, AI_CATALOG_PATH})
+ENTRY_POINTS: Final = "awp_publish.checks"
+"""The group of entry points with which plug-ins announce the kinds of documents that they check."""
+
+_OWN: Final = (AWAS, AGENT_JSON, WOA, MCP, A2A)
+_OTHERS: Final = frozenset({*AGENT_CARD_PATHS, ARD_PATH, AI_CATALOG_PATH})
 """Paths of documents of other kinds, which may resemble one of ours."""
+
+
+@cache
+def specifications() -> tuple[Specification, ...]:
+    """Return the kinds of documents that are checked: our own, then those of plug-ins."""
+    return (*_OWN, *_of_plugins())
+
+
+@cache
+def all_checks() -> tuple[Check, ...]:
+    """Return all checks, in the order of the page that documents them."""
+    return tuple(check for kind in (text.ANY_DOCUMENT, *specifications(), SITE) for check in kind.checks)
+
+
+@cache
+def _of_plugins() -> tuple[Specification, ...]:
+    found: list[Specification] = []
+    for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name):
+        try:
+            found.append(point.load())
+        except ModuleNotFoundError as error:
+            if error.name is None or not f"{point.module}.".startswith(f"{error.name}."):
+                raise  # otherwise the plug-in was taken out
+    return tuple(found)
+
+
+@cache
+def _most_distinctive_first() -> tuple[Specification, ...]:
+    return (*_of_plugins(), AGENT_JSON, WOA, A2A, MCP, AWAS)
 
 
 def _recognised(document: JsonObject | None, path: str = "") -> Specification | None:
@@ -57,16 +87,16 @@ def _recognised(document: JsonObject | None, path: str = "") -> Specification | 
     at_path = _kind_at(path)
     if document is None:
         return at_path
-    marked = next((kind for kind in _MOST_DISTINCTIVE_FIRST if kind.marks(document)), None)
+    marked = next((kind for kind in _most_distinctive_first() if kind.marks(document)), None)
     if marked or path.endswith(tuple(_OTHERS)):
         return marked
-    return at_path or next((kind for kind in _MOST_DISTINCTIVE_FIRST if kind.resembles(document)), None)
+    return at_path or next((kind for kind in _most_distinctive_first() if kind.resembles(document)), None)
 
 
 @lru_cache(maxsize=512)  # checking a site asks for the same paths repeatedly
 def _kind_at(path: str) -> Specification | None:
-    exact = next((kind for kind in SPECIFICATIONS if path in kind.paths), None)
-    below = (kind for kind in SPECIFICATIONS if path.endswith(tuple(kind.paths)))  # a site may be below a path
+    exact = next((kind for kind in specifications() if path in kind.paths), None)
+    below = (kind for kind in specifications() if path.endswith(tuple(kind.paths)))  # a site may be below a path
     return exact or next(below, None)
 
 
@@ -107,7 +137,7 @@ def missing_catalogue(site: JsonObject) -> Iterator[Finding]:
 )
 def misplaced(site: JsonObject) -> Iterator[Finding]:
     """Every document is served where its specification wants it."""
-    for kind in SPECIFICATIONS:
+    for kind in specifications():
         places = [path for path, _ in _of_kind(site, kind)]
         # A site below a path serves all of them below it; the alternative paths do not count.
         below = [path for path in places if path.endswith(kind.paths[0]) and path not in kind.paths[1:]]
@@ -161,11 +191,6 @@ def shadowed_invoke_path(site: JsonObject) -> Iterator[Finding]:
 
 # --- What is checked ---
 
-ALL_CHECKS: tuple[Check, ...] = tuple(
-    check for kind in (text.ANY_DOCUMENT, *SPECIFICATIONS, SITE) for check in kind.checks
-)
-"""All checks, in the order of the page that documents them."""
-
 
 def check_document(
     document: bytes | str | Mapping[str, object], kind: str | None = None, path: str = "", *, lenient: bool = False
@@ -176,9 +201,9 @@ def check_document(
     by the members or the path. Another kind raises `ValueError`. `path` is where the document is served. With
     `lenient`, faults that only strict readers of actions.json reject, in maps older than V1, are warnings.
     """
-    wanted = next((one for one in SPECIFICATIONS if one.name == kind), None)
+    wanted = next((one for one in specifications() if one.name == kind), None)
     if kind is not None and wanted is None:
-        known = ", ".join(one.name for one in SPECIFICATIONS)
+        known = ", ".join(one.name for one in specifications())
         raise ValueError(f"Unknown kind of document {kind!r}. The kinds are {known}.")
     reading = text.read(document)
     return _judge(reading, wanted or _recognised(reading.document, path), path, lenient=lenient)
@@ -207,8 +232,8 @@ def check_documents(documents: Mapping[str, bytes]) -> list[Finding]:
 
 
 def _judge(reading: ParsedDocument, kind: Specification | None, path: str, *, lenient: bool = False) -> list[Finding]:
-    if kind is ACTIONS_JSON:
-        return check_map(reading, path, lenient=lenient)
+    if kind is not None and kind.judge_reading is not None:
+        return kind.judge_reading(reading, path, lenient)
     findings, document = list(reading.findings), reading.document
     if document is not None and kind is None:
         findings.append(text.UNKNOWN.complete(finding("", "This is none of the documents that can be checked.")))

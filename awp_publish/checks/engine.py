@@ -13,7 +13,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 Level = Literal["error", "warning"]
 JsonObject: TypeAlias = Mapping[str, object]
@@ -117,6 +117,8 @@ class Specification:
     resembles: Callable[[JsonObject], bool] = lambda document: False
     violations: ViolationFinder = lambda document: ()
     checks: list[Check] = field(default_factory=list)
+    judge_reading: Callable[[Any, str, bool], list[Finding]] | None = None
+    """Judges a parsed document (`text.ParsedDocument`) at a path, leniently or not, in place of the usual checks."""
 
     def check(
         self,

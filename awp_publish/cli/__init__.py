@@ -9,15 +9,15 @@ from typing import Any, Final
 
 from awp_publish.cli.console import Console
 from awp_publish.client import DOORS
-from awp_publish.documents.every import ALL
 from awp_publish.http.in_process import TalkFailed
 from awp_publish.http.lifespan import StartFailed
+from awp_publish.plugin import known_protocols
 from awp_publish.problems import DeclarationError
 
 FAILURES: Final = (OSError, DeclarationError, ImportError, AttributeError, StartFailed, TalkFailed)
 """Errors with which a command fails."""
 
-PATHS: Final = tuple(document.path for protocol in ALL for document in protocol.documents)
+PATHS: Final = tuple(document.path for protocol in known_protocols() for document in protocol.documents)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

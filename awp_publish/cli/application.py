@@ -15,7 +15,7 @@ from urllib.parse import urljoin, urlsplit
 
 import orjson
 
-from awp_publish.checks import SPECIFICATIONS, Finding, check_document, check_documents
+from awp_publish.checks import Finding, check_document, check_documents, specifications
 from awp_publish.checks.descriptions import Judgement, judge_descriptions, tools_in, tools_of
 from awp_publish.checks.fetching import SECONDS, FetchRefused, fetch
 from awp_publish.checks.text import read as read_document
@@ -24,7 +24,6 @@ from awp_publish.cli.console import Console, ask, is_asking
 from awp_publish.client import AgentClient, CallFailed, Door
 from awp_publish.declare.site import Site
 from awp_publish.documents import woa
-from awp_publish.documents.every import ALL
 from awp_publish.documents.members import ARD_PATH
 from awp_publish.documents.protocol import published
 from awp_publish.http.asgi import AgentPublisher
@@ -34,6 +33,7 @@ from awp_publish.maps import rules
 from awp_publish.maps.composition import Imported, ImportRefused
 from awp_publish.maps.runtime import ActionMap
 from awp_publish.model import Action
+from awp_publish.plugin import known_protocols
 from awp_publish.plugins.a2a import agent_card
 from awp_publish.plugins.mcp import server_card as mcp_server_card
 from awp_publish.plugins.pages import som
@@ -105,9 +105,11 @@ class Application:
     @cached_property
     def documents(self) -> Mapping[str, Published]:
         """The documents that it serves, by path, including those of its own paths."""
-        paths = [document.path for protocol in ALL for document in protocol.documents]
+        paths = [document.path for protocol in known_protocols() for document in protocol.documents]
         if site_of(self.app) is not None:
-            paths += [document.path_in(self.site.catalog) for document in published(ALL, self.site.catalog)]
+            paths += [
+                document.path_in(self.site.catalog) for document in published(known_protocols(), self.site.catalog)
+            ]
         served: dict[str, Published] = {}
         for path in dict.fromkeys(paths):
             status, headers, body = get(self.app, path)
@@ -497,7 +499,7 @@ def show_dns(console: Console, target: str) -> int:
 def show_traffic(console: Console, target: str, days: int) -> int:
     """Print who called what in the last days, and how the calls ended."""
     site = Application(target).declared
-    record = site.traffic
+    record = site.ask("traffic")
     if record is None:
         print(f"awp-publish: {target} keeps no traffic: it has Site(traffic=False)", file=sys.stderr)
         return 1
@@ -556,7 +558,7 @@ def check(
     browser: bool = False,
 ) -> int:
     """Check documents against their specifications. Returns 1 if there is an error."""
-    if kind is not None and kind not in (kinds := [one.name for one in SPECIFICATIONS]):
+    if kind is not None and kind not in (kinds := [one.name for one in specifications()]):
         raise DeclarationError(f"--kind {kind}", "is not a kind of document.", f"The kinds are: {', '.join(kinds)}.")
     findings: list[Finding] = []
     drifts: list[Drift] = []
@@ -632,7 +634,7 @@ def _documents_of(target: str) -> dict[str, bytes]:
         return {target: _read(target)[0]}
     found = dict[str, bytes]()
     failure: FetchRefused | None = None
-    for path in (path for specification in SPECIFICATIONS for path in specification.paths):
+    for path in (path for specification in specifications() for path in specification.paths):
         try:
             found[path] = _read(urljoin(target, path.lstrip("/")))[0]
         except FetchRefused as refused:

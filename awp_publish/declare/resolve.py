@@ -4,19 +4,14 @@ Every mistake is a DeclarationError that names the action and says what to do.
 """
 
 import fnmatch
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
-from pathlib import Path
 from string import Formatter
 from typing import Any, Final, Literal, cast
-
-import orjson
 
 from awp_publish.declare.discover.functions import Injector, UnusableFunction, describe_function
 from awp_publish.declare.discover.openapi import describe_by_path, take_inputs, without_credentials
@@ -27,9 +22,7 @@ from awp_publish.declare.discover.routes import (
     Route,
     answers_html,
     answers_json,
-    docstring_of,
     identity_of,
-    layers_of,
     signs_in,
     wrappings_of,
 )
@@ -37,10 +30,7 @@ from awp_publish.declare.settings import UNSET, ActionSettings, AgentSettings, r
 from awp_publish.model import (
     DEFAULT_OPERATION,
     KNOWN,
-    MAX_SKILL_DESCRIPTION,
-    MAX_SKILL_NAME,
     PUBLIC,
-    SKILL_FILE,
     Action,
     ActionType,
     Agent,
@@ -48,18 +38,17 @@ from awp_publish.model import (
     Function,
     Idempotency,
     LeftOut,
-    Skill,
     Target,
     snake_case,
     title_of,
 )
 from awp_publish.problems import DeclarationError, end_sentence
 from awp_publish.schema import UnusableSchema, compile_schema, member_names, object_schema_of, schema_of
+from awp_publish.schema.handlers import docstring_of, layers_of, name_of
+from awp_publish.schema.options import listing
 from awp_publish.schema.redaction import answer_redactor
 
 # --- Finding the route of a declaration, by its handler or by method and path ---
-
-MAX_LISTED: Final = 20
 
 
 class RouteIndex:
@@ -104,15 +93,6 @@ class RouteIndex:
 
 def _ways(routes: Sequence[Route]) -> list[str]:
     return [f"{method} {route.template}" for route in routes if not route.is_opaque for method in route.methods]
-
-
-def listing(known: Iterable[str], wanted: str = "") -> str:
-    """List names for a message: those nearest to the wanted one first, and at most MAX_LISTED."""
-    names = sorted(set(known))
-    near = get_close_matches(wanted, names, n=3) if wanted else []
-    ordered = [*near, *(name for name in names if name not in near)]
-    more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
-    return (", ".join(ordered[:MAX_LISTED]) or "none") + more
 
 
 def choose(subject: str, found: Sequence[Route], options: ActionSettings) -> tuple[Route, str]:
@@ -726,12 +706,6 @@ def _find_implementation(
     return describe_function_action(subject, declaration.function, options, injector, entry, credential_headers)
 
 
-def name_of(function: object) -> str:
-    """Return the qualified name of a function, a class or an object's class, for messages."""
-    named = function if hasattr(function, "__qualname__") else type(function)
-    return f"{getattr(named, '__module__', '?')}.{getattr(named, '__qualname__', '?')}"
-
-
 # --- Agents ---
 
 
@@ -767,191 +741,3 @@ def _group(actions: Sequence[Action], agents: Mapping[str, AgentSettings]) -> It
 #
 # A skill is a SKILL.md, which begins with front matter, and the files beside it. No YAML library is needed: the front
 # matter may have texts, numbers, lists and mappings, as such files do in practice, but no anchors and no tags.
-
-MAX_FILES: Final = 512
-MAX_BYTES: Final = 16 * 1024 * 1024
-"""Limits that every host accepts (SEP-2640, Limits)."""
-
-
-_NAME: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
-_FENCE: Final = "---"
-
-
-def read_skill(
-    skill_id: str, given: object, description: str | None = None, function: Callable[..., object] | None = None
-) -> Skill:
-    """Read a skill from a folder with a SKILL.md, from a text, or from the docstring of the decorated function.
-
-    Its name is the id with hyphens. Raises DeclarationError.
-    """
-    subject, name = f'skill "{skill_id}"', skill_id.replace("_", "-")
-    if _NAME.fullmatch(name) is None or len(name) > MAX_SKILL_NAME:
-        wrong = f"its name would be {name[:80]!r}, which is no name of a skill."
-        raise DeclarationError(subject, wrong, f"Use at most {MAX_SKILL_NAME} lower-case letters, digits and single _.")
-    doc = docstring_of(function) if function is not None else None
-    if given is None:
-        given, doc = doc, None
-    folder, files = None, dict[str, bytes]()
-    if isinstance(given, os.PathLike):
-        folder = Path(given)
-    elif isinstance(given, str) and given and "\n" not in given and len(given) < 4096 and "\0" not in given:
-        # A text of one line is a folder if that exists, or if it looks like a path.
-        folder = Path(given) if Path(given).is_dir() or re.fullmatch(r"[^\s]*/[^\s]*", given) else None
-    if folder is not None:
-        if not folder.is_dir():
-            remedy = "Name one, or give the text itself."
-            raise DeclarationError(subject, f"there is no folder {str(given)!r}.", remedy)
-        root, size = folder.resolve(), 0
-        for path in sorted(root.rglob("*")):  # without hidden files, and links that lead out of the folder
-            parts = path.relative_to(root).parts
-            is_hidden = any(part.startswith(".") or part == "__pycache__" for part in parts)
-            if is_hidden or not path.is_file() or not path.resolve().is_relative_to(root):
-                continue
-            size += path.stat().st_size
-            if size > MAX_BYTES or len(files) == MAX_FILES:
-                limits = f"{MAX_FILES} files and {MAX_BYTES // 1024**2} MiB"
-                raise DeclarationError(subject, f"is larger than clients take: {limits} at most.", "Leave files out.")
-            files["/".join(parts)] = path.read_bytes()
-        if SKILL_FILE not in files:
-            raise DeclarationError(subject, f"the folder {folder} has no {SKILL_FILE}.", "Write one.")
-        try:
-            text = files[SKILL_FILE].decode()
-        except UnicodeDecodeError as error:
-            raise DeclarationError(subject, f"{SKILL_FILE} is not UTF-8.", "Save it as UTF-8.") from error
-    elif isinstance(given, str) and given.strip():
-        text = given.strip() + "\n"
-    else:
-        raise DeclarationError(subject, "has neither a folder nor a text.", "Give one as the second argument.")
-    facts, body = read_front_matter(subject, text)
-    if facts is None:
-        paragraphs = (part for part in re.split(r"\n\s*\n", body.strip()) if part)
-        summary = description or doc or next((part for part in paragraphs if not part.lstrip().startswith("#")), "")
-        if not summary:
-            raise DeclarationError(subject, "does not say what it is for.", 'Give description="...".')
-        facts = {"name": name, "description": " ".join(summary.split())[:MAX_SKILL_DESCRIPTION]}
-        text = f"{_FENCE}\nname: {name}\ndescription: {quoted(str(facts['description']))}\n{_FENCE}\n\n{body.lstrip()}"
-    if facts.get("name") != name:
-        wrong = f"the front matter of its {SKILL_FILE} says name: {facts.get('name')!r}."
-        raise DeclarationError(subject, wrong, f"Write name: {name}, or give the skill that id.")
-    purpose = facts.get("description")
-    if not isinstance(purpose, str) or not purpose.strip() or len(purpose) > MAX_SKILL_DESCRIPTION:
-        wrong = f"the front matter of its {SKILL_FILE} has no description of 1 to {MAX_SKILL_DESCRIPTION} characters."
-        raise DeclarationError(subject, wrong, "Say what the skill does and when to use it.")
-    # The file is kept byte for byte, because hosts compare its digest, unless the front matter had to be added.
-    first = {SKILL_FILE: files[SKILL_FILE] if files and text == files[SKILL_FILE].decode() else text.encode()}
-    return Skill(name, purpose, facts, first | {path: body for path, body in files.items() if path != SKILL_FILE})
-
-
-def quoted(text: str) -> str:
-    """Return a double-quoted scalar that means the same in JSON and YAML."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-# --- Front matter ---
-
-_ENTRY: Final = re.compile(r"( *)([A-Za-z0-9_][^\s:#]*|\"[^\"\\]*\")\s*:(?: +(.*))?$")
-_ITEM: Final = re.compile(r"( *)- +(.*)$")
-_NUMBER: Final = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+|[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_CONSTANTS: Final = {"null": None, "~": None, "": None, "true": True, "false": False}
-
-
-def read_front_matter(subject: str, text: str) -> tuple[dict[str, object] | None, str]:
-    """Return the front matter of a Markdown text (None if it has none) and the rest. Raises DeclarationError."""
-    lines = text.removeprefix("\ufeff").splitlines()
-    if not lines or lines[0].rstrip() != _FENCE:
-        return None, text
-    end = next((number for number, line in enumerate(lines[1:], 1) if line.rstrip() == _FENCE), None)
-    if end is None:
-        raise DeclarationError(subject, "its front matter has no end.", "Close it with a line of ---.")
-    rows = [line.rstrip() for line in lines[1:end]]
-    found, rest = _read_mapping(subject, rows, 0, 0)
-    if rest != len(rows):
-        raise _unreadable_row(subject, rows[rest])
-    return found, "\n".join(lines[end + 1 :])
-
-
-def _read_mapping(subject: str, rows: list[str], at: int, indent: int) -> tuple[dict[str, object], int]:
-    found = dict[str, object]()
-    while at < len(rows):
-        row = rows[at]
-        if not row or row.lstrip().startswith("#"):
-            at += 1
-            continue
-        entry = _ENTRY.match(row)
-        if len(row) - len(row.lstrip(" ")) < indent:
-            break
-        if entry is None or len(entry[1]) != indent:
-            raise _unreadable_row(subject, row)
-        key, rest = entry[2].strip('"'), _uncommented(entry[3] or "")
-        if key in found:
-            raise DeclarationError(subject, f"its front matter says {key} twice.", "Leave one out.")
-        at += 1
-        if re.fullmatch(r"[|>][-+]?", rest):
-            # A text of several lines: `|` keeps line breaks, `>` folds them to spaces.
-            taken = list[str]()
-            while at < len(rows) and (not rows[at] or len(rows[at]) - len(rows[at].lstrip(" ")) > indent):
-                taken.append(rows[at])
-                at += 1
-            depth = min((len(one) - len(one.lstrip(" ")) for one in taken if one), default=0)
-            kept = "\n".join(one[depth:] for one in taken).rstrip("\n")
-            if rest[0] == ">":
-                kept = re.sub(r"(?<!\n)\n(?![\n ])", " ", kept)
-                kept = re.sub(r"\n(\n+)", r"\1", kept)
-            found[key] = kept if rest.endswith("-") else f"{kept}\n"
-        elif rest:
-            found[key] = _read_scalar(subject, rest, row)
-        else:
-            following = next((line for line in rows[at:] if line and not line.lstrip().startswith("#")), "")
-            deeper = len(following) - len(following.lstrip(" "))
-            if _ITEM.match(following) is not None and deeper >= indent:
-                items = list[object]()
-                while at < len(rows):
-                    row = rows[at]
-                    if row and not row.lstrip().startswith("#"):
-                        item = _ITEM.match(row)
-                        if item is None or len(item[1]) != deeper:
-                            break
-                        items.append(_read_scalar(subject, _uncommented(item[2]), row))
-                    at += 1
-                found[key] = items
-            elif deeper > indent:
-                found[key], at = _read_mapping(subject, rows, at, deeper)
-            else:
-                found[key] = None
-    return found, at
-
-
-def _uncommented(text: str) -> str:
-    text = text.strip()
-    if text[:1] in ('"', "'"):
-        end = re.match(r'"(?:[^"\\]|\\.)*"|\'(?:[^\']|\'\')*\'', text)
-        return end[0] if end is not None and re.fullmatch(r"\s*(#.*)?", text[end.end() :]) else text
-    return re.sub(r"(^|\s)#.*$", "", text).strip()
-
-
-def _read_scalar(subject: str, text: str, row: str) -> object:
-    if text in _CONSTANTS:
-        return _CONSTANTS[text]
-    if text[0] in '"[{':
-        try:
-            return orjson.loads(text)
-        except orjson.JSONDecodeError as error:
-            if (inner := re.fullmatch(r"\[([^\[\]{}\"']*)\]", text)) is not None:
-                return [_read_scalar(subject, part.strip(), row) for part in inner[1].split(",")]
-            raise _unreadable_row(subject, row) from error
-    if text[0] == "'":
-        if re.fullmatch(r"'(?:[^']|'')*'", text) is None:
-            raise _unreadable_row(subject, row)
-        return text[1:-1].replace("''", "'")
-    if text[0] in "&*!|>%@`?,]}" or ": " in text or text.endswith(":") or text.startswith("- "):
-        raise _unreadable_row(subject, row)
-    if _NUMBER.fullmatch(text):
-        if text.startswith(("0o", "0x")):
-            return int(text, 0)
-        return int(text) if re.fullmatch(r"[-+]?[0-9]+", text) else float(text)
-    return text
-
-
-def _unreadable_row(subject: str, row: str) -> DeclarationError:
-    wrong = f"its front matter cannot be read at {row.strip()[:80]!r}."
-    return DeclarationError(subject, wrong, 'Write "key: value", with the value in double quotes where in doubt.')

@@ -814,6 +814,14 @@ class SiteSettings:
             "WoA `transports`, agent.json `protocols`, the agent card",
         ),
     ] = ()
+    plugins: Annotated[
+        object,
+        Option(
+            'the features of the site: `["mcp", Traffic(days=30), "no:discovery"]`, names of installed plug-ins, their '
+            "options, or [plug-ins of your own](plugins.md)",
+            "see each",
+        ),
+    ] = ()
     browsing: Annotated[
         Browsing,
         BeforeValidator(unpack),

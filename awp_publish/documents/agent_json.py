@@ -14,6 +14,7 @@ from typing import Final, NamedTuple, TypeAlias
 from awp_publish import problems
 from awp_publish.documents import woa
 from awp_publish.documents.members import (
+    AGENT_CARD_PATHS,
     AGENT_JSON_PATH,
     AWAS_PATH,
     AWAS_VERSION,
@@ -29,7 +30,6 @@ from awp_publish.documents.members import (
 from awp_publish.documents.plain_request import IDEMPOTENCY_HEADER, request_fields
 from awp_publish.documents.protocol import Document, Protocol, to_json
 from awp_publish.model import Action, Catalog, JsonObject
-from awp_publish.plugins.a2a import agent_card
 from awp_publish.schema.reading import (
     answer_schema,
     branches,
@@ -152,8 +152,8 @@ def _protocols(catalog: Catalog) -> dict[str, object]:
         member, path = DOOR_DOCUMENTS.get(door.protocol, ("", ""))
         if path in catalog.documents:
             entry[member] = catalog.absolute(path)
-        if door.protocol == agent_card.DOOR:
-            entry["agent_card"] = catalog.absolute(agent_card.PATH)
+        if door.protocol == "a2a":
+            entry["agent_card"] = catalog.absolute(AGENT_CARD_PATHS[0])
         if door.protocol in SOCKETS:
             entry |= {"endpoint": "ws" + catalog.absolute(door.path).removeprefix("http"), "transport": "websocket"}
         is_marked = door.protocol in REGISTERED or door.protocol.startswith("x-")

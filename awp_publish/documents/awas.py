@@ -23,6 +23,7 @@ from typing import Final
 import orjson
 
 from awp_publish.documents.members import (
+    AGENT_CARD_PATHS,
     AWAS_PATH,
     AWAS_VERSION,
     SCHEMAS,
@@ -45,7 +46,6 @@ from awp_publish.documents.members import (
 from awp_publish.documents.plain_request import IDEMPOTENCY_HEADER, Field, request_fields, request_schema
 from awp_publish.documents.protocol import Document, Protocol, to_json
 from awp_publish.model import Action, Catalog, JsonObject, RateLimit, utc_text
-from awp_publish.plugins.a2a import agent_card
 from awp_publish.schema.reading import DIALECT, answer_schema, kinds, options, references, resolved
 
 NAME: Final = "awas"
@@ -449,7 +449,7 @@ def render_a2a_manifest(catalog: Catalog) -> dict[str, object]:
     site, actions, door = catalog.site, catalog.actions, catalog.door("a2a")
     compatible = [name for partner, name in PARTNERS.items() if catalog.door(partner)]
     compatible += ["OpenAPI"] if catalog.openapi else []
-    card = {"agent_card": located(catalog, agent_card.PATH)} if agent_card.is_published(catalog) else {}
+    card = {"agent_card": located(catalog, AGENT_CARD_PATHS[0])} if catalog.door("a2a") is not None else {}
     manifest = {
         "name": site.name,
         "version": site.version,

@@ -24,6 +24,8 @@ EXTENSION_PREFIX: Final = "x-"
 AGENT_JSON_PATH: Final = "/agent.json"
 AI_CATALOG_PATH: Final = "/.well-known/ai-catalog.json"
 ARD_PATH: Final = "/.well-known/ard.json"
+AGENT_CARD_PATHS: Final = ("/.well-known/agent-card.json", "/.well-known/agent.json")
+"""The paths of the A2A agent card: of version 1.0, and of earlier versions."""
 AWAS_PATH: Final = "/.well-known/ai-actions.json"
 AWAS_VERSION: Final = "1.1"
 LLMS_TXT_PATH: Final = "/llms.txt"

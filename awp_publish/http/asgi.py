@@ -1,40 +1,35 @@
 """`AgentPublisher`, the ASGI middleware. It serves documents and doors; the application gets all other requests."""
 
 import gc
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from importlib import import_module
-from importlib.util import find_spec
 from itertools import count
-from typing import Final, Protocol as Interface, cast
-from urllib.parse import urlsplit
+from typing import Any, Final
 
 from starlette.applications import Starlette
 from starlette.middleware.sessions import SessionMiddleware
 
-from awp_publish.calls.authentication import AuthenticationGate
-from awp_publish.calls.call import Credentials, Label
+from awp_publish.calls.authentication import BoundAuthenticator
 from awp_publish.calls.guard import Guards, Tokens
 from awp_publish.calls.health import count_workers, is_first_worker, root_path_of_server
 from awp_publish.calls.invoke import Invoker, Observer
 from awp_publish.declare.discover import find_routes, unwrap
 from awp_publish.declare.site import Site
-from awp_publish.documents.every import ALL, link_header
+from awp_publish.documents.links import link_header
 from awp_publish.documents.protocol import Protocol, published
 from awp_publish.doors.plain import DOOR as PLAIN, PlainDoor, UnknownActionDoor
 from awp_publish.doors.status import StatusDoor, StatusKeeper
 from awp_publish.doors.woa import PROTOCOL as WOA, InvokeAddress, WoaDoor, door_of
 from awp_publish.http.dispatch import ROUTE_CALL, CalledApplication, RouteCaller
 from awp_publish.http.documents import Prepared, prepare, problem_documents
-from awp_publish.http.doors import ENTRANCE, Answer, AnswerRest, DoorContext, LiveDoor, identify_caller
+from awp_publish.http.doors import ENTRANCE
 from awp_publish.http.endpoint import ProblemRenderer, read_admission_of
 from awp_publish.http.exchange import (
     AsgiApp,
     Cors,
-    Fields,
     Receive,
     Reply,
     Scope,
@@ -46,65 +41,24 @@ from awp_publish.http.exchange import (
 )
 from awp_publish.http.forms import DIALECT
 from awp_publish.http.guarded_routes import ARRIVED, GuardedRoutes
+from awp_publish.http.in_process import Outside
 from awp_publish.http.lifespan import run_lifespan
-from awp_publish.http.startup import report
-from awp_publish.model import Catalog, Door, Paths, seconds_of
-from awp_publish.plugins.discovery import llms_txt
-from awp_publish.plugins.discovery.crawling import has_sitemap
-from awp_publish.plugins.events.webhooks import Webhooks
-from awp_publish.plugins.identity.botauth import WebBotAuth
-from awp_publish.plugins.identity.jwt import JwtBearer
-from awp_publish.plugins.identity.protected_resource import metadata_url
-from awp_publish.plugins.jobs.door import BACKGROUNDS, Background, JobsDoor
-from awp_publish.plugins.pages.negotiation import (
-    READ_METHODS,
-    Guide,
-    NegotiatedPages,
-    NegotiatedRequest,
-    PageRenderer,
-    negotiate,
+from awp_publish.http.serving import (
+    Address,
+    AddressContext,
+    ServedPlugin,
+    ServedSite,
+    doors_of,
+    open_doors,
+    open_hooks,
 )
-from awp_publish.plugins.pages.reader import PageReader, SomDoor, describe_pages
-from awp_publish.plugins.sessions.cookies import LIFETIME, CookieSessions, Outside, SessionCalls, has_session_callers
-from awp_publish.plugins.traffic.metrics import MetricsDoor
+from awp_publish.http.startup import report
+from awp_publish.model import Catalog, seconds_of
+from awp_publish.plugin import Answer, AnswerRest, Door as PluginDoor, Endpoints, known_protocols, protocols_of
 from awp_publish.problems import DeclarationError
 
 RECEIPT_SECONDS: Final = 3600.0
 """Seconds for which a receipt is valid."""
-# --- Optional doors: each has its own module and extra, and is imported only if the site enables it ---
-
-MODULES: Final = {
-    "mcp": "awp_publish.plugins.mcp.door",
-    "a2a": "awp_publish.plugins.a2a.door",
-    "awp": "awp_publish.plugins.awp.door",
-    "bridge": "awp_publish.plugins.actions_json.bridge",
-}
-PACKAGES: Final = {"mcp": ("mcp",), "a2a": ("a2a",), "awp": ("selectolax", "msgpack"), "bridge": ("selectolax",)}
-EXTRAS: Final = {"bridge": "actions"}
-"""The doors of `Site(doors=...)`: their modules, the packages they need, and their extras if named differently."""
-
-OVERVIEW: Final = "awp_publish.plugins.overview.door"
-
-
-class DoorModule(Interface):
-    """The module of a live door."""
-
-    def describe_door(self, paths: Paths) -> Door:
-        """Return the facts about this door that documents publish."""
-
-    def open_door(self, context: DoorContext) -> LiveDoor:
-        """Create the door."""
-
-
-def import_door(name: str) -> DoorModule:
-    """Return the module of a door. Raises DeclarationError if its extra is not installed."""
-    if any(find_spec(package) is None for package in PACKAGES[name]):
-        raise DeclarationError(
-            "site",
-            f'doors: "{name}" needs a package that is missing.',
-            f'Install it: pip install "awp-publish[{EXTRAS.get(name, name)}]".',
-        )
-    return cast(DoorModule, import_module(MODULES[name]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +75,7 @@ class Doors:
     prefixes: tuple[str, ...]
     woa: WoaDoor
     address: InvokeAddress
-    live: tuple[LiveDoor, ...]
+    live: tuple[Endpoints, ...]
     sockets: Mapping[str, Answer]
 
     def find(self, scope: Scope, path: str) -> Answer | None:
@@ -141,15 +95,15 @@ class _Published:
     """Everything that one public address of the site serves. It is replaced as a whole, so that requests see one state.
 
     `fallbacks` are documents that are served if the application answers 404. `forward` passes all other requests to the
-    application. `pages` offers its pages in other formats, None if only HTML is offered. `guarded` applies the gates to
-    its routes, None if no route is guarded.
+    application. `guarded` applies the gates to its routes, None if no route is guarded. `contexts` has what each
+    plug-in has at this address, by its name.
     """
 
     host: str
     documents: Mapping[str, Prepared]
     fallbacks: Mapping[str, Prepared]
     doors: Doors
-    pages: NegotiatedPages | None
+    contexts: Mapping[str, AddressContext]
     forward: Answer
     guarded: GuardedRoutes | None
     found: Mapping[str, Prepared | Answer] = field(init=False)
@@ -188,7 +142,8 @@ class AgentPublisher:
     """Makes an ASGI application usable by agents.
 
     `app.add_middleware(AgentPublisher, site=site)` inside Starlette or FastAPI, `AgentPublisher(app, site=site)`
-    around any ASGI application. `protocols` are what is published. `link_headers` adds a `Link` header (RFC 8288) that
+    around any ASGI application. `protocols` are what is published:
+    by default the documents of the core and of the site's plug-ins. `link_headers` adds a `Link` header (RFC 8288) that
     points at the documents to the application's HTML pages. `check` logs what the checks find in the documents when
     the server starts. Raises DeclarationError at start-up for a wrong declaration.
     """
@@ -197,7 +152,7 @@ class AgentPublisher:
         self,
         app: AsgiApp,
         site: Site,
-        protocols: Sequence[Protocol] = ALL,
+        protocols: Sequence[Protocol] | None = None,
         *,
         link_headers: bool = False,
         check: bool = True,
@@ -209,19 +164,19 @@ class AgentPublisher:
             raise DeclarationError("AgentPublisher", wrong, remedy)
         self.app = app
         self.site = site
-        self._protocols = tuple(protocols)
+        self._protocols = protocols_of(site.plugins) if protocols is None else tuple(protocols)
         self._link_headers = link_headers
         self._check = check
         self._status = StatusKeeper(site.liveness, site.probe)
-        self._observer = Observer(site.settings.log_inputs, site.call_listeners, site.traffic)
-        self._background: Background | None = None
-        self._webhooks: Webhooks | None = None
-        self._renderer: PageRenderer | None = None
+        counters = (one.plugin.counter(one) for one in site.plugins.values() if one.plugin.counter is not None)
+        counter = next((one for one in counters if one is not None), None)
+        self._observer = Observer(site.settings.log_inputs, site.call_listeners, counter)
+        self._served: dict[str, ServedPlugin] = {}
         self._whole: AsgiApp = app
         self._called = CalledApplication(app, app)
-        self._outside: Outside | None = None
-        self._has_sessions = False
         self._state: Mapping[str, object] = {}
+        self._extensions: MutableMapping[str, Any] = {}
+        self._doors: Mapping[str, Sequence[PluginDoor]] = {}
         self._published: tuple[_Published, ...] = ()
         self._here: _Published | None = None
 
@@ -259,21 +214,13 @@ class AgentPublisher:
         prepared = here.documents.get(route_path(scope))
         return None if prepared is None else prepared.answer(scope["method"], scope["headers"])
 
-    def file(self, scope: Scope) -> NegotiatedRequest | None:
-        """Return the request for a page whose address was given the suffix `.md`, None for any other. For adapters.
+    def links(self, scope: Scope) -> str:
+        """Return the `Link` header with the site's documents. For adapters."""
+        return link_header(self.site.catalog, self._protocols)
 
-        They call this if the application has no such file, and use the result like that of `asked`.
-        """
-        pages = (self._here or self._of_host(scope)).pages
-        return None if pages is None else pages.read_file(scope)
-
-    def links(self, scope: Scope, *, is_page: bool = True) -> str:
-        """Return the `Link` header of an answer: the site's documents, and the page's other formats. For adapters."""
-        here = self._here or self._of_host(scope)
-        links = link_header(self.site.catalog, self._protocols)
-        if not is_page or here.pages is None or scope["method"] not in READ_METHODS:
-            return links
-        return f"{links}, {here.pages.alternates(scope).decode('latin-1')}"
+    def context(self, scope: Scope, plugin: str) -> AddressContext | None:
+        """Return what a plug-in has at the address of a request, None without that plug-in. For adapters."""
+        return (self._here or self._of_host(scope)).contexts.get(plugin)
 
     def fallback(self, scope: Scope) -> Reply | None:
         """Return the document to serve if the application answers 404, None if there is none. For adapters."""
@@ -305,14 +252,6 @@ class AgentPublisher:
             scope[ARRIVED] = action
         return action is not None
 
-    def asked(self, scope: Scope) -> NegotiatedRequest | None:
-        """Return the request for a page in a format other than HTML, None if HTML is requested. For adapters.
-
-        They pass its `scope` to the application, and the application's answer to its `render()`.
-        """
-        pages = (self._here or self._of_host(scope)).pages
-        return None if pages is None else pages.read_request(scope)
-
     async def _pass_other(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan" and not self._published:
             try:
@@ -336,20 +275,17 @@ class AgentPublisher:
 
     @asynccontextmanager
     async def _running(self, scope: Scope) -> AsyncIterator[None]:
-        """Run the background worker, webhooks, doors, traffic record and probes while the application runs."""
+        """Run the plug-ins, the doors and the probes while the application runs."""
         self._state = scope.get("state", {})
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self.site.store.close)
-            if self._background is not None:
-                scope.get("extensions", {}).get(BACKGROUNDS, []).append(self._background)
-                await stack.enter_async_context(self._background.working(scope.get("state", {})))
-            if self._webhooks is not None:
-                await stack.enter_async_context(self._webhooks.working())
+            self._extensions = scope.get("extensions", {})
+            for served in self._served.values():
+                if served.setup.plugin.running is not None:
+                    await stack.enter_async_context(served.setup.plugin.running(served))
             for door in (door for published in self._published for door in published.doors.live):
                 if door.running is not None:
                     await stack.enter_async_context(door.running())
-            if self.site.traffic is not None:
-                await stack.enter_async_context(self.site.traffic.keeping())
             if self.site.liveness.probes:
                 await stack.enter_async_context(self._status.keeping())
             yield
@@ -360,7 +296,7 @@ class AgentPublisher:
     def _open(self, scope: Scope) -> tuple[_Published, ...]:
         """Freeze the site against the application's routes and prepare everything that is served."""
         settings = self.site.settings
-        known = {protocol.name for protocol in (*ALL, *self._protocols)}
+        known = {protocol.name for protocol in (*known_protocols(), *self._protocols)}
         for name in settings.about.leave_out:
             if name not in known:
                 wrong = f'about.leave_out: "{name}" is no protocol that is published.'
@@ -369,8 +305,9 @@ class AgentPublisher:
         left_out = known - given
         documents = [document for one in self._protocols if one.name in given for document in one.documents]
         paths = [document.path for document in documents if document.condition is None]
-        live = (import_door(name).describe_door(settings.paths) for name in settings.doors)
-        doors = (door_of(settings.paths.invoke), *live, *describe_pages(settings))
+        self._doors = doors_of(self.site.plugins, settings.paths)
+        facts = (door.facts for listed in self._doors.values() for door in listed)
+        doors = (door_of(settings.paths.invoke), *(one for one in facts if one is not None))
         self.site.freeze(self._application(scope), doors, paths, left_out)
         # The outermost application: a request that we send there passes all middleware, as any other does.
         self._whole = self.app if isinstance(unwrap(self.app), Starlette) else scope.get("app") or self.app
@@ -381,22 +318,20 @@ class AgentPublisher:
         self._called = CalledApplication(self.app, routes, entrance, outside, lambda: self._state, cookies)
         # The adapter of another framework (Django) names the scope members that lead back through its middleware.
         carried: tuple[str, ...] = getattr(self.app, "awp_carried", ())
-        self._outside = None
-        if outside is not None or carried:
-            self._outside = Outside(outside or self.app, lambda: self._state, carried)
-        self._has_sessions = bool(cookies) or getattr(self.app, "awp_has_sessions", False)
-        if any(action.is_background for action in self.site.catalog.actions):
-            catalog, application = self.site.catalog, self._application(scope)
-            guards = self._guards(catalog, None)
-            sessions = self._sessions(guards, catalog)
-            self._background = Background(settings, catalog, guards, self._observer, self._whole, application, sessions)
-        if self.site.catalog.events or "a2a" in settings.doors:
-            self._webhooks = Webhooks(lambda: self.site.store, self.site.events)
-            if self._background is not None:
-                self._background.announce_to(self._webhooks, self.site)
-        if settings.page_formats is not None:
-            self._renderer = PageRenderer()
-            self._renderer.on_reading = self._count_reading if self.site.traffic is not None else None
+        shared = ServedSite(
+            site=self.site,
+            observer=self._observer,
+            app=self._whole,
+            called=self._called,
+            outside=Outside(outside or self.app, lambda: self._state, carried) if outside or carried else None,
+            has_sessions=bool(cookies) or getattr(self.app, "awp_has_sessions", False),
+            guards_of=self._guards,
+            lifespan_state=lambda: self._state,
+            extensions=lambda: self._extensions,
+            owns=self.owns,
+        )
+        self._served = shared.plugins
+        self._served |= {name: ServedPlugin(setup, shared) for name, setup in self.site.plugins.items()}
         self.site.on_refresh(self._publish)
         self._publish(self.site)
         return self._published
@@ -470,85 +405,57 @@ class AgentPublisher:
             if before.guarded is not None:
                 before.guarded.set_status(catalog.status)
             return replace(before, documents=documents, fallbacks=fallbacks)
-        formats = self.site.settings.page_formats
-        links = link_header(catalog, self._protocols).encode("latin-1") if self._link_headers else None
-        pages = None
-        if formats and self._renderer:
-            llms = catalog.absolute(llms_txt.PATH) if catalog.publishes("llms_txt") else None
-            sitemap = catalog.absolute(llms_txt.SITEMAP_MD_PATH) if has_sitemap(catalog) else None
-            updated = catalog.site.updated.date().isoformat() if catalog.site.updated is not None else None
-            guide = Guide(llms, sitemap, catalog.site.version, updated)
-            pages = NegotiatedPages(catalog, formats, self._renderer, links, guide)
         by_site = self.site.settings.guard_routes
         actions = [one for one in catalog.actions if (by_site if one.guards_route is None else one.guards_route)]
         guarded: GuardedRoutes | None = None
         if any(action.target is not None for action in actions):
-            guards, admission = self._guards(catalog, metadata_url(catalog)), read_admission_of(self.site.settings)
+            guards, admission = self._guards(catalog), read_admission_of(self.site.settings)
             routes = self._called.routes
             guarded = GuardedRoutes(self.app, routes, catalog, actions, guards, self._observer, admission)
             guarded = guarded if guarded.is_needed else None
-        onward = negotiate(guarded or self.app, pages, links, self.site.settings.timeout)
-        doors = self._open_doors(catalog, pages)
-        return _Published(_host_of(catalog), documents, fallbacks, doors, pages, onward, guarded)
+        address = self._address(catalog)
+        contexts = {name: AddressContext(served, address) for name, served in self._served.items()}
+        onward: AsgiApp = guarded or self.app
+        for name, context in contexts.items():
+            if (around := self._served[name].setup.plugin.around) is not None:
+                onward = around(context, onward)
+        doors = self._open_doors(address)
+        return _Published(_host_of(catalog), documents, fallbacks, doors, contexts, onward, guarded)
 
-    def _open_doors(self, catalog: Catalog, pages: NegotiatedPages | None) -> Doors:
-        site, settings, background, reader = self.site, self.site.settings, self._background, None
-        host = _host_of(catalog)
-        if self._renderer is not None:
-            links = pages.links if pages is not None else lambda scope: None
-            reader = PageReader(settings, catalog, self._whole, self._renderer, self.owns, lambda: self._state, links)
-        guards, admission = self._guards(catalog, metadata_url(catalog)), read_admission_of(settings, catalog.actions)
-        accept = background.accepting(catalog) if background is not None else None
-        sessions, carry = self._sessions(guards, catalog), None
-        if sessions is not None:
-            carry = SessionCalls(sessions, catalog, guards, admission.trusted_proxies, self._outside)
-        routes = RouteCaller(self._called, catalog)
-        invoker = Invoker(catalog, routes.call, guards, accept, self._observer, carry, routes.check, routes.rehearse)
-        context = DoorContext(
-            settings=settings,
+    def _address(self, catalog: Catalog) -> Address:
+        """Return what plug-ins share at one address of the site."""
+        site, host = self.site, _host_of(catalog)
+        address = Address(
             catalog=catalog,
-            published=lambda: next(one for one in site.catalogs if one.url == catalog.url),
-            invoker=invoker,
-            guards=guards,
+            guards=self._guards(catalog),
+            admission=read_admission_of(site.settings, catalog.actions),
             keys=site.keys,
-            admission=admission,
-            background=background,
-            entrance=self._entrance,
-            pages=reader,
-            site=site,
+            links=link_header(catalog, self._protocols).encode("latin-1") if self._link_headers else None,
+            published=lambda: next(one for one in site.catalogs if one.url == catalog.url),
             documents=lambda: next((one.documents, one.fallbacks) for one in self._published if one.host == host),
             routes=partial(find_routes, self._called.routes),
-            sessions=sessions,
-            carry=carry,
-            webhooks=self._webhooks,
+            entrance=self._entrance,
         )
-        names = settings.doors
-        live = [import_door(one).open_door(replace(context, catalog=catalog.exposed_at(one))) for one in names]
-        if settings.has_overview:
-            live.append(cast(DoorModule, import_module(OVERVIEW)).open_door(context))
+        routes = RouteCaller(self._called, catalog)
+        accept, carry = open_hooks(self._served, address)
+        address.invoker = Invoker(
+            catalog, routes.call, address.guards, accept, self._observer, carry, routes.check, routes.rehearse
+        )
+        return address
+
+    def _open_doors(self, address: Address) -> Doors:
+        catalog, admission, invoker = address.catalog, address.admission, address.invoker
+        live = open_doors(self._served, self._doors, address)
         paths, hosts, cors = catalog.paths, admission.own_hosts, Cors(admission.allow_origins)
         below: dict[str, AnswerRest] = {}
         exact: dict[str, Answer] = {paths.status: StatusDoor(catalog, self._status, hosts)}
-        if background is not None:
-            renderer, identify, jobs = ProblemRenderer(catalog), identify_caller(context), catalog.absolute(paths.jobs)
-            below[f"{paths.jobs}/"] = JobsDoor(
-                background.jobs, jobs, renderer, cors, identify, hosts, sessions, catalog.actions
-            )
-        if reader is not None:
-            exact[paths.som] = SomDoor(reader, hosts)
-        if site.traffic is not None and settings.traffic is not None and (who := settings.traffic.metrics):
-            gate = None
-            if isinstance(who, str):
-                known, metadata = guards.authenticators, guards.metadata_url
-                gate = AuthenticationGate(known, True, (who,), guards.realm, metadata, store=guards.store)
-            exact[paths.metrics] = MetricsDoor(catalog, site.traffic, hosts, gate, admission.trusted_proxies)
         said, offered = ProblemRenderer(catalog, DIALECT), catalog.exposed_at(PLAIN)
         below[f"{paths.actions}/"] = missing = UnknownActionDoor(offered, admission, said, cors)
         for action in offered.actions:
             plain = PlainDoor(action, invoker, admission, said, cors, missing.describe)
             exact[catalog.plain_path_of(action)] = plain
-        woa, address = WoaDoor(catalog, invoker, admission), InvokeAddress(paths.invoke)
-        for path, agent_id in address.calls(catalog.exposed_at(WOA)).items():
+        woa, invocations = WoaDoor(catalog, invoker, admission), InvokeAddress(paths.invoke)
+        for path, agent_id in invocations.calls(catalog.exposed_at(WOA)).items():
             if path in exact:
                 remedy = "Give the agent another id, or our addresses other paths: Site(paths=...)."
                 raise DeclarationError(
@@ -560,34 +467,10 @@ class AgentPublisher:
             below |= door.below
         prefixes = (paths.invoke.partition("{")[0].partition("?")[0], *below)
         sockets = {path: answer for door in live for path, answer in door.sockets.items()}
-        return Doors(invoker, exact, below, prefixes, woa, address, tuple(live), sockets)
+        return Doors(invoker, exact, below, prefixes, woa, invocations, tuple(live), sockets)
 
-    def _count_reading(self, url: str, requested: str, status: int, fields: Fields) -> None:
-        """Count a page read as SOM or Markdown. For an error the path is left out: callers may invent paths."""
-        if (traffic := self.site.traffic) is not None:
-            label: Label = "unknown"
-            for one in self.site.authenticators:
-                if isinstance(one, WebBotAuth):
-                    label = one.label_of(Credentials({"user-agent": fields.get(b"user-agent", b"").decode("latin-1")}))
-            is_page = status < 400
-            path = urlsplit(url).path or "/"
-            traffic.add(
-                "som" if requested == "som" else "markdown",
-                path if is_page else "",
-                "",
-                label,
-                "ok" if is_page else str(status),
-            )
-
-    def _sessions(self, guards: Guards, catalog: Catalog) -> CookieSessions | None:
-        """Return the sessions of callers without a cookie jar, None if the site identifies nobody by cookies."""
-        if not self._has_sessions and not has_session_callers(guards, catalog):
-            return None
-        tokens = Tokens(self.site.keys, f"session:{self.site.settings.namespace}", LIFETIME)
-        return CookieSessions(self.site.store, tokens)
-
-    def _guards(self, catalog: Catalog, metadata: str | None) -> Guards:
-        """Return what the guards of a catalog share. `metadata` is the URL of the RFC 9728 metadata, if served."""
+    def _guards(self, catalog: Catalog) -> Guards:
+        """Return what the guards of a catalog share."""
         site, settings, actions = self.site, self.site.settings, catalog.actions
         receipted = frozenset(needed for action in actions for needed in action.requires)
         confirm_within = float(seconds_of(settings.confirm_within))
@@ -599,11 +482,11 @@ class AgentPublisher:
         return Guards(
             store=site.store,
             authenticators=tuple(
-                one.bound_to(settings.urls, site.store) if isinstance(one, (WebBotAuth, JwtBearer)) else one
+                one.bound_to(settings.urls, site.store) if isinstance(one, BoundAuthenticator) else one
                 for one in site.authenticators
             ),
             realm=catalog.site.name,
-            metadata_url=metadata,
+            metadata_url=catalog.metadata_url,
             codes=catalog.site.errors,
             rate_limit=catalog.site.rate_limit,
             fingerprints=fingerprints,

@@ -33,8 +33,8 @@ from awp_publish.http.exchange import (
     too_large,
     without_content,
 )
+from awp_publish.http.signed import note_signature
 from awp_publish.model import Action, Catalog, Idempotency
-from awp_publish.plugins.identity.botauth import note_signature
 from awp_publish.problems import (
     AuthenticationRequired,
     InvalidEnvelope,

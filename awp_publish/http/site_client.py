@@ -19,13 +19,13 @@ from awp_publish.browsing.page import Fetch, Fetched, Steps
 from awp_publish.calls.call import Call, RawHeaders, Result, Signed
 from awp_publish.calls.invoke import Invoker
 from awp_publish.http.credentials import read_credentials
-from awp_publish.http.doors import DoorContext
 from awp_publish.http.endpoint import read_admission
 from awp_publish.http.exchange import AsgiApp, Pair, Receive, Scope, Send, read_fields, wait_for_disconnect, with_header
 from awp_publish.http.in_process import FORWARDED, PageExchange, PageRequest
 from awp_publish.http.lifespan import OwnedTasks
+from awp_publish.http.signed import SIGNED
 from awp_publish.model import Action, JsonObject
-from awp_publish.plugins.identity.botauth import SIGNED
+from awp_publish.plugin import Context
 from awp_publish.problems import HandlerFailed, InvalidEnvelope, Problem
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ class InnerCall:
 class InnerCalls:
     """Sends the calls of one door through the application, to the door's own path."""
 
-    def __init__(self, door: DoorContext, protocol: str, path: str, places: Mapping[str, str]) -> None:
+    def __init__(self, door: Context, protocol: str, path: str, places: Mapping[str, str]) -> None:
         self._catalog, self._invoker, self._protocol, self._places = door.catalog, door.invoker, protocol, places
         self._path, self._proxies = path, door.admission.trusted_proxies
 

@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 
 from awp_publish.browsing.addresses import parse_address
 from awp_publish.http.credentials import is_local_page, refuse_foreign_host
-from awp_publish.http.doors import DoorContext
 from awp_publish.http.endpoint import ProblemRenderer, read_request_id
 from awp_publish.http.exchange import Fields, Message, Receive, Reply, Scope, Send, read_fields
 from awp_publish.http.lifespan import OwnedTasks
+from awp_publish.plugin import Context
 from awp_publish.problems import CrossSiteCookies, ForeignHost
 
 logger: Final = logging.getLogger("awp_publish.calls")
@@ -32,7 +32,7 @@ _FOREIGN: Final = Reply(403, (PLAIN,), b"Pages of this origin may not connect he
 class SocketGate:
     """Completes or refuses the handshakes at one WebSocket path of a site."""
 
-    def __init__(self, door: DoorContext, protocol: str, path: str, renderer: ProblemRenderer) -> None:
+    def __init__(self, door: Context, protocol: str, path: str, renderer: ProblemRenderer) -> None:
         self._door, self._protocol, self._path, self._renderer = door, protocol, path, renderer
         # As browsers write them (Fetch, section 3.2): without the default port.
         self._origins = frozenset(parse_address(url).origin for url in door.settings.urls)
@@ -80,7 +80,7 @@ class SocketGate:
         return None if self._allowed & {"*", named} else _FOREIGN
 
 
-def own_urls(door: DoorContext) -> tuple[str, ...]:
+def own_urls(door: Context) -> tuple[str, ...]:
     """Return the site's public URLs with the same path prefix as the door's catalog."""
     return tuple(url for url in door.settings.urls if urlsplit(url).path == door.catalog.prefix)
 

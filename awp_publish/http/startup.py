@@ -6,7 +6,6 @@ logs them.
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -15,7 +14,7 @@ from awp_publish.checks.urls import is_loopback
 from awp_publish.declare.discover import Route
 from awp_publish.http.documents import Prepared
 from awp_publish.model import Catalog
-from awp_publish.plugins.identity.protected_resource import is_published, is_published_of_mcp
+from awp_publish.plugin import DeclaredSite
 
 if TYPE_CHECKING:
     from awp_publish.declare.site import Site
@@ -40,17 +39,18 @@ def report(site: "Site", documents: Mapping[str, Prepared], routes: Sequence[Rou
             'and other workers do not know them. Give Site(store="sqlite:///agents.db") or "redis://...".',
             ", ".join(remembering),
         )
-    found = check_published(catalog, documents, routes, root_path)
+    found = check_published(site, catalog, documents, routes, root_path)
     for level, line in summarize(found):
         logger.log(level, "%s", line)
 
 
 def check_published(
-    catalog: Catalog, documents: Mapping[str, Prepared], routes: Sequence[Route], root_path: str
+    site: DeclaredSite, catalog: Catalog, documents: Mapping[str, Prepared], routes: Sequence[Route], root_path: str
 ) -> tuple[Finding, ...]:
     """Return the findings about one address of a site: about its documents, and about the addresses in them."""
     bodies = {catalog.prefix + path: one.body for path, one in documents.items() if one.media_type.endswith("json")}
     found = [*check_addresses(catalog, documents, routes, root_path), *check_documents(bodies)]
+    found += site.findings
     is_local = is_loopback(catalog.domain)
     return tuple(one for one in found if not (is_local and one.check in DEVELOPMENT_CHECKS))
 
@@ -96,13 +96,6 @@ def check_addresses(
                 "Remove one of the two: move the route, give Site(paths=...) another address, or leave the protocol "
                 "out of AgentPublisher(protocols=...).",
             )
-    spoken = [door.protocol for door in catalog.doors if door.protocol == "awp"]
-    if spoken and not any(_is_installed(name) for name in ("websockets", "wsproto", "autobahn")):
-        yield _warning(
-            "start-websocket",
-            f'The door "{spoken[0]}" speaks WebSocket, and no library of it is installed: uvicorn answers 404 there.',
-            'Install one: pip install "awp-publish[awp]", or "uvicorn[standard]".',
-        )
     declared = catalog.site.authentication
     unknown = [
         action.id
@@ -116,17 +109,6 @@ def check_addresses(
             "start-credentials",
             f"The actions {', '.join(unknown)} need credentials, and nothing is known of which: no document says it.",
             "Use FastAPI's security (HTTPBearer, APIKeyHeader, ...) in their routes, or give Site(authenticate=...).",
-        )
-    # Clients request tokens for the resource that the metadata names (RFC 9728 section 3.3).
-    resources = {catalog.url: is_published(catalog), catalog.absolute(catalog.paths.mcp): is_published_of_mcp(catalog)}
-    audiences = declared.audiences if declared is not None else ()
-    foreign = [resource for resource, is_told in resources.items() if is_told and resource not in audiences]
-    if audiences and foreign:
-        yield _warning(
-            "start-audience",
-            f"The metadata of this site (RFC 9728) has clients ask for tokens for {' and '.join(foreign)}, and "
-            f"JwtBearer takes tokens for {', '.join(audiences)} alone.",
-            f"Write JwtBearer(audience={[*audiences, *foreign]!r}, ...).",
         )
     for name, address in _named(catalog):
         path = urlsplit(address).path
@@ -151,13 +133,6 @@ def _named(catalog: Catalog) -> Iterator[tuple[str, str]]:
     found["The status_endpoint"] = catalog.status.status_endpoint
     found |= {f'action "{action.id}": preview_url': action.preview_url for action in catalog.actions}
     return ((name, address) for name, address in found.items() if address is not None)
-
-
-def _is_installed(name: str) -> bool:
-    try:
-        return find_spec(name) is not None
-    except ValueError:  # sys.modules has None in its place
-        return False
 
 
 def _warning(check: str, message: str, hint: str) -> Finding:

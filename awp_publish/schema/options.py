@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Annotated, Final, TypeAlias, TypeVar, cast, get_type_hints
@@ -287,3 +287,15 @@ TOKEN: Final[TypeAdapter[str]] = TypeAdapter(Annotated[str, AfterValidator(check
 
 
 TEXTS: Final[TypeAdapter[Sequence[str]]] = TypeAdapter(Sequence[Text])
+
+
+MAX_LISTED: Final = 20
+
+
+def listing(known: Iterable[str], wanted: str = "") -> str:
+    """List names for a message: those nearest to the wanted one first, and at most MAX_LISTED."""
+    names = sorted(set(known))
+    near = get_close_matches(wanted, names, n=3) if wanted else []
+    ordered = [*near, *(name for name in names if name not in near)]
+    more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
+    return (", ".join(ordered[:MAX_LISTED]) or "none") + more

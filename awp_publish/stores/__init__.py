@@ -6,7 +6,7 @@ because servers fork after they have imported the application.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -67,6 +67,7 @@ class ForeignStore:
             raise unavailable("The site's store failed.") from error
 
 
+_NO_OPENERS: Final[Mapping[str, Callable[[str, str], Store]]] = {}
 REMEDY: Final = (
     'Use store="memory:", store="sqlite:///agents.db" (a file beside the application), '
     'store="sqlite:////var/lib/agents.db" (an absolute path), store="redis://host:6379/0" '
@@ -74,9 +75,10 @@ REMEDY: Final = (
 )
 
 
-def open_store(url: str, namespace: str) -> Store:
+def open_store(url: str, namespace: str, openers: Mapping[str, Callable[[str, str], Store]] = _NO_OPENERS) -> Store:
     """Return the store that a URL names; `namespace` separates sites that share it. Raises DeclarationError.
 
+    `openers` open the stores of plug-ins, by the scheme of their URLs.
     The error never repeats the URL, because it may contain a password.
     """
     scheme = url.partition(":")[0]
@@ -94,25 +96,6 @@ def open_store(url: str, namespace: str) -> Store:
         from awp_publish.stores.sqlite import SqliteStore
 
         return SqliteStore(path, namespace)
-    if scheme in ("redis", "rediss", "unix"):
-        try:
-            from awp_publish.plugins.redis.store import RedisStore
-        except ModuleNotFoundError as error:
-            if error.name != "redis":
-                raise
-            remedy = 'Install it: pip install "awp-publish[redis]".'
-            detail = "store= is in Redis, for which the package redis is missing."
-            raise DeclarationError("site", detail, remedy) from None
-        return RedisStore(url, namespace)
-    if scheme == "postgresql":
-        try:
-            from awp_publish.plugins.postgres.store import PostgresStore
-        except ImportError as error:  # raised without libpq, too
-            package = (error.name or "psycopg").partition(".")[0]
-            if package not in ("psycopg", "psycopg_pool"):
-                raise
-            remedy = 'Install it: pip install "awp-publish[postgres]".'
-            detail = f"store= is in PostgreSQL, for which the package {package} is missing."
-            raise DeclarationError("site", detail, remedy) from None
-        return PostgresStore(url, namespace)
+    if (opens := openers.get(scheme)) is not None:
+        return opens(url, namespace)
     raise DeclarationError("site", "store= is not the URL of a store that is known here.", REMEDY)

@@ -78,9 +78,9 @@ def _facts_of_site() -> dict[str, object]:
             facts["awp_waiting"] = [one for one in site.approvals() if one.state != "approved"]
         except DeclarationError as error:
             problems.append(str(error))
-    if site.traffic is not None:
+    if (record := site.ask("traffic")) is not None:
         try:
-            report = async_to_sync(site.traffic.read)(TRAFFIC_DAYS)
+            report = async_to_sync(record.read)(TRAFFIC_DAYS)
         except StoreUnavailable as problem:
             problems.append(f"Traffic cannot be read at the moment: {problem.detail}")
         except Exception:

@@ -16,7 +16,7 @@ from django.urls import ResolverMatch
 
 from awp_publish.http.dispatch import ROUTE_CALL, RouteCall
 from awp_publish.http.exchange import Scope, read_fields
-from awp_publish.plugins.sessions.cookies import SessionPass
+from awp_publish.http.in_process import SessionPass
 from awp_publish_django.languages import in_language_of_caller
 
 PARSED: Final = frozenset(

@@ -31,7 +31,7 @@ from awp_publish_django.gateway import (
     script_name_of,
     when_closed,
 )
-from awp_publish_django.pages import answer_page, answer_page_async
+from awp_publish_django.pages import alternates_of, answer_page, answer_page_async
 from awp_publish_django.portal import Conversation, is_wanted
 from awp_publish_django.project import BRIDGE, Bridge, OwnWay
 from awp_publish_django.publication import Publication, get_publication
@@ -265,6 +265,9 @@ def _with_links(publication: Publication, request: HttpRequest, response: HttpRe
     kind = response.get("Content-Type", "").lower() if publication.settings.link_headers else ""
     if response.status_code == 200 and kind.startswith((_HTML, _JSON)):
         links = response.get("Link")
-        ours = publication.publisher.links(scope_of(request), is_page=kind.startswith(_HTML))
+        scope = scope_of(request)
+        ours = publication.publisher.links(scope)
+        if kind.startswith(_HTML) and (alternates := alternates_of(publication, scope)):
+            ours = f"{ours}, {alternates}"
         response["Link"] = f"{links}, {ours}" if links else ours
     return response

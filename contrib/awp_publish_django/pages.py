@@ -10,15 +10,18 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase, StreamingHttpResponse
 from django.utils.cache import patch_vary_headers
 
-from awp_publish.http.exchange import Reply, read_fields
+from awp_publish.http.exchange import Reply, Scope, read_fields
 from awp_publish.plugins.pages.negotiation import (
     DROPPED_FIELDS,
     FILE_SUFFIX,
     HTML_TYPES,
     MAX_PAGE_BYTES,
     PAGE_METHODS,
+    READ_METHODS,
     Accept,
+    NegotiatedPages,
     NegotiatedRequest,
+    negotiated_pages,
     read_accept,
     stands_for_page,
 )
@@ -85,12 +88,25 @@ def _accept_of(request: HttpRequest) -> Accept:
     return read_accept(str(request.META.get("HTTP_ACCEPT", "")).encode("latin-1", "replace"))
 
 
+def _pages_at(publication: Publication, scope: Scope) -> NegotiatedPages | None:
+    context = publication.publisher.context(scope, "pages")
+    return None if context is None else negotiated_pages(context)
+
+
+def alternates_of(publication: Publication, scope: Scope) -> str:
+    """Return the members of a `Link` header for a page's other formats, "" if it has none."""
+    pages = _pages_at(publication, scope)
+    return pages.alternates(scope).decode("latin-1") if pages is not None and scope["method"] in READ_METHODS else ""
+
+
 def _negotiate(publication: Publication, request: HttpRequest, accept: Accept) -> NegotiatedRequest | None:
     formats = publication.site.settings.page_formats
     is_likely = accept.requested is not None or (formats is not None and formats.in_query)
     if not is_likely or request.method not in PAGE_METHODS:
         return None
-    return publication.publisher.asked(scope_of(request))
+    scope = scope_of(request)
+    pages = _pages_at(publication, scope)
+    return None if pages is None else pages.read_request(scope)
 
 
 def _markdown_file(
@@ -99,7 +115,9 @@ def _markdown_file(
     """Return the page whose Markdown file a request names, unless the project has such a file itself."""
     if response.status_code not in (400, 404) or not request.path.endswith(FILE_SUFFIX):
         return None
-    file = publication.publisher.file(scope_of(request))
+    scope = scope_of(request)
+    pages = _pages_at(publication, scope)
+    file = None if pages is None else pages.read_file(scope)
     if file is not None:
         response.close()
     return file

@@ -23,8 +23,8 @@ from awp_publish.calls.threads import RUNNER, is_gevent
 from awp_publish.declare.discover import Route
 from awp_publish.http.dispatch import ROUTE_CALL, RouteCall
 from awp_publish.http.exchange import AsgiApp, Message, Receive, Reply, Scope, Send, send_reply
+from awp_publish.http.in_process import SessionPass
 from awp_publish.model import Arrival
-from awp_publish.plugins.sessions.cookies import SessionPass
 from awp_publish_django.gateway import response_of
 from awp_publish_django.inner import InnerASGIRequest, exempt_from_csrf, make_inner_request
 from awp_publish_django.languages import in_language_of_caller

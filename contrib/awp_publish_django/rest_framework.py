@@ -15,9 +15,10 @@ from rest_framework.schemas.openapi import AutoSchema
 from rest_framework.views import APIView
 
 from awp_publish.declare.discover.openapi import as_object, as_objects
-from awp_publish.declare.discover.routes import NO_BODY_METHODS, Mode, Operation, docstring_of
+from awp_publish.declare.discover.routes import NO_BODY_METHODS, Mode, Operation
 from awp_publish.model import JsonObject, Location, Parameter
 from awp_publish.schema import UnusableSchema, reason_of
+from awp_publish.schema.handlers import docstring_of
 from awp_publish_django.callers import make_stranger
 from awp_publish_django.forms import MULTIPART, describe_field, file_schema, is_file, plain_text
 

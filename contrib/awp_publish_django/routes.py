@@ -11,8 +11,9 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import translation
 
 from awp_publish.declare.discover.openapi import describe_by_path
-from awp_publish.declare.discover.routes import Operation, Route, answers_json, layers_of
+from awp_publish.declare.discover.routes import Operation, Route, answers_json
 from awp_publish.model import Arrival, JsonObject
+from awp_publish.schema.handlers import layers_of
 from awp_publish_django.kinds import describe_view, understand
 from awp_publish_django.languages import default_language
 from awp_publish_django.patterns import read_pattern

@@ -12,7 +12,8 @@ from typing import Any, Final
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
 
-from awp_publish.declare.discover.routes import METHODS, docstring_of, layers_of, marked_functions_of, methods_of
+from awp_publish.declare.discover.routes import METHODS, marked_functions_of, methods_of
+from awp_publish.schema.handlers import docstring_of, layers_of
 from awp_publish_django.callers import make_stranger
 
 RESTRICTION: Final = "request_method_list"

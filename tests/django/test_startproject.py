@@ -92,7 +92,7 @@ def ship(mark: str) -> None:
 '''
 ACCEPT = """
 import asyncio
-from awp_publish.plugins.jobs import JobStore
+from awp_publish.plugins.jobs.jobs import JobStore
 from shop.agents import site
 
 async def accept():

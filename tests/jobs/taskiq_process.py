@@ -11,9 +11,10 @@ import sys
 import orjson
 from taskiq import AsyncBroker
 
-from awp_publish.plugins.jobs import Job, JobResult, JobStore, Runner, report_progress
+from awp_publish.plugin import open_store
+from awp_publish.plugins.jobs.jobs import Job, JobResult, JobStore
+from awp_publish.plugins.jobs.worker import Runner, report_progress
 from awp_publish.plugins.taskiq.queue import TaskiqQueue, serve_worker
-from awp_publish.stores import open_store
 
 REPEATABLE = {"again": True, "once": False}
 

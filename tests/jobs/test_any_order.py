@@ -7,8 +7,7 @@ import pytest
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 
-from awp_publish.plugins.jobs import JobResult, JobStore
-from awp_publish.plugins.jobs.jobs import ALL_JOBS, MAX_ATTEMPTS, MORE, QUEUE, Stored
+from awp_publish.plugins.jobs.jobs import ALL_JOBS, MAX_ATTEMPTS, MORE, QUEUE, JobResult, JobStore, Stored
 from awp_publish.problems import JobEnded, JobInterrupted
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.store import Schedule

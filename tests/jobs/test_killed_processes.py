@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from awp_publish.plugin import open_store
 from awp_publish.problems import JobInterrupted
-from awp_publish.stores import open_store
 from tests.jobs.conftest import House, new_namespace, until
 
 pytestmark = pytest.mark.slow
@@ -89,7 +89,7 @@ async def test_what_a_killed_process_had_accepted_runs_in_the_next(house: House,
     script = (
         "import asyncio, os, signal\n"
         "from awp_publish.plugins.jobs import JobStore\n"
-        "from awp_publish.stores import open_store\n"
+        "from awp_publish.plugin import open_store\n"
         "async def accept():\n"
         f"    jobs = JobStore(open_store({url!r}, {namespace!r}))\n"
         "    for _ in range(10):\n"

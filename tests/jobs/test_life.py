@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from awp_publish.plugins.jobs import Job, JobResult, JobStore, Progress, report_progress
-from awp_publish.plugins.jobs.jobs import store_job
-from awp_publish.plugins.jobs.worker import open_report
+from awp_publish.plugin import open_store
+from awp_publish.plugins.jobs.jobs import Job, JobResult, JobStore, Progress, store_job
+from awp_publish.plugins.jobs.worker import open_report, report_progress
 from awp_publish.problems import (
     HandlerFailed,
     JobCancelled,
@@ -21,7 +21,6 @@ from awp_publish.problems import (
     UnknownOperation,
     Violation,
 )
-from awp_publish.stores import open_store
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.store import Swap
 from tests.jobs.conftest import Clock, House, new_namespace

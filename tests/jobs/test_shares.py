@@ -10,8 +10,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, BearerToken
-from awp_publish.plugins.jobs import Job, JobResult, JobStore
-from awp_publish.plugins.jobs.jobs import MAX_JOBS_OF_CALLER
+from awp_publish.plugins.jobs.jobs import MAX_JOBS_OF_CALLER, Job, JobResult, JobStore
 from awp_publish.problems import JobEnded, JobQueueFull, TooManyJobs
 from awp_publish.stores.memory import MemoryStore
 from tests.jobs.conftest import Clock

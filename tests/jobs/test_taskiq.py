@@ -12,10 +12,11 @@ from pathlib import Path
 import orjson
 import pytest
 
-from awp_publish.plugins.jobs import Job, JobResult, Progress, Runner, Worker
+from awp_publish.plugin import open_store
+from awp_publish.plugins.jobs.jobs import Job, JobResult, Progress
+from awp_publish.plugins.jobs.worker import Runner, Worker
 from awp_publish.plugins.taskiq.queue import TASK, TaskiqQueue, serve_worker
 from awp_publish.problems import JobInterrupted, UnknownOperation
-from awp_publish.stores import open_store
 from awp_publish.stores.store import Store
 from tests.jobs.conftest import REPEATABLE, House, new_namespace
 from tests.redis_server import RedisServer, start_redis as start_redis

@@ -8,8 +8,9 @@ import os
 import sys
 from contextlib import suppress
 
-from awp_publish.plugins.jobs import Job, JobResult, JobStore, Runner, Worker
-from awp_publish.stores import open_store
+from awp_publish.plugin import open_store
+from awp_publish.plugins.jobs.jobs import Job, JobResult, JobStore
+from awp_publish.plugins.jobs.worker import Runner, Worker
 
 REPEATABLE = {"again": True, "once": False}
 

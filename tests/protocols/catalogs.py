@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import orjson
 
-from awp_publish.documents.every import ALL
 from awp_publish.documents.protocol import Document
 from awp_publish.model import (
     Action,
@@ -27,6 +26,7 @@ from awp_publish.model import (
     Target,
     Workflow,
 )
+from tests.protocols.known import ALL
 
 URL: Final = "https://books.example"
 WOA_DOOR: Final = Door("woa", "1", "/agents/{agent_id}/invoke")

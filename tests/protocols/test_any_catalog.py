@@ -12,7 +12,6 @@ from google.protobuf.json_format import ParseDict
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from awp_publish.documents import agent_json, awas, woa
-from awp_publish.documents.every import ALL
 from awp_publish.model import (
     Action,
     Authentication,
@@ -26,6 +25,7 @@ from awp_publish.model import (
     Target,
 )
 from awp_publish.plugins.a2a import agent_card
+from tests.protocols.known import ALL
 
 from .catalogs import WOA_DOOR, make_action, make_catalog, read
 from .conftest import Check

@@ -4,16 +4,16 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
+import awp_publish.documents.every
 import orjson
 import pytest
 
-import awp_publish.documents.every
-from awp_publish.documents.every import ALL
 from awp_publish.documents.members import AI_CATALOG_PATH, ARD_PATH
 from awp_publish.documents.protocol import Document, Protocol
 from awp_publish.model import Catalog, JsonObject
 from awp_publish.plugins.a2a import agent_card
 from awp_publish.plugins.discovery import agent_skills, catalogues
+from tests.protocols.known import ALL
 
 from .catalogs import BOOKSHOP, make_action, make_catalog, make_function_action, read
 

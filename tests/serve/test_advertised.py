@@ -15,9 +15,9 @@ from starlette.responses import JSONResponse
 from starlette.routing import Mount, Route
 
 from awp_publish import About, AgentPublisher, Robots, Security, Site
-from awp_publish.documents.every import ALL
 from awp_publish.plugins.templating import head_links, page_meta, structured_data, webmcp_script
 from tests.conftest import LOGIN
+from tests.protocols.known import ALL
 
 SHOP = "https://shop.example"
 BEGIN = ("/", *(document.path for protocol in ALL for document in protocol.documents))

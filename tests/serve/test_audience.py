@@ -11,9 +11,9 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, BearerToken, DeclarationError, Principal, Site, Traffic
-from awp_publish.documents.every import ALL
 from awp_publish.documents.protocol import published
 from awp_publish.problems import AuthExpired
+from tests.protocols.known import ALL
 from tests.serve.awp_client import AwpClient
 from tests.serve.doors import DOORS
 from tests.serve.guarded import KEYS

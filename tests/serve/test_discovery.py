@@ -12,8 +12,8 @@ from fastapi.responses import HTMLResponse, PlainTextResponse
 from starlette.middleware.sessions import SessionMiddleware
 
 from awp_publish import About, AgentPublisher, DeclarationError, Idempotency, Robots, Security, SessionUser, Site
-from awp_publish.documents.every import ALL
 from awp_publish.plugins.templating import page_meta, structured_data
+from tests.protocols.known import ALL
 
 SHOP = "https://shop.example"
 

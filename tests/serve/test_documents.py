@@ -16,8 +16,8 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from awp_publish import About, AgentPublisher, Security, Site
-from awp_publish.documents.every import ALL
 from tests.conftest import make_site
+from tests.protocols.known import ALL
 
 DOCUMENTS = {
     "/.well-known/ai-actions.json": ("application/json; charset=utf-8", "public, max-age=3600"),

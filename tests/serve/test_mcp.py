@@ -14,8 +14,8 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from awp_publish import AgentPublisher, current_caller
-from awp_publish.documents.every import ALL
 from awp_publish.plugins.mcp.server_card import VERSIONS as PUBLISHED_VERSIONS
+from tests.protocols.known import ALL
 from tests.serve.guarded import ANN, known_callers, make_shop
 from tests.serve.mcp_messages import CLASSIC, MODERN, MODES, VERSIONS, connect, message, post
 

@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from hypothesis import given, strategies as st
 
 from awp_publish import About, AgentPublisher, Site
-from awp_publish.declare.resolve import read_front_matter
+from awp_publish.plugins.skills.front_matter import read_front_matter
 from awp_publish.problems import DeclarationError
 from tests.serve.mcp_messages import VERSIONS, message, post
 

@@ -21,9 +21,9 @@ from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, DeclarationError, Site
 from awp_publish.documents import agent_json
-from awp_publish.documents.every import ALL
 from awp_publish.documents.protocol import Document, Protocol, published
 from awp_publish.http.exchange import Message
+from tests.protocols.known import ALL
 
 
 def paths_of(site: Site) -> list[str]:

@@ -614,8 +614,8 @@ async def test_it_shows_traffic_as_a_picture_and_as_tables(open_client):
         client.post("/agents/find/invoke", json={"input": given})
     client.post("/agents/nobody/invoke", json={"input": {}})
     answer = client.get("/agents")
-    assert site.traffic is not None
-    report = await site.traffic.read(days=30)
+    assert site.ask("traffic") is not None
+    report = await site.ask("traffic").read(days=30)
     assert traffic_svg(report) in answer.text
     assert traffic_table(report) in answer.text
     said = text_of(answer)
@@ -663,8 +663,8 @@ async def test_traffic_of_what_a_reader_may_not_see_and_names_of_callers_are_for
         client.post("/agents/find/invoke", json={"input": {"words": []}}, headers={"authorization": "Bearer staff"})
         page = client.get("/agents", headers={} if token is None else {"authorization": f"Bearer {token}"}).text
         assert [word in page for word in ("ALREADY_CLOSED", "close", "id-of-staff")] == [sees] * 3
-        assert site.traffic is not None
-        assert len((await site.traffic.read()).rows) == 2
+        assert site.ask("traffic") is not None
+        assert len((await site.ask("traffic").read()).rows) == 2
 
 
 def section_of(page: str, ident: str) -> str:

@@ -8,9 +8,9 @@ from fastapi import FastAPI
 
 from awp_publish import AgentPublisher, Principal
 from awp_publish.http.lifespan import running
+from awp_publish.plugin import open_store
 from awp_publish.plugins.mcp import resources
 from awp_publish.problems import InvalidCredentials, StoreUnavailable
-from awp_publish.stores import open_store
 from tests.serve.guarded import Watched, known_callers, make_shop
 from tests.serve.live_server import serve
 from tests.serve.mcp_messages import CLASSIC, MODERN, connect_to, headers_of, message, open_stream

@@ -92,7 +92,7 @@ async def test_calls_are_counted_by_door_action_caller_and_outcome():
     await call(app, given={"how": 5})
     await call(app, "nobody")
     await call(app, headers={"authorization": "Bearer wrong"})
-    report = await site.traffic.read()
+    report = await site.ask("traffic").read()
     assert {row[1:] for row in report.rows} == {
         ("woa", "word", "ann", "unknown", "ok", 2),
         ("woa", "word", "", "unknown", "NO_WORDS", 1),
@@ -114,7 +114,7 @@ async def test_every_http_door_is_counted_under_its_name():
         body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         accept = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25"}
         await client.post("/mcp", json=body, headers=accept)
-    report = await site.traffic.read()
+    report = await site.ask("traffic").read()
     assert {(row.door, row.action, row.outcome) for row in report.rows} >= {("mcp", "word", "ok")}
     assert sum(row.calls for row in report.rows if row.action == "word") == 2
 
@@ -134,7 +134,7 @@ async def test_who_hangs_up_is_counted_as_unanswered():
     await asyncio.wait_for(begun.wait(), 20)
     caller.hang_up()
     await task
-    assert (await site.traffic.read()).sum_by("action", "outcome") == {("slow", "UNANSWERED"): 1}
+    assert (await site.ask("traffic").read()).sum_by("action", "outcome") == {("slow", "UNANSWERED"): 1}
 
 
 async def test_pages_are_counted_where_they_are_read_as_markdown_or_som():
@@ -144,7 +144,7 @@ async def test_pages_are_counted_where_they_are_read_as_markdown_or_som():
             await client.get("/books", headers={"accept": accept})
         await client.get("/none", headers={"accept": "text/markdown"})
         await client.get("/agents/som", params={"url": f"{SHOP}/books"})
-    rows = {row[1:] for row in (await site.traffic.read()).rows}
+    rows = {row[1:] for row in (await site.ask("traffic").read()).rows}
     assert rows == {
         ("markdown", "/books", "", "unknown", "ok", 1),
         ("markdown", "", "", "unknown", "404", 1),
@@ -160,7 +160,7 @@ def test_jobs_are_counted_when_they_run():
         until = time.monotonic() + 30
         while client.get(accepted.headers["location"]).json()["status"] in ("accepted", "running"):
             assert time.monotonic() < until
-    report = asyncio.run(site.traffic.read())
+    report = asyncio.run(site.ask("traffic").read())
     assert report.sum_by("door", "action", "outcome")["job", "later", "ok"] == 1
     assert report.sum_by("door", "action")["woa", "later"] == 1
 
@@ -256,7 +256,7 @@ async def test_a_damaged_record_begins_anew():
 async def test_a_site_may_keep_nothing():
     site = make_site(traffic=False)
     assert (await call(make_app(site))).status_code == 200
-    assert site.traffic is None
+    assert site.ask("traffic") is None
 
 
 @pytest.mark.parametrize("wrong", [{"traffic": 30}, {"traffic": Traffic(days=30), "authenticate": None}])

@@ -14,8 +14,8 @@ import httpx
 import pytest
 
 from awp_publish import cli
-from awp_publish.plugins.jobs import JobStore
-from awp_publish.stores import open_store
+from awp_publish.plugin import open_store
+from awp_publish.plugins.jobs.jobs import JobStore
 from tests.redis_server import free_port as free_port
 
 pytestmark = pytest.mark.slow

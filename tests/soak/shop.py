@@ -11,7 +11,7 @@ from fastapi import FastAPI
 
 from awp_publish import AgentPublisher, BearerToken, Idempotency, Site
 from awp_publish.calls import guard
-from awp_publish.plugins.jobs import JobStore
+from awp_publish.plugins.jobs.jobs import JobStore
 from awp_publish.plugins.redis.store import RedisStore
 from awp_publish.stores.sqlite import SqliteStore
 from tests.soak import TOKEN

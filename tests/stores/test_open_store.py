@@ -6,8 +6,9 @@ import sys
 import pytest
 
 from awp_publish import DeclarationError
+from awp_publish.plugin import open_store
 from awp_publish.plugins.redis.store import RedisStore
-from awp_publish.stores import Add, Look, open_store
+from awp_publish.stores import Add, Look
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.sqlite import SqliteStore
 
@@ -113,7 +114,7 @@ def test_a_missing_package_is_named(package, scheme, extra):
     script = (
         "import sys\n"
         f"sys.modules[{package!r}] = None\n"
-        "from awp_publish.stores import open_store\n"
+        "from awp_publish.plugin import open_store\n"
         "try:\n"
         f"    open_store('{scheme}://:secret@host', 'shop')\n"
         "except Exception as error:\n"
@@ -129,7 +130,7 @@ def test_a_missing_package_is_named(package, scheme, extra):
 def test_only_what_is_used_is_imported():
     script = (
         "import sys\n"
-        "from awp_publish.stores import open_store\n"
+        "from awp_publish.plugin import open_store\n"
         "open_store('memory:', 'shop')\n"
         "assert not {'redis', 'awp_publish.stores.sqlite', 'awp_publish.stores.batches'} & set(sys.modules)\n"
     )

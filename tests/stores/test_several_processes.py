@@ -10,7 +10,8 @@ from uuid import uuid4
 
 import pytest
 
-from awp_publish.stores import Add, Count, Look, Schedule, open_store
+from awp_publish.plugin import open_store
+from awp_publish.stores import Add, Count, Look, Schedule
 
 pytestmark = pytest.mark.slow
 
@@ -18,7 +19,8 @@ PROCESSES = 4
 KEYS = 150
 WORK = """
 import asyncio, json, sys, time
-from awp_publish.stores import Add, Count, open_store
+from awp_publish.plugin import open_store
+from awp_publish.stores import Add, Count
 from awp_publish.plugins.redis.store import RedisStore
 from awp_publish.stores.sqlite import SqliteStore
 
@@ -80,7 +82,8 @@ def fill_queue(url, namespace):
 
 FORK = """
 import asyncio, os, sys
-from awp_publish.stores import Add, Look, open_store
+from awp_publish.plugin import open_store
+from awp_publish.stores import Add, Look
 
 store = open_store(sys.argv[1], sys.argv[2])
 
@@ -120,7 +123,8 @@ def test_a_child_opens_its_own_connection_and_leaves_the_parents_alone(url):
 def test_a_process_that_ends_without_closing_its_store_says_nothing(url):
     script = (
         "import asyncio, sys\n"
-        "from awp_publish.stores import Add, open_store\n"
+        "from awp_publish.plugin import open_store\n"
+        "from awp_publish.stores import Add\n"
         "store = open_store(sys.argv[1], sys.argv[2])\n"
         "print(asyncio.run(store.run([Add('key', b'one', 60)])).failed)\n"
     )
@@ -131,7 +135,8 @@ def test_a_process_that_ends_without_closing_its_store_says_nothing(url):
 
 KILLED = """
 import asyncio, sys
-from awp_publish.stores import Add, open_store
+from awp_publish.plugin import open_store
+from awp_publish.stores import Add
 
 async def work():
     store = open_store(sys.argv[1], sys.argv[2])

@@ -39,12 +39,12 @@ from awp_publish.declare.discover.routes import (
     Route,
     Walk,
     answers_json,
-    layers_of,
     methods_of,
     walk_routes,
 )
 from awp_publish.model import Arrival, JsonObject, OpenApi, with_addresses
 from awp_publish.schema import UnusableSchema, close_like, drops_unknown, reason_of, write_readable, write_schema
+from awp_publish.schema.handlers import layers_of
 
 DescribedRoute: TypeAlias = "fastapi.routing.RouteContext | APIRoute"
 """An API route within the routers that include it, or by itself."""

@@ -17,10 +17,11 @@ from starlette.responses import Response
 from typing_extensions import TypeAliasType, is_typeddict
 
 from awp_publish.calls.threads import run_in_thread
-from awp_publish.declare.discover.routes import Operation, layers_of
+from awp_publish.declare.discover.routes import Operation
 from awp_publish.model import Arrival, JsonObject
 from awp_publish.problems import InvalidInput, InvalidOutput
 from awp_publish.schema import UnusableSchema, adapt, object_schema_of, read_errors, reason_of, schema_of
+from awp_publish.schema.handlers import layers_of
 from awp_publish.schema.media import BINARY
 
 Given: TypeAlias = Mapping[str, object]

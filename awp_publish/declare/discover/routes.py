@@ -29,6 +29,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
 from awp_publish.model import ROUTE_CALL, Arrival, JsonObject, Parameter, RouteCredential
+from awp_publish.schema.handlers import layers_of
 from awp_publish.schema.media import is_json
 
 MARK: Final = "__awp_action_"
@@ -36,22 +37,6 @@ MARK: Final = "__awp_action_"
 
 ROUTES_METHOD: Final = "awp_routes"
 """A method without arguments that returns the `Route`s of an application, in order."""
-
-
-def layers_of(handler: object) -> Iterator[object]:
-    """Yield the handler, then what it wraps, down to the plain function."""
-    seen: set[int] = set()
-    inner: object = handler
-    while inner is not None and id(inner) not in seen:
-        seen.add(id(inner))
-        yield inner
-        if isinstance(inner, functools.partial):
-            inner = inner.func
-        elif inspect.ismethod(inner):
-            inner = inner.__func__
-        else:
-            wrapped = getattr(inner, "__wrapped__", None)
-            inner = _method_called(inner) if wrapped is None else wrapped
 
 
 def wrappings_of(handler: object) -> Iterator[object]:
@@ -63,14 +48,6 @@ def wrappings_of(handler: object) -> Iterator[object]:
         yield layer
         if not hasattr(layer, "__wrapped__") or inspect.ismethod(layer) or isinstance(layer, functools.partial):
             return
-
-
-def _method_called(handler: object) -> object:
-    """Return the `__call__` of a callable object whose class is written in Python."""
-    if inspect.isfunction(handler):
-        return None
-    called = inspect.getattr_static(type(handler), "__call__", None)
-    return called if inspect.isfunction(called) else None
 
 
 def identity_of(handler: object) -> object:
@@ -102,20 +79,6 @@ def marked_functions_of(handler: object) -> Iterator[object]:
 def is_bound_for_a_call(handler: object) -> bool:
     """Return True for a bound method in a partial, which `method_decorator` makes anew for each call."""
     return any(isinstance(layer, functools.partial) and inspect.ismethod(layer.func) for layer in layers_of(handler))
-
-
-def docstring_of(handler: object) -> str | None:
-    """Return a handler's description: its docstring up to a form feed, as in FastAPI.
-
-    The docstring of a callable object's class says little about a call, so it comes last. That of `partial` itself,
-    which functools.wraps copies, says nothing.
-    """
-    layers = list(layers_of(handler))
-    of_types = {type(layer).__doc__ for layer in layers}
-    own = [layer.__doc__ for layer in layers if layer.__doc__ not in of_types]
-    of_classes = [type(layer).__doc__ for layer in layers if _method_called(layer)]
-    texts = (inspect.cleandoc(text.split("\f")[0]).strip() for text in (*own, *of_classes) if isinstance(text, str))
-    return next((text for text in texts if text), None)
 
 
 def answers_json(handler: object) -> bool | None:

@@ -1,0 +1,36 @@
+"""A2A: the site's actions as skills of an agent, with tasks."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from awp_publish.model import Catalog, Paths
+from awp_publish.plugin import Context, Door, Endpoints, Finding, Plugin, Setup
+from awp_publish.plugins.a2a.agent_card import PROTOCOL
+from awp_publish.problems import DeclarationError
+
+VERSION: Final = "1.0"
+"""The version of A2A that the door speaks."""
+
+
+def _check(setup: Setup, catalog: Catalog) -> Iterator[Finding]:
+    if not catalog.actions:
+        wrong = 'doors: "a2a" has nothing to call; an agent card names a skill.'  # A2A 1.0, AgentCard
+        raise DeclarationError("site", wrong, "Declare an action, or leave it out.")
+    yield from ()
+
+
+def _keeps(setup: Setup, catalog: Catalog) -> str:
+    return "the tasks of the A2A door"
+
+
+def _doors(setup: Setup, paths: Paths) -> Iterator[Door]:
+    yield Door(name="a2a", version=VERSION, path=paths.a2a, open=_open)
+
+
+def _open(context: Context) -> Endpoints:
+    from awp_publish.plugins.a2a.door import open_door
+
+    return open_door(context)
+
+
+PLUGIN = Plugin(name="a2a", needs={"a2a": "a2a"}, documents=(PROTOCOL,), check=_check, keeps=_keeps, doors=_doors)

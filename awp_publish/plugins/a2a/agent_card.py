@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from awp_publish.documents.members import (
+    AGENT_CARD_PATHS,
     absolute_if,
     extension_members,
     present,
@@ -24,8 +25,7 @@ from awp_publish.documents.members import (
 from awp_publish.documents.protocol import Document, Protocol, to_json
 from awp_publish.model import Catalog, JsonObject, Paths
 
-PATH: Final = "/.well-known/agent-card.json"
-OLDER_PATH: Final = "/.well-known/agent.json"
+PATH, OLDER_PATH = AGENT_CARD_PATHS
 OLDER_VERSION: Final = "0.3.0"
 MEDIA_TYPE: Final = "application/json"
 DOOR: Final = "a2a"

@@ -31,7 +31,6 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route, Router
 
 from awp_publish.http.credentials import BROWSER_FIELDS, refuse_foreign_pages
-from awp_publish.http.doors import DoorContext, LiveDoor
 from awp_publish.http.exchange import (
     NO_SNIFFING,
     ClientDisconnect,
@@ -49,14 +48,13 @@ from awp_publish.http.exchange import (
     send_reply,
 )
 from awp_publish.http.sdk_logs import keep_contents_out, without_contents
-from awp_publish.model import Door, Paths
+from awp_publish.http.signed import note_signature
+from awp_publish.plugin import Context, Endpoints
 from awp_publish.plugins.a2a import agent_card
 from awp_publish.plugins.a2a.handler import DOOR, REQUEST, A2aHandler, A2aRequest
 from awp_publish.plugins.a2a.tasks import WHOLE, describe
-from awp_publish.plugins.identity.botauth import note_signature
 from awp_publish.problems import InvalidEnvelope, MethodNotAllowed, NotJson, Problem, UnsupportedMediaType
 
-VERSION: Final = "1.0"
 RPC_METHODS: Final = "POST, OPTIONS"
 METHODS: Final = "GET, POST, DELETE, OPTIONS"
 EXTENSIONS: Final = HTTP_EXTENSION_HEADER.lower().encode()
@@ -106,24 +104,19 @@ in SubscribeToTask and in push notifications.
 """
 
 
-def describe_door(paths: Paths) -> Door:
-    """Describe the door for the documents."""
-    return Door(DOOR, VERSION, paths.a2a)
-
-
-def open_door(door: DoorContext) -> LiveDoor:
+def open_door(door: Context) -> Endpoints:
     """Make the door of one public address."""
     path = door.catalog.paths.a2a
     handler = A2aHandler(door)
     answer = A2aDoor(door, handler).answer
     keep_contents_out()
-    return LiveDoor({path: answer}, {f"{path}/": answer}, handler.running)
+    return Endpoints(exact={path: answer}, below={f"{path}/": answer}, running=handler.running)
 
 
 class A2aDoor:
     """Checks requests, and passes readable ones to the SDK."""
 
-    def __init__(self, door: DoorContext, handler: A2aHandler) -> None:
+    def __init__(self, door: Context, handler: A2aHandler) -> None:
         self._invoker = door.invoker
         self._admission = door.admission
         self._renderer = handler.renderer

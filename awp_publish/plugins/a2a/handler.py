@@ -71,7 +71,7 @@ from google.protobuf.message import Message as ProtobufMessage
 
 from awp_publish.calls.call import Call, Principal, Result
 from awp_publish.http.credentials import client_address, read_credentials
-from awp_publish.http.doors import DoorContext
+from awp_publish.http.doors import session_ids_of
 from awp_publish.http.endpoint import ProblemRenderer, read_admission, read_request_id
 from awp_publish.http.exchange import (
     Fields,
@@ -83,6 +83,7 @@ from awp_publish.http.exchange import (
     wait_for_disconnect,
 )
 from awp_publish.model import Action, Catalog, Event, JsonObject
+from awp_publish.plugin import Context
 from awp_publish.plugins.a2a.agent_card import INPUT_MODES
 from awp_publish.plugins.a2a.tasks import (
     CANCELED,
@@ -475,11 +476,10 @@ MAX_BODY: Final = 262_144
 class Pushes:
     """The push notification configs of one public address of a site, and tasks that subscribe to events."""
 
-    def __init__(self, door: DoorContext, tasks: Tasks) -> None:
-        assert door.webhooks is not None
-        self._webhooks: Webhooks = door.webhooks
+    def __init__(self, door: Context, tasks: Tasks) -> None:
+        self._webhooks: Webhooks = door.ask("events").webhooks
         self._webhooks.kinds[KIND] = self.carry
-        self._events: Events = door.site.events
+        self._events: Events = door.ask("events").log
         self._catalog = door.catalog
         self._tasks = tasks
         self._store = door.guards.store
@@ -757,19 +757,19 @@ def _hook_message(hook: Webhook, message_id: str, body: bytes) -> HookMessage:
 class A2aHandler(RequestHandler):
     """Answers the requests that the SDK has read. It owns the asyncio tasks of the calls of this process."""
 
-    def __init__(self, door: DoorContext) -> None:
+    def __init__(self, door: Context) -> None:
         self.renderer = ProblemRenderer(door.catalog, RECOVERIES)
         self._invoker = door.invoker
         self._admission = door.admission
         self._trusted = door.admission.trusted_proxies
-        self._has_jobs = door.background is not None
-        self._sessions = door.sessions
+        self._has_jobs = door.ask("jobs") is not None
+        self._sessions = session_ids_of(door)
         self._identify = door.guards.identify()
         self._identify_uncounted = replace(self._identify, store=None)
         self._skills = SkillSelector(door.catalog)
         self._tasks = Tasks(door, self.renderer)
         self._pushes = Pushes(door, self._tasks)
-        self._events = door.site.events
+        self._events = door.ask("events").log
         self._has_events = bool(door.catalog.events)
         self._running: dict[asyncio.Task[None], A2aRequest] = {}
 

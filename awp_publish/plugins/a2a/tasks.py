@@ -36,10 +36,10 @@ from google.protobuf.message import DecodeError
 from google.protobuf.struct_pb2 import NullValue, Value
 
 from awp_publish import problems
-from awp_publish.http.doors import DoorContext
 from awp_publish.http.endpoint import ProblemRenderer
 from awp_publish.http.exchange import RawHeaders
 from awp_publish.model import JsonObject
+from awp_publish.plugin import Context
 from awp_publish.plugins.jobs.jobs import RESULT_SECONDS, JobStore
 from awp_publish.problems import JobEnded, Problem, RateLimited, StoreUnavailable, UnknownJob, code_of
 from awp_publish.schema import media
@@ -333,8 +333,8 @@ class TaskRecord:
 class Tasks:
     """The tasks of one site. Every method raises StoreUnavailable."""
 
-    def __init__(self, door: DoorContext, renderer: ProblemRenderer) -> None:
-        background = door.background
+    def __init__(self, door: Context, renderer: ProblemRenderer) -> None:
+        background = door.ask("jobs")
         self._jobs: JobStore | None = background.jobs if background is not None else None
         self._store = door.guards.store
         self._seconds = RESULT_SECONDS

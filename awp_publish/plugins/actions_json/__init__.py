@@ -1,0 +1,42 @@
+"""actions.json: the maps of the site's pages, and the bridge by which agents use them in a visitor's tab."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from awp_publish.model import Paths
+from awp_publish.plugin import Context, Door, Endpoints, Plugin, Setup
+from awp_publish.plugins.actions_json.document import PROTOCOL, SITE_ACTION, SITE_INPUTS
+
+VERSION = "1"
+
+
+def _declare_tool(setup: Setup) -> None:
+    """Declare `actions.site` as an action, so that the same gates and doors apply to it."""
+    words = "List, call and read what the map of this site (actions.json) has for the page at hand."
+    tool = setup.site.agent(SITE_ACTION, name="Pages of this site", description=words)
+
+    @tool.operation("default", inputs=SITE_INPUTS, outputs={"type": "object"}, effect="write")  # type: ignore[untyped-decorator]
+    def at_the_bridge(
+        mode: str,
+        action: str = "",
+        arguments: object = None,
+        projection_name: str = "",
+        summary_name: str = "",
+        max_bytes: int = 0,
+        target_runtime_id: str = "",
+    ) -> dict[str, Any]:
+        raise AssertionError("The bridge carries it out.")
+
+
+def _doors(setup: Setup, paths: Paths) -> Iterator[Door]:
+    yield Door(name="bridge", version=VERSION, path=paths.bridge, open=_open)
+
+
+def _open(context: Context) -> Endpoints:
+    from awp_publish.plugins.actions_json.bridge import open_door
+
+    return open_door(context)
+
+
+PLUGIN = Plugin(name="actions_json", is_default=True, documents=(PROTOCOL,))
+BRIDGE = Plugin(name="bridge", needs={"selectolax": "actions"}, prepare=_declare_tool, doors=_doors)

@@ -35,7 +35,7 @@ from awp_publish.calls.invoke import Invoker
 from awp_publish.declare.settings import IDLE_SECONDS
 from awp_publish.http.credentials import client_address, read_credentials
 from awp_publish.http.dispatch import PASSED
-from awp_publish.http.doors import DoorContext, LiveDoor
+from awp_publish.http.doors import session_ids_of
 from awp_publish.http.endpoint import ProblemRenderer, read_request_id
 from awp_publish.http.exchange import NO_SNIFFING, Receive, Reply, Scope, Send, parse_json, read_fields, send_reply
 from awp_publish.http.lifespan import OwnedTasks
@@ -65,7 +65,8 @@ from awp_publish.maps.runtime import (
 from awp_publish.maps.script_page import SCRIPT, ScriptPage
 from awp_publish.maps.site_page import SitePage
 from awp_publish.maps.steps import HARMLESS, errors_of, run_primitive
-from awp_publish.model import Door, JsonObject, Paths
+from awp_publish.model import JsonObject
+from awp_publish.plugin import Context, Endpoints
 from awp_publish.plugins.actions_json import document as actions_json
 from awp_publish.plugins.actions_json.document import HANDLER, SITE_ACTION, SITE_TOOL
 from awp_publish.plugins.sessions.cookies import CHALLENGE
@@ -536,17 +537,12 @@ STATUSES: Final[Mapping[str, int]] = {
 """HTTP statuses of codes, for doors with statuses; 502 for any other code."""
 
 
-def describe_door(paths: Paths) -> Door:
-    """Return the facts about this door that documents publish."""
-    return Door(PROTOCOL, VERSION, paths.bridge)
-
-
-def open_door(context: DoorContext) -> LiveDoor:
+def open_door(context: Context) -> Endpoints:
     """Open the door of one public address of a site."""
     bridge, paths = Bridge(context), context.catalog.paths
     context.invoker.attach(SITE_ACTION, bridge.answer_tool)
     exact = {paths.bridge: bridge.answer_http, paths.script: bridge.answer_script}
-    return LiveDoor(exact, running=bridge.running, sockets={paths.bridge: bridge.answer})
+    return Endpoints(exact=exact, running=bridge.running, sockets={paths.bridge: bridge.answer})
 
 
 # --- Items (Actions Bridge Protocol) ---
@@ -706,7 +702,7 @@ class Selectors:
 class Bridge:
     """The runtimes and agents of one public address of a site, in this process."""
 
-    def __init__(self, door: DoorContext) -> None:
+    def __init__(self, door: Context) -> None:
         self.door, catalog = door, door.catalog
         self.renderer = ProblemRenderer(catalog, RECOVERIES)
         self._gate = SocketGate(door, PROTOCOL, catalog.paths.bridge, self.renderer)
@@ -730,7 +726,7 @@ class Bridge:
             replace(catalog, actions=actions),
             lambda call: self._gated[call.request_id](),
             door.guards,
-            sessions=door.carry,
+            sessions=door.ask("sessions"),
         )
         guards_by_site = door.settings.guard_routes
         self._actions = {one.id: one for one in actions}
@@ -839,11 +835,11 @@ class Bridge:
     async def _owner_of(self, scope: Scope) -> tuple[Owner, str]:
         """Return the owner of a connection and the key of its session. Raises a Problem for invalid credentials."""
         shown, visited = read_fields(scope["headers"]).get(SESSION_HEADER, b"").strip(), scope
-        if self.door.carry is not None and shown:
+        if (sessions := self.door.ask("sessions")) is not None and shown:
             # Session middleware handles HTTP requests only, and the upgrade is one (RFC 6455 section 4.1).
             scheme = "https" if scope.get("scheme") == "wss" else "http"
             request = {**scope, "type": "http", "method": "GET", "scheme": scheme, "extensions": {}}
-            visited = await self.door.carry.visit(request)
+            visited = await sessions.visit(request)
         fields = read_fields(visited["headers"])
         principal = await self._identify(read_credentials(visited, fields, self.door.admission.trusted_proxies))
         session = session_key(shown.decode("latin-1")) if shown and visited is not scope else ""
@@ -1162,7 +1158,7 @@ class Bridge:
 
         Raises RuntimeFailure if the session is unknown or belongs to another caller.
         """
-        sessions, shown = self.door.sessions, call.members.get("session")
+        sessions, shown = session_ids_of(self.door), call.members.get("session")
         if sessions is None or not (call.session_key or shown):
             yield
             return

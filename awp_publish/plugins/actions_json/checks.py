@@ -251,6 +251,7 @@ ACTIONS_JSON: Final = Specification(
         for _, tool in objects(document, "/tools/[]")
     ),
     violations=violations,
+    judge_reading=lambda reading, path, lenient: check_map(reading, path, lenient=lenient),
 )
 row = ACTIONS_JSON.row
 

@@ -35,7 +35,7 @@ from awp_publish.calls.call import Principal, Signed, read_key
 from awp_publish.calls.guard import Expired, NotOurs, Tokens
 from awp_publish.declare.settings import IDLE_SECONDS, Browsing
 from awp_publish.http.credentials import client_address, read_credentials
-from awp_publish.http.doors import DoorContext, LiveDoor
+from awp_publish.http.doors import session_ids_of
 from awp_publish.http.endpoint import ProblemRenderer
 from awp_publish.http.exchange import Pair, Receive, Reply, Scope, Send, read_fields, send_reply, with_header
 from awp_publish.http.lifespan import OwnedTasks
@@ -49,7 +49,8 @@ from awp_publish.http.sockets import (
     SocketGate,
     own_urls,
 )
-from awp_publish.model import DEFAULT_OPERATION, Catalog, Door, JsonObject, Paths
+from awp_publish.model import DEFAULT_OPERATION, Catalog, JsonObject
+from awp_publish.plugin import Context, Endpoints
 from awp_publish.plugins.awp.messages import (
     MUTATION,
     RECOVERIES,
@@ -130,7 +131,7 @@ class Identity:
 class AwpCallers:
     """Identifies callers. `methods` are the authentication methods that awp.hello accepts."""
 
-    def __init__(self, door: DoorContext) -> None:
+    def __init__(self, door: Context) -> None:
         kinds = door.guards.authenticators
         self._identify = door.guards.identify()
         self._proxies = door.admission.trusted_proxies
@@ -621,7 +622,7 @@ _PLACES: Final[Mapping[str, str]] = {
 class AwpSkills:
     """The actions of one catalog, as skills."""
 
-    def __init__(self, door: DoorContext) -> None:
+    def __init__(self, door: Context) -> None:
         self.renderer = ProblemRenderer(door.catalog, RECOVERIES)
         self._invoker = door.invoker
         self.answer_redactors = door.invoker.answer_redactors
@@ -1204,26 +1205,21 @@ _UPGRADE: Final = Reply(
 )
 
 
-def describe_door(paths: Paths) -> Door:
-    """Describe the door for the documents."""
-    return Door(PROTOCOL, VERSION, paths.awp)
-
-
-def open_door(context: DoorContext) -> LiveDoor:
+def open_door(context: Context) -> Endpoints:
     """Open the door of one public address of a site."""
     door, path = AwpDoor(context), context.catalog.paths.awp
-    return LiveDoor({path: door.answer_http}, running=door.running, sockets={path: door.answer})
+    return Endpoints(exact={path: door.answer_http}, running=door.running, sockets={path: door.answer})
 
 
 class AwpDoor:
     """Accepts WebSockets, and has the parts that all connections share. `max_seconds` limits the time of any method."""
 
-    def __init__(self, context: DoorContext) -> None:
+    def __init__(self, context: Context) -> None:
         settings, self.catalog = context.settings, context.catalog
         self.sessions = Sessions(settings.browsing, own_urls(context))
         self.callers, self.skills = AwpCallers(context), AwpSkills(context)
         self.exports = Tokens(context.keys, f"awp_session:{settings.namespace}", EXPORT_LIFETIME)
-        self.events, self.session_ids = context.site.events, context.sessions
+        self.events, self.session_ids = context.ask("events").log, session_ids_of(context)
         self.max_seconds = settings.timeout
         self._context = context
         self._gate = SocketGate(context, PROTOCOL, self.catalog.paths.awp, self.skills.renderer)

@@ -1,0 +1,92 @@
+"""Events: what a site declares can happen, read by agents or delivered to their webhooks."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
+
+from awp_publish.calls.call import Principal
+from awp_publish.model import PUBLIC, Catalog
+from awp_publish.plugin import Plugin, Serving, Setup
+from awp_publish.plugins.events.log import Events
+from awp_publish.plugins.events.webhooks import Webhooks
+
+
+@dataclass(frozen=True, slots=True)
+class ServedEvents:
+    """The events of a site while it runs: the log of what has happened, and the webhooks that wait for it."""
+
+    log: Events
+    webhooks: Webhooks
+
+
+def _event(
+    events: Events,
+    event_id: str,
+    /,
+    *,
+    payload: object = None,
+    description: str | None = None,
+    audience: str = PUBLIC,
+) -> Callable[[Any], Any]:
+    """Declare an event that agents can subscribe to. See docs/events.md.
+
+    `payload` is the type of its data: a model, any other type, or a JSON Schema of an object. `audience` are those who
+    may see the event, as for an action. The decorated class or function is returned unchanged: a class is the payload
+    unless one is given, and a function's docstring is the description.
+    """
+    note = events.declare(event_id, payload, description, audience)
+
+    def decorate(decorated: Any) -> Any:
+        note(decorated)
+        return decorated
+
+    return decorate
+
+
+async def _emit(
+    events: Events,
+    event_id: str,
+    payload: object,
+    /,
+    *,
+    audience: str | Principal | None = None,
+    unique: str | None = None,
+) -> str:
+    """Publish an event to agents. Returns its id as soon as it is recorded in the site's store.
+
+    `audience` are those who see it: `"public"`, `"known"`, `"principal:ID"` or a Principal, `"scope:NAME"`; the default
+    is the audience of the declaration. `unique` is the event's id at its source, such as a webhook's: of several events
+    with the same id only the first is recorded. Raises DeclarationError, InvalidOutput if the payload does not match
+    the declaration, and StoreUnavailable.
+    """
+    return await events.emit(event_id, payload, audience, unique=unique)
+
+
+def _derive(setup: Setup, catalog: Catalog) -> Catalog:
+    return replace(catalog, events=setup.state.all())
+
+
+def _keeps(setup: Setup, catalog: Catalog) -> str | None:
+    return "what has happened" if catalog.events else None
+
+
+def _serve(serving: Serving) -> ServedEvents:
+    return ServedEvents(serving.state, Webhooks(lambda: serving.site.store, serving.state))
+
+
+def _running(serving: Serving) -> AbstractAsyncContextManager[object]:
+    has_work = serving.site.catalog.events or serving.site.catalog.door("a2a") is not None
+    return serving.service.webhooks.working() if has_work else nullcontext()
+
+
+PLUGIN = Plugin(
+    name="events",
+    is_default=True,
+    start=lambda setup: Events(lambda: setup.site.store, setup.site.refuse_when_frozen),
+    declares={"event": _event, "emit": _emit},
+    derive=_derive,
+    keeps=_keeps,
+    serve=_serve,
+    running=_running,
+)

@@ -27,10 +27,10 @@ import orjson
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from awp_publish.calls.call import Principal
-from awp_publish.declare.discover.routes import docstring_of
 from awp_publish.model import KNOWN, PUBLIC, Event, JsonObject, title_of, utc_text
 from awp_publish.problems import DeclarationError, InvalidOutput, StoreUnavailable, Violation, did_you_mean
 from awp_publish.schema import UnusableSchema, Validator, adapt, compile_schema, write_schema
+from awp_publish.schema.handlers import docstring_of
 from awp_publish.schema.options import AUDIENCE, ID, check
 from awp_publish.schema.reading import resolved
 from awp_publish.stores.store import Add, Look, Schedule, Step, Store, Swap
@@ -57,22 +57,6 @@ MAX_TOGETHER: Final = 100
 
 APPENDED: Final = "events:appended"
 """The queue of logs with new entries, for the workers that deliver them."""
-
-JOBS_ENDED: Final = "events:jobs"
-"""The queue of background jobs that have ended and whose event is still to be emitted."""
-
-JOB_ENDED: Final = "job_ended"
-JOB_PAYLOAD: Final[JsonObject] = {
-    "type": "object",
-    "properties": {
-        "job_id": {"type": "string"},
-        "action": {"type": "string"},
-        "status": {"type": "string", "enum": ["done", "failed", "cancelled"]},
-        "poll_endpoint": {"type": "string", "description": "Where the result is."},
-    },
-    "required": ["job_id", "action", "status", "poll_endpoint"],
-    "additionalProperties": False,
-}
 
 Positions: TypeAlias = dict[str, tuple[str, int]]
 """For each log, the epoch and the number of the last entry that was read."""
@@ -148,8 +132,11 @@ class _Declaration:
 class Events:
     """The events of one site: those declared, and those that have happened."""
 
-    def __init__(self, store: Callable[[], Store]) -> None:
+    def __init__(
+        self, store: Callable[[], Store], refuse_when_frozen: Callable[[str], None] = lambda subject: None
+    ) -> None:
         self._store = store
+        self._refuse_when_frozen = refuse_when_frozen
         self._declarations: dict[str, _Declaration] = {}
         self._known: dict[str, _Declared] = {}
         self._heads: dict[str, bytes | None] = {}
@@ -165,6 +152,7 @@ class Events:
         if callable(event_id):
             raise DeclarationError("site.event", 'needs an id: write @site.event("its_id", payload=Model).')
         subject = f'event "{event_id}"'
+        self._refuse_when_frozen(subject)
         check(subject, ID, event_id, "id")
         if event_id in self._declarations:
             raise DeclarationError(subject, "is declared twice.", "Give one of the two another id.")

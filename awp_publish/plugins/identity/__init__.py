@@ -1,0 +1,33 @@
+"""Identity: tokens of authorization servers (JWT, DPoP), signed agents (Web Bot Auth), and where tokens come from."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from awp_publish.model import Catalog
+from awp_publish.plugin import Finding, Plugin, Setup
+from awp_publish.plugins.identity.protected_resource import PATH, PROTOCOL, is_published, is_published_of_mcp
+
+
+def _derive(setup: Setup, catalog: Catalog) -> Catalog:
+    return replace(catalog, metadata_path=PATH) if is_published(catalog) else catalog
+
+
+def _check(setup: Setup, catalog: Catalog) -> Iterator[Finding]:
+    """Find metadata that has clients ask for tokens which the site does not take (RFC 9728 section 3.3)."""
+    declared = catalog.site.authentication
+    resources = {catalog.url: is_published(catalog), catalog.absolute(catalog.paths.mcp): is_published_of_mcp(catalog)}
+    audiences = declared.audiences if declared is not None else ()
+    foreign = [resource for resource, is_told in resources.items() if is_told and resource not in audiences]
+    if audiences and foreign:
+        yield Finding(
+            "warning",
+            "start-audience",
+            "",
+            f"The metadata of this site (RFC 9728) has clients ask for tokens for {' and '.join(foreign)}, and "
+            f"JwtBearer takes tokens for {', '.join(audiences)} alone.",
+            f"Write JwtBearer(audience={[*audiences, *foreign]!r}, ...).",
+            "awp_publish",
+        )
+
+
+PLUGIN = Plugin(name="identity", is_default=True, derive=_derive, check=_check, documents=(PROTOCOL,))

@@ -28,6 +28,7 @@ from urllib.parse import quote, urlsplit
 import orjson
 
 from awp_publish.calls.call import Credentials, Label, Principal
+from awp_publish.http.signed import DIGESTS, SIGNED
 from awp_publish.model import SAFE_IN_PATH
 from awp_publish.plugins.identity.fetching import FetchedKeys, fetch_json, signature_keys
 from awp_publish.problems import DeclarationError, InvalidCredentials, Problem, RateLimited, TemporarilyUnavailable
@@ -50,8 +51,6 @@ ACCEPT_SIGNATURE: Final = (
 )
 """The header that asks for a signature (RFC 9421 section 5.1)."""
 
-SIGNED: Final = "awp_publish.signed"
-"""The key in an ASGI scope under which the result of checking a signature or proof is kept: it is checked once."""
 
 LEEWAY: Final = 30.0
 """Seconds by which clocks may differ."""
@@ -87,8 +86,6 @@ _ADVICE: Final = (
     "Sign the request as Accept-Signature says, each request anew: with a key of the directory that "
     "Signature-Agent names, for this site's address, at the present time."
 )
-DIGESTS: Final = {"sha-256": hashlib.sha256, "sha-512": hashlib.sha512}
-"""Supported algorithms of Content-Digest (RFC 9530 section 5); the others are insecure."""
 
 KINDS: Final = ("directory", "jwks_uri", "cimd")
 _NAME: Final = re.compile(r"[a-z0-9.-]+(:[0-9]+)?")
@@ -390,29 +387,6 @@ def _verifier_class() -> "type[HTTPMessageVerifier]":
 
 def _forged(detail: str) -> InvalidCredentials:
     return InvalidCredentials(f"{_REFUSED} {detail}", status=403, recovery=_ADVICE, headers=[ACCEPT_SIGNATURE])
-
-
-def note_signature(scope: MutableMapping[str, Any], fields: Mapping[bytes, bytes], receive: Receive) -> Receive:
-    """Prepare a scope for the result of checking a signature, and return a `receive` that hashes the body.
-
-    Must be called before the scope is copied, because a signature is checked once. Without Content-Digest nothing is
-    hashed.
-    """
-    noted: MutableMapping[str, object] = scope.setdefault(SIGNED, {})
-    if b"content-digest" not in fields:
-        return receive
-    hashes = {name: make() for name, make in DIGESTS.items()}
-
-    async def receive_noted() -> MutableMapping[str, Any]:
-        message = await receive()
-        if message["type"] == "http.request" and "digests" not in noted:
-            for one in hashes.values():
-                one.update(message.get("body", b""))
-            if not message.get("more_body", False):
-                noted["digests"] = {name: one.digest() for name, one in hashes.items()}
-        return message
-
-    return receive_noted
 
 
 def _check_body(header: str, covered: frozenset[str], request: Mapping[str, Any]) -> None:

@@ -20,7 +20,8 @@ from urllib.parse import urlsplit
 
 from awp_publish.calls.authentication import BEARER, DPOP, PROOF_ALGORITHMS, Scheme, read_bearer_token
 from awp_publish.calls.call import Credentials, Principal
-from awp_publish.plugins.identity.botauth import MIN_RSA_BITS, SIGNED, address_of
+from awp_publish.http.signed import SIGNED
+from awp_publish.plugins.identity.botauth import MIN_RSA_BITS, address_of
 from awp_publish.plugins.identity.fetching import FetchedKeys, fetch_json, signature_keys
 from awp_publish.problems import AuthExpired, DeclarationError, InvalidBinding, InvalidCredentials, InvalidProof
 from awp_publish.stores.store import Add, Store

@@ -1,22 +1,113 @@
-"""Background jobs: calls that are answered before they are carried out.
+"""Background jobs: calls that are answered before they are carried out."""
 
-jobs.py      a job's record, and the life cycle of jobs in a store: accept, show, cancel; reclaim, begin, end
-worker.py    takes due jobs from the store and runs them in this process; `report_progress` for handlers
-taskiq.py    the same jobs, distributed by taskiq (extra "jobs")
-"""
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final
 
-from awp_publish.plugins.jobs.jobs import (
-    IsRepeatable as IsRepeatable,
-    Job as Job,
-    JobResult as JobResult,
-    JobStore as JobStore,
-    Progress as Progress,
-)
-from awp_publish.plugins.jobs.worker import (
-    Carrier as Carrier,
-    Run as Run,
-    Runner as Runner,
-    Worker as Worker,
-    report_progress as report_progress,
-    wait_for_signal as wait_for_signal,
+from awp_publish.model import KNOWN, Catalog, JsonObject, Paths
+from awp_publish.plugin import CallHooks, Context, Door, Endpoints, Finding, Plugin, Serving, Setup
+from awp_publish.problems import DeclarationError
+
+if TYPE_CHECKING:
+    from awp_publish.plugins.jobs.door import Background
+
+JOB_ENDED: Final = "job_ended"
+JOB_PAYLOAD: Final[JsonObject] = {
+    "type": "object",
+    "properties": {
+        "job_id": {"type": "string"},
+        "action": {"type": "string"},
+        "status": {"type": "string", "enum": ["done", "failed", "cancelled"]},
+        "poll_endpoint": {"type": "string", "description": "Where the result is."},
+    },
+    "required": ["job_id", "action", "status", "poll_endpoint"],
+    "additionalProperties": False,
+}
+
+
+class JobsSetup:
+    """The jobs of one site. `announces` means that known callers are notified when their jobs end."""
+
+    announces = False
+
+
+def _has_jobs(catalog: Catalog) -> bool:
+    return any(action.is_background for action in catalog.actions)
+
+
+def _derive(setup: Setup, catalog: Catalog) -> Catalog:
+    """Add an event for known callers, whose jobs end."""
+    events = setup.ask("events")
+    if events is None or not setup.site.authenticators or not _has_jobs(catalog):
+        return catalog
+    if JOB_ENDED not in {one.id for one in events.all()}:
+        events.declare(
+            JOB_ENDED, JOB_PAYLOAD, "A background job of yours has ended. Its result is at poll_endpoint.", KNOWN
+        )
+        setup.state.announces = True
+    return replace(catalog, events=events.all())
+
+
+def _check(setup: Setup, catalog: Catalog) -> Iterator[Finding]:
+    background = [action for action in catalog.actions if action.is_background]
+    if not background or setup.site.settings.jobs.queue is None:
+        return
+    subject = f'action "{background[0].id}"'
+    if not setup.site.store.is_shared:
+        wrong = "runs in another process, which cannot see a store in memory."
+        raise DeclarationError(subject, wrong, 'Give Site(store="redis://...").')
+    if find_spec("taskiq") is None or find_spec("taskiq_redis") is None:
+        remedy = 'Install it: pip install "awp-publish[jobs]".'
+        raise DeclarationError(subject, "needs taskiq, which is not installed.", remedy)
+    yield from ()
+
+
+def _serve(serving: Serving) -> "Background | None":
+    catalog = serving.site.catalog
+    if not _has_jobs(catalog):
+        return None
+    from awp_publish.plugins.jobs.door import Background
+
+    background = Background(serving)
+    if (events := serving.ask("events")) is not None:
+        background.announce_to(events)
+    return background
+
+
+def _running(serving: Serving) -> AbstractAsyncContextManager[object]:
+    background: Any = serving.service
+    if background is None:
+        return nullcontext()
+    return background.working(serving.lifespan_state())  # type: ignore[no-any-return]
+
+
+def _calls(context: Context) -> CallHooks:
+    background = context.service
+    return CallHooks(accept=background.accepting(context.catalog) if background is not None else None)
+
+
+def _doors(setup: Setup, paths: Paths) -> Iterator[Door]:
+    yield Door(name="jobs", path=paths.jobs, open=_open)
+
+
+def _open(context: Context) -> Endpoints:
+    if context.service is None:
+        return Endpoints()
+    from awp_publish.plugins.jobs.door import open_jobs
+
+    return open_jobs(context)
+
+
+PLUGIN = Plugin(
+    name="jobs",
+    is_default=True,
+    start=lambda setup: JobsSetup(),
+    derive=_derive,
+    check=_check,
+    serve=_serve,
+    running=_running,
+    calls=_calls,
+    doors=_doors,
 )

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlsplit
 
 import orjson
@@ -17,29 +17,29 @@ import orjson
 from awp_publish.browsing.addresses import parse_address
 from awp_publish.calls.authentication import CALLER
 from awp_publish.calls.call import SESSION_HEADER, Call, Outcome, Principal, Result, never_disconnected
-from awp_publish.calls.guard import Guards
-from awp_publish.calls.invoke import Accept, Invoker, Observer
-from awp_publish.declare.settings import SiteSettings
+from awp_publish.calls.invoke import Accept, Invoker
 from awp_publish.http.credentials import TrustedProxies, read_credentials
 from awp_publish.http.dispatch import CalledApplication, RouteCaller, pack_request, unpack_request
-from awp_publish.http.doors import Identify
+from awp_publish.http.doors import Identify, identify_caller, session_ids_of
 from awp_publish.http.endpoint import DoorRequest, Endpoint, ProblemRenderer
 from awp_publish.http.exchange import AsgiApp, Cors, RawHeaders, Reply, Scope, read_fields
 from awp_publish.http.lifespan import running
 from awp_publish.model import Action, Catalog, Status
-from awp_publish.plugins.events.log import JOB_ENDED, JOBS_ENDED
+from awp_publish.plugin import Context, Endpoints, Serving
+from awp_publish.plugins.jobs import JOB_ENDED
 from awp_publish.plugins.jobs.jobs import Job, JobResult, JobStore, UnreadableJob
 from awp_publish.plugins.jobs.worker import Runner, Worker, wait_for_signal
 from awp_publish.problems import DeclarationError, Problem, SessionUnknown, StoreUnavailable, UnknownJob
 from awp_publish.stores.store import Unschedule, session_key
 
 if TYPE_CHECKING:
-    from awp_publish.declare.site import Site
-    from awp_publish.plugins.events.webhooks import Webhooks
     from awp_publish.plugins.sessions.cookies import CookieSessions
     from awp_publish.plugins.taskiq.queue import TaskiqQueue
 
 logger: Final = logging.getLogger("awp_publish.calls")
+
+JOBS_ENDED: Final = "events:jobs"
+"""The queue of background jobs that have ended and whose event is still to be emitted."""
 
 METHODS: Final = "GET, HEAD, DELETE, OPTIONS"
 MAX_PAUSE: Final = 5
@@ -57,6 +57,23 @@ def accepted_reply(job: Job, address: str) -> Reply:
     endpoint = f"{address}/{job.id}"
     body = orjson.dumps(job.describe(endpoint))
     return Reply(202, ((b"location", endpoint.encode()), (b"retry-after", b"1")), body)
+
+
+def open_jobs(context: Context) -> Endpoints:
+    """Open the addresses of jobs at one address of the site."""
+    catalog, admission = context.catalog, context.admission
+    jobs = catalog.absolute(catalog.paths.jobs)
+    door = JobsDoor(
+        context.service.jobs,
+        jobs,
+        ProblemRenderer(catalog),
+        Cors(admission.allow_origins),
+        identify_caller(context),
+        admission.own_hosts,
+        session_ids_of(context),
+        catalog.actions,
+    )
+    return Endpoints(below={f"{catalog.paths.jobs}/": door})
 
 
 class JobsDoor(Endpoint):
@@ -132,19 +149,14 @@ BACKGROUNDS: Final = "awp_publish.backgrounds"
 
 
 class Background:
-    """The jobs of one site. `app` is the outermost application, `routes` the object that has its routes."""
+    """The jobs of one site, which are run by calls of its outermost application."""
 
-    def __init__(
-        self,
-        settings: SiteSettings,
-        catalog: Catalog,
-        guards: Guards,
-        observer: Observer,
-        app: AsgiApp,
-        routes: object,
-        sessions: "CookieSessions | None" = None,
-    ) -> None:
-        self._sessions = sessions
+    def __init__(self, serving: Serving) -> None:
+        catalog, settings = serving.site.catalog, serving.settings
+        guards = serving.guards_of(catalog)
+        self._sessions = serving.ask("sessions")
+        self._announces = serving.state.announces
+        self._extensions = serving.extensions
         self._catalog = catalog
         self.jobs = JobStore(guards.store)
         self._settings = settings.jobs
@@ -152,24 +164,26 @@ class Background:
         self._actions: Mapping[str, Action] = {one.id: one for one in catalog.actions if one.is_background}
         # Degraded actions are refused when a call comes in. Accepted jobs always run.
         own = replace(catalog, actions=tuple(self._actions.values()), agents=(), status=Status())
-        self._routes = RouteCaller(CalledApplication(app, routes), own, among=catalog)
-        self._invoker = Invoker(own, self._routes.call, observer=observer)
+        called = CalledApplication(serving.app, serving.called.routes)
+        self._routes = RouteCaller(called, own, among=catalog)
+        self._invoker = Invoker(own, self._routes.call, observer=serving.observer)
         self._guards = guards
         self._state: Mapping[str, object] = {}
         self._worker: Worker | None = None
         self._has_lifespan = False
 
-    def announce_to(self, webhooks: "Webhooks", site: "Site") -> None:
+    def announce_to(self, events: Any) -> None:
         """Announce the end of each job: to the webhooks that wait for it, and as an event for its caller."""
+        log, webhooks = events.log, events.webhooks
         self.jobs.announced = JOBS_ENDED, webhooks.hurry
 
         async def announce(job_id: str) -> None:
             with suppress(UnreadableJob):
                 stored = await self.jobs.look(job_id)
-                if stored is not None and stored.job.principal and site.announces_jobs:
+                if stored is not None and stored.job.principal and self._announces:
                     job, endpoint = stored.job, self._catalog.absolute(f"{self._catalog.paths.jobs}/{job_id}")
                     event = {"job_id": job.id, "action": job.action, "status": job.status, "poll_endpoint": endpoint}
-                    await site.emit(JOB_ENDED, event, audience=Principal(job.principal), unique=job.id)
+                    await log.emit(JOB_ENDED, event, audience=Principal(job.principal), unique=job.id)
             await webhooks.wake(f"job:{job_id}", Unschedule(JOBS_ENDED, job_id))
 
         webhooks.on_queue[JOBS_ENDED] = announce
@@ -253,6 +267,7 @@ class Background:
         """Run due jobs, in this process or by a task queue. `state` is the application's lifespan state."""
         self._state = state
         self._has_lifespan = True
+        self._extensions().get(BACKGROUNDS, []).append(self)
         async with AsyncExitStack() as stack:
             worker = self._runs_here()
             if self._settings.queue is not None:

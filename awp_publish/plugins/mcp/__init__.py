@@ -1,0 +1,20 @@
+"""MCP over Streamable HTTP: the site's actions as tools, its pages and skills as resources, its prompts."""
+
+from collections.abc import Iterator
+
+from awp_publish.model import Paths
+from awp_publish.plugin import Context, Door, Endpoints, Plugin, Setup
+from awp_publish.plugins.mcp.server_card import PROTOCOL, VERSIONS
+
+
+def _doors(setup: Setup, paths: Paths) -> Iterator[Door]:
+    yield Door(name="mcp", version=VERSIONS[-1], path=paths.mcp, open=_open)
+
+
+def _open(context: Context) -> Endpoints:
+    from awp_publish.plugins.mcp.door import open_door
+
+    return open_door(context)
+
+
+PLUGIN = Plugin(name="mcp", needs={"mcp": "mcp"}, documents=(PROTOCOL,), doors=_doors)

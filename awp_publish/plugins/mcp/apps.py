@@ -16,7 +16,7 @@ from mcp.server.lowlevel.server import Server
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from awp_publish.model import Action, JsonObject
-from awp_publish.plugins.mcp.calls import LIST_TTL, Context, Tool, WireResult
+from awp_publish.plugins.mcp.calls import LIST_TTL, RequestContext, Tool, WireResult
 from awp_publish.schema import media, member_names
 from awp_publish.schema.reading import answer_schema
 
@@ -39,7 +39,7 @@ class Cards:
         if self._having:
             server.extensions[EXTENSION] = {}
 
-    def refer(self, tool: Tool, context: Context) -> Mapping[str, object]:
+    def refer(self, tool: Tool, context: RequestContext) -> Mapping[str, object]:
         """Return a tool's entry, with the address of its card if the client shows cards.
 
         In revisions with a handshake, the client's capabilities are unknown, because there is no session: the address

@@ -30,11 +30,12 @@ from starlette.requests import Request
 
 from awp_publish.calls.call import RECEIPT, SESSION_HEADER, Call, Deliver, Outcome, Principal, Result
 from awp_publish.http.credentials import read_credentials
-from awp_publish.http.doors import DoorContext, Identify
+from awp_publish.http.doors import Identify
 from awp_publish.http.endpoint import STATIC_HEADERS, DoorRequest, read_admission
 from awp_publish.http.exchange import NO_SNIFFING, Fields, Message, Pair, RawHeaders, read_fields, wait_for_disconnect
 from awp_publish.http.lifespan import ended_by_stop
 from awp_publish.model import Action, Catalog, JsonObject
+from awp_publish.plugin import Context
 from awp_publish.plugins.actions_json.document import SITE_ACTION, SITE_TOOL
 from awp_publish.plugins.identity import protected_resource
 from awp_publish.plugins.jobs.jobs import Job, JobStore, Progress
@@ -87,7 +88,7 @@ RECOVERIES: Final[Mapping[str, str]] = {
 }
 """Recovery texts that are different at this door."""
 
-Context: TypeAlias = ServerRequestContext[Any, Any]
+RequestContext: TypeAlias = ServerRequestContext[Any, Any]
 WireResult: TypeAlias = dict[str, Any]
 
 # --- One HTTP request ---
@@ -198,13 +199,13 @@ class McpExchange(DoorRequest):
         return meta | {f"{META}headers": shown} if shown else meta
 
 
-def exchange_of(context: Context) -> McpExchange:
+def exchange_of(context: RequestContext) -> McpExchange:
     """Return the HTTP request of a message."""
     exchange: McpExchange = cast(Request, context.request).scope[EXCHANGE]
     return exchange
 
 
-async def find_caller(context: Context, identify: Identify, session: str | None = None) -> Principal | None:
+async def find_caller(context: RequestContext, identify: Identify, session: str | None = None) -> Principal | None:
     """Return the caller, from the request or from a session in an argument or in `_meta`. Raises Problem."""
     exchange, meta = exchange_of(context), cast(Mapping[str, object], context.meta or {})
     scope, fields, shown = exchange.scope, exchange.fields, session or meta.get(META + SESSION)
@@ -214,7 +215,7 @@ async def find_caller(context: Context, identify: Identify, session: str | None 
     return await identify(scope, fields)
 
 
-async def admit_caller(context: Context, identify: Identify) -> Principal | None:
+async def admit_caller(context: RequestContext, identify: Identify) -> Principal | None:
     """Return the caller of a method of an extension. Raises MCPError for invalid credentials."""
     exchange = exchange_of(context)
     try:
@@ -402,19 +403,19 @@ class Tools:
     """The server information in every result of the stateless generation, which the SDK would copy for each."""
     _stamped = b""
 
-    def __init__(self, door: DoorContext) -> None:
+    def __init__(self, door: Context) -> None:
         self._invoker = door.invoker
         self._admission = door.admission
         self._proxies = door.admission.trusted_proxies
         self._small = door.admission.smallest_limit(door.catalog.actions)
-        self._jobs = door.background.jobs if door.background is not None else None
+        self._jobs = jobs.jobs if (jobs := door.ask("jobs")) is not None else None
         self.tasks: TaskExtension | None = None
         self.cards: Cards | None = None
         self._challenges = protected_resource.is_published(door.catalog)
         self._lists_only_allowed = door.settings.list_only_allowed
         differs = self._lists_only_allowed or not all(one.is_public for one in door.catalog.actions)
         self._identify = door.guards.identify() if differs and door.guards.authenticators else None
-        has_sessions = door.sessions is not None
+        has_sessions = door.ask("sessions") is not None
         self._classic = make_tools(door.catalog, only_objects=True, has_sessions=has_sessions)
         self.modern = make_tools(door.catalog, only_objects=False, has_sessions=has_sessions)
         self._valid: tuple[str, object] = ("", None)
@@ -428,7 +429,7 @@ class Tools:
         """Set the server information for all results."""
         self.stamp, self._stamped = stamp, orjson.dumps(stamp)[1:-1] + b","
 
-    async def list_tools(self, context: Context, _: types.PaginatedRequestParams) -> WireResult:
+    async def list_tools(self, context: RequestContext, _: types.PaginatedRequestParams) -> WireResult:
         """Answer `tools/list`: tools that the caller may see, or with `Site(list_only_allowed=True)` may call.
 
         A list that depends on the caller is private. It is a convenience, not a guard: a call is admitted or refused
@@ -500,7 +501,7 @@ class Tools:
             self._valid = (LATEST, meta)
         answer: WireResult = {"jsonrpc": "2.0", "id": request_id}
         try:
-            exchange.is_plain, context = True, cast(Context, PlainContext(exchange, params, meta, request_id))
+            exchange.is_plain, context = True, cast(RequestContext, PlainContext(exchange, params, meta, request_id))
             answer["result"] = await self._call(exchange, tool, params, context)
         except MCPError as refused:
             answer["error"] = refused.error.model_dump(by_alias=True, exclude_none=True)
@@ -510,7 +511,7 @@ class Tools:
             await exchange.answer(body, ERROR_CODE_HTTP_STATUS.get(code, 200))
         return True
 
-    async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+    async def __call__(self, ctx: RequestContext, call_next: CallNext) -> HandlerResult:
         """Answer `tools/call`, and pass on everything else.
 
         Raises MCPError for an unknown tool or cursor, and for invalid params pydantic's ValidationError, which the SDK
@@ -545,7 +546,9 @@ class Tools:
             exchange.task = None
             exchange.ended.set()
 
-    async def _call(self, exchange: McpExchange, tool: Tool, params: Mapping[str, Any], context: Context) -> WireResult:
+    async def _call(
+        self, exchange: McpExchange, tool: Tool, params: Mapping[str, Any], context: RequestContext
+    ) -> WireResult:
         """Carry out a call and return its result for the SDK, which is dropped if the response was already sent."""
         action, given, arguments = tool.action, params.get("arguments") or {}, _NOTHING
         if tool.own and not tool.own.isdisjoint(given):
@@ -585,7 +588,9 @@ class Tools:
             return {"isError": isinstance(outcome, Problem)}
         return await self._answer(exchange, tool, call, context, outcome)
 
-    async def _deliver(self, exchange: McpExchange, tool: Tool, call: Call, context: Context, result: Result) -> None:
+    async def _deliver(
+        self, exchange: McpExchange, tool: Tool, call: Call, context: RequestContext, result: Result
+    ) -> None:
         """Send the message of a result while the SDK still waits for the handler.
 
         A handler that continues after its answer, or past its deadline, must not keep its caller waiting. In a stream,
@@ -610,13 +615,13 @@ class Tools:
             message["error"] = refused.error.model_dump(by_alias=True, exclude_none=True)
         await exchange.answer(orjson.dumps(message))
 
-    def tool_of(self, action_id: str, context: Context) -> Tool:
+    def tool_of(self, action_id: str, context: RequestContext) -> Tool:
         """Return the tool of an action in the client's generation of the protocol."""
         tools = self.modern if context.protocol_version in MODERN_PROTOCOL_VERSIONS else self._classic
         return tools[action_id]
 
     async def _answer(
-        self, exchange: McpExchange, tool: Tool, call: Call, context: Context, result: Result
+        self, exchange: McpExchange, tool: Tool, call: Call, context: RequestContext, result: Result
     ) -> WireResult:
         if self.tasks is not None and tool.action.is_background:
             task = await self.tasks.answer(context, call, result)
@@ -625,7 +630,9 @@ class Tools:
                 return task
         return self.render(exchange, tool, call, context, result)
 
-    def render(self, exchange: McpExchange, tool: Tool, call: Call, context: Context, result: Result) -> WireResult:
+    def render(
+        self, exchange: McpExchange, tool: Tool, call: Call, context: RequestContext, result: Result
+    ) -> WireResult:
         """Render a result in the client's revision (specification, Server/Tools).
 
         An answer is structured, and the same JSON is its text; a string that is not structured is plain text, and what
@@ -681,7 +688,7 @@ class Tools:
         return rendered
 
     async def _run_with_progress(
-        self, context: Context, exchange: McpExchange, call: Call, deliver: Deliver
+        self, context: RequestContext, exchange: McpExchange, call: Call, deliver: Deliver
     ) -> Result | None:
         """Run a call and stream its progress. Returns None if its client has disconnected.
 
@@ -821,7 +828,7 @@ QUESTION: Final = "confirmation"
 """The name of our only question among the `inputRequests`."""
 
 
-def question_for(problem: Problem, context: Context) -> WireResult | None:
+def question_for(problem: Problem, context: RequestContext) -> WireResult | None:
     """Return the result that makes the client ask its user, or None if it cannot, or if more than consent is missing.
 
     A client that names neither form nor url can show forms. A call with a wrong or spent token is refused instead.

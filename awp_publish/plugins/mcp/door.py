@@ -27,7 +27,6 @@ from starlette.requests import Request
 
 from awp_publish.calls.invoke import Invoker
 from awp_publish.http.credentials import is_local_page, read_credentials
-from awp_publish.http.doors import DoorContext, LiveDoor
 from awp_publish.http.endpoint import STATIC_HEADERS, DoorRequest, Endpoint, ProblemRenderer
 from awp_publish.http.exchange import (
     HOLDS_THREAD,
@@ -40,7 +39,7 @@ from awp_publish.http.exchange import (
     wait_for_disconnect,
 )
 from awp_publish.http.sdk_logs import keep_contents_out, without_contents
-from awp_publish.model import Door, Paths
+from awp_publish.plugin import Context, Endpoints
 from awp_publish.plugins.identity import protected_resource
 from awp_publish.plugins.mcp import server_card as mcp_server_card
 from awp_publish.plugins.mcp.apps import Cards
@@ -82,16 +81,11 @@ _READ: Final = frozenset(
 )
 
 
-def describe_door(paths: Paths) -> Door:
-    """Describe the door for the documents."""
-    return Door(PROTOCOL, mcp_server_card.VERSIONS[-1], paths.mcp)
-
-
-def open_door(context: DoorContext) -> LiveDoor:
+def open_door(context: Context) -> Endpoints:
     """Open the door of one public address of a site."""
     door = McpDoor(context)
     keep_contents_out()
-    return LiveDoor({context.catalog.paths.mcp: door}, running=door.running)
+    return Endpoints(exact={context.catalog.paths.mcp: door}, running=door.running)
 
 
 class McpDoor(Endpoint):
@@ -103,7 +97,7 @@ class McpDoor(Endpoint):
     takes_plain_calls: ClassVar[bool] = True
     """Whether plain calls are answered without the SDK, with the same result but in less time."""
 
-    def __init__(self, door: DoorContext) -> None:
+    def __init__(self, door: Context) -> None:
         catalog, admission = door.catalog, door.admission
         super().__init__(ProblemRenderer(catalog, RECOVERIES), Cors(admission.allow_origins), admission.own_hosts)
         self._admission = admission
@@ -247,7 +241,7 @@ class McpDoor(Endpoint):
         )
 
 
-def make_server(door: DoorContext, tools: Tools, subscriptions: Subscriptions, events: EventExtension) -> Server[Any]:
+def make_server(door: Context, tools: Tools, subscriptions: Subscriptions, events: EventExtension) -> Server[Any]:
     """Make the SDK's server for one public address of a site."""
     catalog, site = door.catalog, door.catalog.site
     resources = Resources(door)
@@ -264,8 +258,8 @@ def make_server(door: DoorContext, tools: Tools, subscriptions: Subscriptions, e
     server.middleware[:] = [*observing, tools]
     tools.set_stamp({types.SERVER_INFO_META_KEY: server.server_info_stamp})
     server.add_request_handler("tools/list", PaginatedRequestParams, tools.list_tools)
-    if door.background is not None:
-        tools.tasks = TaskExtension(door, door.background, tools)
+    if (background := door.ask("jobs")) is not None:
+        tools.tasks = TaskExtension(door, background, tools)
         tools.tasks.register(server)
     if catalog.events:
         events.register(server)
@@ -277,10 +271,10 @@ def make_server(door: DoorContext, tools: Tools, subscriptions: Subscriptions, e
     subscriptions.register(server)
     server.add_request_handler("resources/list", PaginatedRequestParams, resources.list_resources)
     server.add_request_handler("resources/read", types.ReadResourceRequestParams, resources.read_resource)
-    if door.pages is not None:
+    if door.ask("pages") is not None:
         server.add_request_handler("resources/templates/list", PaginatedRequestParams, resources.list_templates)
     prompts = PromptHandlers(door)
-    if catalog.prompts or door.pages is not None:
+    if catalog.prompts or door.ask("pages") is not None:
         completion = CompletionHandler(prompts, resources, door.settings.timeout)
         server.add_request_handler("completion/complete", types.CompleteRequestParams, completion.complete)
     if catalog.prompts:

@@ -25,10 +25,11 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel, Field
 
 from awp_publish.calls.call import Principal
-from awp_publish.http.doors import DoorContext, identify_caller
+from awp_publish.http.doors import identify_caller
 from awp_publish.http.exchange import HOLDS_THREAD
 from awp_publish.http.lifespan import is_stopping
 from awp_publish.model import Event, utc_text
+from awp_publish.plugin import Context
 from awp_publish.plugins.events.log import Batch, Events, Occurrence, Positions, logs_for, read_cursor, write_cursor
 from awp_publish.plugins.events.webhooks import (
     DUE,
@@ -48,7 +49,7 @@ from awp_publish.plugins.events.webhooks import (
     try_again,
 )
 from awp_publish.plugins.identity.fetching import Failure, Posted
-from awp_publish.plugins.mcp.calls import PROTOCOL, Context, Notice, Tools, WireResult, admit_caller, exchange_of
+from awp_publish.plugins.mcp.calls import PROTOCOL, Notice, RequestContext, Tools, WireResult, admit_caller, exchange_of
 from awp_publish.problems import Problem, StoreUnavailable, did_you_mean
 from awp_publish.stores.store import Schedule
 
@@ -135,13 +136,13 @@ class UnsubscribeParams(types.RequestParams):
 class EventExtension:
     """The events of one public address of a site."""
 
-    def __init__(self, door: DoorContext, tools: Tools) -> None:
+    def __init__(self, door: Context, tools: Tools) -> None:
         self._catalog = door.catalog
-        self._events: Events = door.site.events
+        self._events: Events = door.ask("events").log
         self._invoker = door.invoker
         self._identify = identify_caller(door)
         self._tools = tools
-        self._webhooks = door.webhooks if door.guards.authenticators else None
+        self._webhooks = door.ask("events").webhooks if door.guards.authenticators else None
         if self._webhooks is not None:
             self._webhooks.kinds[KIND] = self.carry
         self._streams = 0
@@ -158,7 +159,7 @@ class EventExtension:
 
     # --- The methods ---
 
-    async def list_events(self, context: Context, _params: ListParams) -> WireResult:
+    async def list_events(self, context: RequestContext, _params: ListParams) -> WireResult:
         """Answer `events/list` (Listing Available Events)."""
         caller = await self._admit(context)
         scopes = caller.scopes if caller is not None else None
@@ -177,7 +178,7 @@ class EventExtension:
         ]
         return {"events": listed, "resultType": "complete", "_meta": self._tools.stamp}
 
-    async def poll(self, context: Context, params: PollParams) -> WireResult:
+    async def poll(self, context: RequestContext, params: PollParams) -> WireResult:
         """Answer `events/poll` (Poll-Based Delivery). Raises MCPError."""
         caller = await self._admit(context)
         event = self.find(params, caller)
@@ -193,7 +194,7 @@ class EventExtension:
             "_meta": self._tools.stamp,
         }
 
-    async def stream(self, context: Context, params: SubscriptionParams) -> WireResult:
+    async def stream(self, context: RequestContext, params: SubscriptionParams) -> WireResult:
         """Answer `events/stream` (Push-Based Delivery): past events after the cursor, and then events as they happen.
 
         Raises MCPError before the stream has begun.
@@ -256,7 +257,7 @@ class EventExtension:
 
     # --- Webhooks ---
 
-    async def subscribe(self, context: Context, params: SubscribeParams) -> WireResult:
+    async def subscribe(self, context: RequestContext, params: SubscribeParams) -> WireResult:
         """Answer `events/subscribe` (Webhook-Based Delivery): begin a subscription, or refresh it. Raises MCPError."""
         caller = await self._admit(context)
         webhooks = self._webhooks
@@ -316,7 +317,7 @@ class EventExtension:
             answer["deliveryStatus"] = status
         return {**answer, "resultType": "complete", "_meta": self._tools.stamp}
 
-    async def unsubscribe(self, context: Context, params: UnsubscribeParams) -> WireResult:
+    async def unsubscribe(self, context: RequestContext, params: UnsubscribeParams) -> WireResult:
         """Answer `events/unsubscribe`. Raises MCPError."""
         caller = await self._admit(context)
         if caller is None or self._webhooks is None:
@@ -381,7 +382,7 @@ class EventExtension:
 
     # --- Shared by the methods ---
 
-    async def _admit(self, context: Context) -> Principal | None:
+    async def _admit(self, context: RequestContext) -> Principal | None:
         """Return the caller. Raises MCPError for wrong credentials, and in revisions without extensions."""
         if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             raise MCPError(types.METHOD_NOT_FOUND, "Method not found", context.method)
@@ -405,7 +406,7 @@ class EventExtension:
         return event
 
     async def _begin(
-        self, context: Context, event: Event, caller: Principal | None, params: SubscriptionParams, most: int
+        self, context: RequestContext, event: Event, caller: Principal | None, params: SubscriptionParams, most: int
     ) -> Batch:
         """Read from the cursor of a subscription, or from now on without one. Raises MCPError."""
         positions = read_cursor(event, params.cursor) if params.cursor is not None else None
@@ -428,7 +429,7 @@ def _floor(params: SubscriptionParams) -> datetime | None:
     return None
 
 
-def _holds_thread(context: Context) -> bool:
+def _holds_thread(context: RequestContext) -> bool:
     """Return True if a stream would occupy one of the server's few threads."""
     return HOLDS_THREAD in exchange_of(context).scope
 

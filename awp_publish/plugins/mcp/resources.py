@@ -31,20 +31,20 @@ from mcp.shared.subscriptions import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from awp_publish.documents.every import ALL
 from awp_publish.documents.protocol import Document, published, views_of
-from awp_publish.http.doors import DoorContext, identify_caller
+from awp_publish.http.doors import identify_caller
 from awp_publish.http.exchange import HOLDS_THREAD, Message, Scope, read_fields, route_path, wait_for_disconnect
 from awp_publish.http.guarded_routes import pattern_of
 from awp_publish.http.lifespan import ended_by_stop
 from awp_publish.model import SKILL_FILE, Action, Catalog, Complete, Prompt, Skill
+from awp_publish.plugin import Context, known_protocols
 from awp_publish.plugins.discovery import catalogues, crawling
 from awp_publish.plugins.discovery.agent_skills import digest_of, media_type_of, render_skill, skills_of
 from awp_publish.plugins.mcp import server_card as mcp_server_card
 from awp_publish.plugins.mcp.calls import (
     LIST_TTL,
-    Context,
     Notice,
+    RequestContext,
     Tools,
     WireResult,
     admit_caller,
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 class Readers:
     """Checks readers of what belongs to an action: they may see it, and have the credentials that it requires."""
 
-    def __init__(self, door: DoorContext) -> None:
+    def __init__(self, door: Context) -> None:
         self._door = door
         self._identify = identify_caller(door)
 
@@ -71,14 +71,14 @@ class Readers:
         """Return the published action with this id, or None."""
         return next((one for one in self._door.published().actions if one.id == action_id), None)
 
-    async def may_see(self, context: Context, action: Action | None) -> bool:
+    async def may_see(self, context: RequestContext, action: Action | None) -> bool:
         """Return True if the caller may see an action. Raises MCPError for invalid credentials."""
         if action is None or action.is_public:
             return True
         caller = await admit_caller(context, self._identify)
         return action.is_for(caller.scopes if caller is not None else None)
 
-    async def admit(self, context: Context, action: Action | None) -> bool:
+    async def admit(self, context: RequestContext, action: Action | None) -> bool:
         """Return False if the caller may not see an action. Raises MCPError, with the challenge of a call."""
         if not await self.may_see(context, action):
             return False
@@ -103,15 +103,15 @@ _LISTED: Final = {"ttlMs": LIST_TTL, "cacheScope": "public", "resultType": "comp
 class Resources:
     """Lists and reads the resources of one address of a site, in their present state."""
 
-    def __init__(self, door: DoorContext) -> None:
+    def __init__(self, door: Context) -> None:
         self._catalog = door.published
         self._url = door.catalog.url
-        self._pages = door.pages  # None if pages are HTML only
+        self._pages = door.ask("pages")  # None if pages are HTML only
         self._readers = Readers(door)
         self.skills = SkillResources(door.published)
         self.cards: Cards | None = None
 
-    async def list_resources(self, _context: Context, _params: types.PaginatedRequestParams) -> WireResult:
+    async def list_resources(self, _context: RequestContext, _params: types.PaginatedRequestParams) -> WireResult:
         """Answer `resources/list`: the site's pages, each document once even if it has several paths, and skills."""
         listed: list[WireResult] = []
         if self._pages is not None:
@@ -134,7 +134,7 @@ class Resources:
             listed.append(entry)
         return {"resources": [*listed, *self.skills.listed()], **_LISTED}
 
-    async def list_templates(self, _context: Context, _params: types.PaginatedRequestParams) -> WireResult:
+    async def list_templates(self, _context: RequestContext, _params: types.PaginatedRequestParams) -> WireResult:
         """Answer `resources/templates/list`: pages with placeholders, then one template for all pages (RFC 6570)."""
         catalog, listed = self._catalog(), list[WireResult]()
         for page in (
@@ -165,7 +165,7 @@ class Resources:
             return None
         return await suggest(page.complete, page.choices.get(argument, ()), argument, value, others)
 
-    async def read_resource(self, context: Context, params: types.ReadResourceRequestParams) -> WireResult:
+    async def read_resource(self, context: RequestContext, params: types.ReadResourceRequestParams) -> WireResult:
         """Answer `resources/read`. Raises MCPError if it is neither a document nor a page of the site."""
         uri = params.uri
         if self.cards is not None and (card := self.cards.read(uri)) is not None:
@@ -185,7 +185,7 @@ class Resources:
         code = types.INVALID_PARAMS if is_modern else NOT_FOUND
         raise MCPError(code, f"This site has no resource {uri[:200]}.", {"uri": uri[:200]})
 
-    async def _read_page(self, context: Context, uri: str) -> WireResult | None:
+    async def _read_page(self, context: RequestContext, uri: str) -> WireResult | None:
         """Read the page at `uri`, with the caching of its response; None if it is not a page that everybody may see.
 
         Raises MCPError for a page that failed, and for one at the route of an action with further requirements.
@@ -228,7 +228,7 @@ class Resources:
 
     def _documents(self) -> Iterator[tuple[Catalog, Document]]:
         catalog = self._catalog()
-        for document in published(ALL, catalog):
+        for document in published(known_protocols(), catalog):
             if document.condition is not None or document.path in catalog.documents:
                 yield catalog, document
 
@@ -259,12 +259,12 @@ ROLES: Final = ("user", "assistant")
 class PromptHandlers:
     """Lists and writes the prompts of a catalog. `timeout` is in seconds."""
 
-    def __init__(self, door: DoorContext) -> None:
+    def __init__(self, door: Context) -> None:
         self._prompts = {prompt.id: prompt for prompt in door.catalog.prompts}
         self._readers = Readers(door)
         self._timeout = door.settings.timeout
 
-    async def list_prompts(self, context: Context, _params: types.PaginatedRequestParams) -> WireResult:
+    async def list_prompts(self, context: RequestContext, _params: types.PaginatedRequestParams) -> WireResult:
         """Answer `prompts/list`: those that the caller may see."""
         listed, cache_scope = [], "public"
         for prompt in self._prompts.values():
@@ -285,14 +285,14 @@ class PromptHandlers:
             listed.append(entry)
         return {"prompts": listed, **_LISTED, "cacheScope": cache_scope}
 
-    async def _find(self, context: Context, name: str) -> Prompt | None:
+    async def _find(self, context: RequestContext, name: str) -> Prompt | None:
         """Return a prompt if its caller may read it. Raises MCPError."""
         prompt = self._prompts.get(name)
         admitted = prompt is None or await self._readers.admit(context, self._readers.find(prompt.action))
         return prompt if admitted else None
 
     async def complete(
-        self, context: Context, name: str, argument: str, value: str, others: Mapping[str, str]
+        self, context: RequestContext, name: str, argument: str, value: str, others: Mapping[str, str]
     ) -> Sequence[str] | None:
         """Return values for an argument of a prompt, or None for an unknown prompt or argument."""
         prompt = await self._find(context, name)
@@ -301,7 +301,7 @@ class PromptHandlers:
             return None
         return await suggest(prompt.complete, found.choices, argument, value, others)
 
-    async def get_prompt(self, context: Context, params: types.GetPromptRequestParams) -> WireResult:
+    async def get_prompt(self, context: RequestContext, params: types.GetPromptRequestParams) -> WireResult:
         """Answer `prompts/get`. Raises MCPError."""
         prompt = await self._find(context, params.name)
         if prompt is None:
@@ -370,7 +370,7 @@ class CompletionHandler:
         self._resources = resources
         self._timeout = timeout
 
-    async def complete(self, context: Context, params: types.CompleteRequestParams) -> WireResult:
+    async def complete(self, context: RequestContext, params: types.CompleteRequestParams) -> WireResult:
         """Suggest values for an argument. Raises MCPError."""
         argument, others = params.argument, (params.context.arguments if params.context is not None else None) or {}
         asked = (argument.name, argument.value, others)
@@ -434,18 +434,18 @@ class SkillResources:
         server.add_request_handler("skills/get", SkillParams, self.get_skill)
         server.add_request_handler("resources/directory/read", DirectoryParams, self.read_directory)
 
-    async def list_skills(self, _context: Context, _params: types.PaginatedRequestParams) -> WireResult:
+    async def list_skills(self, _context: RequestContext, _params: types.PaginatedRequestParams) -> WireResult:
         """Answer `skills/list` (Listing Skills)."""
         return {"skills": [_skill_entry(skill) for skill in self.all()], **_LISTED}
 
-    async def get_skill(self, _context: Context, params: SkillParams) -> WireResult:
+    async def get_skill(self, _context: RequestContext, params: SkillParams) -> WireResult:
         """Answer `skills/get` (Getting a Skill). Raises MCPError."""
         for skill in self.all():
             if _skill_uri(skill, SKILL_FILE) == params.uri:
                 return {"skill": _skill_entry(skill), **_LISTED}
         raise MCPError(types.INVALID_PARAMS, f"No skill is served at {params.uri[:200]}.", {"uri": params.uri[:200]})
 
-    async def read_directory(self, _context: Context, params: DirectoryParams) -> WireResult:
+    async def read_directory(self, _context: RequestContext, params: DirectoryParams) -> WireResult:
         """Answer `resources/directory/read` (Reading Directories). Raises MCPError."""
         for skill in self.all():
             root = f"{SKILL_SCHEME}{skill.name}"
@@ -535,7 +535,7 @@ _CHANGED: Final = "mcp-changed"
 class Subscriptions:
     """The listening clients of one public address of a site."""
 
-    def __init__(self, door: DoorContext, tools: Tools) -> None:
+    def __init__(self, door: Context, tools: Tools) -> None:
         self._door = door
         self._tools = tools
         self._identify = identify_caller(door)
@@ -570,7 +570,7 @@ class Subscriptions:
             with suppress(RuntimeError):  # the listener's loop has ended
                 loop.call_soon_threadsafe(woken.set)
 
-    async def listen(self, context: Context, params: types.SubscriptionsListenRequestParams) -> WireResult:
+    async def listen(self, context: RequestContext, params: types.SubscriptionsListenRequestParams) -> WireResult:
         """Answer `subscriptions/listen` with a stream, until its client disconnects. Raises MCPError."""
         await admit_caller(context, self._identify)
         if HOLDS_THREAD in exchange_of(context).scope:  # the server has few threads
@@ -668,7 +668,7 @@ class Subscriptions:
             self._digested = version, digests
         return digests
 
-    async def _names(self, context: Context) -> list[object] | None:
+    async def _names(self, context: RequestContext) -> list[object] | None:
         """Return the names of a caller's tools, or None if its credentials are no longer valid."""
         with suppress(MCPError):
             await admit_caller(context, self._identify)

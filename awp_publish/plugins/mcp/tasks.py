@@ -25,8 +25,9 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from awp_publish.calls.call import Call, Outcome, Principal, Result, never_disconnected
 from awp_publish.calls.invoke import Invoker
 from awp_publish.http.credentials import read_credentials
-from awp_publish.http.doors import DoorContext, identify_caller
+from awp_publish.http.doors import identify_caller
 from awp_publish.model import utc_text
+from awp_publish.plugin import Context
 from awp_publish.plugins.jobs.door import Background, check_visible, restricted
 from awp_publish.plugins.jobs.jobs import RESULT_SECONDS, Job
 from awp_publish.plugins.mcp.calls import (
@@ -34,8 +35,8 @@ from awp_publish.plugins.mcp.calls import (
     QUESTION,
     SESSION,
     SESSION_ARGUMENT,
-    Context,
     McpExchange,
+    RequestContext,
     Tools,
     WireResult,
     admit_caller,
@@ -173,7 +174,7 @@ def _id_of(caller: Principal | None) -> str:
 class TaskExtension:
     """The tasks of one public address of a site that has background actions."""
 
-    def __init__(self, door: DoorContext, background: Background, tools: Tools) -> None:
+    def __init__(self, door: Context, background: Background, tools: Tools) -> None:
         self._invoker: Invoker = door.invoker
         self._jobs = background.jobs
         self._identify = identify_caller(door)
@@ -184,9 +185,9 @@ class TaskExtension:
         self._actions = {action.id: action for action in door.catalog.actions if action.is_background}
         self._restricted = restricted(self._actions.values())
         taken = any(action.id == GET_JOB for action in door.catalog.actions)
-        self._arguments = {"job_id", SESSION} if door.sessions is not None else {"job_id"}
+        self._arguments = {"job_id", SESSION} if door.ask("sessions") is not None else {"job_id"}
         entry = {**GET_JOB_ENTRY}
-        if door.sessions is not None:
+        if door.ask("sessions") is not None:
             schema = cast(dict[str, Any], GET_JOB_ENTRY["inputSchema"])
             entry["inputSchema"] = {**schema, "properties": {**schema["properties"], SESSION: SESSION_ARGUMENT}}
         self.own_tools: Mapping[str, Mapping[str, object]] = {} if taken else {GET_JOB: entry}
@@ -200,14 +201,14 @@ class TaskExtension:
 
     # --- Answers to calls ---
 
-    def is_declared(self, context: Context) -> bool:
+    def is_declared(self, context: RequestContext) -> bool:
         """Return True if this request declares that its client accepts tasks."""
         if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             return False
         capabilities = context.session.client_capabilities
         return capabilities is not None and EXTENSION in (capabilities.extensions or {})
 
-    async def answer(self, context: Context, call: Call, result: Result) -> WireResult | None:
+    async def answer(self, context: RequestContext, call: Call, result: Result) -> WireResult | None:
         """Return the task for a call of a background action, or None if the call is answered like any other."""
         if not self.is_declared(context):
             return None
@@ -248,7 +249,7 @@ class TaskExtension:
 
     # --- The methods ---
 
-    async def get_task(self, context: Context, params: TaskParams) -> WireResult:
+    async def get_task(self, context: RequestContext, params: TaskParams) -> WireResult:
         """Answer `tasks/get` (Task Polling). Raises MCPError."""
         caller = await self._admit(context, params.task_id)
         try:
@@ -257,7 +258,7 @@ class TaskExtension:
             raise self._refusal(exchange_of(context), problem) from problem
         return {"resultType": "complete", **task, "_meta": self._tools.stamp}
 
-    async def update_task(self, context: Context, params: UpdateTaskParams) -> WireResult:
+    async def update_task(self, context: RequestContext, params: UpdateTaskParams) -> WireResult:
         """Answer `tasks/update` (Task Update Requests); unsolicited replies are ignored."""
         caller, exchange = await self._admit(context, params.task_id), exchange_of(context)
         try:
@@ -275,7 +276,7 @@ class TaskExtension:
             raise self._refusal(exchange, problem) from problem
         return {"resultType": "complete", "_meta": self._tools.stamp}
 
-    async def cancel_task(self, context: Context, params: TaskParams) -> WireResult:
+    async def cancel_task(self, context: RequestContext, params: TaskParams) -> WireResult:
         """Answer `tasks/cancel` (Task Cancellation), also for a task that has ended. Raises MCPError."""
         caller, exchange = await self._admit(context, params.task_id), exchange_of(context)
         try:
@@ -296,7 +297,7 @@ class TaskExtension:
 
     # --- Task Status Notifications ---
 
-    async def follow(self, context: Context, wanted: object) -> dict[str, "Followed"]:
+    async def follow(self, context: RequestContext, wanted: object) -> dict[str, "Followed"]:
         """Return the tasks among those whose ids are wanted at which their caller may look. Raises MCPError."""
         if wanted is None:
             return {}
@@ -310,7 +311,7 @@ class TaskExtension:
                 followed[task_id] = Followed()
         return followed
 
-    async def news_of(self, context: Context, followed: dict[str, "Followed"]) -> list[WireResult]:
+    async def news_of(self, context: RequestContext, followed: dict[str, "Followed"]) -> list[WireResult]:
         """Return what each task is by now that is not as it was last told; whatever has ended is followed no more.
 
         Each is looked at as often as its client is asked to. Raises MCPError for credentials that are not good.
@@ -336,7 +337,7 @@ class TaskExtension:
                 followed[task_id] = Followed(state, now + cast(int, task["pollIntervalMs"]) / 1000)
         return news
 
-    async def call_get_job(self, context: Context, params: Mapping[str, Any]) -> WireResult:
+    async def call_get_job(self, context: RequestContext, params: Mapping[str, Any]) -> WireResult:
         """Answer a call of the tool `get_job`."""
         exchange, given = exchange_of(context), params.get("arguments") or {}
         is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
@@ -361,7 +362,7 @@ class TaskExtension:
 
     # --- Inside ---
 
-    async def _describe(self, context: Context, task_id: str, caller: Principal | None) -> WireResult:
+    async def _describe(self, context: RequestContext, task_id: str, caller: Principal | None) -> WireResult:
         """Return a task as its caller may see it. Raises UnknownJob, StoreUnavailable."""
         pending = await self._find(task_id, caller)
         if pending is not None and not pending.job:
@@ -385,7 +386,7 @@ class TaskExtension:
             return task_id if ran.failed is None else None
         return None
 
-    async def _admit(self, context: Context, task_id: str) -> Principal | None:
+    async def _admit(self, context: RequestContext, task_id: str) -> Principal | None:
         """Return the caller, None if unknown. Raises MCPError for a request that the extension does not allow."""
         if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             raise MCPError(types.METHOD_NOT_FOUND, "Method not found")
@@ -398,7 +399,7 @@ class TaskExtension:
         self._need(context)
         return await admit_caller(context, self._identify)
 
-    def _need(self, context: Context) -> None:
+    def _need(self, context: RequestContext) -> None:
         """Refuse a client that has not declared the extension."""
         if not self.is_declared(context):
             required: WireResult = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
@@ -419,7 +420,7 @@ class TaskExtension:
         return (await self._jobs.store.run((step,), durable=True)).failed is None
 
     async def _resume(
-        self, context: Context, exchange: McpExchange, task_id: str, pending: Pending, *, agrees: bool
+        self, context: RequestContext, exchange: McpExchange, task_id: str, pending: Pending, *, agrees: bool
     ) -> None:
         """Make the call that a person was asked about, or end it. The first reply decides."""
         assert pending.question is not None
@@ -479,7 +480,7 @@ class TaskExtension:
             return task | {"status": "cancelled"}
         return task | ({"status": "completed", "result": pending.result} if pending.result is not None else {})
 
-    def _describe_job(self, context: Context, exchange: McpExchange, job: Job) -> WireResult:
+    def _describe_job(self, context: RequestContext, exchange: McpExchange, job: Job) -> WireResult:
         """Describe a job as a task with its result (Task Status)."""
         described = job.describe(f"{self._address}/{job.id}")
         task: WireResult = {"taskId": job.id, "status": "working"}

@@ -39,7 +39,6 @@ from awp_publish.checks.urls import is_loopback
 from awp_publish.documents.plain_request import QUERY_METHODS
 from awp_publish.http.credentials import is_cross_site, read_credentials, refuse_foreign_host
 from awp_publish.http.documents import Encodings, Prepared
-from awp_publish.http.doors import Answer, DoorContext, LiveDoor
 from awp_publish.http.endpoint import DoorRequest, Endpoint, ProblemRenderer
 from awp_publish.http.exchange import (
     NO_SNIFFING,
@@ -71,8 +70,8 @@ from awp_publish.model import (
     JsonObject,
     RateLimit,
 )
+from awp_publish.plugin import Answer, Context, Endpoints
 from awp_publish.plugins.actions_json.document import SITE_ACTION, SITE_TOOL
-from awp_publish.plugins.approval.file import digests_of, path_of
 from awp_publish.plugins.identity.botauth import WebBotAuth
 from awp_publish.plugins.pages.negotiation import NegotiatedPages, negotiate
 from awp_publish.plugins.traffic.record import TrafficReport, traffic_breakdowns, traffic_svg, traffic_table
@@ -941,7 +940,7 @@ def scopes_of(caller: Principal | None) -> frozenset[str] | None:
     return caller.scopes if caller is not None else None
 
 
-def open_door(door: DoorContext) -> LiveDoor:
+def open_door(door: Context) -> Endpoints:
     """Create the overview of one public address of a site.
 
     Raises DeclarationError if it requires a scope but the site authenticates nobody.
@@ -952,8 +951,9 @@ def open_door(door: DoorContext) -> LiveDoor:
     root = door.catalog.paths.root
     door.invoker.surround(time_call, time_handler)
     pages = None
-    if door.pages is not None and door.settings.page_formats is not None:
-        pages = NegotiatedPages(door.catalog, door.settings.page_formats, door.pages.renderer)
+    reader = door.ask("pages")
+    if reader is not None and door.settings.page_formats is not None:
+        pages = NegotiatedPages(door.catalog, door.settings.page_formats, reader.renderer)
     answer = negotiate(Overview(door), pages, None, door.settings.timeout)
 
     async def answer_below(scope: Scope, receive: Receive, send: Send, rest: str) -> None:
@@ -981,7 +981,7 @@ def open_door(door: DoorContext) -> LiveDoor:
     exact: dict[str, Answer] = {root: answer, f"{root}/": answer}
     exact |= {f"{root}/{name}": serve_file(name, media_type) for name, media_type in FILES.items()}
     exact |= {f"{root}.md": answer} if pages is not None else {}
-    return LiveDoor(exact, {f"{root}/try/": answer_below})
+    return Endpoints(exact=exact, below={f"{root}/try/": answer_below})
 
 
 class Overview(Endpoint):
@@ -990,7 +990,7 @@ class Overview(Endpoint):
     methods = "GET, HEAD, POST, OPTIONS"
     usage = "The overview is read with GET, and its forms are sent with POST"
 
-    def __init__(self, door: DoorContext) -> None:
+    def __init__(self, door: Context) -> None:
         super().__init__(ProblemRenderer(door.catalog), Cors(()), door.admission.own_hosts)
         self.door, self.root = door, door.catalog.prefix + door.catalog.paths.root
         guards, scope = door.guards, door.settings.overview
@@ -1059,10 +1059,10 @@ class Overview(Endpoint):
         notice = await self._approve(request, caller) if scope["method"] == "POST" else None
         documents, _ = self.door.documents()
         if self._found[0] is not documents:  # the checks run once after each publication
-            check = partial(check_published, catalog, documents, self.door.routes(), "")
+            check = partial(check_published, self.door.site, catalog, documents, self.door.routes(), "")
             self._found = (documents, await run_in_thread(check, asyncio.to_thread))
         traffic: TrafficReport | str | None = None
-        if (record := self.door.site.traffic) is not None:
+        if (record := self.door.ask("traffic")) is not None:
             try:
                 traffic = await record.read(days=TRAFFIC_DAYS)
             except StoreUnavailable as problem:
@@ -1087,7 +1087,8 @@ class Overview(Endpoint):
     async def _approve(self, request: DoorRequest, caller: Principal | None) -> Html:
         """Approve the actions of an operator's form, and return the result. Raises a Problem for an invalid form."""
         site, given = self.door.site, dict(await self._read_form(request))
-        if not site.settings.approval or "awp-approve" not in given:
+        approvals = self.door.ask("approval")
+        if approvals is None or "awp-approve" not in given:
             raise InvalidInput("This form is none of the overview's.", recovery="Load the page again.")
         if not self._may_approve(caller):
             raise InsufficientPermissions('Only a caller with the scope "operator" approves actions.')
@@ -1099,7 +1100,7 @@ class Overview(Endpoint):
             raise InvalidInput(
                 "This form is out of date, or was made for somebody else.", recovery="Load the page again."
             )
-        now = {one.id: digests_of(one)["digest"] for one in site.catalog.actions}
+        now = {one.id: approvals.digest_of(one) for one in site.catalog.actions}
         digests = cast(Mapping[str, str], read["digests"])
         same = [name for name, digest in digests.items() if now.get(name) == digest]
         notices = list[object]()
@@ -1107,7 +1108,7 @@ class Overview(Endpoint):
             changed = ", ".join(name for name in digests if name not in same)
             notices.append(tag("p", f"Not approved, for it has changed since you read it: {changed}.", class_="error"))
         if same:
-            name = path_of(site.settings.approval).name
+            name = approvals.path.name
             # One operator at a time, across processes. An action that another one has approved meanwhile is reported.
             turn, store = Add("approving", secrets.token_bytes(16), APPROVING_FOR), site.store
             while True:
@@ -1115,10 +1116,10 @@ class Overview(Endpoint):
                     break
                 await asyncio.sleep(APPROVING_FOR / 100)
             try:
-                late = [one.action for one in site.approvals() if one.state == "approved" and one.action in same]
+                late = [one.action for one in approvals.standing() if one.state == "approved" and one.action in same]
                 same = [one for one in same if one not in late]
                 if same:
-                    await run_in_thread(partial(site.approve, *same), asyncio.to_thread)
+                    await run_in_thread(partial(approvals.approve, *same), asyncio.to_thread)
             except (DeclarationError, OSError) as error:
                 logger.warning("the approval of %s could not be written: %s", ", ".join(same), error)
                 wrong = f"{name} cannot be written; approve on the command line."
@@ -1277,13 +1278,14 @@ class Overview(Endpoint):
         action that has changed meanwhile is not approved.
         """
         site, may_approve = self.door.site, self._may_approve(caller)
-        if not site.settings.approval:
+        approvals = self.door.ask("approval")
+        if approvals is None:
             return
         try:
-            standing = site.approvals()
+            standing = approvals.standing()
         except DeclarationError as error:
             logger.warning("%s", error)
-            wrong = f"{path_of(site.settings.approval).name} cannot be read. {error.remedy}"
+            wrong = f"{approvals.path.name} cannot be read. {error.remedy}"
             yield "Approval", tag("p", wrong, class_="error")
             return
         actions = {one.id: one for one in site.catalog.actions}
@@ -1291,7 +1293,7 @@ class Overview(Endpoint):
         def button(names: Sequence[str], label: str) -> Html | None:
             if not may_approve:
                 return None
-            digests = {name: digests_of(actions[name])["digest"] for name in names}
+            digests = {name: approvals.digest_of(actions[name]) for name in names}
             token, _ = self._approvals.write({"caller": caller_id(caller), "digests": digests})
             return fill("approve", root=self.root, token=token, label=label)
 

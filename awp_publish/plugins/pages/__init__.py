@@ -1,0 +1,71 @@
+"""Pages for agents: the site's HTML as SOM and Markdown, with links to both."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from starlette.types import ASGIApp
+
+from awp_publish.model import Paths
+from awp_publish.plugin import Context, Door, Endpoints, Plugin, Serving, Setup
+from awp_publish.plugins.pages.som import DOOR, PROTOCOL, SOM_VERSION
+
+
+def _serve(serving: Serving) -> Any:
+    """Return the renderer of pages, None if pages are served as HTML only."""
+    if serving.settings.page_formats is None:
+        return None
+    from awp_publish.plugins.pages.negotiation import PageRenderer
+
+    renderer = PageRenderer()
+    if (traffic := serving.ask("traffic")) is not None:
+        from awp_publish.plugins.pages.counting import count_readings
+
+        renderer.on_reading = count_readings(traffic, serving.site.authenticators)
+    return renderer
+
+
+def _at(context: Context) -> Any:
+    """Return the reader of pages, None if pages are served as HTML only."""
+    if context.service is None:
+        return None
+    from awp_publish.plugins.pages.reader import PageReader
+
+    return PageReader(
+        context.settings,
+        context.catalog,
+        context.app,
+        context.service,
+        context.owns,
+        context.lifespan_state,
+        negotiated_at(context).links,
+    )
+
+
+def negotiated_at(context: Context) -> Any:
+    """Return the pages of an address in the formats that are offered, None if there is only HTML."""
+    from awp_publish.plugins.pages.negotiation import negotiated_pages
+
+    return negotiated_pages(context)
+
+
+def _around(context: Context, app: ASGIApp) -> ASGIApp:
+    from awp_publish.plugins.pages.negotiation import negotiate
+
+    return negotiate(app, negotiated_at(context), context.links, context.settings.timeout)
+
+
+def _doors(setup: Setup, paths: Paths) -> Iterator[Door]:
+    if setup.site.settings.page_formats is not None:
+        yield Door(name=DOOR, version=SOM_VERSION, path=paths.som, open=_open)
+
+
+def _open(context: Context) -> Endpoints:
+    from awp_publish.plugins.pages.reader import SomDoor
+
+    door = SomDoor(context.ask("pages"), context.admission.own_hosts)
+    return Endpoints(exact={context.catalog.paths.som: door})
+
+
+PLUGIN = Plugin(
+    name="pages", is_default=True, documents=(PROTOCOL,), serve=_serve, at=_at, around=_around, doors=_doors
+)

@@ -19,14 +19,13 @@ from email.utils import parsedate_to_datetime
 from functools import lru_cache, partial
 from importlib import import_module
 from threading import Lock
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 from urllib.parse import quote, unquote_plus, urljoin
 
 import orjson
 from anyio import CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
 
-from awp_publish.declare.settings import Pages
 from awp_publish.http.exchange import (
     NO_SNIFFING,
     AsgiApp,
@@ -48,6 +47,8 @@ from awp_publish.model import Catalog
 
 if TYPE_CHECKING:
     from awp_publish.pages.tree import Tree
+
+from awp_publish.plugin import Context
 
 logger: Final = logging.getLogger("awp_publish.pages")
 
@@ -574,7 +575,7 @@ class NegotiatedPages:
     def __init__(
         self,
         catalog: Catalog,
-        formats: Pages,
+        formats: Any,
         renderer: PageRenderer,
         link: bytes | None = None,
         guide: Guide | None = None,
@@ -663,6 +664,18 @@ class NegotiatedPages:
             link=self.links(scope),
             guide=guide if requested.is_file else None,
         )
+
+
+def negotiated_pages(context: Context) -> NegotiatedPages | None:
+    """Return the pages of one address in the formats that are offered, None if there is only HTML."""
+    formats, catalog = context.settings.page_formats, context.catalog
+    if context.service is None or formats is None:
+        return None
+    discovery = context.ask("discovery")
+    llms, sitemap = discovery.guides_of(catalog) if discovery is not None else (None, None)
+    updated = catalog.site.updated.date().isoformat() if catalog.site.updated is not None else None
+    guide = Guide(llms, sitemap, catalog.site.version, updated)
+    return NegotiatedPages(catalog, formats, context.service, context.links, guide)
 
 
 FILE_SUFFIX: Final = ".md"

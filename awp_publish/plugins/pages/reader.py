@@ -6,16 +6,15 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 from urllib.parse import SplitResult, parse_qsl, quote, urljoin, urlsplit
 
-from awp_publish.declare.settings import SiteSettings
 from awp_publish.http.credentials import refuse_foreign_host
 from awp_publish.http.documents import prepare
 from awp_publish.http.endpoint import DoorRequest, Endpoint, ProblemRenderer
 from awp_publish.http.exchange import AsgiApp, Cors, Fields, RawHeaders, Receive, Reply, Scope, read_fields
 from awp_publish.http.in_process import DEFAULT_PORTS, FORWARDED, PageAnswer, PageExchange, PageRequest
-from awp_publish.model import Catalog, Door
+from awp_publish.model import Catalog
 from awp_publish.plugins.pages.negotiation import (
     BUDGETS,
     FORMATS,
@@ -27,7 +26,7 @@ from awp_publish.plugins.pages.negotiation import (
     RequestedFormat,
     read_accept,
 )
-from awp_publish.plugins.pages.som import DOOR, FRESHNESS, PATH, PROTOCOL, SOM_VERSION
+from awp_publish.plugins.pages.som import FRESHNESS, PATH, PROTOCOL
 from awp_publish.problems import InvalidUrl, PageNotFound
 
 # --- Addresses of pages, which have to be pages of this site ---
@@ -134,7 +133,7 @@ class PageReader:
     `owns` returns True for requests to our own documents and doors, `links` returns the `Link` header of a page.
     """
 
-    settings: SiteSettings
+    settings: Any
     catalog: Catalog
     app: AsgiApp
     renderer: PageRenderer
@@ -234,11 +233,6 @@ def _public_headers(headers: RawHeaders) -> RawHeaders:
 # --- The endpoint for pages of this site ---
 # A page is requested anonymously, so its answer is public and may be cached. Pages of other origins may read it only if
 # `allow_origins` lists them; otherwise they could read sites behind a firewall.
-
-
-def describe_pages(settings: SiteSettings) -> tuple[Door, ...]:
-    """Return the facts about the endpoint that documents publish; none if pages are served as HTML only."""
-    return (Door(DOOR, SOM_VERSION, settings.paths.som),) if settings.page_formats is not None else ()
 
 
 class SomDoor(Endpoint):

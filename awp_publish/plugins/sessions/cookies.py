@@ -14,7 +14,7 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Final, TypeAlias, cast
 
@@ -26,7 +26,8 @@ from awp_publish.calls.call import SESSION_HEADER, Call, Deliver, Outcome, Resul
 from awp_publish.calls.guard import VOLATILE_COOKIES, Guards, Tokens
 from awp_publish.http.credentials import TrustedProxies, client_address, read_credentials
 from awp_publish.http.dispatch import NOT_CARRIED, ROUTE_CALL, come_from_outside, read_answer
-from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send, read_fields
+from awp_publish.http.exchange import Scope, read_fields
+from awp_publish.http.in_process import Outside, SessionPass, with_cookies
 from awp_publish.model import Catalog
 from awp_publish.problems import HandlerFailed, Problem, SessionUnknown, StoreUnavailable, code_of
 from awp_publish.stores.store import Add, Count, Look, Step, Store, Swap, session_key, unavailable
@@ -215,15 +216,6 @@ Run: TypeAlias = Callable[[Call, Deliver], Awaitable[None]]
 """Runs a call through its gates and its handler."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outside:
-    """The outermost application, if anything runs outside of us. `carried` are scope members that it needs."""
-
-    app: AsgiApp
-    state: Callable[[], Mapping[str, object]]
-    carried: tuple[str, ...] = ()
-
-
 class SessionCalls:
     """Runs the calls of one catalog in their sessions. `outside` is None if nothing runs outside of us."""
 
@@ -235,7 +227,7 @@ class SessionCalls:
         trusted_proxies: TrustedProxies,
         outside: Outside | None,
     ) -> None:
-        self._sessions = sessions
+        self.sessions = sessions
         self._catalog = catalog
         self._proxies = trusted_proxies
         self._outside = outside
@@ -273,19 +265,19 @@ class SessionCalls:
 
         if session is None:
             new_id = call.conversation
-            if new_id is None or not self._sessions.is_own(new_id):
-                new_id = self._sessions.new_id()
+            if new_id is None or not self.sessions.is_own(new_id):
+                new_id = self.sessions.new_id()
 
             def take(set_cookies: list[bytes]) -> None:
                 taken.extend(one.decode("latin-1") for one in set_cookies)
-                if taken and self._sessions.are_worth_keeping(taken, at):
+                if taken and self.sessions.are_worth_keeping(taken, at):
                     call.session_id = session_key(new_id)
 
             async def hand_out(result: Result) -> None:
                 if call.session_id:
                     address = client_address(scope, fields, self._proxies)
                     try:  # without cookies, a caller with an id was identified by other credentials
-                        if await self._sessions.begin(session_key(new_id), call.caller_id, address, taken, at):
+                        if await self.sessions.begin(session_key(new_id), call.caller_id, address, taken, at):
                             call.headers += ((SESSION_HEADER, new_id.encode()),)
                     except StoreUnavailable:  # the caller gets the answer nevertheless
                         logger.exception(_NOT_KEPT, call.action.id, call.request_id)
@@ -305,12 +297,12 @@ class SessionCalls:
             else:
                 result.headers = tuple(pair for pair in result.headers if pair[0].lower() != "set-cookie")
             try:
-                await self._sessions.update(session, taken, at)
+                await self.sessions.update(session, taken, at)
             except StoreUnavailable:  # the caller gets the answer nevertheless
                 logger.exception(_NOT_KEPT, call.action.id, call.request_id)
             await deliver(result)
 
-        cookies = self._sessions.header_for(session, at)
+        cookies = self.sessions.header_for(session, at)
         if self._outside is None:
             self._put_headers(call, scope, cookies)
             await run(call, keep)
@@ -320,9 +312,9 @@ class SessionCalls:
     async def _find(self, call: Call) -> KeptSession | None:
         """Return the session of a call, None if it has none. Raises SessionUnknown, StoreUnavailable."""
         shown, conversation = call.session, call.conversation
-        if shown is None and (conversation is None or not self._sessions.is_own(conversation)):
+        if shown is None and (conversation is None or not self.sessions.is_own(conversation)):
             return None
-        session = await self._sessions.find(shown or conversation or "")
+        session = await self.sessions.find(shown or conversation or "")
         if session is not None and session.owner != await self._own_id(call, session.owner):
             session = None
         if session is None and shown is not None:
@@ -404,13 +396,13 @@ class SessionCalls:
         shown = fields.get(SESSION_HEADER, b"").decode("latin-1").strip()
         if not shown or has_own_cookies(fields.get(b"cookie", b"").decode("latin-1")):
             return scope
-        session, own = await self._sessions.find(shown), ""
+        session, own = await self.sessions.find(shown), ""
         if self._identify is not None:
             principal = await self._identify(read_credentials(scope, fields, self._proxies))
             own = principal.id if principal is not None else ""
         if session is None or session.owner != own:
             raise self._unknown()
-        cookies = self._sessions.header_for(session, parse_address(self._catalog.absolute("/")))
+        cookies = self.sessions.header_for(session, parse_address(self._catalog.absolute("/")))
         changed = with_cookies(scope, cookies)
         if self._outside is None:
             return changed
@@ -428,66 +420,3 @@ class SessionCalls:
     def _unknown(self) -> SessionUnknown:
         detail, challenge = "This session is not known here, or is over.", [("WWW-Authenticate", CHALLENGE)]
         return SessionUnknown(detail, recovery=self._recovery, headers=challenge)
-
-
-def with_cookies(scope: Scope, cookies: str) -> Scope:
-    """Return a scope with additional cookies, and without the session's id, which the application must not see."""
-    headers = [pair for pair in scope["headers"] if pair[0] != SESSION_HEADER]
-    if cookies:
-        own = [value for name, value in headers if name == b"cookie"]
-        headers = [pair for pair in headers if pair[0] != b"cookie"]
-        headers.append((b"cookie", b"; ".join([*own, cookies.encode("latin-1", "replace")])))
-    return {**scope, "headers": headers}
-
-
-class SessionPass:
-    """A request through the middleware outside of us. `arrived` is called with its scope when it reaches us."""
-
-    target = None
-
-    def __init__(self, arrived: Callable[[Scope, Callable[[], Awaitable[None]]], Awaitable[None]]) -> None:
-        self._arrived = arrived
-        self._is_sent = False
-        self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.has_arrived = False
-        self.status = 0
-        self.set_cookies: list[str] = []
-
-    async def arrive(self, app: AsgiApp, scope: Scope, receive: Receive, send: Send) -> None:
-        """Call `arrived`, and answer the request: when `arrived` asks for that, at the latest when it returns."""
-        self.has_arrived, is_answered = True, False
-        scope.pop(ROUTE_CALL)
-
-        async def answer() -> None:
-            nonlocal is_answered
-            is_answered = True
-            await send({"type": "http.response.start", "status": 204, "headers": []})
-            await send({"type": "http.response.body", "body": b""})
-
-        await self._arrived(scope, answer)
-        if not is_answered:
-            await answer()
-
-    async def receive(self) -> Message:
-        if not self._is_sent:
-            self._is_sent = True
-            return {"type": "http.request", "body": b"", "more_body": False}
-        await asyncio.wait({self._ended})
-        return {"type": "http.disconnect"}
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            headers = message.get("headers", ())
-            self.set_cookies = [value.decode("latin-1") for name, value in headers if name.lower() == b"set-cookie"]
-        elif message["type"] == "http.response.body" and not message.get("more_body", False):
-            self._end()
-
-    async def wait(self, entering: "asyncio.Future[None]") -> None:
-        """Return when the request is answered or its task has ended."""
-        entering.add_done_callback(lambda _: self._end())
-        await self._ended
-
-    def _end(self) -> None:
-        if not self._ended.done():
-            self._ended.set_result(None)

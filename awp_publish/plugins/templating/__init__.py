@@ -17,10 +17,11 @@ from urllib.parse import quote
 import orjson
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from awp_publish.documents.every import ALL, ALTERNATE, link_header as link_header, links_of
+from awp_publish.documents.links import ALTERNATE, link_header as link_header, links_of
 from awp_publish.documents.members import absolute_if, one_line
 from awp_publish.documents.protocol import Protocol as Published, published, views_of
 from awp_publish.model import SAFE_IN_PATH, Action, Catalog, Page
+from awp_publish.plugin import known_protocols
 from awp_publish.plugins.discovery import webmcp
 from awp_publish.plugins.discovery.llms_txt import markdown_address
 from awp_publish.plugins.pages import som
@@ -48,10 +49,10 @@ class HasCatalog(Protocol):
 # --- Links ---
 
 
-def head_links(catalog: Catalog, protocols: Sequence[Published] = ALL) -> str:
+def head_links(catalog: Catalog, protocols: Sequence[Published] | None = None) -> str:
     """Return the links of `link_header` as `<link>` elements for a page's head."""
     elements: list[str] = []
-    for link in links_of(catalog, protocols):
+    for link in links_of(catalog, known_protocols() if protocols is None else protocols):
         title = f' title="{escape(link.title)}"' if link.title else ""
         address = f'href="{escape(link.href)}"'
         elements.append(f'<link rel="{escape(link.rel)}" type="{escape(link.type)}" {address}{title}>')
@@ -355,7 +356,7 @@ def install(
     site: HasCatalog,
     *,
     styles: Sequence[Style] = AWAS,
-    protocols: Sequence[Published] = ALL,
+    protocols: Sequence[Published] | None = None,
 ) -> None:
     """Add functions to a Jinja environment: `awas_action`, `awas_param`, `awas_context`, `awas_result`, `head_links`,
     and under their own names `page_meta`, `structured_data`, `structured_result`, `webmcp_script`, `webmcp_hash`,

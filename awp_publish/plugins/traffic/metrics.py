@@ -13,12 +13,24 @@ from awp_publish.http.credentials import TrustedProxies, read_credentials, refus
 from awp_publish.http.endpoint import DoorRequest, Endpoint, ProblemRenderer
 from awp_publish.http.exchange import NO_SNIFFING, Cors, Fields, Reply
 from awp_publish.model import Catalog
+from awp_publish.plugin import Context, Endpoints
 from awp_publish.plugins.traffic.record import BOUNDS, PAGES, TrafficRecord, TrafficReport
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
 MEDIA_TYPE: Final = b"application/openmetrics-text; version=1.0.0; charset=utf-8"
+
+
+def open_metrics(context: Context) -> Endpoints:
+    """Open the address of the totals. Raises DeclarationError without the package, or if nobody is authenticated."""
+    who, guards = context.settings.traffic.metrics, context.guards
+    gate = None
+    if isinstance(who, str):
+        gate = guards.identify(required=True, scopes=(who,))
+    admission = context.admission
+    door = MetricsDoor(context.catalog, context.state, admission.own_hosts, gate, admission.trusted_proxies)
+    return Endpoints(exact={context.catalog.paths.metrics: door})
 
 
 class MetricsDoor(Endpoint):

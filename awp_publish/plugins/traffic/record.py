@@ -23,6 +23,7 @@ from zlib import crc32
 
 import orjson
 
+from awp_publish.calls.invoke import UNANSWERED
 from awp_publish.calls.threads import make_lock
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores.store import Add, Look, Step, Store, Swap
@@ -51,8 +52,6 @@ MAX_ROWS: Final = 100
 """Rows of each table on an HTML page."""
 
 OTHERS: Final = "(others)"
-UNANSWERED: Final = "UNANSWERED"
-"""The outcome of a call that ended without an answer, because the caller disconnected or the server stopped."""
 
 PAGES: Final = frozenset({"markdown", "som"})
 """The names under which page reads are counted in place of a door."""
@@ -177,6 +176,7 @@ class TrafficRecord:
         self.days = days
         self.pending: dict[Kind, list[float | None]] = {}
         """Seconds of recent calls, by kind. Code that appends directly calls `sum_up` when a list has MAX_PENDING."""
+        self.max_pending = MAX_PENDING
         self.midnight = math.inf
         """The time (perf_counter) at which the day of the pending calls ends."""
         self._today = ""

@@ -1,0 +1,78 @@
+"""Suggestions of values for the arguments of prompts and the placeholders of pages: `complete=`."""
+
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
+from functools import partial
+from itertools import islice
+from typing import Any, Final
+
+from awp_publish.calls.threads import run_in_thread
+from awp_publish.model import Complete
+from awp_publish.problems import DeclarationError, InvalidOutput
+from awp_publish.schema.handlers import name_of
+from awp_publish.schema.options import listing
+from awp_publish.schema.reading import resolved
+
+
+def read_complete(subject: str, given: object, names: Sequence[str]) -> Complete:
+    """Read `complete=`: a function, or a mapping from arguments to functions. Raises DeclarationError."""
+    remedy = "Give a function of what is typed so far, or a mapping of argument names to such functions."
+    if not names:
+        raise DeclarationError(subject, "complete: there are no arguments to be filled in.", "Leave it out.")
+    by_name = given if isinstance(given, Mapping) else dict.fromkeys(names, given)
+    arities = dict[str, int]()
+    for name, function in by_name.items():
+        if name not in names:
+            raise DeclarationError(subject, f'complete: there is no argument "{name}".', f"There are {listing(names)}.")
+        if not callable(function):
+            raise DeclarationError(subject, f"complete: {function!r} is not a function.", remedy)
+        try:
+            parameters = inspect.signature(function).parameters.values()
+        except (TypeError, ValueError) as error:
+            raise DeclarationError(subject, f"complete: {name_of(function)} cannot be read.", remedy) from error
+        most = 2 if isinstance(given, Mapping) else 3
+        kinds = [one.kind for one in parameters]
+        positional = sum(
+            kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD) for kind in kinds
+        )
+        arities[name] = most if inspect.Parameter.VAR_POSITIONAL in kinds else positional
+        if not 1 <= arities[name] <= most:
+            raise DeclarationError(subject, f"complete: {name_of(function)} takes {positional} arguments.", remedy)
+
+    async def complete(argument: str, value: str, others: Mapping[str, str]) -> Sequence[str] | None:
+        suggest: Any = by_name.get(argument)
+        if suggest is None:
+            return None
+        values = (value, others) if isinstance(given, Mapping) or arities[argument] == 1 else (argument, value, others)
+        taken: tuple[object, ...] = values[: arities[argument]]
+        if inspect.iscoroutinefunction(suggest):
+            answer = await suggest(*taken)
+        else:
+            answer = await run_in_thread(partial(suggest, *taken))
+            if inspect.isawaitable(answer):
+                answer = await answer
+        if isinstance(answer, (str, bytes, Mapping)) or not isinstance(answer, Iterable):
+            raise InvalidOutput("complete= returns a list of texts.")
+        return [str(one.value if isinstance(one, Enum) else one) for one in islice(answer, MAX_SUGGESTIONS)]
+
+    return complete
+
+
+MAX_SUGGESTIONS: Final = 10_000
+"""Suggestions that are counted at most."""
+
+
+def choices_of(schema: object, root: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return all values that a schema allows, as texts, or nothing unless it lists them."""
+    if not isinstance(schema, Mapping):
+        return ()
+    facts: Mapping[str, Any] = resolved(schema, root)
+    if facts.get("type") == "boolean":
+        return ("true", "false")
+    values = facts.get("enum", [facts["const"]] if "const" in facts else None)
+    if isinstance(values, list):
+        return tuple(str(one) for one in values if one is not None and not isinstance(one, (dict, list)))
+    parts = [one for one in facts.get("anyOf", ()) if isinstance(one, Mapping) and one.get("type") != "null"]
+    found = [choices_of(one, root) for one in parts]
+    return tuple(choice for one in found for choice in one) if found and all(found) else ()

@@ -1,0 +1,68 @@
+"""`site.agent(...)`: an agent's handle, on which its operations are declared."""
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any, Final, Literal, Protocol, TypeVar
+
+from awp_publish.declare.settings import ActionSettings, Given, takes_id
+from awp_publish.model import DEFAULT_OPERATION
+from awp_publish.problems import DeclarationError
+from awp_publish.schema.options import TOKEN, check
+
+_ACTION_OPTIONS: Final = frozenset(one.name for one in fields(ActionSettings))
+
+
+_NAMING: Final = ("name", "description")
+"""Options of an agent's decorator that also hold for its default operation, but not for named operations."""
+
+
+F = TypeVar("F", bound=Callable[..., Any] | type)
+
+
+class Declaring(Protocol):
+    """The method of a site that declares an action; it returns a decorator that returns its function unchanged."""
+
+    def __call__(
+        self,
+        subject: str,
+        action_id: str,
+        given: Given,
+        kind: Literal["route", "either"],
+        operation: str | None = None,
+        agent: str | None = None,
+        /,
+    ) -> Callable[[F], F]: ...
+
+
+class AgentHandle:
+    """A declared agent, on which operations are declared."""
+
+    def __init__(self, declaring: Declaring, agent_id: str, given: Given) -> None:
+        """Take the agent's options as given; those that are options of an action hold for each operation."""
+        self._declaring = declaring
+        self._id = agent_id
+        self._named = {name: value for name, value in given.items() if name in _NAMING}
+        self._shared = {name: value for name, value in given.items() if name in _ACTION_OPTIONS.difference(_NAMING)}
+        self._declare: Callable[[Callable[..., Any] | type], object] | None = None
+
+    def __call__(self, function: F) -> F:
+        """Declare `function` as the agent's default operation, with its name and description. Returns it unchanged."""
+        if self._declare is None:
+            self._declare = self.operation(DEFAULT_OPERATION, **self._named)
+        self._declare(function)
+        return function
+
+    @takes_id(ActionSettings)
+    def operation(self, operation_name: str, given: Given) -> Callable[[F], F]:
+        """Declare a function (with or without a route) as the operation `operation_name` of this agent.
+
+        The id of its action is `{agent}_{operation_name}`, or `{agent}` for the operation "default".
+        """
+        subject = f'operation "{operation_name}" of agent "{self._id}"'
+        if not isinstance(operation_name, str):
+            raise DeclarationError(f'agent "{self._id}"', 'an operation has a name: @agent.operation("find").')
+        suffix = "" if operation_name == DEFAULT_OPERATION else "_" + operation_name.lower().replace("-", "_")
+        check(subject, TOKEN, operation_name, "operation")
+        return self._declaring(
+            subject, self._id + suffix, {**self._shared, **given}, "either", operation_name, self._id
+        )

@@ -1,0 +1,224 @@
+"""`site.page(...)`: the pages that a site declares.
+
+The route of a page takes GET. A path with placeholders stands for several addresses.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, Final, cast
+from urllib.parse import quote, unquote
+
+from awp_publish.calls.complete import choices_of, read_complete
+from awp_publish.declare.agents import F
+from awp_publish.declare.discover import Route
+from awp_publish.declare.discover.functions import describe_function
+from awp_publish.declare.discover.routes import is_bound_for_a_call, mark
+from awp_publish.declare.resolve import RouteIndex
+from awp_publish.declare.settings import PAGE, PageSettings
+from awp_publish.model import SAFE_IN_PATH, Locator, Page, title_of
+from awp_publish.problems import DeclarationError
+from awp_publish.schema import UnusableSchema, compile_schema, inline_definitions, write_schema
+from awp_publish.schema.handlers import docstring_of, name_of
+from awp_publish.schema.options import PATH, check, listing
+
+_MAPPED: Final = PageSettings.__annotations__.keys() - {"title", "description", "complete"}
+"""Options of a page that are published in the site's actions.json."""
+
+
+@dataclass(frozen=True, slots=True)
+class _DeclaredPage:
+    subject: str
+    path: str | None
+    options: PageSettings
+    function: Callable[..., object] | None = None
+
+
+class DeclaredPages:
+    """The pages that a site declares."""
+
+    def __init__(self, refuse_when_frozen: Callable[[str], None]) -> None:
+        self._declared: list[_DeclaredPage] = []
+        self._refuse_when_frozen = refuse_when_frozen
+
+    def declare(self, path: str | None, given: PageSettings) -> Callable[[F], F]:
+        """Declare a page by its path, or by decorating its handler with the returned decorator.
+
+        With a path there is one page; without, each decorated function is another. Raises DeclarationError.
+        """
+        if callable(path):
+            raise DeclarationError("site.page", 'is called: write @site.page() or site.page("/path").')
+        subject = f'page "{path}"' if path is not None else "site.page()"
+        self._refuse_when_frozen(subject)
+        options = check(subject, PAGE, given, known=PageSettings.__annotations__)
+        declared = _DeclaredPage(subject, path, options)
+        if path is not None:
+            check(subject, PATH, path, "path")
+            self._declared.append(declared)
+        place = len(self._declared) - 1
+        noted: list[object] = []
+
+        def note(function: F) -> F:
+            if noted and is_bound_for_a_call(function):
+                return function
+            self._refuse_when_frozen(subject)
+            if not callable(getattr(function, "__func__", function)):
+                raise DeclarationError(subject, f"decorates {function!r}, which is not a function.")
+            noted.append(function)
+            if path is not None:
+                self._declared[place] = replace(declared, function=function)
+            else:
+                self._declared.append(replace(declared, subject=f"page {name_of(function)}", function=function))
+            mark(function, f"page {len(self._declared)}")
+            return function
+
+        return note
+
+    def resolve(
+        self, routes: Sequence[Route], site_name: str, actions: Collection[str], included: Iterable[Route] = ()
+    ) -> tuple[Page, ...]:
+        """Return all pages in the order of their declaration, then those of `included` that are not declared.
+
+        `actions` are the ids of the site's actions. Raises DeclarationError.
+        """
+        index, found = RouteIndex(routes if self._declared else ()), dict[str, Page]()
+        for declared in self._declared:
+            route, function, options = _route_of(declared, index), declared.function, declared.options
+            # A class's docstring describes all of its methods, so the method's own comes first.
+            behind = route.handlers[:1]
+            handlers = (*behind, function) if isinstance(function, type) else (function, *behind)
+            plain = _page_of(declared.path or route.template, handlers, site_name)
+            page = replace(
+                plain,
+                title=options.get("title") or plain.title,
+                description=options.get("description") or plain.description,
+            )
+            path = page.path
+            if (complete := options.get("complete")) is not None:
+                page = replace(page, complete=read_complete(declared.subject, complete, page.placeholders))
+            if path in found:
+                raise DeclarationError(declared.subject, f'the page "{path}" is declared twice.', "Leave one out.")
+            if not _MAPPED.isdisjoint(options):
+                page = _with_map(declared.subject, page, options, actions)
+                if page.id in {other.id for other in found.values()}:
+                    remedy = 'Give one of them an id of its own: site.page(..., id="...").'
+                    raise DeclarationError(declared.subject, f'id: another page is called "{page.id}" too.', remedy)
+            found[path] = page
+        for route in included:
+            page = _page_of(route.template, route.handlers, site_name)
+            found.setdefault(page.path, page)
+        return tuple(found.values())
+
+
+def _page_of(template: str, handlers: Iterable[object], site_name: str) -> Page:
+    """Make a page from its path and the docstrings and parameters of its handlers."""
+    path = quote(template, safe=SAFE_IN_PATH + "{}")
+    end = next((part for part in reversed(unquote(path).split("/")) if part and "{" not in part), "")
+    described = next((text for text in map(docstring_of, filter(None, handlers)) if text), None)
+    page = Page(path, title_of(end.replace("-", "_")) if end else site_name, described)
+    if not page.placeholders:
+        return page
+    choices = dict[str, tuple[str, ...]]()
+    for handler in handlers:
+        if not inspect.isroutine(handler):
+            continue
+        with suppress(UnusableSchema):
+            inputs = cast(Mapping[str, Any], describe_function(handler).inputs)
+            known = {name: choices_of(inputs.get("properties", {}).get(name), inputs) for name in page.placeholders}
+            choices |= {name: found for name, found in known.items() if found}
+    return replace(page, choices=choices)
+
+
+def _with_map(subject: str, page: Page, options: PageSettings, known_actions: Collection[str]) -> Page:
+    """Return the page with its declarations for actions.json. Raises DeclarationError for names that are not
+    declared.
+    """
+    # The default id is the last part of the path that is not a placeholder, or "home" for the root.
+    parts = [re.sub(r"[^a-z0-9]+", "_", part.lower()).strip("_") for part in page.path.split("/") if "{" not in part]
+    named = next((part for part in reversed(parts) if part), "home")
+    page = replace(
+        page,
+        id=options.get("id") or (named if named[0].isalpha() else f"page_{named}"),
+        guide=options.get("guide"),
+        actions=tuple(options.get("actions", ())),
+        locators=cast("dict[str, Locator]", dict(options.get("locators", {}))),
+        states=dict(options.get("states", {})),
+        transitions=dict(options.get("transitions", {})),
+        projections={
+            name: replace(one, schema=_schema_of(subject, f"projections.{name}.schema", one.schema))
+            for name, one in options.get("projections", {}).items()
+        },
+        signals={
+            name: replace(one, payload=_schema_of(subject, f"signals.{name}.payload", one.payload, closed=True))
+            for name, one in options.get("signals", {}).items()
+        },
+        attachments=dict(options.get("attachments", {})),
+        checks=dict(options.get("checks", {})),
+    )
+    moved = [(f"transitions.{name}.action", one.action) for name, one in page.transitions.items()]
+    after = [(f"projections.{name}.after", action) for name, one in page.projections.items() for action in one.after]
+    opened = [(f"attachments.{name}.opens", one.opens) for name, one in page.attachments.items()]
+    for field, action in (*(("actions", action) for action in page.actions), *moved, *after, *opened):
+        if action is not None and action not in known_actions:
+            raise DeclarationError(
+                subject, f'{field}: there is no action "{action}".', f"There are {listing(known_actions)}."
+            )
+    ends = [(f"transitions.{name}", end) for name, one in page.transitions.items() for end in (one.start, one.end)]
+    shown = [(f"states.{name}.shows", one) for name, state in page.states.items() for one in state.shows]
+    signals = [(f"transitions.{name}.signal", one.signal) for name, one in page.transitions.items() if one.signal]
+    for kind, known, used in (
+        ("state", page.states, ends),
+        ("projection", page.projections, shown),
+        ("signal", page.signals, signals),
+    ):
+        for field, name in used:
+            if name not in known:
+                raise DeclarationError(subject, f'{field}: the page has no {kind} "{name}".', f"Declare it in {kind}s.")
+    return page
+
+
+def _schema_of(subject: str, field: str, given: object, *, closed: bool = False) -> object:
+    """Return the JSON Schema of a declared type or schema; a `closed` one describes an object without other members."""
+    if given is None:
+        return None
+    try:
+        if isinstance(given, Mapping):
+            compile_schema(given)
+            schema: Mapping[str, object] = given
+        else:
+            schema = inline_definitions(write_schema(given, "serialization"))
+            # members that the type does not declare are not passed on to agents
+            schema = {**schema, "additionalProperties": False} if closed and schema.get("type") == "object" else schema
+    except UnusableSchema as error:
+        raise DeclarationError(subject, f"{field}: {error}.") from error
+    if closed and schema.get("type", "object") != "object":
+        raise DeclarationError(subject, f"{field}: the detail of an event is an object here.", "Give a model.")
+    return schema
+
+
+def _route_of(declared: _DeclaredPage, index: RouteIndex) -> Route:
+    subject, path = declared.subject, declared.path
+    if declared.function is None:
+        assert path is not None
+        return index.of_path(subject, "GET", path)
+    found = index.of_handler(declared.function)
+    readable = {route.template: route for route in reversed(found) if "GET" in route.methods}
+    if path is not None:
+        fitting = {template: route for template, route in readable.items() if route.takes("GET", path)}
+    else:
+        fitting = {template: route for template, route in readable.items() if "{" not in template} or readable
+    if len(fitting) == 1:
+        return next(iter(fitting.values()))
+    known = listing(route.template for route in found)
+    if not found:
+        wrong = "no route of this application leads to what it decorates."
+        raise DeclarationError(subject, wrong, 'Register it with a route, or name its path: site.page("/path").')
+    if fitting:
+        raise DeclarationError(subject, f"is reachable in several ways ({known}).", 'Choose one: @site.page("/path").')
+    if path is not None:
+        wrong = f"path: none of the routes of what it decorates takes GET {path} ({known})."
+        raise DeclarationError(subject, wrong, "Name one of them.")
+    wrong = f"its route ({known}) does not take GET; a page is read."
+    raise DeclarationError(subject, wrong, "Declare what it does as an action.")

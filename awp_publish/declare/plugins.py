@@ -1,0 +1,112 @@
+"""The plug-ins of a site: `Site(plugins=[...])` becomes a `Setup` for each, with its options and its state."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from functools import cache
+from importlib.util import find_spec
+from typing import Any, Final
+
+from pydantic import TypeAdapter
+
+from awp_publish.plugin import DeclaredSite, Plugin, Setup, installed
+from awp_publish.problems import DeclarationError
+from awp_publish.schema.options import check, unpack
+
+LEAVE_OUT: Final = "no:"
+"""What stands before the name of a plug-in that a site does not want: `Site(plugins=["no:traffic"])`."""
+
+_REMEDY: Final = 'Write plugins=["mcp", Traffic(days=30)]: names, options, or plug-ins of your own.'
+
+
+def read_plugins(values: object, site: DeclaredSite) -> dict[str, Setup]:
+    """Return the plug-ins of a site by name: defaults first, then those that it names. Raises DeclarationError."""
+    if isinstance(values, str) or not isinstance(values, Sequence):
+        raise DeclarationError("site", "plugins: must be a list.", _REMEDY)
+    chosen: dict[str, tuple[Plugin, object]] = {}
+    unwanted: set[str] = set()
+    for value in values:
+        if isinstance(value, str) and value.startswith(LEAVE_OUT):
+            unwanted.add(_named(value.removeprefix(LEAVE_OUT)).name)
+            continue
+        plugin, options = _read(value)
+        if plugin.name in chosen:
+            raise DeclarationError("site", f'plugins: "{plugin.name}" is named twice.', "Leave one out.")
+        _check_packages(plugin)
+        chosen[plugin.name] = plugin, options
+    if both := sorted(unwanted & chosen.keys()):
+        raise DeclarationError("site", f'plugins: "{both[0]}" is wanted and left out.', "Leave one out.")
+    defaults = {
+        plugin.name: (plugin, _options_of(plugin))
+        for plugin in installed().values()
+        if plugin.name not in chosen and plugin.name not in unwanted and _is_default(plugin)
+    }
+    return {name: Setup(plugin, options, site) for name, (plugin, options) in (defaults | chosen).items()}
+
+
+def start(setups: Mapping[str, Setup]) -> None:
+    """Make the state of each plug-in."""
+    for setup in setups.values():
+        if setup.plugin.start is not None:
+            setup.state = setup.plugin.start(setup)
+
+
+def _read(value: object) -> tuple[Plugin, object]:
+    """Return the plug-in that a value names, and its options."""
+    if isinstance(value, Plugin):
+        return value, _options_of(value)
+    if isinstance(value, str):
+        plugin = _named(value)
+        return plugin, _options_of(plugin)
+    known = [*installed().values(), *_beside(type(value))]
+    for plugin in known:
+        if plugin.options is not None and type(value) is plugin.options:
+            adapter: TypeAdapter[object] = _adapter(plugin.options)
+            return plugin, check("site", adapter, unpack(value), f"plugins.{plugin.name}")
+    kind = value.__name__ if isinstance(value, type) else type(value).__name__
+    what = f"{kind} is a class" if isinstance(value, type) else f"a value of type {kind} is no plug-in"
+    raise DeclarationError("site", f"plugins: {what}.", _REMEDY)
+
+
+def _beside(kind: type) -> list[Plugin]:
+    """Return the plug-ins in the module that defines a class of options."""
+    module = sys.modules.get(kind.__module__)
+    return [value for value in vars(module).values() if isinstance(value, Plugin)] if module is not None else []
+
+
+def _named(name: str) -> Plugin:
+    plugin = installed().get(name)
+    if plugin is None:
+        near = get_close_matches(name, installed(), n=1)
+        meant = f'Did you mean "{near[0]}"? ' if near else ""
+        listed = ", ".join(installed())
+        raise DeclarationError("site", f'plugins: there is no plug-in "{name}".', f"{meant}There are: {listed}.")
+    return plugin
+
+
+def _is_default(plugin: Plugin) -> bool:
+    wanted = plugin.is_default() if callable(plugin.is_default) else plugin.is_default
+    return wanted and not any(_is_missing(package) for package in plugin.needs)
+
+
+def _check_packages(plugin: Plugin) -> None:
+    for package, extra in plugin.needs.items():
+        if _is_missing(package):
+            wrong = f'plugins: "{plugin.name}" needs the package {package}, which is missing.'
+            raise DeclarationError("site", wrong, f'Install it: pip install "awp-publish[{extra}]".')
+
+
+def _is_missing(package: str) -> bool:
+    try:
+        return find_spec(package) is None
+    except ValueError:  # sys.modules has None in its place
+        return True
+
+
+def _options_of(plugin: Plugin) -> Any:
+    return None if plugin.options is None else plugin.options()
+
+
+@cache
+def _adapter(options: type) -> TypeAdapter[Any]:
+    return TypeAdapter(options)

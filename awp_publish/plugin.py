@@ -1,0 +1,330 @@
+"""The interface of features: a `Plugin` is a value, and the core knows nothing else of a feature.
+
+A feature is a file or a folder with a `Plugin` in it. `Site(plugins=[...])` names those of a site: by the name of an
+installed one, by the `Plugin` itself, or by a value of its `options`. A package announces its plug-ins as entry points
+of the group `awp_publish.plugins`; those that are `is_default` serve every site whose machine has what they need.
+
+A plug-in goes through four stages, and each hook belongs to one of them:
+
+* the site is made: `start` returns the plug-in's state for this site, and `declares` adds methods to the site;
+* the site is published: `prepare` declares actions of its own, `derive` adds facts to the catalog, `check` finds
+  mistakes, `documents` are rendered;
+* the application starts: `serve` returns what takes part in requests, `running` is open as long as the application;
+* for each address of the site: `calls`, `around` and `doors` are asked.
+
+What one plug-in wants of another it asks by name (`Setup.ask`, `Serving.ask`), and does without where there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Final, Protocol as Interface, TypeAlias
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from awp_publish.calls.call import CallListener
+from awp_publish.calls.guard import Guards
+from awp_publish.calls.invoke import Accept, CallCounter, CarryWithSession, Invoker, Observer
+from awp_publish.checks.engine import Finding as Finding
+from awp_publish.documents import CORE
+from awp_publish.documents.protocol import Document as Document, Protocol as Protocol
+from awp_publish.model import Catalog, Door as DoorFacts, LeftOut, Paths, SiteFacts
+from awp_publish.problems import DeclarationError, Problem as Problem
+from awp_publish.stores import open_store as open_core_store
+from awp_publish.stores.store import Store as Store
+
+ENTRY_POINTS: Final = "awp_publish.plugins"
+"""The group of entry points with which packages announce their plug-ins, each by its name."""
+
+Answer: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+AnswerRest: TypeAlias = Callable[[Scope, Receive, Send, str], Awaitable[None]]
+"""An endpoint that receives the rest of the path below its prefix."""
+
+OpenStore: TypeAlias = Callable[[str, str], Store]
+"""Opens the store at a URL; the second argument separates sites that share it. Raises DeclarationError."""
+
+Running: TypeAlias = AbstractAsyncContextManager[object]
+
+
+class DeclaredSite(Interface):
+    """What a plug-in may use of the `Site` that it belongs to."""
+
+    keys: tuple[str, ...]
+    facts: SiteFacts
+    settings: Any
+    authenticators: tuple[Any, ...]
+    call_listeners: list[CallListener]
+    change_listeners: list[Callable[[], None]]
+
+    @property
+    def plugins(self) -> Mapping[str, Setup]:
+        """The plug-ins of the site, by name."""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What the checks of plug-ins have found, known once the site is published."""
+
+    @property
+    def own_actions(self) -> frozenset[str]:
+        """Ids of the actions that plug-ins have declared, known once the site is published."""
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """Routes that `include` did not publish, and the reasons, known once the site is published."""
+
+    @property
+    def agent(self) -> Callable[..., Any]:
+        """Declares an agent, as owners do."""
+
+    @property
+    def store(self) -> Store: ...
+    @property
+    def catalog(self) -> Catalog: ...
+    @property
+    def catalogs(self) -> tuple[Catalog, ...]: ...
+    @property
+    def is_frozen(self) -> bool: ...
+    def ask(self, plugin: str, /) -> Any:
+        """Return the state of another plug-in of the site, None if the site does not have it."""
+
+    def refuse_when_frozen(self, subject: str, /) -> None:
+        """Raise DeclarationError if the site is published already."""
+
+    def describe_function(self, function: Callable[..., object], /) -> Any:
+        """Return the schema of a function's arguments, and how it is called with them. Raises UnusableSchema."""
+
+    def action_of(self, function: Callable[..., object], /) -> str | None:
+        """Return the id of the action that a function was declared as, None if it is none."""
+
+
+@dataclass(slots=True)
+class Setup:
+    """A plug-in of one site, from its declaration on. `options` are its settings, `state` is what `start` returned."""
+
+    plugin: Plugin
+    options: Any
+    site: DeclaredSite
+    state: Any = None
+
+    def ask(self, plugin: str) -> Any:
+        """Return the state of another plug-in of this site, None if the site does not have it."""
+        return self.site.ask(plugin)
+
+
+class Serving(Interface):
+    """A plug-in of one site while the application runs."""
+
+    setup: Setup
+    observer: Observer
+    app: ASGIApp
+    """The application with all of its middleware."""
+    called: Any
+    """How routes of the application are called (`http.dispatch.CalledApplication`)."""
+    outside: Any
+    """The middleware outside of us that sets sessions, None if there is none (`http.in_process.Outside`)."""
+
+    settings: Any
+    """The settings of the site."""
+
+    has_sessions: bool
+    """Whether the application is known to keep sessions in cookies."""
+
+    @property
+    def service(self) -> Any:
+        """What `serve` returned."""
+
+    @property
+    def options(self) -> Any: ...
+    @property
+    def state(self) -> Any: ...
+    @property
+    def site(self) -> DeclaredSite: ...
+    def owns(self, scope: MutableMapping[str, Any]) -> bool:
+        """Return True if a request is for a document or door of ours, and not for the application."""
+
+    def guards_of(self, catalog: Catalog) -> Guards:
+        """Return what the gates of a catalog share."""
+
+    def lifespan_state(self) -> Mapping[str, object]:
+        """Return the `state` that the application's lifespan has set up."""
+
+    def extensions(self) -> MutableMapping[str, Any]:
+        """Return the extensions of the lifespan's scope."""
+
+    def ask(self, plugin: str) -> Any:
+        """Return what another plug-in serves: the value of its `serve`, or its state; None without that plug-in.
+
+        At an address it is the value of its `at`, if it has that hook.
+        """
+
+
+class Context(Serving, Interface):
+    """A plug-in at one public address of a site. `catalog` has the actions that are offered at the door."""
+
+    catalog: Catalog
+    invoker: Invoker
+    guards: Guards
+    keys: tuple[str, ...]
+    admission: Any
+    """Limits of requests: sizes of bodies, origins, own hosts, trusted proxies (`http.endpoint.Admission`)."""
+
+    links: bytes | None
+    """The `Link` header for pages of the application, None if they get none."""
+
+    def published(self) -> Catalog:
+        """Return the catalog as it was last published, with its current status."""
+
+    def documents(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """Return the prepared documents by path: ours, and those that are served if the application has none."""
+
+    def routes(self) -> Sequence[Any]:
+        """Return the routes of the application."""
+
+    def entrance(self, scope: MutableMapping[str, Any]) -> ASGIApp:
+        """Return the outermost application for an incoming connection, for requests that a door sends itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoints:
+    """What a door answers: fixed paths, prefixes of paths, WebSockets by path.
+
+    Without a lifespan, `running` is never entered, and the door has to work without it.
+    """
+
+    exact: Mapping[str, Answer] = field(default_factory=dict)
+    below: Mapping[str, AnswerRest] = field(default_factory=dict)
+    sockets: Mapping[str, Answer] = field(default_factory=dict)
+    running: Callable[[], Running] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Door:
+    """A protocol endpoint through which calls come in, or which serves what a plug-in has.
+
+    `name` is its name in `expose=`, logs and traffic; documents announce a door that has a `version`. `open` makes its
+    endpoints for one public address of the site.
+    """
+
+    name: str
+    path: str
+    open: Callable[[Context], Endpoints]
+    version: str | None = None
+
+    @property
+    def facts(self) -> DoorFacts | None:
+        """What documents say of this door, None if they do not name it."""
+        return DoorFacts(self.name, self.version, self.path) if self.version is not None else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallHooks:
+    """How a plug-in takes part in every call of one address.
+
+    `accept` takes calls of background actions to be run later. `carry` runs a call within something of its own, such as
+    the cookies of its caller's session.
+    """
+
+    accept: Accept | None = None
+    carry: CarryWithSession | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A verb of the command line. `run` gets the loaded application and the parsed arguments, and returns the status.
+
+    `arguments` adds its arguments to an `argparse.ArgumentParser`.
+    """
+
+    help: str
+    run: Callable[[Any, Any, Any], int]
+    arguments: Callable[[Any], None] = lambda parser: None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Plugin:
+    """A feature.
+
+    `needs` are the packages without which it cannot run, each with the extra that has it. `options` is a frozen
+    dataclass of settings; `Site(plugins=[Options(...)])` chooses the plug-in by a value of it. `is_default` plug-ins
+    serve every site that has what they need; `Site(plugins=["no:name"])` leaves one out.
+    """
+
+    name: str
+    needs: Mapping[str, str] = field(default_factory=dict)
+    options: type | None = None
+    is_default: bool | Callable[[], bool] = False
+
+    start: Callable[[Setup], Any] | None = None
+    declares: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    """Methods of the site by name: functions of the plug-in's state and the arguments."""
+
+    prepare: Callable[[Setup], None] | None = None
+    derive: Callable[[Setup, Catalog], Catalog] | None = None
+    keeps: Callable[[Setup, Catalog], str | None] | None = None
+    """What each of several workers would keep for itself if the store were in memory, in words; None for nothing."""
+
+    check: Callable[[Setup, Catalog], Iterable[Finding]] | None = None
+    documents: Sequence[Protocol] = ()
+    problems: Sequence[type[Problem]] = ()
+    stores: Mapping[str, OpenStore] = field(default_factory=dict)
+    """What opens a store, by the scheme of its URL."""
+
+    counter: Callable[[Setup], CallCounter | None] | None = None
+    serve: Callable[[Serving], Any] | None = None
+    running: Callable[[Serving], Running] | None = None
+    at: Callable[[Context], Any] | None = None
+    """Makes what others get of the plug-in at one address: by default, what it serves."""
+
+    calls: Callable[[Context], CallHooks] | None = None
+    around: Callable[[Context, ASGIApp], ASGIApp] | None = None
+    doors: Callable[[Setup, Paths], Iterable[Door]] | None = None
+
+    commands: Mapping[str, Command] = field(default_factory=dict)
+
+
+def open_store(url: str, namespace: str, plugins: Iterable[Plugin] = ()) -> Store:
+    """Return the store that a URL names: one of the core, of an installed plug-in, or of one of `plugins`.
+
+    `namespace` separates sites that share it. Raises DeclarationError.
+    """
+    listed = [*installed().values(), *plugins]
+    openers = {scheme: opens for plugin in listed for scheme, opens in plugin.stores.items()}
+    return open_core_store(url, namespace, openers)
+
+
+@cache
+def installed() -> Mapping[str, Plugin]:
+    """Return the plug-ins that installed packages announce, by name. One whose module is gone is left out."""
+    return {plugin.name: plugin for point in _points() if (plugin := _load(point)) is not None}
+
+
+def _points() -> Iterator[EntryPoint]:
+    yield from sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name)
+
+
+def _load(point: EntryPoint) -> Plugin | None:
+    try:
+        plugin = point.load()
+    except ModuleNotFoundError as error:
+        if error.name is not None and (point.module == error.name or point.module.startswith(f"{error.name}.")):
+            return None  # it was taken out
+        raise
+    if not isinstance(plugin, Plugin):
+        wrong = f'the plug-in "{point.name}" ({point.value}) is a {type(plugin).__name__}.'
+        raise DeclarationError("site", wrong, "An entry point of awp_publish.plugins names a Plugin.")
+    return plugin
+
+
+def known_protocols() -> tuple[Protocol, ...]:
+    """Return the protocols of the core and of every installed plug-in."""
+    return (*CORE, *(protocol for plugin in installed().values() for protocol in plugin.documents))
+
+
+def protocols_of(setups: Mapping[str, Setup]) -> tuple[Protocol, ...]:
+    """Return the protocols of a site with these plug-ins."""
+    return (*CORE, *(protocol for setup in setups.values() for protocol in setup.plugin.documents))

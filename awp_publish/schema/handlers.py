@@ -1,0 +1,49 @@
+"""What a handler says of itself: its layers, its docstring and its name."""
+
+import functools
+import inspect
+from collections.abc import Iterator
+
+
+def layers_of(handler: object) -> Iterator[object]:
+    """Yield the handler, then what it wraps, down to the plain function."""
+    seen: set[int] = set()
+    inner: object = handler
+    while inner is not None and id(inner) not in seen:
+        seen.add(id(inner))
+        yield inner
+        if isinstance(inner, functools.partial):
+            inner = inner.func
+        elif inspect.ismethod(inner):
+            inner = inner.__func__
+        else:
+            wrapped = getattr(inner, "__wrapped__", None)
+            inner = _method_called(inner) if wrapped is None else wrapped
+
+
+def _method_called(handler: object) -> object:
+    """Return the `__call__` of a callable object whose class is written in Python."""
+    if inspect.isfunction(handler):
+        return None
+    called = inspect.getattr_static(type(handler), "__call__", None)
+    return called if inspect.isfunction(called) else None
+
+
+def docstring_of(handler: object) -> str | None:
+    """Return a handler's description: its docstring up to a form feed, as in FastAPI.
+
+    The docstring of a callable object's class says little about a call, so it comes last. That of `partial` itself,
+    which functools.wraps copies, says nothing.
+    """
+    layers = list(layers_of(handler))
+    of_types = {type(layer).__doc__ for layer in layers}
+    own = [layer.__doc__ for layer in layers if layer.__doc__ not in of_types]
+    of_classes = [type(layer).__doc__ for layer in layers if _method_called(layer)]
+    texts = (inspect.cleandoc(text.split("\f")[0]).strip() for text in (*own, *of_classes) if isinstance(text, str))
+    return next((text for text in texts if text), None)
+
+
+def name_of(function: object) -> str:
+    """Return the qualified name of a function, a class or an object's class, for messages."""
+    named = function if hasattr(function, "__qualname__") else type(function)
+    return f"{getattr(named, '__module__', '?')}.{getattr(named, '__qualname__', '?')}"
