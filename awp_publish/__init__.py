@@ -9,8 +9,8 @@ async def search(q: str) -> SearchResults: ...
 app.add_middleware(AgentPublisher, site=site)
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 __version__ = "0.1.0"
 
@@ -53,7 +53,7 @@ from awp_publish.model import (
 )
 from awp_publish.problems import DeclarationError as DeclarationError, Problem as Problem, Refused as Refused
 
-if TYPE_CHECKING:
+if _TYPE_CHECKING:
     from awp_publish.plugins.identity.botauth import WebBotAuth as WebBotAuth
     from awp_publish.plugins.identity.jwt import JwtBearer as JwtBearer
     from awp_publish.plugins.jobs.worker import report_progress as report_progress
@@ -66,10 +66,14 @@ _OF_PLUGINS = {
 """Names of plug-ins that stand on this shelf, and their modules, which are imported when they are first used."""
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_OF_PLUGINS})
+
+
 def __getattr__(name: str) -> object:
     module = _OF_PLUGINS.get(name)
     if module is None:
         raise AttributeError(f"module 'awp_publish' has no attribute {name!r}")
-    value: object = getattr(import_module(module), name)
+    value: object = getattr(_import_module(module), name)
     globals()[name] = value
     return value

@@ -708,7 +708,7 @@ class Paths:
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class DoorFacts:
     """A live protocol endpoint that documents may announce. `path` is a path template below the site's url."""
 
     protocol: str
@@ -769,7 +769,7 @@ class Catalog:
     pages: tuple[Page, ...] = ()
     status: Status = Status()
     paths: Paths = Paths()
-    doors: tuple[Door, ...] = ()
+    doors: tuple[DoorFacts, ...] = ()
     documents: frozenset[str] = frozenset()
     left_out: frozenset[str] = frozenset()
     openapi: OpenApi | None = None
@@ -876,7 +876,7 @@ class Catalog:
         """Return the action with this id. Raises KeyError."""
         return next_by_id(self.actions, action_id)
 
-    def door(self, protocol: str) -> Door | None:
+    def door(self, protocol: str) -> DoorFacts | None:
         return next((door for door in self.doors if door.protocol == protocol), None)
 
     def is_guarded(self, action: Action) -> bool:

@@ -32,7 +32,7 @@ from awp_publish.calls.invoke import Accept, CallCounter, CarryWithSession, Invo
 from awp_publish.checks.engine import Finding as Finding
 from awp_publish.documents import CORE
 from awp_publish.documents.protocol import Document as Document, Protocol as Protocol
-from awp_publish.model import Catalog, Door as DoorFacts, LeftOut, Paths, SiteFacts
+from awp_publish.model import Catalog, DoorFacts, LeftOut, Paths, SiteFacts
 from awp_publish.problems import DeclarationError, Problem as Problem
 from awp_publish.stores import open_store as open_core_store
 from awp_publish.stores.store import Store as Store

@@ -37,7 +37,7 @@ from awp_publish.plugin import known_protocols
 from awp_publish.plugins.a2a import agent_card
 from awp_publish.plugins.mcp import server_card as mcp_server_card
 from awp_publish.plugins.pages import som
-from awp_publish.plugins.traffic.record import TrafficReport, describe_traffic
+from awp_publish.plugins.traffic.record import TrafficRecord, TrafficReport, describe_traffic
 from awp_publish.problems import DeclarationError, StoreUnavailable
 from awp_publish.schema import compile_schema, is_secret
 
@@ -499,7 +499,7 @@ def show_dns(console: Console, target: str) -> int:
 def show_traffic(console: Console, target: str, days: int) -> int:
     """Print who called what in the last days, and how the calls ended."""
     site = Application(target).declared
-    record = site.ask("traffic")
+    record: TrafficRecord | None = site.ask("traffic")
     if record is None:
         print(f"awp-publish: {target} keeps no traffic: it has Site(traffic=False)", file=sys.stderr)
         return 1

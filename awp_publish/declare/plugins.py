@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from importlib.util import find_spec
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from pydantic import TypeAdapter
 
@@ -61,7 +61,7 @@ def _read(value: object) -> tuple[Plugin, object]:
     known = [*installed().values(), *_beside(type(value))]
     for plugin in known:
         if plugin.options is not None and type(value) is plugin.options:
-            adapter: TypeAdapter[object] = _adapter(plugin.options)
+            adapter: TypeAdapter[object] = _adapter(cast(Any, plugin.options))
             return plugin, check("site", adapter, unpack(value), f"plugins.{plugin.name}")
     kind = value.__name__ if isinstance(value, type) else type(value).__name__
     what = f"{kind} is a class" if isinstance(value, type) else f"a value of type {kind} is no plug-in"
@@ -108,5 +108,5 @@ def _options_of(plugin: Plugin) -> Any:
 
 
 @cache
-def _adapter(options: type) -> TypeAdapter[Any]:
+def _adapter(options: Any) -> TypeAdapter[Any]:
     return TypeAdapter(options)

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, Literal, Unpack, cast
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Final, Literal, Unpack, cast
 
 from awp_publish.calls.authentication import (
     PROOF_ALGORITHMS,
@@ -52,7 +53,7 @@ from awp_publish.model import (
     Authentication,
     Catalog,
     Contact,
-    Door,
+    DoorFacts,
     JsonObject,
     LeftOut,
     SiteFacts,
@@ -84,7 +85,7 @@ Listener = Callable[["Site"], None]
 def _chosen(settings: SiteSettings) -> Sequence[object]:
     """Return the plug-ins that a site's options name."""
     given = settings.plugins if isinstance(settings.plugins, (list, tuple)) else [settings.plugins]
-    named = {
+    named: dict[str, bool] = {
         **dict.fromkeys(settings.doors, True),
         "overview": settings.has_overview,
         "approval": bool(settings.approval),
@@ -198,6 +199,21 @@ class Site:
         self.change_listeners: list[Callable[[], None]] = []
         """Functions that notify agents that documents or lists which they have read may have changed."""
         start(self.plugins)
+
+    if TYPE_CHECKING:  # what plug-ins of this package declare, for editors and type checkers
+
+        def prompt(
+            self, prompt_id: str, /, *, title: str | None = None, description: str | None = None, complete: Any = None
+        ) -> Callable[[F], F]: ...
+        def skill(
+            self, skill_id: str, content: str | PathLike[str] | None = None, /, *, description: str | None = None
+        ) -> Callable[[F], F]: ...
+        def event(
+            self, event_id: str, /, *, payload: object = None, description: str | None = None, audience: str = PUBLIC
+        ) -> Callable[[F], F]: ...
+        async def emit(
+            self, event_id: str, payload: object, /, *, audience: Any = None, unique: str | None = None
+        ) -> str: ...
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """Return what a plug-in declares on the site under this name."""
@@ -457,7 +473,7 @@ class Site:
     def freeze(
         self,
         app: object = None,
-        doors: Sequence[Door] = (),
+        doors: Sequence[DoorFacts] = (),
         documents: Iterable[str] = (),
         left_out: Iterable[str] = (),
     ) -> Catalog:

@@ -11,7 +11,7 @@ from awp_publish.calls.invoke import Invoker
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.endpoint import Admission, DoorRequest, Endpoint, ProblemRenderer, read_admission
 from awp_publish.http.exchange import Cors, accepts, is_json, json_kind, parse_json, read_body
-from awp_publish.model import Catalog, Door
+from awp_publish.model import Catalog, DoorFacts
 from awp_publish.problems import (
     AgentMismatch,
     EnvelopeNotAnObject,
@@ -93,9 +93,9 @@ VERSION: Final = "1"
 METHODS: Final = "POST, OPTIONS"
 
 
-def door_of(invoke_path: str) -> Door:
+def door_of(invoke_path: str) -> DoorFacts:
     """Return the facts about this door that documents publish."""
-    return Door(PROTOCOL, VERSION, invoke_path)
+    return DoorFacts(PROTOCOL, VERSION, invoke_path)
 
 
 class WoaDoor(Endpoint):

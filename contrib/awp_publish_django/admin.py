@@ -73,9 +73,9 @@ def _facts_of_site() -> dict[str, object]:
     except Exception:  # the checks say what is wrong with the project
         logger.exception("the admin cannot show traffic")
         return facts
-    if site.settings.approval:
+    if (approvals := site.ask("approval")) is not None:
         try:
-            facts["awp_waiting"] = [one for one in site.approvals() if one.state != "approved"]
+            facts["awp_waiting"] = [one for one in approvals.standing() if one.state != "approved"]
         except DeclarationError as error:
             problems.append(str(error))
     if (record := site.ask("traffic")) is not None:

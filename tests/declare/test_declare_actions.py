@@ -1,6 +1,5 @@
 """What an action says besides its schemas, and the words in which its mistakes are refused."""
 
-import re
 from typing import Annotated, Any
 
 import pytest
@@ -8,7 +7,7 @@ from fastapi import Depends, FastAPI, Header, Security
 from fastapi.security import APIKeyHeader, HTTPBearer, OAuth2PasswordBearer
 from pydantic import BaseModel
 
-from awp_publish import DeclarationError, Idempotency, Site
+from awp_publish import DeclarationError, Idempotency
 
 
 class Order(BaseModel):
@@ -320,8 +319,7 @@ TOKEN = "must be letters, digits, - and _."
             'idempotency: write idempotency as True, "24h" or {"window": "24h", "key_field": ',
         ),
         ("idempotency", Idempotency(window=24), 'idempotency: write idempotency as True, "24h" or '),  # type: ignore[arg-type]
-        ("sensitivity", "irreversible", 'sensitivity: there is no such option; did you mean "effect"?'),
-        ("selector", "form#order", 'selector: write awas={"selector": ...}.'),
+        ("selector", "form#order", "selector: there is no such option."),
         ("confirm", 3, 'confirm: must be True, False, a text such as "Order {copies} of {title}", or a function'),
         ("confirm", "", "confirm: must not be empty."),
         ("confirm", "Order {", "confirm: 'Order {' has a brace that does not close"),
@@ -470,12 +468,3 @@ def test_a_docstring_ends_at_a_form_feed(site, start):
         """
 
     assert start(app).awas("look")["description"] == "Look around.\n\nTwice."
-
-
-def test_options_that_have_moved_into_a_dictionary_are_refused_with_the_spelling_of_all_of_them() -> None:
-    with pytest.raises(DeclarationError) as caught:
-        Site("Shop", "A shop.", "https://shop.example").action("search", selector="form", selectors={"q": "input"})  # type: ignore[call-arg]
-    said = 'action "search": selector and selectors: write awas={"selector": ..., "selectors": ...}.'
-    assert str(caught.value) == said
-    with pytest.raises(DeclarationError, match=re.escape('version: write about={"version": ...}.')):
-        Site("Shop", "A shop.", "https://shop.example", version="1.0")  # type: ignore[call-arg]

@@ -88,7 +88,7 @@ async def test_a_process_killed_in_the_middle_has_its_repeatable_jobs_run_again_
 async def test_what_a_killed_process_had_accepted_runs_in_the_next(house: House, url: str, namespace: str, start):
     script = (
         "import asyncio, os, signal\n"
-        "from awp_publish.plugins.jobs import JobStore\n"
+        "from awp_publish.plugins.jobs.jobs import JobStore\n"
         "from awp_publish.plugin import open_store\n"
         "async def accept():\n"
         f"    jobs = JobStore(open_store({url!r}, {namespace!r}))\n"

@@ -14,7 +14,7 @@ from awp_publish.model import (
     Authentication,
     Catalog,
     Contact,
-    Door,
+    DoorFacts,
     Idempotency,
     JsonObject,
     Location,
@@ -29,7 +29,7 @@ from awp_publish.model import (
 from tests.protocols.known import ALL
 
 URL: Final = "https://books.example"
-WOA_DOOR: Final = Door("woa", "1", "/agents/{agent_id}/invoke")
+WOA_DOOR: Final = DoorFacts("woa", "1", "/agents/{agent_id}/invoke")
 ALL_PATHS: Final = frozenset(document.path for protocol in ALL for document in protocol.documents)
 NO_INPUTS: Final[JsonObject] = {"type": "object", "properties": {}}
 
@@ -245,5 +245,10 @@ BOOKSHOP: Final = make_catalog(
     },
     status=Status(True, frozenset({"summarize", "order_book"}), "/agents/status"),
     openapi=OpenApi("/openapi.json", "3.1.0"),
-    doors=(WOA_DOOR, Door("mcp", "2025-11-25", "/mcp"), Door("a2a", "1.0", "/a2a"), Door("awp", "1", "/awp")),
+    doors=(
+        WOA_DOOR,
+        DoorFacts("mcp", "2025-11-25", "/mcp"),
+        DoorFacts("a2a", "1.0", "/a2a"),
+        DoorFacts("awp", "1", "/awp"),
+    ),
 )

@@ -6,12 +6,12 @@ import orjson
 import pytest
 
 from awp_publish.documents import agent_json, awas
-from awp_publish.model import Authentication, Catalog, Contact, Door
+from awp_publish.model import Authentication, Catalog, Contact, DoorFacts
 from awp_publish.plugins.a2a import agent_card
 
 from .catalogs import BOOKSHOP, make_action, make_catalog, make_function_action
 
-A2A_DOOR = Door("a2a", "1.0", "/a2a")
+A2A_DOOR = DoorFacts("a2a", "1.0", "/a2a")
 TITLE = {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}
 
 

@@ -12,7 +12,7 @@ from awp_publish.model import (
     Action,
     Authentication,
     Catalog,
-    Door,
+    DoorFacts,
     Idempotency,
     JsonObject,
     OpenApi,
@@ -107,7 +107,7 @@ def test_protocols_are_the_doors_that_are_open() -> None:
         "openapi": {"version": "3.1.0", "endpoint": "https://books.example/openapi.json"},
     }
     assert list(_document(make_catalog(doors=()))["protocols"]) == ["x-awas"]
-    assert "x-own" in _document(make_catalog(doors=(Door("x-own", "1", "/own"),)))["protocols"]
+    assert "x-own" in _document(make_catalog(doors=(DoorFacts("x-own", "1", "/own"),)))["protocols"]
 
 
 def test_addresses_of_a_site_below_a_path_are_complete() -> None:
@@ -162,7 +162,7 @@ def test_a_kind_of_authentication_that_nobody_told_is_not_made_up() -> None:
 
 def test_errors_are_the_problems_of_a_call_under_the_sites_own_words() -> None:
     everything = make_action("job", execution="async", requires=("search_books",), idempotency=Idempotency())
-    bridge = Door("bridge", "1", "/actions-bridge")
+    bridge = DoorFacts("bridge", "1", "/actions-bridge")
     shop = replace(BOOKSHOP, actions=(*BOOKSHOP.actions, everything), doors=(*BOOKSHOP.doors, bridge))
     errors = _document(shop)["errors"]
     of_no_action = {"INVALID_URL", "PAGE_NOT_FOUND"}  # the endpoint of pages as SOM answers them

@@ -16,7 +16,7 @@ from awp_publish.model import (
     Action,
     Authentication,
     Catalog,
-    Door,
+    DoorFacts,
     Idempotency,
     OpenApi,
     Parameter,
@@ -141,7 +141,9 @@ def catalogs(draw: st.DrawFn, fewest_actions: int = 0) -> Catalog:
     return make_catalog(
         *draw(_actions(fewest_actions)),
         url=draw(st.sampled_from(["https://example.com", "https://example.com:8443/shop"])),
-        doors=draw(st.sampled_from([(), (WOA_DOOR,), (WOA_DOOR, Door("mcp", "1", "/mcp"), Door("own", "1", "/own"))])),
+        doors=draw(
+            st.sampled_from([(), (WOA_DOOR,), (WOA_DOOR, DoorFacts("mcp", "1", "/mcp"), DoorFacts("own", "1", "/own"))])
+        ),
         openapi=draw(st.sampled_from([None, OpenApi("/openapi.json", "3.1.0")])),
         paths=draw(st.sampled_from([Paths(), Paths(invoke="/invoke?v=1")])),
         site={
@@ -212,6 +214,6 @@ def test_any_entity_that_is_referred_to_is_there(catalog: Catalog) -> None:
 @GENEROUS
 @given(catalogs(fewest_actions=1))
 def test_the_agent_card_of_any_site_that_can_do_anything_is_one_of_the_published_message(catalog: Catalog) -> None:
-    door = Door("a2a", "1.0", "/a2a")
+    door = DoorFacts("a2a", "1.0", "/a2a")
     card = orjson.loads(orjson.dumps(agent_card.render(replace(catalog, doors=(*catalog.doors, door)))))
     validate_proto_required_fields(ParseDict(card, AgentCard()))  # it refuses members that the message does not have

@@ -1,13 +1,14 @@
 """What every protocol promises, whatever it is."""
 
+import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
-import awp_publish.documents.every
 import orjson
 import pytest
 
+import awp_publish
 from awp_publish.documents.members import AI_CATALOG_PATH, ARD_PATH
 from awp_publish.documents.protocol import Document, Protocol
 from awp_publish.model import Catalog, JsonObject
@@ -39,8 +40,13 @@ CATALOGS = [pytest.param(make_catalog(), id="empty"), pytest.param(BOOKSHOP, id=
 
 
 def test_every_protocol_file_is_registered() -> None:
-    folder = Path(awp_publish.documents.every.__file__).parent
-    modules = [import_module(f"awp_publish.documents.every.{path.stem}") for path in folder.glob("*.py")]
+    package = Path(awp_publish.__file__).parent
+    files = [path for room in ("documents", "plugins") for path in (package / room).rglob("*.py")]
+    with_protocols = [
+        path for path in files if re.search(r"^\w+(: Final)? = Protocol\(", path.read_text(), re.MULTILINE)
+    ]
+    names = (".".join(path.relative_to(package.parent).with_suffix("").parts) for path in with_protocols)
+    modules = [import_module(name) for name in names]
     made = {value.name for module in modules for value in vars(module).values() if isinstance(value, Protocol)}
     assert made == {protocol.name for protocol in ALL}
 

@@ -6,7 +6,7 @@ import pytest
 
 from awp_publish.documents import awas
 from awp_publish.documents.protocol import Document
-from awp_publish.model import Door, OpenApi, Workflow
+from awp_publish.model import DoorFacts, OpenApi, Workflow
 
 from .catalogs import BOOKSHOP, make_action, make_catalog, read
 
@@ -94,8 +94,8 @@ def test_the_protocol_itself_is_claimed_while_its_door_is_open() -> None:
     ("changes", "compatible"),
     [
         ({"doors": ()}, []),
-        ({"doors": (Door("a2a", "1.0", "/a2a"),)}, []),
-        ({"doors": (Door("mcp", "1", "/mcp"),)}, ["MCP"]),
+        ({"doors": (DoorFacts("a2a", "1.0", "/a2a"),)}, []),
+        ({"doors": (DoorFacts("mcp", "1", "/mcp"),)}, ["MCP"]),
         ({"doors": (), "openapi": OpenApi("/openapi.json", "3.1.0")}, ["OpenAPI"]),
     ],
 )

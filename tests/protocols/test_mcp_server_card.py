@@ -4,13 +4,13 @@ import re
 
 import pytest
 
-from awp_publish.model import Authentication, Door, Paths
+from awp_publish.model import Authentication, DoorFacts, Paths
 from awp_publish.plugins.mcp.server_card import MAX_DESCRIPTION, PROTOCOL, is_published, name_of
 
 from .catalogs import BOOKSHOP, make_action, make_catalog, read
 
 CARD, ALIAS, OTHER_ALIAS = PROTOCOL.documents
-OPEN = (Door("mcp", "2026-07-28", "/mcp"),)
+OPEN = (DoorFacts("mcp", "2026-07-28", "/mcp"),)
 NAME = re.compile(r"^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$")
 """Of the published schema."""
 
@@ -54,7 +54,9 @@ def test_it_is_published_while_the_door_is_open() -> None:
 
 
 def test_it_is_below_the_endpoint_wherever_that_is() -> None:
-    catalog = make_catalog(make_action(), paths=Paths(mcp="/ai/mcp"), doors=(Door("mcp", "2026-07-28", "/ai/mcp"),))
+    catalog = make_catalog(
+        make_action(), paths=Paths(mcp="/ai/mcp"), doors=(DoorFacts("mcp", "2026-07-28", "/ai/mcp"),)
+    )
     assert CARD.path_in(catalog) == "/ai/mcp/server-card"
     assert read(CARD, catalog)["remotes"][0]["url"] == "https://books.example/ai/mcp"
     assert [ALIAS.path_in(catalog), OTHER_ALIAS.path_in(catalog)] == [ALIAS.path, OTHER_ALIAS.path]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from awp_publish.model import Authentication, Door, Paths
+from awp_publish.model import Authentication, DoorFacts, Paths
 from awp_publish.plugins.identity.protected_resource import (
     PATH,
     PROTOCOL,
@@ -71,7 +71,7 @@ def test_it_is_json_at_its_well_known_path() -> None:
     ],
 )
 def test_the_mcp_endpoint_is_a_resource_of_its_own(url: str, path: str, resource: str, address: str) -> None:
-    door = Door("mcp", "2026-07-28", path)
+    door = DoorFacts("mcp", "2026-07-28", path)
     catalog = make_catalog(site={"authentication": SERVERS}, url=url, paths=Paths(mcp=path), doors=(door,))
     assert is_published_of_mcp(catalog)
     assert metadata_url_of_mcp(catalog) == address
@@ -81,4 +81,4 @@ def test_the_mcp_endpoint_is_a_resource_of_its_own(url: str, path: str, resource
 
 def test_where_no_mcp_door_is_open_there_is_no_resource_of_that_name() -> None:
     assert not is_published_of_mcp(make_catalog(site={"authentication": SERVERS}))
-    assert metadata_url_of_mcp(make_catalog(doors=(Door("mcp", "2026-07-28", "/mcp"),))) is None
+    assert metadata_url_of_mcp(make_catalog(doors=(DoorFacts("mcp", "2026-07-28", "/mcp"),))) is None

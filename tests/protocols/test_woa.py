@@ -14,7 +14,7 @@ from referencing import Registry, Resource
 from awp_publish.checks import check_document
 from awp_publish.documents.awas import SCHEMAS_PROTOCOL
 from awp_publish.documents.woa import PROTOCOL
-from awp_publish.model import Agent, Authentication, Catalog, Door, JsonObject, Paths
+from awp_publish.model import Agent, Authentication, Catalog, DoorFacts, JsonObject, Paths
 from awp_publish.schema.reading import DIALECT
 
 from .catalogs import BOOKSHOP, WOA_DOOR, make_action, make_catalog, make_function_action, read
@@ -162,7 +162,7 @@ def test_base_and_path_are_concatenated_to_the_address() -> None:
 
 
 def test_mcp_is_a_transport_of_agents_that_are_tools() -> None:
-    doors = (WOA_DOOR, Door("mcp", "2025-11-25", "/mcp"))
+    doors = (WOA_DOOR, DoorFacts("mcp", "2025-11-25", "/mcp"))
     tool = make_action("ping")
     operation = make_function_action("shorten_text", _text("t"), agent_id="editor", operation="shorten")
     document = _document(make_catalog(tool, operation, doors=doors))

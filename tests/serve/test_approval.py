@@ -130,7 +130,7 @@ def test_a_damaged_file_stops_the_start(tmp_path, content):
 
 def test_a_site_without_approval_has_nothing_to_approve():
     _, site = open_shop(False)
-    with pytest.raises(DeclarationError, match="publishes every action without approval"):
+    with pytest.raises(AttributeError, match=r'Site\(plugins=\["approval"'):
         site.approvals()
 
 

@@ -26,7 +26,7 @@ from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, DeclarationError, Pages, Site
 from awp_publish.http.exchange import AsgiApp, Receive, Scope, Send
-from awp_publish.plugins.pages.negotiation import MAX_PAGE_BYTES
+from awp_publish.plugins.pages.negotiation import MAX_PAGE_BYTES, negotiated_pages
 
 MARKDOWN = {"accept": "text/markdown"}
 SOM = {"accept": "application/som+json"}
@@ -688,8 +688,11 @@ def test_an_adapter_asks_the_application_itself():
         "query_string": b"",
         "headers": [(b"accept", b"text/html")],
     }
-    assert publisher.asked(scope) is None
-    asked = publisher.asked({**scope, "headers": [(b"accept", b"text/markdown"), (b"cookie", b"a=b")]})
+    context: Any = publisher.context(scope, "pages")
+    pages = negotiated_pages(context)
+    assert pages is not None
+    assert pages.read_request(scope) is None
+    asked = pages.read_request({**scope, "headers": [(b"accept", b"text/markdown"), (b"cookie", b"a=b")]})
     assert asked is not None
     assert (b"cookie", b"a=b") in asked.scope["headers"]
     reply = asked.render(200, [(b"Content-Type", b"text/html; charset=utf-8")], b"<p>a")

@@ -15,7 +15,8 @@ from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, Paths, Site
-from awp_publish.model import Contact, Door
+from awp_publish.model import Contact, DoorFacts
+from awp_publish.plugin import known_protocols
 from awp_publish.plugins.pages import som
 from awp_publish.plugins.pages.negotiation import MAX_PAGE_BYTES
 from awp_publish.plugins.templating import head_links, link_header, robots_lines
@@ -262,7 +263,7 @@ def test_without_an_address_stands_the_directory(client):
     assert client.get(ENDPOINT, headers=asked).status_code == 304
 
 
-OPEN = Door(som.DOOR, som.SOM_VERSION, ENDPOINT)
+OPEN = DoorFacts(som.DOOR, som.SOM_VERSION, ENDPOINT)
 
 
 def test_the_directory_says_where_and_what():
@@ -286,7 +287,7 @@ def test_heads_links_and_robots_point_at_it_as_the_proposals_write_it():
     element = '<link rel="describedby" type="application/som+json" href="/.well-known/som.json" title="SOM">'
     assert element in head_links(catalog).splitlines()
     member = '</.well-known/som.json>; rel="describedby"; type="application/som+json"'
-    assert member in link_header(catalog).split(", ")
+    assert member in link_header(catalog, known_protocols()).split(", ")
     assert robots_lines(catalog).splitlines() == [
         "SOM-Endpoint: https://books.example/agents/som",
         "SOM-Format: SOM/1.0",
@@ -299,7 +300,7 @@ def test_heads_links_and_robots_point_at_it_as_the_proposals_write_it():
 def test_a_site_of_html_only_points_at_nothing():
     catalog = make_catalog(doors=())
     assert robots_lines(catalog) == ""
-    assert "som" not in head_links(catalog) + link_header(catalog)
+    assert "som" not in head_links(catalog) + link_header(catalog, known_protocols())
 
 
 def test_pages_get_the_link_header_and_their_vary(open_client):

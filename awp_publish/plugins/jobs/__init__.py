@@ -4,27 +4,12 @@ from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any
 
-from awp_publish.model import KNOWN, Catalog, JsonObject, Paths
+from awp_publish.model import KNOWN, Catalog, Paths
 from awp_publish.plugin import CallHooks, Context, Door, Endpoints, Finding, Plugin, Serving, Setup
+from awp_publish.plugins.jobs.ended import JOB_ENDED, JOB_PAYLOAD
 from awp_publish.problems import DeclarationError
-
-if TYPE_CHECKING:
-    from awp_publish.plugins.jobs.door import Background
-
-JOB_ENDED: Final = "job_ended"
-JOB_PAYLOAD: Final[JsonObject] = {
-    "type": "object",
-    "properties": {
-        "job_id": {"type": "string"},
-        "action": {"type": "string"},
-        "status": {"type": "string", "enum": ["done", "failed", "cancelled"]},
-        "poll_endpoint": {"type": "string", "description": "Where the result is."},
-    },
-    "required": ["job_id", "action", "status", "poll_endpoint"],
-    "additionalProperties": False,
-}
 
 
 class JobsSetup:
@@ -64,7 +49,7 @@ def _check(setup: Setup, catalog: Catalog) -> Iterator[Finding]:
     yield from ()
 
 
-def _serve(serving: Serving) -> "Background | None":
+def _serve(serving: Serving) -> Any:
     catalog = serving.site.catalog
     if not _has_jobs(catalog):
         return None

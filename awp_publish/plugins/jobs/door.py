@@ -26,7 +26,7 @@ from awp_publish.http.exchange import AsgiApp, Cors, RawHeaders, Reply, Scope, r
 from awp_publish.http.lifespan import running
 from awp_publish.model import Action, Catalog, Status
 from awp_publish.plugin import Context, Endpoints, Serving
-from awp_publish.plugins.jobs import JOB_ENDED
+from awp_publish.plugins.jobs.ended import JOB_ENDED
 from awp_publish.plugins.jobs.jobs import Job, JobResult, JobStore, UnreadableJob
 from awp_publish.plugins.jobs.worker import Runner, Worker, wait_for_signal
 from awp_publish.problems import DeclarationError, Problem, SessionUnknown, StoreUnavailable, UnknownJob

@@ -16,7 +16,8 @@ from mcp.server.lowlevel.server import Server
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from awp_publish.model import Action, JsonObject
-from awp_publish.plugins.mcp.calls import LIST_TTL, RequestContext, Tool, WireResult
+from awp_publish.plugins.mcp.exchange import RequestContext, WireResult
+from awp_publish.plugins.mcp.tool_list import LIST_TTL, Tool
 from awp_publish.schema import media, member_names
 from awp_publish.schema.reading import answer_schema
 

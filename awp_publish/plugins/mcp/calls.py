@@ -9,262 +9,62 @@ HTTP status 401 or 403 (specification, Basic/Authorization), because clients loo
 
 import asyncio
 import json
-import re
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 from urllib.parse import quote
 
 import mcp_types as types
 import orjson
-from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
-from mcp.server.session import ServerSession
+from mcp.server.context import CallNext, HandlerResult
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS
 from mcp_types.methods import validate_client_request
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from starlette.requests import Request
 
-from awp_publish.calls.call import RECEIPT, SESSION_HEADER, Call, Deliver, Outcome, Principal, Result
+from awp_publish.calls.call import RECEIPT, SESSION_HEADER, Call, Deliver, Outcome, Result
 from awp_publish.http.credentials import read_credentials
-from awp_publish.http.doors import Identify
-from awp_publish.http.endpoint import STATIC_HEADERS, DoorRequest, read_admission
-from awp_publish.http.exchange import NO_SNIFFING, Fields, Message, Pair, RawHeaders, read_fields, wait_for_disconnect
+from awp_publish.http.endpoint import read_admission
+from awp_publish.http.exchange import Fields, wait_for_disconnect
 from awp_publish.http.lifespan import ended_by_stop
-from awp_publish.model import Action, Catalog, JsonObject
 from awp_publish.plugin import Context
-from awp_publish.plugins.actions_json.document import SITE_ACTION, SITE_TOOL
 from awp_publish.plugins.identity import protected_resource
-from awp_publish.plugins.jobs.jobs import Job, JobStore, Progress
-from awp_publish.plugins.jobs.worker import open_report
+from awp_publish.plugins.mcp.elicitation import question_for, read_reply
+from awp_publish.plugins.mcp.exchange import (
+    CALL,
+    CONFIRMATION,
+    LATEST,
+    LISTS,
+    META,
+    PROTOCOL,
+    RECEIPTS,
+    SESSION,
+    McpExchange,
+    PlainContext,
+    RequestContext,
+    WireResult,
+    exchange_of,
+)
+from awp_publish.plugins.mcp.progress import follow_job, notify_progress
+from awp_publish.plugins.mcp.tool_list import LIST_TTL, STRUCTURED_SINCE, Tool, make_tools
 from awp_publish.problems import (
-    ConfirmationExpired,
-    ConfirmationRequired,
-    ConfirmationStale,
     ConfirmationTampered,
-    InvalidEnvelope,
-    PrerequisiteRequired,
     Problem,
     SessionUnknown,
     UnknownAgent,
-    code_of,
     did_you_mean,
 )
-from awp_publish.schema import compile_schema, media
-from awp_publish.schema.reading import DIALECT, answer_schema, embedded
+from awp_publish.schema import media
 
 if TYPE_CHECKING:
     from awp_publish.plugins.mcp.apps import Cards
-    from awp_publish.plugins.mcp.tasks import TaskExtension
 
-PROTOCOL: Final = "mcp"
-CALL: Final = "tools/call"
-LISTS: Final = frozenset(
-    {"tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/directory/read"}
-    | {"skills/list", "events/list"}
-)
-"""Methods that take a cursor, where there are many pages."""
-
-META: Final = "awp/"
-"""Prefix of our keys in `_meta` (specification, Basic/General fields)."""
-
-RECOVERIES: Final[Mapping[str, str]] = {
-    code_of(ConfirmationRequired.slug): (
-        "Show confirmation.summary to your user. Only if they agree, call the tool again with the same arguments and "
-        f"confirmation.token as the argument confirmation (or as {META}confirmation in the request's _meta)."
-    ),
-    code_of(PrerequisiteRequired.slug): (
-        "Of the tools that missing names call those that have not succeeded yet, then call this one again; if the site "
-        "does not know who calls, with the argument receipts: a list of the receipt below each of their answers (or "
-        f"{META}receipts in the request's _meta). None is to be repeated for a receipt."
-    ),
-    code_of(InvalidEnvelope.slug): (
-        f"In the request's _meta send {META}confirmation and {META}idempotencyKey as strings, {META}receipts as a list "
-        "of strings."
-    ),
-}
-"""Recovery texts that are different at this door."""
-
-RequestContext: TypeAlias = ServerRequestContext[Any, Any]
-WireResult: TypeAlias = dict[str, Any]
 
 # --- One HTTP request ---
 # The SDK writes the body of a response. Headers that gates and routes add are in the HTTP response, and again in the
 # result's `_meta`, for clients that have no access to HTTP headers.
-
-LATEST: Final = MODERN_PROTOCOL_VERSIONS[-1]
-LATEST_FIELD: Final = LATEST.encode()
-
-EXCHANGE: Final = "awp_publish.mcp_exchange"
-"""The key of the SDK's scope for the request's exchange."""
-
-_CHALLENGE: Final = re.compile(rb"([\w!#$%&'*+.^`|~-]+)(?:\s+([\w-]+\s*=\s*[\w\"].*))?$", re.ASCII)
-"""One challenge with or without parameters (RFC 9110 section 11.3), to which another parameter may be added."""
-_NOT_IN_META: Final = (b"set-cookie", b"x-ratelimit-")
-"""Prefixes of headers that a model must not see, or sees under another name."""
-
-
-class McpExchange(DoorRequest):
-    """One request and its response.
-
-    `refusal` is the problem whose status the HTTP response takes, `result` the result of a call. `is_plain` means that
-    the SDK is not involved; `is_streamed` that the response may be a stream, into which the SDK writes what the call's
-    own `task` returns; `is_answered` that the response is being sent, so that the SDK's is dropped. `ended` is set, in
-    a call, when its handler has returned.
-
-    In challenges, `addresses` replace the address of the site's metadata (RFC 9728) with the endpoint's.
-    """
-
-    addresses: tuple[bytes, bytes] | None = None
-    refusal: Problem | None = None
-    result: Result | None = None
-    size = 0
-    ended: asyncio.Event | None = None
-    task: asyncio.Task[Any] | None = None
-    is_answered = False
-    is_plain = False
-    is_streamed = False
-    _added: RawHeaders = ()
-    _start: Message | None = None
-    _has_begun = False
-
-    async def send(self, message: Message) -> None:
-        """Pass on the SDK's response with our headers, unless the request has been answered.
-
-        Its start is held back until the first part of its body: older streams begin before a refusal of the call is
-        known.
-        """
-        if self.is_answered:
-            return
-        if message["type"] == "http.response.start":
-            self._start = message
-            return
-        if self._start is not None:
-            start, self._start = self._start, None
-            await self._begin(start["status"], start.get("headers", ()))
-        await self._send(message)
-
-    async def answer(self, body: bytes, status: int = 200) -> None:
-        """Send a whole message instead of the SDK's, as the next event if a stream has begun."""
-        self.is_answered = True
-        if self._has_begun:
-            body = b"event: message\r\ndata: " + body + b"\r\n\r\n"
-        else:
-            await self._begin(status, (STATIC_HEADERS[0], (b"content-length", b"%d" % len(body))))
-        await self._send({"type": "http.response.body", "body": body})
-
-    async def _begin(self, status: int, headers: Iterable[Pair]) -> None:
-        own = (NO_SNIFFING, *self._cors, (b"x-request-id", self.request_id.encode()))
-        headers = [*headers, *own, *self._added]
-        if b"cache-control" not in dict(headers):
-            headers.append(STATIC_HEADERS[1])
-        status = status if self.refusal is None else self.refusal.status
-        await self._send({"type": "http.response.start", "status": status, "headers": headers})
-        self._has_begun = True
-
-    def render(self, problem: Problem) -> bytes:
-        """Render a problem as JSON text (RFC 9457)."""
-        return self.renderer.reply(problem, self.renderer.instance_of(self.scope), self.request_id).body
-
-    def meta_for(self, result: Result, added: RawHeaders = ()) -> dict[str, object]:
-        """Return the `_meta` of a result, and put its headers, after those that gates `added`, on the HTTP response."""
-        meta: dict[str, object] = {f"{META}requestId": self.request_id}
-        own: list[Pair] = []
-        if isinstance(result, Problem):
-            for name, text in result.headers:
-                key, value = name.lower().encode("latin-1"), text.encode("latin-1", "replace")
-                if self.addresses is not None and key == b"www-authenticate":
-                    value = value.replace(*self.addresses)
-                    # Whoever sends the challenge: clients learn from it which server issues tokens (RFC 9728, section
-                    # 5.1).
-                    challenge = _CHALLENGE.match(value.strip())
-                    if challenge is not None and b"resource_metadata=" not in value:
-                        told = challenge[1], b"resource_metadata=" + self.addresses[1]
-                        value = b" ".join(told) + (b", " + challenge[2] if challenge[2] else b"")
-                own.append((key, value))
-        elif not (result.headers or added):
-            return meta
-        else:
-            own += result.headers
-        gates = {key for key, _ in added}
-        self._added = (*added, *(pair for pair in own if pair[0] not in gates))
-        shown: dict[str, str] = {}
-        for key, value in self._added:
-            if not key.startswith(_NOT_IN_META):
-                name, text = key.decode("latin-1"), value.decode("latin-1")
-                shown[name] = f"{shown[name]}, {text}" if name in shown else text
-        return meta | {f"{META}headers": shown} if shown else meta
-
-
-def exchange_of(context: RequestContext) -> McpExchange:
-    """Return the HTTP request of a message."""
-    exchange: McpExchange = cast(Request, context.request).scope[EXCHANGE]
-    return exchange
-
-
-async def find_caller(context: RequestContext, identify: Identify, session: str | None = None) -> Principal | None:
-    """Return the caller, from the request or from a session in an argument or in `_meta`. Raises Problem."""
-    exchange, meta = exchange_of(context), cast(Mapping[str, object], context.meta or {})
-    scope, fields, shown = exchange.scope, exchange.fields, session or meta.get(META + SESSION)
-    if isinstance(shown, str):
-        scope = {**scope, "headers": [*scope["headers"], (SESSION_HEADER, shown.encode("utf-8", "replace"))]}
-        fields = read_fields(scope["headers"])
-    return await identify(scope, fields)
-
-
-async def admit_caller(context: RequestContext, identify: Identify) -> Principal | None:
-    """Return the caller of a method of an extension. Raises MCPError for invalid credentials."""
-    exchange = exchange_of(context)
-    try:
-        return await find_caller(context, identify)
-    except Problem as problem:
-        exchange.refusal = problem
-        exchange.meta_for(problem)
-        raise MCPError(types.INVALID_REQUEST, problem.detail, orjson.loads(exchange.render(problem))) from problem
-
-
-class Notice:
-    """A notification for which the SDK has no type. Members that are null are kept."""
-
-    def __init__(self, method: str, params: Mapping[str, object]) -> None:
-        self._message: dict[str, object] = {"method": method, "params": dict(params)}
-
-    def model_dump(self, **_: object) -> dict[str, object]:
-        """Return the message, as the types of the SDK do."""
-        return self._message
-
-
-class PlainContext:
-    """The members of the SDK's context that `Tools` reads, for a call that bypasses the SDK."""
-
-    method = CALL
-    protocol_version = LATEST
-
-    def __init__(
-        self, exchange: McpExchange, params: Mapping[str, Any], meta: Mapping[str, Any], request_id: str | int
-    ) -> None:
-        self.scope = {EXCHANGE: exchange}
-        self.params = params
-        self.meta = meta
-        self.request_id = request_id
-
-    @property
-    def request(self) -> "PlainContext":
-        """The request, whose scope has the exchange."""
-        return self
-
-    @property
-    def session(self) -> "PlainContext":
-        """The session, which has the client's capabilities."""
-        return self
-
-    @property
-    def client_capabilities(self) -> types.ClientCapabilities:
-        """The capabilities of the client of this call."""
-        return types.ClientCapabilities.model_validate(self.meta[types.CLIENT_CAPABILITIES_META_KEY], by_name=False)
 
 
 # --- Tools ---
@@ -272,11 +72,6 @@ class PlainContext:
 # is `result`. From 2026-07-28 on it may be any JSON value except null, which the SDK takes for a missing result: an
 # output that may be null is wrapped there too.
 
-LIST_TTL: Final = 300_000
-"""Milliseconds for which a client may cache a list, which changes when the site is restarted."""
-
-STRUCTURED_SINCE: Final = "2025-06-18"
-"""The revision that introduced `structuredContent`."""
 
 CANCELLED: Final = -32800
 """The error of a call whose client has disconnected. Nobody reads it."""
@@ -311,84 +106,22 @@ _PLACES: Final[Mapping[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """An action as one generation of the protocol lists it. If `is_wrapped`, answers are `{"result": ...}`.
+class TaskAnswers(Protocol):
+    """The extension for tasks, as far as calls of tools go through it (`TaskExtension`)."""
 
-    If `is_plain`, an answer is its own structured content, and never a task. `own` are the arguments beside the
-    action's input, which correspond to the envelope of other doors.
-    """
+    own_tools: Mapping[str, Mapping[str, object]]
 
-    action: Action
-    entry: Mapping[str, object]
-    is_wrapped: bool
-    is_plain: bool
-    own: frozenset[str] = frozenset()
+    def is_declared(self, context: RequestContext) -> bool:
+        """Return True if the client takes tasks."""
 
+    async def answer(self, context: RequestContext, call: Call, result: Any) -> WireResult | None:
+        """Return the task that a call has become, None if its client gets the answer itself."""
 
-CONFIRMATION: Final = "confirmation"
-RECEIPTS: Final = "receipts"
+    follow: Any
+    news_of: Any
 
-
-SESSION: Final = "session"
-SESSION_ARGUMENT: Final = {
-    "type": "string",
-    "description": "The session that an earlier answer handed out, which keeps you signed in. Leave it out to begin.",
-}
-
-
-def make_tools(catalog: Catalog, *, only_objects: bool, has_sessions: bool) -> Mapping[str, Tool]:
-    """Make the tools of a catalog, by name. `only_objects` is for the revisions up to 2025-11-25."""
-    tools = {}
-    for action in catalog.actions:
-        answered, is_wrapped = answer_schema(action), False
-        if media.declared_type(answered):
-            answered = {}  # images, sounds and files are content of their own, not structured
-        properties, own = cast(JsonObject, action.inputs.get("properties", {})), dict[str, JsonObject]()
-        if action.needs_confirmation and CONFIRMATION not in properties:
-            own[CONFIRMATION] = {
-                "type": "string",
-                "description": "confirmation.token of the refused call, once your user has agreed to its summary.",
-            }
-        if action.requires and RECEIPTS not in properties:
-            required = ", ".join(action.requires)
-            own[RECEIPTS] = {
-                "type": "array",
-                "items": {"type": "string"},
-                "description": f"The receipts below the answers of {required}, if you are not signed in.",
-            }
-        if has_sessions and SESSION not in properties:
-            own[SESSION] = SESSION_ARGUMENT
-        inputs = {**action.inputs, "properties": {**properties, **own}} if own else action.inputs
-        name = SITE_TOOL if action.id == SITE_ACTION else action.id  # the name that maps and their agents use
-        entry: dict[str, object] = {
-            "name": name,
-            "title": action.name,
-            "description": action.description,
-            "inputSchema": {"type": "object", **inputs},
-            "annotations": {  # all of them: the defaults are destructive and open to the world
-                "title": action.name,
-                "readOnlyHint": action.intent == "read",
-                "destructiveHint": action.side_effect == "destructive",
-                "idempotentHint": action.is_repeatable,
-                "openWorldHint": False,
-            },
-        }
-        if action.tags:
-            entry["_meta"] = {f"{META}tags": list(action.tags)}
-        if only_objects:
-            is_wrapped = answered.get("type") != "object"
-        elif answered:
-            is_wrapped = compile_schema(answered).is_valid(None)
-        if answered and is_wrapped:
-            result, definitions = embedded(answered, f"{action.id}_result")
-            dialect = {"$schema": answered["$schema"]} if answered.get("$schema", DIALECT) != DIALECT else {}
-            wrapper: JsonObject = {"type": "object", "properties": {"result": result}, "required": ["result"]}
-            answered = {**dialect, **wrapper, **({"$defs": definitions} if definitions else {})}
-        if answered:
-            entry["outputSchema"] = answered
-        tools[name] = Tool(action, entry, is_wrapped, not (is_wrapped or action.is_background), frozenset(own))
-    return tools
+    async def call_get_job(self, context: RequestContext, params: Mapping[str, Any]) -> WireResult:
+        """Answer the tool that reads a job."""
 
 
 class Tools:
@@ -409,7 +142,7 @@ class Tools:
         self._proxies = door.admission.trusted_proxies
         self._small = door.admission.smallest_limit(door.catalog.actions)
         self._jobs = jobs.jobs if (jobs := door.ask("jobs")) is not None else None
-        self.tasks: TaskExtension | None = None
+        self.tasks: TaskAnswers | None = None
         self.cards: Cards | None = None
         self._challenges = protected_resource.is_published(door.catalog)
         self._lists_only_allowed = door.settings.list_only_allowed
@@ -756,113 +489,8 @@ def content_block(output: str, said: bytes, place: str) -> WireResult | None:
     return {"type": "resource", "resource": {"uri": uri, "mimeType": kind, "blob": output}}
 
 
-# --- Progress ---
-
-PROGRESS_INTERVAL: Final = 0.1
-"""Seconds between two notifications at least, because receivers of many may drop the connection."""
-
-POLL_INTERVAL: Final = 0.05
-MAX_POLL_INTERVAL: Final = 2.0
-"""Seconds between two polls of a job."""
-
-
-@asynccontextmanager
-async def notify_progress(session: ServerSession) -> AsyncIterator[Callable[[Progress], None]]:
-    """Notify a client of progress that is reported inside of the block, in any thread. Only increases are sent."""
-    loop, reported, sent = asyncio.get_running_loop(), asyncio.Event(), -1.0
-    latest: Progress | None = None
-
-    def take(progress: Progress) -> None:
-        nonlocal latest
-        latest = progress
-        reported.set()
-
-    def note(progress: Progress) -> None:
-        with suppress(RuntimeError):  # the loop of the call has ended
-            loop.call_soon_threadsafe(take, progress)
-
-    async def notify() -> None:
-        nonlocal sent
-        if latest is not None and latest.fraction > sent:
-            sent = latest.fraction
-            await session.report_progress(sent, 1.0, latest.message or None)
-
-    async def keep_notifying() -> None:
-        while True:
-            await reported.wait()
-            reported.clear()
-            await notify()
-            await asyncio.sleep(PROGRESS_INTERVAL)
-
-    open_report(note)
-    notifying = asyncio.create_task(keep_notifying())
-    try:
-        yield note
-        await asyncio.sleep(0)  # let the last report of another thread arrive
-    finally:
-        notifying.cancel()
-        await asyncio.wait({notifying})
-    await notify()
-
-
-async def follow_job(jobs: JobStore, job_id: str, caller: str, note: Callable[[Progress], None]) -> Job | None:
-    """Return the job once it has ended, or None if it was deleted or the store is unavailable."""
-    pause = POLL_INTERVAL
-    with suppress(Problem):
-        while not (job := await jobs.show(job_id, caller)).has_ended:
-            if job.progress is not None:
-                note(job.progress)
-            await asyncio.sleep(pause)
-            pause = min(1.5 * pause, MAX_POLL_INTERVAL)
-        return job
-    return None
-
-
 # --- Confirmation by the client's user (specification, Client/Elicitation) ---
 # Since 2026-07-28 a server asks by answering a call with `input_required`: the client asks its user, then sends the
 # call again with the reply and with `requestState`, which carries the token of the question. Up to 2025-11-25 a server
 # has to send a request of its own, which a stateless endpoint cannot do; in these revisions, and if a client cannot
 # ask, the problem carries the token.
-
-QUESTION: Final = "confirmation"
-"""The name of our only question among the `inputRequests`."""
-
-
-def question_for(problem: Problem, context: RequestContext) -> WireResult | None:
-    """Return the result that makes the client ask its user, or None if it cannot, or if more than consent is missing.
-
-    A client that names neither form nor url can show forms. A call with a wrong or spent token is refused instead.
-    """
-    question = problem.members.get("confirmation")
-    asks = (ConfirmationRequired, ConfirmationExpired, ConfirmationStale)
-    if not isinstance(problem, asks) or not isinstance(question, dict):
-        return None
-    capabilities = context.session.client_capabilities
-    elicitation = capabilities.elicitation if capabilities is not None else None
-    can_ask = elicitation is not None and (elicitation.form is not None or elicitation.url is None)
-    if context.protocol_version not in MODERN_PROTOCOL_VERSIONS or not can_ask:
-        return None
-    yes_or_no = {"type": "object", "properties": {}}
-    form = {"mode": "form", "message": question["summary"], "requestedSchema": yes_or_no}
-    return {
-        "resultType": "input_required",
-        "inputRequests": {QUESTION: {"method": "elicitation/create", "params": form}},
-        "requestState": question["token"],
-    }
-
-
-def read_reply(call: Call, params: Mapping[str, Any]) -> None:
-    """Set the confirmation of a call that was sent again with its user's reply. Without a reply they are asked again.
-
-    Raises ConfirmationRequired if they did not agree.
-    """
-    if params.get("inputResponses") is None or params.get("requestState") is None:
-        return
-    sent = types.CallToolRequestParams.model_validate(params, by_name=False)
-    reply = (sent.input_responses or {}).get(QUESTION)
-    if not isinstance(reply, types.ElicitResult):
-        return
-    if reply.action != "accept":
-        recovery = "Do not repeat the call unless your user asks for it anew."
-        raise ConfirmationRequired("The person who was asked did not agree.", recovery=recovery)
-    call.confirmation = sent.request_state

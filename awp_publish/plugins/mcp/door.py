@@ -43,17 +43,17 @@ from awp_publish.plugin import Context, Endpoints
 from awp_publish.plugins.identity import protected_resource
 from awp_publish.plugins.mcp import server_card as mcp_server_card
 from awp_publish.plugins.mcp.apps import Cards
-from awp_publish.plugins.mcp.calls import (
+from awp_publish.plugins.mcp.calls import Tools
+from awp_publish.plugins.mcp.events import STREAM, EventExtension
+from awp_publish.plugins.mcp.exchange import (
     CALL,
     EXCHANGE,
     LATEST_FIELD,
     PROTOCOL,
     RECOVERIES,
     McpExchange,
-    Tools,
     exchange_of,
 )
-from awp_publish.plugins.mcp.events import STREAM, EventExtension
 from awp_publish.plugins.mcp.resources import LISTEN, CompletionHandler, PromptHandlers, Resources, Subscriptions
 from awp_publish.plugins.mcp.tasks import TaskExtension
 from awp_publish.problems import NotJson, Problem
@@ -259,8 +259,9 @@ def make_server(door: Context, tools: Tools, subscriptions: Subscriptions, event
     tools.set_stamp({types.SERVER_INFO_META_KEY: server.server_info_stamp})
     server.add_request_handler("tools/list", PaginatedRequestParams, tools.list_tools)
     if (background := door.ask("jobs")) is not None:
-        tools.tasks = TaskExtension(door, background, tools)
-        tools.tasks.register(server)
+        tasks = TaskExtension(door, background, tools)
+        tasks.register(server)
+        tools.tasks = tasks
     if catalog.events:
         events.register(server)
     server.middleware.append(partial(describe_capabilities, bool(catalog.events)))

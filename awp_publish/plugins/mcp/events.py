@@ -49,7 +49,8 @@ from awp_publish.plugins.events.webhooks import (
     try_again,
 )
 from awp_publish.plugins.identity.fetching import Failure, Posted
-from awp_publish.plugins.mcp.calls import PROTOCOL, Notice, RequestContext, Tools, WireResult, admit_caller, exchange_of
+from awp_publish.plugins.mcp.calls import Tools
+from awp_publish.plugins.mcp.exchange import PROTOCOL, Notice, RequestContext, WireResult, admit_caller, exchange_of
 from awp_publish.problems import Problem, StoreUnavailable, did_you_mean
 from awp_publish.stores.store import Schedule
 

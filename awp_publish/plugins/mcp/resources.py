@@ -41,16 +41,9 @@ from awp_publish.plugin import Context, known_protocols
 from awp_publish.plugins.discovery import catalogues, crawling
 from awp_publish.plugins.discovery.agent_skills import digest_of, media_type_of, render_skill, skills_of
 from awp_publish.plugins.mcp import server_card as mcp_server_card
-from awp_publish.plugins.mcp.calls import (
-    LIST_TTL,
-    Notice,
-    RequestContext,
-    Tools,
-    WireResult,
-    admit_caller,
-    content_block,
-    exchange_of,
-)
+from awp_publish.plugins.mcp.calls import Tools, content_block
+from awp_publish.plugins.mcp.exchange import Notice, RequestContext, WireResult, admit_caller, exchange_of
+from awp_publish.plugins.mcp.tool_list import LIST_TTL
 from awp_publish.plugins.pages.negotiation import RequestedFormat
 from awp_publish.problems import InvalidOutput, PageNotFound, Problem, StoreUnavailable
 from awp_publish.schema import media

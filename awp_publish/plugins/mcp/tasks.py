@@ -30,20 +30,19 @@ from awp_publish.model import utc_text
 from awp_publish.plugin import Context
 from awp_publish.plugins.jobs.door import Background, check_visible, restricted
 from awp_publish.plugins.jobs.jobs import RESULT_SECONDS, Job
-from awp_publish.plugins.mcp.calls import (
+from awp_publish.plugins.mcp.calls import Tools
+from awp_publish.plugins.mcp.elicitation import QUESTION, question_for
+from awp_publish.plugins.mcp.exchange import (
     PROTOCOL,
-    QUESTION,
     SESSION,
-    SESSION_ARGUMENT,
     McpExchange,
     RequestContext,
-    Tools,
     WireResult,
     admit_caller,
     exchange_of,
     find_caller,
-    question_for,
 )
+from awp_publish.plugins.mcp.tool_list import SESSION_ARGUMENT
 from awp_publish.problems import (
     ConfirmationRequired,
     HandlerFailed,

@@ -2,14 +2,27 @@
 
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager
+from importlib.util import find_spec
 
-from awp_publish.model import Paths
-from awp_publish.plugin import Context, Door, Endpoints, Plugin, Serving, Setup
+from awp_publish.model import Catalog, Paths
+from awp_publish.plugin import Context, Door, Endpoints, Finding, Plugin, Serving, Setup
 from awp_publish.plugins.traffic.record import TrafficRecord
+from awp_publish.problems import DeclarationError
 
 
 def _start(setup: Setup) -> TrafficRecord:
     return TrafficRecord(lambda: setup.site.store, setup.site.settings.traffic.days)
+
+
+def _check(setup: Setup, catalog: Catalog) -> Iterator[Finding]:
+    metrics = setup.site.settings.traffic.metrics
+    if isinstance(metrics, str) and not setup.site.authenticators:
+        wrong = f'traffic: nothing here tells who has the scope "{metrics}".'
+        raise DeclarationError("site", wrong, "Give Site(authenticate=...), or metrics=True.")
+    if metrics and find_spec("prometheus_client") is None:
+        wrong = "traffic: metrics need prometheus-client, which is not installed."
+        raise DeclarationError("site", wrong, 'Run pip install "awp-publish[metrics]".')
+    yield from ()
 
 
 def _doors(setup: Setup, paths: Paths) -> Iterator[Door]:
@@ -24,13 +37,15 @@ def _open(context: Context) -> Endpoints:
 
 
 def _running(serving: Serving) -> AbstractAsyncContextManager[object]:
-    return serving.state.keeping()
+    record: TrafficRecord = serving.state
+    return record.keeping()
 
 
 PLUGIN = Plugin(
     name="traffic",
     is_default=True,
     start=_start,
+    check=_check,
     counter=lambda setup: setup.state,
     doors=_doors,
     running=_running,

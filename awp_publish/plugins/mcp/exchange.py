@@ -1,0 +1,246 @@
+"""One HTTP request to the MCP door, and what the SDK's handlers need to know of it."""
+
+import asyncio
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeAlias, cast
+
+import mcp_types as types
+import orjson
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from starlette.requests import Request
+
+from awp_publish.calls.call import SESSION_HEADER, Principal, Result
+from awp_publish.http.doors import Identify
+from awp_publish.http.endpoint import STATIC_HEADERS, DoorRequest
+from awp_publish.http.exchange import NO_SNIFFING, Message, Pair, RawHeaders, read_fields
+from awp_publish.problems import ConfirmationRequired, InvalidEnvelope, PrerequisiteRequired, Problem, code_of
+
+PROTOCOL: Final = "mcp"
+
+
+CALL: Final = "tools/call"
+
+
+LISTS: Final = frozenset(
+    {"tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/directory/read"}
+    | {"skills/list", "events/list"}
+)
+"""Methods that take a cursor, where there are many pages."""
+
+
+META: Final = "awp/"
+"""Prefix of our keys in `_meta` (specification, Basic/General fields)."""
+
+
+RECOVERIES: Final[Mapping[str, str]] = {
+    code_of(ConfirmationRequired.slug): (
+        "Show confirmation.summary to your user. Only if they agree, call the tool again with the same arguments and "
+        f"confirmation.token as the argument confirmation (or as {META}confirmation in the request's _meta)."
+    ),
+    code_of(PrerequisiteRequired.slug): (
+        "Of the tools that missing names call those that have not succeeded yet, then call this one again; if the site "
+        "does not know who calls, with the argument receipts: a list of the receipt below each of their answers (or "
+        f"{META}receipts in the request's _meta). None is to be repeated for a receipt."
+    ),
+    code_of(InvalidEnvelope.slug): (
+        f"In the request's _meta send {META}confirmation and {META}idempotencyKey as strings, {META}receipts as a list "
+        "of strings."
+    ),
+}
+"""Recovery texts that are different at this door."""
+
+
+RequestContext: TypeAlias = ServerRequestContext[Any, Any]
+
+
+WireResult: TypeAlias = dict[str, Any]
+
+
+LATEST: Final = MODERN_PROTOCOL_VERSIONS[-1]
+
+
+LATEST_FIELD: Final = LATEST.encode()
+
+
+EXCHANGE: Final = "awp_publish.mcp_exchange"
+"""The key of the SDK's scope for the request's exchange."""
+
+
+_CHALLENGE: Final = re.compile(rb"([\w!#$%&'*+.^`|~-]+)(?:\s+([\w-]+\s*=\s*[\w\"].*))?$", re.ASCII)
+"""One challenge with or without parameters (RFC 9110 section 11.3), to which another parameter may be added."""
+
+
+_NOT_IN_META: Final = (b"set-cookie", b"x-ratelimit-")
+"""Prefixes of headers that a model must not see, or sees under another name."""
+
+
+class McpExchange(DoorRequest):
+    """One request and its response.
+
+    `refusal` is the problem whose status the HTTP response takes, `result` the result of a call. `is_plain` means that
+    the SDK is not involved; `is_streamed` that the response may be a stream, into which the SDK writes what the call's
+    own `task` returns; `is_answered` that the response is being sent, so that the SDK's is dropped. `ended` is set, in
+    a call, when its handler has returned.
+
+    In challenges, `addresses` replace the address of the site's metadata (RFC 9728) with the endpoint's.
+    """
+
+    addresses: tuple[bytes, bytes] | None = None
+    refusal: Problem | None = None
+    result: Result | None = None
+    size = 0
+    ended: asyncio.Event | None = None
+    task: asyncio.Task[Any] | None = None
+    is_answered = False
+    is_plain = False
+    is_streamed = False
+    _added: RawHeaders = ()
+    _start: Message | None = None
+    _has_begun = False
+
+    async def send(self, message: Message) -> None:
+        """Pass on the SDK's response with our headers, unless the request has been answered.
+
+        Its start is held back until the first part of its body: older streams begin before a refusal of the call is
+        known.
+        """
+        if self.is_answered:
+            return
+        if message["type"] == "http.response.start":
+            self._start = message
+            return
+        if self._start is not None:
+            start, self._start = self._start, None
+            await self._begin(start["status"], start.get("headers", ()))
+        await self._send(message)
+
+    async def answer(self, body: bytes, status: int = 200) -> None:
+        """Send a whole message instead of the SDK's, as the next event if a stream has begun."""
+        self.is_answered = True
+        if self._has_begun:
+            body = b"event: message\r\ndata: " + body + b"\r\n\r\n"
+        else:
+            await self._begin(status, (STATIC_HEADERS[0], (b"content-length", b"%d" % len(body))))
+        await self._send({"type": "http.response.body", "body": body})
+
+    async def _begin(self, status: int, headers: Iterable[Pair]) -> None:
+        own = (NO_SNIFFING, *self._cors, (b"x-request-id", self.request_id.encode()))
+        headers = [*headers, *own, *self._added]
+        if b"cache-control" not in dict(headers):
+            headers.append(STATIC_HEADERS[1])
+        status = status if self.refusal is None else self.refusal.status
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+        self._has_begun = True
+
+    def render(self, problem: Problem) -> bytes:
+        """Render a problem as JSON text (RFC 9457)."""
+        return self.renderer.reply(problem, self.renderer.instance_of(self.scope), self.request_id).body
+
+    def meta_for(self, result: Result, added: RawHeaders = ()) -> dict[str, object]:
+        """Return the `_meta` of a result, and put its headers, after those that gates `added`, on the HTTP response."""
+        meta: dict[str, object] = {f"{META}requestId": self.request_id}
+        own: list[Pair] = []
+        if isinstance(result, Problem):
+            for name, text in result.headers:
+                key, value = name.lower().encode("latin-1"), text.encode("latin-1", "replace")
+                if self.addresses is not None and key == b"www-authenticate":
+                    value = value.replace(*self.addresses)
+                    # Whoever sends the challenge: clients learn from it which server issues tokens (RFC 9728, section
+                    # 5.1).
+                    challenge = _CHALLENGE.match(value.strip())
+                    if challenge is not None and b"resource_metadata=" not in value:
+                        told = challenge[1], b"resource_metadata=" + self.addresses[1]
+                        value = b" ".join(told) + (b", " + challenge[2] if challenge[2] else b"")
+                own.append((key, value))
+        elif not (result.headers or added):
+            return meta
+        else:
+            own += result.headers
+        gates = {key for key, _ in added}
+        self._added = (*added, *(pair for pair in own if pair[0] not in gates))
+        shown: dict[str, str] = {}
+        for key, value in self._added:
+            if not key.startswith(_NOT_IN_META):
+                name, text = key.decode("latin-1"), value.decode("latin-1")
+                shown[name] = f"{shown[name]}, {text}" if name in shown else text
+        return meta | {f"{META}headers": shown} if shown else meta
+
+
+def exchange_of(context: RequestContext) -> McpExchange:
+    """Return the HTTP request of a message."""
+    exchange: McpExchange = cast(Request, context.request).scope[EXCHANGE]
+    return exchange
+
+
+async def find_caller(context: RequestContext, identify: Identify, session: str | None = None) -> Principal | None:
+    """Return the caller, from the request or from a session in an argument or in `_meta`. Raises Problem."""
+    exchange, meta = exchange_of(context), cast(Mapping[str, object], context.meta or {})
+    scope, fields, shown = exchange.scope, exchange.fields, session or meta.get(META + SESSION)
+    if isinstance(shown, str):
+        scope = {**scope, "headers": [*scope["headers"], (SESSION_HEADER, shown.encode("utf-8", "replace"))]}
+        fields = read_fields(scope["headers"])
+    return await identify(scope, fields)
+
+
+async def admit_caller(context: RequestContext, identify: Identify) -> Principal | None:
+    """Return the caller of a method of an extension. Raises MCPError for invalid credentials."""
+    exchange = exchange_of(context)
+    try:
+        return await find_caller(context, identify)
+    except Problem as problem:
+        exchange.refusal = problem
+        exchange.meta_for(problem)
+        raise MCPError(types.INVALID_REQUEST, problem.detail, orjson.loads(exchange.render(problem))) from problem
+
+
+class Notice:
+    """A notification for which the SDK has no type. Members that are null are kept."""
+
+    def __init__(self, method: str, params: Mapping[str, object]) -> None:
+        self._message: dict[str, object] = {"method": method, "params": dict(params)}
+
+    def model_dump(self, **_: object) -> dict[str, object]:
+        """Return the message, as the types of the SDK do."""
+        return self._message
+
+
+class PlainContext:
+    """The members of the SDK's context that `Tools` reads, for a call that bypasses the SDK."""
+
+    method = CALL
+    protocol_version = LATEST
+
+    def __init__(
+        self, exchange: McpExchange, params: Mapping[str, Any], meta: Mapping[str, Any], request_id: str | int
+    ) -> None:
+        self.scope = {EXCHANGE: exchange}
+        self.params = params
+        self.meta = meta
+        self.request_id = request_id
+
+    @property
+    def request(self) -> "PlainContext":
+        """The request, whose scope has the exchange."""
+        return self
+
+    @property
+    def session(self) -> "PlainContext":
+        """The session, which has the client's capabilities."""
+        return self
+
+    @property
+    def client_capabilities(self) -> types.ClientCapabilities:
+        """The capabilities of the client of this call."""
+        return types.ClientCapabilities.model_validate(self.meta[types.CLIENT_CAPABILITIES_META_KEY], by_name=False)
+
+
+CONFIRMATION: Final = "confirmation"
+
+
+RECEIPTS: Final = "receipts"
+
+
+SESSION: Final = "session"

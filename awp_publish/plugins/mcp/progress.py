@@ -1,0 +1,74 @@
+"""Progress of a call, and of a background job that a call follows."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Final
+
+from mcp.server.session import ServerSession
+
+from awp_publish.plugins.jobs.jobs import Job, JobStore, Progress
+from awp_publish.plugins.jobs.worker import open_report
+from awp_publish.problems import Problem
+
+PROGRESS_INTERVAL: Final = 0.1
+"""Seconds between two notifications at least, because receivers of many may drop the connection."""
+
+
+POLL_INTERVAL: Final = 0.05
+
+
+MAX_POLL_INTERVAL: Final = 2.0
+"""Seconds between two polls of a job."""
+
+
+@asynccontextmanager
+async def notify_progress(session: ServerSession) -> AsyncIterator[Callable[[Progress], None]]:
+    """Notify a client of progress that is reported inside of the block, in any thread. Only increases are sent."""
+    loop, reported, sent = asyncio.get_running_loop(), asyncio.Event(), -1.0
+    latest: Progress | None = None
+
+    def take(progress: Progress) -> None:
+        nonlocal latest
+        latest = progress
+        reported.set()
+
+    def note(progress: Progress) -> None:
+        with suppress(RuntimeError):  # the loop of the call has ended
+            loop.call_soon_threadsafe(take, progress)
+
+    async def notify() -> None:
+        nonlocal sent
+        if latest is not None and latest.fraction > sent:
+            sent = latest.fraction
+            await session.report_progress(sent, 1.0, latest.message or None)
+
+    async def keep_notifying() -> None:
+        while True:
+            await reported.wait()
+            reported.clear()
+            await notify()
+            await asyncio.sleep(PROGRESS_INTERVAL)
+
+    open_report(note)
+    notifying = asyncio.create_task(keep_notifying())
+    try:
+        yield note
+        await asyncio.sleep(0)  # let the last report of another thread arrive
+    finally:
+        notifying.cancel()
+        await asyncio.wait({notifying})
+    await notify()
+
+
+async def follow_job(jobs: JobStore, job_id: str, caller: str, note: Callable[[Progress], None]) -> Job | None:
+    """Return the job once it has ended, or None if it was deleted or the store is unavailable."""
+    pause = POLL_INTERVAL
+    with suppress(Problem):
+        while not (job := await jobs.show(job_id, caller)).has_ended:
+            if job.progress is not None:
+                note(job.progress)
+            await asyncio.sleep(pause)
+            pause = min(1.5 * pause, MAX_POLL_INTERVAL)
+        return job
+    return None

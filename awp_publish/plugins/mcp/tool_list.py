@@ -1,0 +1,93 @@
+"""Actions as entries of `tools/list`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, cast
+
+from awp_publish.model import Action, Catalog, JsonObject
+from awp_publish.plugins.actions_json.document import SITE_ACTION, SITE_TOOL
+from awp_publish.plugins.mcp.exchange import CONFIRMATION, META, RECEIPTS, SESSION
+from awp_publish.schema import compile_schema, media
+from awp_publish.schema.reading import DIALECT, answer_schema, embedded
+
+LIST_TTL: Final = 300_000
+"""Milliseconds for which a client may cache a list, which changes when the site is restarted."""
+
+
+STRUCTURED_SINCE: Final = "2025-06-18"
+"""The revision that introduced `structuredContent`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """An action as one generation of the protocol lists it. If `is_wrapped`, answers are `{"result": ...}`.
+
+    If `is_plain`, an answer is its own structured content, and never a task. `own` are the arguments beside the
+    action's input, which correspond to the envelope of other doors.
+    """
+
+    action: Action
+    entry: Mapping[str, object]
+    is_wrapped: bool
+    is_plain: bool
+    own: frozenset[str] = frozenset()
+
+
+SESSION_ARGUMENT: Final = {
+    "type": "string",
+    "description": "The session that an earlier answer handed out, which keeps you signed in. Leave it out to begin.",
+}
+
+
+def make_tools(catalog: Catalog, *, only_objects: bool, has_sessions: bool) -> Mapping[str, Tool]:
+    """Make the tools of a catalog, by name. `only_objects` is for the revisions up to 2025-11-25."""
+    tools = {}
+    for action in catalog.actions:
+        answered, is_wrapped = answer_schema(action), False
+        if media.declared_type(answered):
+            answered = {}  # images, sounds and files are content of their own, not structured
+        properties, own = cast(JsonObject, action.inputs.get("properties", {})), dict[str, JsonObject]()
+        if action.needs_confirmation and CONFIRMATION not in properties:
+            own[CONFIRMATION] = {
+                "type": "string",
+                "description": "confirmation.token of the refused call, once your user has agreed to its summary.",
+            }
+        if action.requires and RECEIPTS not in properties:
+            required = ", ".join(action.requires)
+            own[RECEIPTS] = {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": f"The receipts below the answers of {required}, if you are not signed in.",
+            }
+        if has_sessions and SESSION not in properties:
+            own[SESSION] = SESSION_ARGUMENT
+        inputs = {**action.inputs, "properties": {**properties, **own}} if own else action.inputs
+        name = SITE_TOOL if action.id == SITE_ACTION else action.id  # the name that maps and their agents use
+        entry: dict[str, object] = {
+            "name": name,
+            "title": action.name,
+            "description": action.description,
+            "inputSchema": {"type": "object", **inputs},
+            "annotations": {  # all of them: the defaults are destructive and open to the world
+                "title": action.name,
+                "readOnlyHint": action.intent == "read",
+                "destructiveHint": action.side_effect == "destructive",
+                "idempotentHint": action.is_repeatable,
+                "openWorldHint": False,
+            },
+        }
+        if action.tags:
+            entry["_meta"] = {f"{META}tags": list(action.tags)}
+        if only_objects:
+            is_wrapped = answered.get("type") != "object"
+        elif answered:
+            is_wrapped = compile_schema(answered).is_valid(None)
+        if answered and is_wrapped:
+            result, definitions = embedded(answered, f"{action.id}_result")
+            dialect = {"$schema": answered["$schema"]} if answered.get("$schema", DIALECT) != DIALECT else {}
+            wrapper: JsonObject = {"type": "object", "properties": {"result": result}, "required": ["result"]}
+            answered = {**dialect, **wrapper, **({"$defs": definitions} if definitions else {})}
+        if answered:
+            entry["outputSchema"] = answered
+        tools[name] = Tool(action, entry, is_wrapped, not (is_wrapped or action.is_background), frozenset(own))
+    return tools
