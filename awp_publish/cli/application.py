@@ -530,12 +530,14 @@ def show_traffic(console: Console, target: str, days: int) -> int:
 
 def approve(console: Console, target: str, names: Sequence[str], *, approves_all: bool) -> int:
     """Approve actions as they are now, then list what is new or has changed. Returns 1 if actions are still hidden."""
-    site = Application(target).site
-    standing = site.approvals()
+    approval = Application(target).site.ask("approval")
+    if approval is None:
+        raise DeclarationError("site", "publishes every action without approval.", "Write Site(approval=True).")
+    standing = approval.standing()
     if approves_all:
         names = [one.action for one in standing if one.state in ("new", "changed")]
     if names or approves_all:
-        path, standing = site.approve(*names), site.approvals()
+        path, standing = approval.approve(*names), approval.standing()
         console.say(f"{path}: {len(names)} approved ({', '.join(names) or 'nothing was new or changed'})")
     waiting = [one for one in standing if one.state != "approved"]
     hidden = sum(one.state != "gone" for one in waiting)

@@ -8,7 +8,7 @@ from awp_publish.maps import live_page, runtime, steps
 
 PACKAGE = Path(runtime.__file__).parent
 SOURCES = {path.name: path.read_text() for path in PACKAGE.glob("*.py")}
-EXPRESSIONS = (PACKAGE.parent / "workflows" / "expressions.py").read_text()
+EXPRESSIONS = SOURCES["expressions.py"]
 OF_THE_SITE = {"ambiguous_runtime", "runtime_not_found", "transport_failed"}
 
 

@@ -17,6 +17,8 @@ from django.contrib.auth.models import Permission, User
 from django.db import connection, transaction
 from django.test import AsyncClient, Client, override_settings
 
+from awp_publish.plugin import Setup
+from awp_publish.plugins.approval import PLUGIN, Approvals
 from awp_publish.problems import StoreUnavailable
 from tests.django.shop.models import Book
 from tests.django.test_calls import Asgi, Wsgi
@@ -212,6 +214,9 @@ def test_the_admin_shows_traffic_and_what_waits_for_approval(admin, client, monk
     assert "What waits for approval" not in page
 
     monkeypatch.setattr(site, "settings", replace(site.settings, approval=str(tmp_path / "approved.json")))
+    approval = Setup(PLUGIN, None, site)
+    approval.state = Approvals(approval)
+    monkeypatch.setitem(site.plugins, "approval", approval)
     site.approve("search")
     page = re.sub(r"\s+", " ", admin.get(address).content.decode())
     waiting = page[page.index("What waits for approval") :].partition("</table>")[0]
@@ -244,7 +249,7 @@ def test_the_admin_lists_calls_while_the_store_does_not_answer(admin, monkeypatc
 
 
 def test_the_admin_shows_no_traffic_where_none_is_kept(admin, monkeypatch):
-    monkeypatch.setattr(get_publication().site, "traffic", None)
+    monkeypatch.delitem(get_publication().site.plugins, "traffic")
     page = admin.get("/admin/awp_publish_django/recentcall/")
     assert page.status_code == 200
     assert "awp-traffic" not in page.content.decode()
