@@ -526,22 +526,22 @@ class AgentPublisher:
         live = [import_door(one).open_door(replace(context, catalog=catalog.exposed_at(one))) for one in names]
         if settings.has_overview:
             live.append(cast(DoorModule, import_module(OVERVIEW)).open_door(context))
-        paths, hosts, cors = catalog.paths, admission.own_hosts, Cors(admission.allow_origins)
+        paths, origins, cors = catalog.paths, admission.own_origins, Cors(admission.allow_origins)
         below: dict[str, AnswerRest] = {}
-        exact: dict[str, Answer] = {paths.status: StatusDoor(catalog, self._status, hosts)}
+        exact: dict[str, Answer] = {paths.status: StatusDoor(catalog, self._status, origins)}
         if background is not None:
             renderer, identify, jobs = ProblemRenderer(catalog), identify_caller(context), catalog.absolute(paths.jobs)
             below[f"{paths.jobs}/"] = JobsDoor(
-                background.jobs, jobs, renderer, cors, identify, hosts, sessions, catalog.actions
+                background.jobs, jobs, renderer, cors, identify, origins, sessions, catalog.actions
             )
         if reader is not None:
-            exact[paths.som] = SomDoor(reader, hosts)
+            exact[paths.som] = SomDoor(reader, origins)
         if site.traffic is not None and settings.traffic is not None and (who := settings.traffic.metrics):
             gate = None
             if isinstance(who, str):
                 known, metadata = guards.authenticators, guards.metadata_url
                 gate = AuthenticationGate(known, True, (who,), guards.realm, metadata, store=guards.store)
-            exact[paths.metrics] = MetricsDoor(catalog, site.traffic, hosts, gate, admission.trusted_proxies)
+            exact[paths.metrics] = MetricsDoor(catalog, site.traffic, origins, gate, admission.trusted_proxies)
         said, offered = ProblemRenderer(catalog, DIALECT), catalog.exposed_at(PLAIN)
         below[f"{paths.actions}/"] = missing = UnknownActionDoor(offered, admission, said, cors)
         for action in offered.actions:

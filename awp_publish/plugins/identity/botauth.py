@@ -91,6 +91,7 @@ DIGESTS: Final = {"sha-256": hashlib.sha256, "sha-512": hashlib.sha512}
 """Supported algorithms of Content-Digest (RFC 9530 section 5); the others are insecure."""
 
 KINDS: Final = ("directory", "jwks_uri", "cimd")
+_LOOPBACK: Final = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?", re.IGNORECASE)
 _NAME: Final = re.compile(r"[a-z0-9.-]+(:[0-9]+)?")
 _METADATA: Final = frozenset({"created", "expires", "keyid", "tag", "nonce", "alg"})
 
@@ -450,7 +451,8 @@ class _Message:
 def address_of(request: Mapping[str, Any], origins: Sequence[str]) -> str:
     """Return the address of a request (an ASGI scope) at one of the site's origins, "" for another host.
 
-    A loopback name is accepted as it is: it can only be signed for on this machine.
+    In development, when one of the origins is a loopback address, every loopback name and port is the site's. Elsewhere
+    they are another authority: who received a signature or proof for it could send it on with its `Host`.
     """
     hosts = [value.decode("latin-1").lower() for name, value in request["headers"] if name == b"host"]
     if len(hosts) != 1:
@@ -461,7 +463,7 @@ def address_of(request: Mapping[str, Any], origins: Sequence[str]) -> str:
             base, prefix = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
             break
     else:
-        if not re.fullmatch(r"(localhost|127\.0\.0\.1|\[::1\])(:\d+)?", host):
+        if not (_LOOPBACK.fullmatch(host) and any(_LOOPBACK.fullmatch(urlsplit(url).netloc) for url in origins)):
             return ""
         scheme = {"ws": "http", "wss": "https"}.get(given := request.get("scheme", "http"), given)
         base, prefix = f"{scheme}://{host}", ""

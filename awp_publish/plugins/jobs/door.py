@@ -72,12 +72,12 @@ class JobsDoor(Endpoint):
         renderer: ProblemRenderer,
         cors: Cors,
         identify: Identify,
-        own_hosts: frozenset[str] = frozenset(),
+        own_origins: frozenset[str] = frozenset(),
         sessions: "CookieSessions | None" = None,
         actions: Iterable[Action] = (),
     ) -> None:
         """Create the door. `actions` are the site's; jobs of those for a limited audience are checked."""
-        super().__init__(renderer, cors, own_hosts)
+        super().__init__(renderer, cors, own_origins)
         self._sessions = sessions
         self._restricted = restricted(actions)
         self._jobs = jobs

@@ -991,7 +991,7 @@ class Overview(Endpoint):
     usage = "The overview is read with GET, and its forms are sent with POST"
 
     def __init__(self, door: DoorContext) -> None:
-        super().__init__(ProblemRenderer(door.catalog), Cors(()), door.admission.own_hosts)
+        super().__init__(ProblemRenderer(door.catalog), Cors(()), door.admission.own_origins)
         self.door, self.root = door, door.catalog.prefix + door.catalog.paths.root
         guards, scope = door.guards, door.settings.overview
         needed = (scope,) if isinstance(scope, str) else ()
@@ -1008,7 +1008,7 @@ class Overview(Endpoint):
 
     def refuse_foreign(self, fields: Fields) -> None:
         """Refuse rebound hosts only. Forms from pages of other sites are refused in `_page`."""
-        refuse_foreign_host(fields, self._own_hosts)
+        refuse_foreign_host(fields, self._own_origins)
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Answer with a page. Refusals are pages too if the client accepts HTML."""
@@ -1031,7 +1031,7 @@ class Overview(Endpoint):
     async def _page(self, request: DoorRequest) -> tuple[str, Html, RawHeaders]:
         """Return the title, the content and additional headers of the requested page. Raises a Problem."""
         scope, fields, catalog = request.scope, request.fields, self.door.catalog
-        if scope["method"] == "POST" and is_cross_site(fields, self._own_hosts):
+        if scope["method"] == "POST" and is_cross_site(fields, self._own_origins):
             raise CrossSiteCookies("The form was sent by a page of another site, and was not read.")
         caller: Principal | None = None
         try:

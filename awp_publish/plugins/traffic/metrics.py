@@ -31,11 +31,11 @@ class MetricsDoor(Endpoint):
         self,
         catalog: Catalog,
         traffic: TrafficRecord,
-        own_hosts: frozenset[str],
+        own_origins: frozenset[str],
         gate: AuthenticationGate | None,
         proxies: TrustedProxies,
     ) -> None:
-        super().__init__(ProblemRenderer(catalog), Cors(()), own_hosts)
+        super().__init__(ProblemRenderer(catalog), Cors(()), own_origins)
         self._traffic = traffic
         self._gate = gate
         self._proxies = proxies
@@ -44,7 +44,7 @@ class MetricsDoor(Endpoint):
 
     def refuse_foreign(self, fields: Fields) -> None:
         """Refuse a browser's request with a foreign Host."""
-        refuse_foreign_host(fields, self._own_hosts)
+        refuse_foreign_host(fields, self._own_origins)
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Answer with the totals."""
