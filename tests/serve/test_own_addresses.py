@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from awp_publish import AgentPublisher, JwtBearer, Site, WebBotAuth, current_caller
 from tests.policy.test_botauth import OWN_KEYS, SIGNER, signed
 from tests.serve.doors import DOORS as OTHERS, Asked, BridgeCaller, DoorCaller, Told
-from tests.serve.test_bound_tokens import ISSUER, KEYS, proof, token
+from tests.serve.test_bound_tokens import ISSUER, KEYS, proof, public, token
 
 DOORS: Mapping[str, Callable[[TestClient], DoorCaller]] = {**OTHERS, "bridge": BridgeCaller}
 SHOP, LOCAL = "https://shop.example", "http://localhost:8000"
@@ -81,6 +81,37 @@ def test_a_site_in_development_is_signed_for_at_any_loopback_address(open_client
         assert answer.output == (SIGNER if how == "signature" else "ann"), answer
     foreign = call(client, name, {"host": "evil.example", **show(name, how, "https://evil.example")})
     assert foreign.code in ("INVALID_CREDENTIALS", "INVALID_PROOF")
+
+
+BINDINGS: dict[str, Any] = {
+    "a certificate": {"x5t#S256": "bwcK0esc3ACC3DB2Y5_lESsXE8o9ltc05O89jdN-dg2"},
+    "a key": {"jwk": public()},
+    "a key's name": {"kid": "one"},
+    "something unknown": {"new": True},
+    "several": {"jkt": "x", "x5t#S256": "y"},
+    "nothing": {},
+    "no text": {"jkt": 5},
+    "a text": "jkt",
+    "a list": ["jkt"],
+    "null": None,
+}
+
+
+@pytest.mark.parametrize("name", DOORS)
+@pytest.mark.parametrize("way", BINDINGS)
+def test_a_token_that_is_bound_in_a_way_that_is_not_checked_is_refused_and_told_why(open_client, name, way):
+    bound = token(key=None, cnf=BINDINGS[way])
+    method, path = ADDRESSES[name]
+    client = make_client(open_client, authenticate=KNOWN["proof"])
+    shown = {"dpop": proof(bound, htm=method, htu=SHOP + path)}
+    for scheme, beside in (("Bearer", {}), ("DPoP", shown)):
+        answer = call(client, name, {"host": "shop.example", "authorization": f"{scheme} {bound}", **beside})
+        assert answer.code == "INVALID_CREDENTIALS"
+        assert "cnf" in answer.detail
+        assert "not bound" in answer.recovery
+        assert 'error="invalid_token"' in answer.challenge
+        assert "cnf" in answer.challenge
+    assert call(client, name, {"authorization": f"Bearer {token(key=None)}"}).output == "ann"
 
 
 FOREIGN_PAGES = {

@@ -153,6 +153,11 @@ _IDENTITY: Final = {"RSA": ("e", "kty", "n"), "EC": ("crv", "kty", "x", "y"), "O
 _ESCAPE: Final = re.compile(r"%([0-9A-Fa-f]{2})")
 _UNRESERVED: Final = frozenset(string.ascii_letters + string.digits + "-._~")
 
+_REBIND: Final = (
+    "Ask the authorization server for a token that is bound to a key of yours by cnf.jkt alone (DPoP, RFC 9449), or "
+    "for one that is not bound, then retry with it."
+)
+
 _EXAMPLE: Final = (
     'Write JwtBearer(issuer="https://login.example", audience="https://shop.example", '
     'jwks_url="https://login.example/jwks.json").'
@@ -180,7 +185,8 @@ class JwtBearer:
     the caller's id.
 
     A token that is bound to a key has to come as `Authorization: DPoP` with a proof of that key (RFC 9449); with
-    `dpop_required` no other token is accepted. Needs the extra `jwt`. Raises DeclarationError.
+    `dpop_required` no other token is accepted. One that is bound in another way, to a certificate for example, is
+    always refused. Needs the extra `jwt`. Raises DeclarationError.
     """
 
     scheme: ClassVar[Scheme] = "oauth2"
@@ -259,10 +265,9 @@ class JwtBearer:
         name = claims.get(self.principal_claim)
         if not isinstance(name, str) or not name:
             raise _invalid(f"Its {self.principal_claim} does not name anybody.")
-        confirmation = claims.get("cnf")
-        bound_to = confirmation.get("jkt") if isinstance(confirmation, Mapping) else None
+        bound_to = _key_of(claims)
         if proven is not None:
-            if not isinstance(bound_to, str):
+            if bound_to is None:
                 raise _invalid("It is not bound to a key (cnf.jkt), so that no proof belongs to it.")
             await self._check_proof(credentials, token, bound_to)
         elif bound_to is not None:
@@ -386,6 +391,28 @@ def _normal(address: str) -> str:
         lambda one: char if (char := chr(int(one[1], 16))) in _UNRESERVED else one[0].upper(), parts.path
     )
     return f"{parts.scheme}://{authority}{path or '/'}"
+
+
+def _key_of(claims: Mapping[str, object]) -> str | None:
+    """Return the thumbprint of the key that a token is bound to (cnf.jkt), None for one that is not bound.
+
+    A token that is bound in any other way (RFC 7800 section 3, RFC 8705 section 3.1) is refused: nothing here checks
+    that its caller has that key, and without this check it would be good for whoever has stolen it.
+    """
+    if "cnf" not in claims:
+        return None
+    confirmation = claims["cnf"]
+    if not isinstance(confirmation, Mapping):
+        raise InvalidBinding("The token's confirmation (cnf) is not an object.", recovery=_REBIND)
+    if set(confirmation) != {"jkt"}:
+        methods = ", ".join(sorted(map(str, confirmation)))[:100] or "nothing"
+        raise InvalidBinding(
+            f"The token is bound by {methods} (cnf), which is not checked here; cnf.jkt alone is.", recovery=_REBIND
+        )
+    thumbprint = confirmation["jkt"]
+    if not isinstance(thumbprint, str):
+        raise InvalidBinding("The token's confirmation (cnf.jkt) is not a text.", recovery=_REBIND)
+    return thumbprint
 
 
 def _unproven(detail: str) -> InvalidProof:
