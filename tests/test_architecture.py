@@ -95,7 +95,7 @@ MOST_MODULES = {
     "policy": 8,
     "protocols": 17,
     "running": 6,
-    "serve": 39,
+    "serve": 40,
     "stores": 7,
     "workflows": 5,
 }

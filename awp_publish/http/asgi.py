@@ -10,7 +10,6 @@ from importlib import import_module
 from importlib.util import find_spec
 from itertools import count
 from typing import Final, Protocol as Interface, cast
-from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.middleware.sessions import SessionMiddleware
@@ -68,6 +67,7 @@ from awp_publish.plugins.pages.reader import PageReader, SomDoor, describe_pages
 from awp_publish.plugins.sessions.cookies import LIFETIME, CookieSessions, Outside, SessionCalls, has_session_callers
 from awp_publish.plugins.traffic.metrics import MetricsDoor
 from awp_publish.problems import DeclarationError
+from awp_publish.serve.page_names import PageNames
 
 RECEIPT_SECONDS: Final = 3600.0
 """Seconds for which a receipt is valid."""
@@ -217,6 +217,7 @@ class AgentPublisher:
         self._background: Background | None = None
         self._webhooks: Webhooks | None = None
         self._renderer: PageRenderer | None = None
+        self._page_names: PageNames | None = None
         self._whole: AsgiApp = app
         self._called = CalledApplication(app, app)
         self._outside: Outside | None = None
@@ -456,7 +457,7 @@ class AgentPublisher:
         before = {published.host: published for published in self._published}
         now = datetime.now(UTC)
         published = tuple(self._prepare(catalog, before.get(_host_of(catalog)), now) for catalog in site.catalogs)
-        self._published = published
+        self._published, self._page_names = published, None
         self._here = published[0] if len(published) == 1 else None
 
     def _prepare(self, catalog: Catalog, before: _Published | None, now: datetime) -> _Published:
@@ -541,7 +542,7 @@ class AgentPublisher:
             if isinstance(who, str):
                 known, metadata = guards.authenticators, guards.metadata_url
                 gate = AuthenticationGate(known, True, (who,), guards.realm, metadata, store=guards.store)
-            exact[paths.metrics] = MetricsDoor(catalog, site.traffic, origins, gate, admission.trusted_proxies)
+            exact[paths.metrics] = MetricsDoor(context, site.traffic, gate)
         said, offered = ProblemRenderer(catalog, DIALECT), catalog.exposed_at(PLAIN)
         below[f"{paths.actions}/"] = missing = UnknownActionDoor(offered, admission, said, cors)
         for action in offered.actions:
@@ -563,17 +564,18 @@ class AgentPublisher:
         return Doors(invoker, exact, below, prefixes, woa, address, tuple(live), sockets)
 
     def _count_reading(self, url: str, requested: str, status: int, fields: Fields) -> None:
-        """Count a page read as SOM or Markdown. For an error the path is left out: callers may invent paths."""
+        """Count a page read as SOM or Markdown. An error has no name."""
         if (traffic := self.site.traffic) is not None:
+            if self._page_names is None:
+                self._page_names = PageNames(self.site.catalogs, find_routes(self._called.routes))
             label: Label = "unknown"
             for one in self.site.authenticators:
                 if isinstance(one, WebBotAuth):
                     label = one.label_of(Credentials({"user-agent": fields.get(b"user-agent", b"").decode("latin-1")}))
             is_page = status < 400
-            path = urlsplit(url).path or "/"
             traffic.add(
                 "som" if requested == "som" else "markdown",
-                path if is_page else "",
+                self._page_names.name_of(url) if is_page else "",
                 "",
                 label,
                 "ok" if is_page else str(status),

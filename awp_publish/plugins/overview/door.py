@@ -1333,12 +1333,9 @@ class Overview(Endpoint):
         """Return the traffic of the actions that a reader of this catalog may know of."""
         if isinstance(report, str):
             return tag("p", report, class_="error")
-        hidden = {one.id for one in self.door.site.catalog.actions} - {one.id for one in catalog.actions}
-        rows = tuple(row for row in report.rows if row.action not in hidden)
-        latencies = {key: one for key, one in report.latencies.items() if key[2] not in hidden}
-        report, days = replace(report, rows=rows, latencies=latencies), len(report.days)
+        report, days = report.of_actions({one.id for one in catalog.actions}), len(report.days)
         picture = Html(traffic_svg(report))
-        if not rows:
+        if not report.rows:
             return fill("traffic", picture=picture, none=f"Nothing has been called or read in {days} days.")
         breakdowns = [
             table(one.caption, one.heads, ((code(line[0]), *line[1:]) for line in one.rows))
