@@ -1042,8 +1042,9 @@ class Overview(Endpoint):
         path = route_path(scope).removeprefix(catalog.paths.root)
         if path.startswith("/try/"):
             action_id = path.removeprefix("/try/")
-            action = next((one for one in catalog.actions if one.id == action_id), None)
-            if action is None or not action.is_for(scopes_of(caller)):
+            visible = self.door.published().visible_to(scopes_of(caller))
+            action = next((one for one in visible.actions if one.id == action_id), None)
+            if action is None:
                 wrong = f'This site has no action "{action_id[:100]}".'
                 raise UnknownAction(wrong, recovery="Choose one in the overview.")
             is_sent = scope["method"] == "POST"
@@ -1059,7 +1060,7 @@ class Overview(Endpoint):
         notice = await self._approve(request, caller) if scope["method"] == "POST" else None
         documents, _ = self.door.documents()
         if self._found[0] is not documents:  # the checks run once after each publication
-            check = partial(check_published, catalog, documents, self.door.routes(), "")
+            check = partial(check_published, catalog.public, documents, self.door.routes(), "")
             self._found = (documents, await run_in_thread(check, asyncio.to_thread))
         traffic: TrafficReport | str | None = None
         if (record := self.door.site.traffic) is not None:
@@ -1142,8 +1143,9 @@ class Overview(Endpoint):
         door = self.door
         catalog = door.published().visible_to(scopes_of(caller))
         site, (documents, fallbacks) = catalog.site, door.documents()
-        if self._cards[0] is not catalog:  # the cards are rendered once after each publication
-            self._cards = (catalog, inner([self._action(catalog, one) for one in catalog.actions]))
+        cards = self._cards  # other readers' pages are made in other threads
+        if cards[0] is not catalog:  # the cards are rendered once after each publication
+            cards = self._cards = (catalog, inner([self._action(catalog, one) for one in catalog.actions]))
         problems = f"{catalog.paths.problems}/"  # the pages of single problems are not listed
         listed = {**documents, **fallbacks}
         documents = {path: one for path, one in listed.items() if not f"{path}/".startswith(problems)}
@@ -1164,7 +1166,7 @@ class Overview(Endpoint):
             return section(ident, f"{title} ({len(rows)})", table(caption, heads, rows))
 
         sections = [
-            section("actions", f"Actions ({len(catalog.actions)})", self._cards[1]),
+            section("actions", f"Actions ({len(catalog.actions)})", cards[1]),
             section("sees", "What does a caller see?", self._sees(catalog, documents, sees)),
             section("connect", "Connect", fill("connect", hint=hint, clients=connections(catalog))),
             listing(
