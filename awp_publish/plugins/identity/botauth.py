@@ -266,10 +266,13 @@ class WebBotAuth:
         if isinstance(nonce, str):
             used = f"{directory}\n{key_id}\n{nonce}".encode()
         else:  # the library has parsed the signature, so it exists
+            from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
             from http_sf import parse
 
             signatures = parse((credentials.headers.get("signature") or "").encode("latin-1"), tltype="dictionary")
             used = bytes(cast(Any, signatures)[label][0])
+            if not isinstance(key.key, RSAPublicKey):  # with (r, s), (r, -s) is a valid ECDSA signature too
+                used = used[: len(used) // 2]
         if self._store is not None:
             left = max(1.0, float(str(parameters["expires"])) - now + 2 * LEEWAY)
             step = Add(f"signature:{hashlib.sha256(used).hexdigest()}", b"1", left)

@@ -141,6 +141,9 @@ SCOPE_CLAIMS: Final = ("scope", "scp")
 
 REQUIRED: Final = ("exp", "iss", "aud", "sub")
 
+ACCESS_TOKEN: Final = "at+jwt"
+"""The type of an access token (RFC 9068 section 2.1). Many issuers write "JWT" or nothing."""
+
 PROOF_WINDOW: Final = 300.0
 """Seconds by which a proof's `iat` may differ from the present time."""
 
@@ -348,6 +351,10 @@ class JwtBearer:
         algorithm, key_id = header.get("alg"), header.get("kid")
         if not isinstance(algorithm, str) or algorithm not in self.algorithms:
             raise _invalid(f"Its algorithm is not one of {', '.join(self.algorithms)}.")
+        # A JWT that its issuer has made for another purpose says so by its type (RFC 8725 sections 3.11 and 3.12).
+        kind = str(header.get("typ")).lower().removeprefix("application/")
+        if kind.endswith("+jwt") and kind != ACCESS_TOKEN:
+            raise _invalid("It is not an access token but a JWT for another purpose (typ).")
         if "crit" in header:
             raise _invalid("It requires extensions (crit) that are not supported here.")
         return (key_id if isinstance(key_id, str) else None), algorithm
