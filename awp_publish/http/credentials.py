@@ -38,7 +38,9 @@ BROWSER_FIELDS: Final = frozenset(
 _HOST: Final = re.compile(r"(\[[0-9a-f:.]+\]|[^\[\]:,\s]+)(?::\d*)?")
 _OWN_SITE: Final = frozenset({b"same-origin", b"none"})
 _DEFAULT_PORTS: Final = {"https": ":443", "http": ":80"}
-_FORWARDING: Final = frozenset({b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"via"})
+_FORWARDING: Final = frozenset(
+    {b"forwarded", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-real-ip", b"via"}
+)
 
 _NO_SCOPES: Final[frozenset[str]] = frozenset()
 

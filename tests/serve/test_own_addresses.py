@@ -114,6 +114,17 @@ def test_a_token_that_is_bound_in_a_way_that_is_not_checked_is_refused_and_told_
     assert call(client, name, {"authorization": f"Bearer {token(key=None)}"}).output == "ann"
 
 
+@pytest.mark.parametrize("how", KNOWN)
+def test_a_public_site_that_lists_a_loopback_address_is_signed_for_at_no_other(open_client, how):
+    client = make_client(open_client, authenticate=KNOWN[how], url=[SHOP, LOCAL])
+    for address in (SHOP, LOCAL):
+        host = address.partition("://")[2]
+        answer = call(client, "plain", {"host": host, **show("plain", how, address)})
+        assert answer.output == (SIGNER if how == "signature" else "ann"), address
+    other = call(client, "plain", {"host": "localhost:7777", **show("plain", how, "https://localhost:7777")})
+    assert other.code == "INVALID_CREDENTIALS"
+
+
 FOREIGN_PAGES = {
     "of another scheme": ("shop.example", "http://shop.example", {}),
     "of another scheme at another port": ("shop.example:8000", "http://shop.example:8000", {}),

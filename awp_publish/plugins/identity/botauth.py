@@ -454,8 +454,8 @@ class _Message:
 def address_of(request: Mapping[str, Any], origins: Sequence[str]) -> str:
     """Return the address of a request (an ASGI scope) at one of the site's origins, "" for another host.
 
-    In development, when one of the origins is a loopback address, every loopback name and port is the site's. Elsewhere
-    they are another authority: who received a signature or proof for it could send it on with its `Host`.
+    In development, when all origins are loopback addresses, every loopback name and port is the site's. Elsewhere they
+    are another authority: who received a signature or proof for it could send it on with its `Host`.
     """
     hosts = [value.decode("latin-1").lower() for name, value in request["headers"] if name == b"host"]
     if len(hosts) != 1:
@@ -466,7 +466,7 @@ def address_of(request: Mapping[str, Any], origins: Sequence[str]) -> str:
             base, prefix = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
             break
     else:
-        if not (_LOOPBACK.fullmatch(host) and any(_LOOPBACK.fullmatch(urlsplit(url).netloc) for url in origins)):
+        if not (_LOOPBACK.fullmatch(host) and all(_LOOPBACK.fullmatch(urlsplit(url).netloc) for url in origins)):
             return ""
         scheme = {"ws": "http", "wss": "https"}.get(given := request.get("scheme", "http"), given)
         base, prefix = f"{scheme}://{host}", ""
