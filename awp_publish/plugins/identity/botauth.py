@@ -360,7 +360,7 @@ class WebBotAuth:
         if not any(one in covered for one in own):
             raise _forged("It does not cover its Signature-Agent.")
         address = directory + WELL_KNOWN if kind == "directory" else member
-        digests = [parsed for name, parsed in covered if name == "content-digest" and not parsed.keys() - {"sf", "key"}]
+        digests = [parsed for name, parsed in covered if name == "content-digest"]  # in whatever form it is signed
         of_body = frozenset(str(parsed.get("key", "")) for parsed in digests)
         return label, directory, kind, address, parameters, of_body
 
