@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, ClassVar, Final, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Protocol
 from urllib.parse import urlsplit
 
 from awp_publish.calls.authentication import BEARER, DPOP, PROOF_ALGORITHMS, Scheme, read_bearer_token
@@ -306,14 +306,16 @@ class JwtBearer:
             key = PyJWK({name: jwk[name] for name in _PUBLIC if name in jwk}, algorithm)
             if jwk["kty"] == "RSA" and key.key.key_size < MIN_RSA_BITS:
                 raise ValueError("a key too small")
-            unchecked = {f"verify_{name}": False for name in ("exp", "nbf", "iat", "aud", "iss", "sub", "jti")}
-            claims = decode(proof, key, algorithms=[algorithm], options={"verify_signature": True, **unchecked})  # type: ignore[arg-type]
+            # A proof needs no exp and no nbf, but they hold for any JWT (RFC 7519 section 4.1).
+            unchecked = {f"verify_{name}": False for name in ("iat", "aud", "iss", "sub", "jti")}
+            options: Any = {"verify_signature": True, **unchecked}
+            claims = decode(proof, key, algorithms=[algorithm], leeway=PROOF_WINDOW, options=options)
             facts = json.dumps({name: jwk[name] for name in _IDENTITY[jwk["kty"]]}, separators=(",", ":"))
             thumbprint = _digest(facts)  # RFC 7638
         except Exception as error:  # a hostile proof may make its decoder raise anything
             logger.info("a proof was not valid: %s", type(error).__name__)
             raise _unproven(
-                "It is not a JWT of type dpop+jwt that is signed with the public key in its header."
+                "It has expired, or is not a JWT of type dpop+jwt that is signed with the public key in its header."
             ) from None
         issued, once = claims.get("iat"), claims.get("jti")
         address, own = claims.get("htu"), address_of(request, self._origins).partition("?")[0]
@@ -393,6 +395,8 @@ def _normal(address: str) -> str:
         host = parts.hostname or ""
         authority = host if parts.port in (None, port) else f"{host}:{parts.port}"
     except ValueError:
+        return ""
+    if parts.username is not None or not address.isprintable():  # `urlsplit` drops tabs and line breaks
         return ""
     path = _ESCAPE.sub(
         lambda one: char if (char := chr(int(one[1], 16))) in _UNRESERVED else one[0].upper(), parts.path
