@@ -425,6 +425,25 @@ def test_findings_name_no_action_that_a_reader_may_not_know_of(zoo):
     assert "zebra" in zoo.get("/agents", headers=OPERATOR).text
 
 
+def test_what_waits_for_approval_names_no_hidden_action_and_none_that_is_gone(open_client, tmp_path):
+    def shop(*names: str) -> tuple[Site, TestClient]:
+        site = make_site(doors=[], overview=True, approval=str(tmp_path / "approved.json"))
+        for name in names:
+            audience, after = ("operator", []) if name == "zebra" else ("public", [*{"zebra"} & {*names}])
+            site.agent(name, description="Does it.", audience=audience, depends_on=after)(lambda: None)
+        return site, open_client(AgentPublisher(Starlette(), site=site))
+
+    site, _ = shop("yak")
+    site.approve("yak")
+    _, client = shop("zebra", "feed")
+    page = client.get("/agents").text
+    assert "waiting-feed" in page
+    assert re.search("zebra|yak", page) is None
+    page = client.get("/agents", headers=OPERATOR).text
+    assert {"waiting-zebra", "comes after zebra"} <= set(re.findall("waiting-zebra|comes after zebra", page))
+    assert "yak" in page
+
+
 def test_readers_of_the_overview_at_the_same_time_see_their_own_actions(zoo, monkeypatch):
     waiting = [True]
 

@@ -1289,6 +1289,8 @@ class Overview(Endpoint):
             yield "Approval", tag("p", wrong, class_="error")
             return
         actions = {one.id: one for one in site.catalog.actions}
+        approved = replace(site.catalog, actions=tuple(replace(one, is_approved=True) for one in actions.values()))
+        known = {one.id: one for one in approved.visible_to(scopes_of(caller)).actions}
 
         def button(names: Sequence[str], label: str) -> Html | None:
             if not may_approve:
@@ -1302,7 +1304,7 @@ class Overview(Endpoint):
             action, is_approved = actions.get(one.action), one.state == "approved"
             if action is None or (is_approved and action.is_approved):
                 continue
-            if not replace(action, is_approved=True).is_for(scopes_of(caller)):
+            if action.id not in known:
                 continue
             if is_approved:
                 state = "Approved by now; hidden until all that it requires is approved and the site starts again."
@@ -1315,8 +1317,10 @@ class Overview(Endpoint):
                 waiting.append(action.id)
                 own = button([action.id], f"Approve {action.id}")
             ident, is_detailed = f"waiting-{action.id}", len(cards) < MAX_DETAILED
-            cards.append(card(site.catalog, action, ident, is_detailed=is_detailed, waiting=state, button=own))
-        gone = [one.action for one in standing if one.action not in actions]
+            cards.append(
+                card(site.catalog, known[action.id], ident, is_detailed=is_detailed, waiting=state, button=own)
+            )
+        gone = [one.action for one in standing if may_approve and one.action not in actions]
         line = block(f"awp-publish approve module:app {' '.join(waiting)}", "Line that approves them")
         yield (
             f"Approval ({len(waiting)} waiting)",
