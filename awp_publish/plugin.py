@@ -156,6 +156,9 @@ class Serving(Interface):
     def extensions(self) -> MutableMapping[str, Any]:
         """Return the extensions of the lifespan's scope."""
 
+    def routes(self) -> Sequence[Any]:
+        """Return the routes of the application."""
+
     def ask(self, plugin: str) -> Any:
         """Return what another plug-in serves: the value of its `serve`, or its state; None without that plug-in.
 
@@ -181,9 +184,6 @@ class Context(Serving, Interface):
 
     def documents(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """Return the prepared documents by path: ours, and those that are served if the application has none."""
-
-    def routes(self) -> Sequence[Any]:
-        """Return the routes of the application."""
 
     def entrance(self, scope: MutableMapping[str, Any]) -> ASGIApp:
         """Return the outermost application for an incoming connection, for requests that a door sends itself."""

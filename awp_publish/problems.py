@@ -295,7 +295,7 @@ class InvalidProof(InvalidCredentials):
 
 
 class InvalidBinding(InvalidProof):
-    """The token is at fault, not the proof: it is bound to another key or to none, or was sent as a bearer token."""
+    """The token is at fault, not the proof: bound to another key, to none or in another way, or sent as a bearer."""
 
 
 class AuthExpired(Problem):

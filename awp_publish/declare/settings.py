@@ -966,11 +966,6 @@ class SiteSettings:
         return cast(tuple[str, ...], self.url)
 
     @property
-    def hosts(self) -> frozenset[str]:
-        """The hosts of the addresses, in the form of a Host header."""
-        return frozenset(urlsplit(url).netloc.lower() for url in self.urls)
-
-    @property
     def namespace(self) -> str:
         """The host of the canonical address, which prefixes the keys in the store and is part of signed tokens."""
         return urlsplit(self.urls[0]).netloc

@@ -66,7 +66,7 @@ class PlainDoor(Endpoint):
         self.methods = self._own_methods if action.is_public else UnknownActionDoor.methods
         self._unknown = partial(unknown, action.id)
         self.usage = f"Action {action.id} is called with {action.method}"
-        super().__init__(renderer, cors, admission.own_hosts)
+        super().__init__(renderer, cors, admission.own_origins)
         self._action = action
         self._invoker = invoker
         self._admission = admission
@@ -84,9 +84,9 @@ class PlainDoor(Endpoint):
 
     def refuse_foreign(self, fields: Fields) -> None:
         """Refuse a request from another site's page if it has cookies or credentials that a browser adds itself."""
-        refuse_foreign_pages(fields, self._own_hosts)
+        refuse_foreign_pages(fields, self._own_origins)
         scheme = fields.get(b"authorization", b"").partition(b" ")[0].lower()
-        if scheme in BROWSER_SCHEMES and is_cross_site(fields, self._own_hosts):
+        if scheme in BROWSER_SCHEMES and is_cross_site(fields, self._own_origins):
             raise CrossSiteCookies(
                 "The call has a browser's own credentials, but it comes from a page of another site."
             )
@@ -162,7 +162,7 @@ class UnknownActionDoor(Endpoint):
     usage = "Actions are called with their own methods"
 
     def __init__(self, catalog: Catalog, admission: Admission, renderer: ProblemRenderer, cors: Cors) -> None:
-        super().__init__(renderer, cors, admission.own_hosts)
+        super().__init__(renderer, cors, admission.own_origins)
         self._known = [action.id for action in catalog.public.actions[:MAX_COMPARED]]
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:

@@ -60,14 +60,14 @@ class StatusDoor(Endpoint):
     methods = "GET, HEAD, OPTIONS"
     usage = "Read the status with GET"
 
-    def __init__(self, catalog: Catalog, keeper: StatusKeeper, own_hosts: frozenset[str]) -> None:
-        super().__init__(ProblemRenderer(catalog), PublicCors(), own_hosts)
+    def __init__(self, catalog: Catalog, keeper: StatusKeeper, own_origins: frozenset[str]) -> None:
+        super().__init__(ProblemRenderer(catalog), PublicCors(), own_origins)
         self._actions = catalog.public.actions
         self._keeper = keeper
 
     def refuse_foreign(self, fields: Fields) -> None:
         """Refuse a browser's request with a foreign Host. Cookies have no effect here."""
-        refuse_foreign_host(fields, self._own_hosts)
+        refuse_foreign_host(fields, self._own_origins)
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Answer with the status, after running the probes if their results are out of date."""

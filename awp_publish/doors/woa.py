@@ -105,7 +105,7 @@ class WoaDoor(Endpoint):
     usage = "Invoke with POST"
 
     def __init__(self, catalog: Catalog, invoker: Invoker, admission: Admission) -> None:
-        super().__init__(ProblemRenderer(catalog), Cors(admission.allow_origins), admission.own_hosts)
+        super().__init__(ProblemRenderer(catalog), Cors(admission.allow_origins), admission.own_origins)
         self._invoker = invoker
         # Each action, whether its calls need the caller's credentials, and whether it is public.
         self._offered = {

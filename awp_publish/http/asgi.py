@@ -329,6 +329,7 @@ class AgentPublisher:
             lifespan_state=lambda: self._state,
             extensions=lambda: self._extensions,
             owns=self.owns,
+            routes=partial(find_routes, self._called.routes),
         )
         self._served = shared.plugins
         self._served |= {name: ServedPlugin(setup, shared) for name, setup in self.site.plugins.items()}
@@ -391,7 +392,7 @@ class AgentPublisher:
         before = {published.host: published for published in self._published}
         now = datetime.now(UTC)
         published = tuple(self._prepare(catalog, before.get(_host_of(catalog)), now) for catalog in site.catalogs)
-        self._published = published
+        self._published, self._page_names = published, None
         self._here = published[0] if len(published) == 1 else None
 
     def _prepare(self, catalog: Catalog, before: _Published | None, now: datetime) -> _Published:
@@ -433,7 +434,6 @@ class AgentPublisher:
             links=link_header(catalog, self._protocols).encode("latin-1") if self._link_headers else None,
             published=lambda: next(one for one in site.catalogs if one.url == catalog.url),
             documents=lambda: next((one.documents, one.fallbacks) for one in self._published if one.host == host),
-            routes=partial(find_routes, self._called.routes),
             entrance=self._entrance,
         )
         routes = RouteCaller(self._called, catalog)
@@ -446,9 +446,9 @@ class AgentPublisher:
     def _open_doors(self, address: Address) -> Doors:
         catalog, admission, invoker = address.catalog, address.admission, address.invoker
         live = open_doors(self._served, self._doors, address)
-        paths, hosts, cors = catalog.paths, admission.own_hosts, Cors(admission.allow_origins)
+        paths, origins, cors = catalog.paths, admission.own_origins, Cors(admission.allow_origins)
         below: dict[str, AnswerRest] = {}
-        exact: dict[str, Answer] = {paths.status: StatusDoor(catalog, self._status, hosts)}
+        exact: dict[str, Answer] = {paths.status: StatusDoor(catalog, self._status, origins)}
         said, offered = ProblemRenderer(catalog, DIALECT), catalog.exposed_at(PLAIN)
         below[f"{paths.actions}/"] = missing = UnknownActionDoor(offered, admission, said, cors)
         for action in offered.actions:

@@ -29,7 +29,6 @@ from starlette.exceptions import HTTPException
 from awp_publish.calls.authentication import challenges_of_route
 from awp_publish.calls.call import SESSION_HEADER, Call, Content, Outcome, Result
 from awp_publish.declare.discover import ITSELF, Routed, asks_for_host, compares_routes, find_arrival, fixed_arrivals
-from awp_publish.declare.discover.routes import pattern_of
 from awp_publish.http.credentials import TrustedProxies, read_credentials
 from awp_publish.http.exchange import (
     AsgiApp,
@@ -70,6 +69,7 @@ from awp_publish.problems import (
     refusal,
 )
 from awp_publish.schema import media, pointer_to, read_errors
+from awp_publish.schema.paths import pattern_of
 
 # --- From a route's HTTP answer to an outcome or a problem ---
 # The route's own refusals are passed on. So is the JSON body of a failure, which the application chose to send. A

@@ -12,7 +12,13 @@ from urllib.parse import quote
 
 from awp_publish.calls.call import RECEIPT, SESSION_HEADER, Call, Content, Outcome, Result, read_key
 from awp_publish.declare.settings import SiteSettings
-from awp_publish.http.credentials import BROWSER_FIELDS, TrustedProxies, read_trusted_proxies, refuse_foreign_pages
+from awp_publish.http.credentials import (
+    BROWSER_FIELDS,
+    TrustedProxies,
+    origin_of,
+    read_trusted_proxies,
+    refuse_foreign_pages,
+)
 from awp_publish.http.exchange import (
     NO_SNIFFING,
     ClientDisconnect,
@@ -207,7 +213,7 @@ def read_request_id(fields: Fields) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Limits of all doors: body sizes in bytes, origins whose pages may call, the site's own hosts, trusted proxies.
+    """Limits of all doors: body sizes in bytes, origins whose pages may call, the site's own origins, trusted proxies.
 
     A door reads up to `max_body_bytes`, the largest limit of any action, and calls `check_size` once it knows the
     action. `usual_body_bytes` is the limit of actions that declare none.
@@ -215,7 +221,7 @@ class Admission:
 
     max_body_bytes: int
     allow_origins: tuple[str, ...]
-    own_hosts: frozenset[str]
+    own_origins: frozenset[str]
     trusted_proxies: TrustedProxies
     usual_body_bytes: int
 
@@ -240,7 +246,7 @@ def read_admission_of(settings: SiteSettings, actions: Iterable[Action] = ()) ->
     return Admission(
         largest_body(settings, actions),
         tuple(settings.allow_origins),
-        settings.hosts,
+        frozenset(map(origin_of, settings.urls)),
         read_trusted_proxies(settings.proxies.trusted, settings.proxies.header),
         settings.max_body_bytes,
     )
@@ -325,10 +331,10 @@ class Endpoint(ABC):
     request_type: ClassVar[type[DoorRequest]] = DoorRequest
     """The class of the requests that `handle` gets."""
 
-    def __init__(self, renderer: ProblemRenderer, cors: Cors, own_hosts: frozenset[str]) -> None:
+    def __init__(self, renderer: ProblemRenderer, cors: Cors, own_origins: frozenset[str]) -> None:
         self._renderer = renderer
         self._cors = cors
-        self._own_hosts = own_hosts
+        self._own_origins = own_origins
         methods = frozenset(self.methods.split(", "))
         self._make_request = self.request_type
         self._allowed, self._takes_head = methods - {"HEAD", "OPTIONS"}, "HEAD" in methods
@@ -339,7 +345,7 @@ class Endpoint(ABC):
 
     def refuse_foreign(self, fields: Fields) -> None:
         """Refuse a request from another site's page. Called only for requests with one of BROWSER_FIELDS."""
-        refuse_foreign_pages(fields, self._own_hosts)
+        refuse_foreign_pages(fields, self._own_origins)
 
     def note_refusal(self, request: DoorRequest, problem: Problem) -> None:
         """Record that `handle` has raised a problem. Most doors do not."""

@@ -119,6 +119,18 @@ def read_fields(headers: Headers) -> Fields:
     return {name: (b"; " if name == b"cookie" else b", ").join(values) for name, values in listed.items()}
 
 
+def header_members(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return headers of an answer as members, for doors that have no header lines. Names become lower-case.
+
+    Several WWW-Authenticate are one list of challenges (RFC 9110 section 11.6.1). Of any other header the last counts.
+    """
+    members: dict[str, str] = {}
+    for name, value in headers:
+        key = name.lower()
+        members[key] = f"{members[key]}, {value}" if key == "www-authenticate" and key in members else value
+    return members
+
+
 @lru_cache(maxsize=256)
 def accepts(accept: bytes, media_type: str) -> bool:
     """Return True if an `Accept` header admits `media_type` (RFC 9110 section 12.5.1). An empty one admits all."""

@@ -264,7 +264,7 @@ class _DirectDoor(Endpoint):
         admission: Admission,
         guarded: Mapping[str, _GuardedRoute],
     ) -> None:
-        super().__init__(ProblemRenderer(catalog, DIALECT), Cors(()), admission.own_hosts)
+        super().__init__(ProblemRenderer(catalog, DIALECT), Cors(()), admission.own_origins)
         self._app = app
         self._invoker = invoker
         self._admission = admission
@@ -278,7 +278,7 @@ class _DirectDoor(Endpoint):
         """Make a call of the request and run it."""
         fields, scope, receive, route = request.fields, request.scope, request.receive, self._guarded[named or ""]
         if scope["method"] not in SAFE:
-            refuse_foreign_pages(fields, self._own_hosts)
+            refuse_foreign_pages(fields, self._own_origins)
         body = await read_body(scope, fields, receive, self._admission.max_body_bytes)
         self._admission.check_size(route.action, len(body))
         given = route.read(scope, fields, body)

@@ -38,6 +38,7 @@ class ServedSite:
     lifespan_state: Callable[[], Mapping[str, object]]
     extensions: Callable[[], MutableMapping[str, Any]]
     owns: Callable[[Scope], bool]
+    routes: Callable[[], Sequence[Route]]
     plugins: dict[str, ServedPlugin] = field(default_factory=dict)
 
     @property
@@ -93,7 +94,6 @@ class Address:
     links: bytes | None
     published: Callable[[], Catalog]
     documents: Callable[[], tuple[Mapping[str, Prepared], Mapping[str, Prepared]]]
-    routes: Callable[[], Sequence[Route]]
     entrance: Callable[[Scope], AsgiApp]
     invoker: Invoker = field(init=False)
     offered: dict[str, Any] = field(default_factory=dict)

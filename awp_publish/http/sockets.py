@@ -13,8 +13,7 @@ from contextlib import suppress
 from typing import Final, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
-from awp_publish.browsing.addresses import parse_address
-from awp_publish.http.credentials import is_local_page, refuse_foreign_host
+from awp_publish.http.credentials import is_own_page, refuse_foreign_host
 from awp_publish.http.endpoint import ProblemRenderer, read_request_id
 from awp_publish.http.exchange import Fields, Message, Receive, Reply, Scope, Send, read_fields
 from awp_publish.http.lifespan import OwnedTasks
@@ -34,8 +33,6 @@ class SocketGate:
 
     def __init__(self, door: Context, protocol: str, path: str, renderer: ProblemRenderer) -> None:
         self._door, self._protocol, self._path, self._renderer = door, protocol, path, renderer
-        # As browsers write them (Fetch, section 3.2): without the default port.
-        self._origins = frozenset(parse_address(url).origin for url in door.settings.urls)
         self._allowed = frozenset(origin.lower() for origin in door.admission.allow_origins)
 
     async def accept(self, scope: Scope, receive: Receive, send: Send, subprotocols: tuple[str, ...] = ()) -> bool:
@@ -66,10 +63,10 @@ class SocketGate:
         of the site's own or of `allow_origins`, and the Host one of the site's.
         """
         try:
-            refuse_foreign_host(fields, self._door.admission.own_hosts)
+            own_origins = self._door.admission.own_origins
+            refuse_foreign_host(fields, own_origins)
             origin = fields.get(b"origin")
-            named = origin.decode("latin-1").strip().lower() if origin is not None else None
-            if named is None or named in self._origins or is_local_page(fields):
+            if origin is None or is_own_page(fields, own_origins):
                 return None
             if b"cookie" in fields:
                 raise CrossSiteCookies("The connection has cookies, but it comes from a page of another site.")
@@ -77,7 +74,7 @@ class SocketGate:
             request_id = read_request_id(fields)
             self._door.invoker.note_refusal(self._protocol, request_id, problem)
             return self._renderer.reply(problem, self._path, request_id)
-        return None if self._allowed & {"*", named} else _FOREIGN
+        return None if self._allowed & {"*", origin.decode("latin-1").strip().lower()} else _FOREIGN
 
 
 def own_urls(door: Context) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ import gzip
 import itertools
 
 import pytest
+from asgiref.sync import async_to_sync
 from awp_publish_django.publication import get_publication
 from django.db import transaction
 from django.http import (
@@ -14,12 +15,13 @@ from django.http import (
     StreamingHttpResponse,
 )
 from django.test import Client, override_settings
-from django.urls import path
+from django.urls import include, path, re_path
 from django.views.decorators.http import require_GET, require_POST
 from som_parser import parse_som
 
 from awp_publish import Pages, Site
 from awp_publish.plugins.pages.negotiation import MAX_PAGE_BYTES
+from awp_publish.plugins.traffic.record import OTHERS
 
 MARKDOWN = {"accept": "text/markdown"}
 OURS = "awp_publish_django.middleware.AgentPublisherMiddleware"
@@ -40,6 +42,10 @@ def page(request):
 def public(request):
     caching = {"Cache-Control": "public, max-age=60, s-maxage=600", "CDN-Cache-Control": "max-age=600"}
     return HttpResponse("<h1>Public</h1>", headers=caching)
+
+
+def public_by_token(request, *args, **kwargs):
+    return HttpResponse("<h1>Public</h1>")
 
 
 def redirect(request):
@@ -108,9 +114,13 @@ urlpatterns = [
     path("own", own),
     path("get-only", get_only),
     path("post-only", post_only),
+    path("reset/<str:token>/", public_by_token),
+    re_path(r"^archive/(?P<year>[0-9]{4})/(.*)$", public_by_token),
+    path("admin-of-the-shop/", include(([path("users/<int:pk>/", public_by_token)], "admin"))),
 ]
 site = Site("Shop", "Sells books.", url="https://shop.example")
 cached_site = Site("Shop", "Sells books.", url="https://shop.example", pages=Pages(shared_cache=True))
+counted_site = Site("Shop", "Sells books.", url="https://shop.example")
 asking_site = Site("Shop", "Sells books.", url="https://shop.example", pages=Pages(in_query=True))
 
 
@@ -303,3 +313,23 @@ def test_every_representation_of_a_page_has_the_links_of_its_html():
         of_site, _, _ = links.partition(", <https://shop.example/page.md>")
         assert client.get("/data")["link"] == of_site
         assert client.post("/page")["link"] == of_site
+
+
+@override_settings(AWP_PUBLISH={"SITE": f"{__name__}.counted_site"})
+def test_pages_are_counted_by_the_templates_of_the_urlconf(client):
+    for kind in ("text/markdown", "application/som+json"):
+        for address in (
+            "/reset/SECRET-1/",
+            "/reset/SECRET-2/",
+            "/archive/1999/SECRET-3",
+            "/admin-of-the-shop/users/7/",
+        ):
+            assert client.get(address, headers={"accept": kind}).status_code == 200
+    assert counted_site.ask("traffic") is not None
+    report = async_to_sync(counted_site.ask("traffic").read)()
+    counted = {action: calls for (action,), calls in report.sum_by("action").items()}
+    assert "SECRET" not in str(report)
+    assert counted["/reset/{token}/"] == 4
+    assert counted[OTHERS] == 2  # the admin's
+    assert sum(counted.values()) == 8
+    assert [name for name in counted if name.startswith("/archive/{year}/")]

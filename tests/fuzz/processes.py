@@ -11,10 +11,11 @@ import logging
 import multiprocessing
 import os
 import resource
+import statistics
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -38,7 +39,7 @@ WARM: Final = 2_000
 """Inputs of a process after which its memory should be what it stays."""
 
 GROWTH: Final = 48 << 20
-"""Bytes by which a process may grow after that: what the store keeps for a minute, and pages that are remembered."""
+"""Bytes by which a process may still grow in the later half of what follows (see `growth`)."""
 
 BATCH: Final = 250
 """Inputs between two reports of a process."""
@@ -79,6 +80,7 @@ def _send_all(pipe: Connection, now: Any, make: Make, seed: int, first: int, las
 async def _send(pipe: Connection, now: Any, make: Make, seed: int, indexes: range) -> None:
     app, world = make()
     report, start, warm = Report(), _memory(), 0
+    samples: list[int] = []
     async with Attack(app, world).going_on() as attack:
         for done, index in enumerate(indexes, 1):
             now[0], now[1] = index, time.monotonic()
@@ -90,12 +92,14 @@ async def _send(pipe: Connection, now: Any, make: Make, seed: int, indexes: rang
                     gc.collect()
                     warm = _memory()
                 report.memory = (start, warm, _memory())
+                samples += [report.memory[2]] if warm else []
                 pipe.send(report)
                 report = Report()
         now[1] = 0.0
         gc.collect()
-        if warm and _memory() - warm > GROWTH:
-            report.failures.append((indexes[-1], f"memory grew from {mib(warm)} to {mib(_memory())}"))
+        if (grown := growth(samples)) > GROWTH:
+            words = f"memory grew from {mib(warm)} to {mib(_memory())}, by {mib(round(grown))} in the later half"
+            report.failures.append((indexes[-1], words))
         report.memory = (start, warm, _memory())
         pipe.send(report)
     pipe.send(None)
@@ -106,6 +110,18 @@ def _add(report: Report, index: int, door: str, verdict: Verdict) -> None:
     report.statuses.update((door, status) for status in verdict.statuses)
     report.slowest = max(report.slowest, (verdict.slowest, index))
     report.failures += [(index, f"{door}: {words}") for words in dict.fromkeys(verdict.wrong)]
+
+
+def growth(samples: Sequence[int]) -> float:
+    """Return the bytes by which memory grows over the later half of the samples, by their slope (least squares).
+
+    Caches and a store that keeps everything for a minute fill up to a plateau, whose height depends on the length of
+    the run: only what still grows after that is a leak.
+    """
+    later = samples[(len(samples) - 1) // 2 :]
+    if len(later) < 2:
+        return 0.0
+    return statistics.linear_regression(range(len(later)), later).slope * (len(later) - 1)
 
 
 def _memory() -> int:

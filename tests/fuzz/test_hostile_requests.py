@@ -11,7 +11,7 @@ import pytest
 from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send
 from tests.fuzz.attack import Attack
 from tests.fuzz.inputs import DOORS, REGRESSIONS, Http, Input, make_input
-from tests.fuzz.processes import WARM, run
+from tests.fuzz.processes import GROWTH, WARM, growth, run
 from tests.fuzz.site import SECRET, World
 
 ROOT = Path(__file__).parents[2]
@@ -138,3 +138,12 @@ def test_a_request_that_stops_a_process_is_told_by_its_number():
 def test_memory_that_grows_is_seen():
     whole = run(WARM + 500, seed=1, processes=1, make=make_growing)
     assert [words for _, words in whole.failures if "memory grew" in words]
+
+
+def test_memory_that_fills_up_to_a_plateau_is_no_leak_and_a_slow_leak_behind_it_is():
+    plateau = [min(100 + 2 * done, 400) << 20 for done in range(1_000)]
+    assert growth(plateau) < 1 << 20
+    leaking = [size + done * (200 << 10) for done, size in enumerate(plateau)]
+    assert growth(leaking) > GROWTH
+    assert growth([]) == growth([1 << 30]) == 0
+    assert growth([100 << 20, 200 << 20]) > GROWTH

@@ -228,6 +228,17 @@ def test_what_was_changed_after_it_was_signed_is_refused(client):
         assert answer.status_code == 403 or answer.json()["label"] == "", name
 
 
+ORDER_OF_P256 = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+
+
+def with_other_half(headers: dict[str, str]) -> dict[str, str]:
+    """The same headers with the other valid signature that anybody can make of an ECDSA signature: (r, -s)."""
+    label, _, value = headers["Signature"].partition("=")
+    signature = base64.b64decode(value.strip(":"))
+    other = (ORDER_OF_P256 - int.from_bytes(signature[32:])).to_bytes(32)
+    return headers | {"Signature": f"{label}=:{base64.b64encode(signature[:32] + other).decode()}:"}
+
+
 def test_a_replay_is_refused(client):
     headers = signed()
     assert call(client, headers).status_code == 200
@@ -237,6 +248,9 @@ def test_a_replay_is_refused(client):
     without = signed(nonce=None)
     assert "nonce" not in without["Signature-Input"]
     assert [call(client, without).status_code for _ in range(2)] == [200, 429]
+    elliptic = signed(key=EC_KEY, nonce=None)
+    assert [call(client, one).status_code for one in (elliptic, with_other_half(elliptic))] == [200, 429]
+    assert call(client, with_other_half(signed(key=EC_KEY, nonce=None))).status_code == 200  # it is valid by itself
     nonce = signed(nonce="the same")
     assert call(client, nonce).status_code == 200
     assert call(client, signed(nonce="the same", created=1)).status_code == 429
@@ -436,9 +450,10 @@ def test_a_signature_that_covers_the_digest_holds_for_the_body(open_client, name
     assert SIGNER in send(f"{digest_of(body, 'sha-512')}, {digest_of(body)}")
     assert SIGNER in send(f"unixsum=:AAE=:, {digest_of(body)}")
     headers = {"content-type": "application/json", **beside}
-    of_one = signed_with(digest_of(body), path, '"content-digest";key="sha-256"')
-    assert SIGNER in client.post(path, content=body, headers=headers | of_one).text
-    assert SIGNER not in client.post(path, content=body + b" ", headers=headers | of_one).text
+    for component in ('"content-digest";key="sha-256"', '"content-digest";sf', '"content-digest";bs'):
+        for content, is_same in ((body, True), (body + b" ", False)):
+            shown = signed_with(digest_of(body), path, component)
+            assert (SIGNER in client.post(path, content=content, headers=headers | shown).text) is is_same, component
     # Another body under a signature that was made for this one; one of two digests; none that is secure.
     for digest, content in (
         (digest_of(body), body + b" "),

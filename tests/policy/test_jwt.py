@@ -157,6 +157,8 @@ WRONG = {
     "algorithm of another type": (lambda: part({"alg": ["RS256"]}) + "." + part(claims()) + ".c2ln", "algorithm"),
     "public key as a shared secret": (lambda: signed_with_the_public_key(), "algorithm"),
     "critical extension": (lambda: part({"alg": "RS256", "crit": ["x"], "x": 1}) + ".e30.c2ln", ""),
+    "to log out": (lambda: of_type("logout+jwt"), "another purpose"),
+    "a security event": (lambda: of_type("application/secevent+JWT"), "another purpose"),
     "infinite exp": (lambda: with_payload(b'{"exp": 1e999}'), ""),
     "deep": (lambda: with_payload(b"[" * 5000), ""),
     "a list": (lambda: with_payload(b"[]"), ""),
@@ -168,6 +170,15 @@ def signed_with_the_public_key() -> str:
     secret = rsa_key("first").public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     text = part({"alg": "HS256", "typ": "JWT", "kid": "first"}) + "." + part(claims())
     return text + "." + part(hmac.digest(secret, text.encode(), hashlib.sha256))
+
+
+def of_type(kind: str) -> str:
+    return jwt.encode(claims(), rsa_key("first"), "RS256", {"kid": "first", "typ": kind})
+
+
+@pytest.mark.parametrize("kind", ["at+jwt", "application/at+JWT", "JWT", "jwt"])
+async def test_access_tokens_may_name_their_type(kind):
+    assert await bearer()(shown(of_type(kind))) is not None
 
 
 def with_payload(payload: bytes) -> str:

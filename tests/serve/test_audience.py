@@ -11,6 +11,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, BearerToken, DeclarationError, Principal, Site, Traffic
+from awp_publish.checks.urls import is_loopback
 from awp_publish.documents.protocol import published
 from awp_publish.problems import AuthExpired
 from tests.protocols.known import ALL
@@ -344,6 +345,116 @@ def test_the_overview_shows_what_its_reader_may_see(open_client):
     operator = {"authorization": "Bearer olga"}
     assert "Zauberwort" in client.get("/agents", headers=operator).text
     assert client.get("/agents/try/close", headers=operator).status_code == 200
+
+
+@pytest.fixture(scope="module")
+def zoo() -> Iterator[TestClient]:
+    """Actions for everybody and for known callers that come after one of the operator's, with much to find in it."""
+    app, site = FastAPI(openapi_url=None), make_site(overview=True, guard_routes=True, traffic=Traffic(metrics=True))
+
+    @app.post("/striped/{name}")
+    @site.action("zebra", audience="operator", execution="async", awas={"preview_url": "/nowhere"})
+    async def zebra(name: str) -> str:
+        """Wash it."""
+        return name
+
+    @app.post("/feed")
+    @site.action("feed", depends_on=["zebra"], idempotency="1h")
+    async def feed(hay: int = 1) -> str:
+        """Feed them."""
+        return "fed"
+
+    @app.post("/count")
+    @site.action("count", audience="known", depends_on=["zebra", "feed"], requires=["feed"], confirm=True)
+    async def count(hay: int = 1) -> str:
+        """Count them."""
+        return "counted"
+
+    @app.post("/leave")
+    @site.action("leave", requires=["feed"])
+    async def leave() -> str:
+        """Go home."""
+        return "left"
+
+    keeper = site.agent("keeper", description="Looks after them.")
+    keeper.operation("greet", description="Greet them.", depends_on=["keeper_zebra"])(lambda: "hello")
+    keeper.operation("zebra", description="Brush it.", audience="operator")(lambda: "brushed")
+    app.add_middleware(AgentPublisher, site=site)
+    with TestClient(app, base_url="https://shop.example") as client:
+        assert client.post("/agents/zebra/invoke", json={"input": {"name": "a"}}, headers=OPERATOR).status_code == 202
+        yield client
+
+
+OPERATOR = {"authorization": "Bearer olga"}
+
+
+@pytest.mark.parametrize("token", [None, "ann"])
+def test_nothing_that_a_caller_reads_names_an_action_that_they_may_not_know_of(zoo, token):
+    headers = {} if token is None else {"authorization": f"Bearer {token}"}
+    listed = json.loads(zoo.get("/.well-known/woa.json").text)
+    assert {one["id"] for one in listed["agents"]} >= {"feed", "keeper"}
+    site_map = {one for paths in DOCUMENTS.values() for one in paths} | {"/robots.txt", "/agents/status"}
+    overview = {"/agents", "/agents?sees=scope:operator", "/agents/metrics"}
+    overview |= {f"/agents/try/{name}" for name in ("feed", "count", "leave", "keeper_greet")}
+    told = {path: zoo.get(path, headers=headers).text for path in sorted(site_map | overview)}
+    form = headers | {"content-type": "application/x-www-form-urlencoded"}
+    told |= {f"POST {path}": zoo.post(path, headers=form, content=b"hay=1").text for path in overview if "try" in path}
+    for name in ("feed", "leave", "keeper_greet"):
+        assert "<form" in told[f"/agents/try/{name}"]
+    for method in ("tools/list", "prompts/list", "resources/list", "server/discover"):
+        told[method] = post(zoo, message(method), headers=headers).text
+    for mode in ("list", "get"):
+        arguments = {"mode": mode, "action": "feed"}
+        sent = message("tools/call", {"name": "actions.site", "arguments": arguments})
+        told[f"actions.site {mode}"] = post(zoo, sent, headers=headers).text
+    with AwpClient.greeted(zoo, headers) as caller:
+        told["skills.list"] = json.dumps(caller.ask("skills.list"))
+        for name in ("feed", "count", "leave"):
+            told[f"skills.describe {name}"] = json.dumps(caller.ask("skills.describe", {"skill": name}))
+    for door in DOORS:
+        for name in ("feed", "count", "leave", "keeper", "zebr"):
+            for given in ({}, {"hay": "much"}, {"hay": 1}):
+                told[f"{door} {name} {given}"] = raw(zoo, door, name, given, token).replace("zebr ", "")
+    for path in ("/feed", "/count", "/leave"):
+        told[f"route {path}"] = zoo.post(path, headers=headers).text
+    assert [name for name, text in told.items() if re.search("zebra|striped|Wash it|Brush it", text)] == []
+
+
+def test_findings_name_no_action_that_a_reader_may_not_know_of(zoo):
+    assert "/nowhere" not in zoo.get("/agents").text
+    assert "zebra" in zoo.get("/agents", headers=OPERATOR).text
+
+
+def test_what_waits_for_approval_names_no_hidden_action_and_none_that_is_gone(open_client, tmp_path):
+    def shop(*names: str) -> tuple[Site, TestClient]:
+        site = make_site(doors=[], overview=True, approval=str(tmp_path / "approved.json"))
+        for name in names:
+            audience, after = ("operator", []) if name == "zebra" else ("public", [*{"zebra"} & {*names}])
+            site.agent(name, description="Does it.", audience=audience, depends_on=after)(lambda: None)
+        return site, open_client(AgentPublisher(Starlette(), site=site))
+
+    site, _ = shop("yak")
+    site.approve("yak")
+    _, client = shop("zebra", "feed")
+    page = client.get("/agents").text
+    assert "waiting-feed" in page
+    assert re.search("zebra|yak", page) is None
+    page = client.get("/agents", headers=OPERATOR).text
+    assert {"waiting-zebra", "comes after zebra"} <= set(re.findall("waiting-zebra|comes after zebra", page))
+    assert "yak" in page
+
+
+def test_readers_of_the_overview_at_the_same_time_see_their_own_actions(zoo, monkeypatch):
+    waiting = [True]
+
+    def read_meanwhile(domain: str) -> bool:  # asked while a page is made, after its actions were rendered
+        if waiting and waiting.pop():
+            assert "Wash it" in zoo.get("/agents", headers=OPERATOR).text
+        return is_loopback(domain)
+
+    monkeypatch.setattr("awp_publish.plugins.overview.door.is_loopback", read_meanwhile)
+    assert "Wash it" not in zoo.get("/agents").text
+    assert waiting == []
 
 
 def test_metrics_that_everybody_reads_tell_of_what_is_public(open_client):

@@ -187,7 +187,7 @@ def test_a_proxy_that_is_none_is_refused_in_plain_words(given_network):
 
 # --- Other sites' pages ---
 
-OWN = frozenset({"shop.example", "shop.example:8443"})
+OWN = frozenset({"https://shop.example", "https://shop.example:8443"})
 
 
 @pytest.mark.parametrize(
@@ -206,6 +206,11 @@ OWN = frozenset({"shop.example", "shop.example:8443"})
         ({b"origin": b"https://shop.example:8443"}, False),
         ({b"origin": b"https://shop.example:9000"}, True),
         ({b"origin": b"http://shop.example:443"}, True),
+        ({b"origin": b"http://shop.example", b"host": b"shop.example"}, True),
+        ({b"origin": b"chrome-extension://shop.example", b"host": b"shop.example"}, True),
+        ({b"origin": b"https://shop.example:9000", b"host": b"shop.example:9000"}, False),
+        ({b"origin": b"http://shop.example:9000", b"host": b"shop.example:9000"}, True),
+        ({b"origin": b"https://shop.example", b"host": b"127.0.0.1:8000"}, False),  # a proxy that replaces Host
         ({b"origin": b"https://shop.example.evil.example"}, True),
         ({b"origin": b"https://evil.example"}, True),
         ({b"origin": b"null"}, True),
@@ -215,6 +220,8 @@ OWN = frozenset({"shop.example", "shop.example:8443"})
         ({b"origin": b"http://localhost:8000", b"host": b"localhost:8000"}, False),
         ({b"origin": b"http://localhost:8000", b"host": b"localhost:9000"}, True),
         ({b"origin": b"http://localhost", b"host": b"localhost:80"}, False),
+        ({b"origin": b"ftp://localhost:8000", b"host": b"localhost:8000"}, True),
+        ({b"origin": b"http://10.0.0.5:8000", b"host": b"10.0.0.5:8000", b"x-forwarded-for": b"192.0.2.1"}, True),
     ],
 )
 def test_pages_of_other_origins_are_told_from_our_own_and_from_programs(headers, is_foreign):

@@ -12,8 +12,8 @@ from starlette.routing import Host, Mount, Route
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, BearerToken, DeclarationError
-from awp_publish.declare.discover.routes import pattern_of
 from awp_publish.http import dispatch
+from awp_publish.schema.paths import pattern_of
 from tests.serve.doors import DOORS
 from tests.serve.guarded import ANN, KEYS, invoke, make_shop, told
 from tests.serve.test_prerequisites import poll

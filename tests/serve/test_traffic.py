@@ -14,7 +14,7 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from starlette.applications import Starlette
 from starlette.responses import HTMLResponse
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, BearerToken, DeclarationError, Principal, Refused, Site, Traffic
@@ -40,6 +40,13 @@ from tests.serve.guarded import Caller
 SHOP = "https://shop.example"
 TOKENS = BearerToken({"token-of-ann": Principal("ann"), "token-of-olga": Principal("olga", frozenset({"operator"}))})
 ANN, OLGA = ({"authorization": f"Bearer token-of-{name}"} for name in ("ann", "olga"))
+READERS = BearerToken(
+    {
+        "token-of-rita": Principal("rita", frozenset({"reader"})),
+        "token-of-olga": Principal("olga", frozenset({"reader", "operator"})),
+    }
+)
+RITA = {"authorization": "Bearer token-of-rita"}
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 
 
@@ -50,7 +57,7 @@ def _noon(monkeypatch):
 
 
 def make_site(**options):
-    site = Site("Shop", "Sells things.", url=SHOP, **{"authenticate": TOKENS, **options})
+    site = Site("Shop", "Sells things.", **{"url": SHOP, "authenticate": TOKENS, **options})
 
     @site.agent("word")
     async def word(how: str = "") -> str:
@@ -146,10 +153,89 @@ async def test_pages_are_counted_where_they_are_read_as_markdown_or_som():
         await client.get("/agents/som", params={"url": f"{SHOP}/books"})
     rows = {row[1:] for row in (await site.ask("traffic").read()).rows}
     assert rows == {
-        ("markdown", "/books", "", "unknown", "ok", 1),
+        ("markdown", "/{path}", "", "unknown", "ok", 1),
         ("markdown", "", "", "unknown", "404", 1),
-        ("som", "/books", "", "unknown", "ok", 2),
+        ("som", "/{path}", "", "unknown", "ok", 2),
     }
+
+
+def make_library(**options):
+    """A site whose pages have secrets in their addresses, and actions that not everybody may know of."""
+    site = make_site(**{"doors": ["mcp"], "overview": True, "traffic": Traffic(metrics=True), **options})
+    site.page("/books/{slug}", title="A book")
+    site.page("/café", title="Café")
+
+    async def page(request):
+        return HTMLResponse("<title>Books</title><h1>Books</h1>")
+
+    async def zebra(request):
+        return HTMLResponse("<title>Zebra</title><h1>Zebra</h1>")
+
+    async def answer_all(scope, receive, send):
+        await HTMLResponse("<title>Mounted</title><h1>Mounted</h1>")(scope, receive, send)
+
+    site.declare("hidden_zebra", method="GET", path="/zebra/{name}", description="A zebra.", audience="operator")
+    paths = ("/", "/about", "/reset/{token}", "/books/{slug}", "/café", "/{a}-{b}.html")
+    routes: list[BaseRoute] = [Route(path, page) for path in paths]
+    routes += [Route("/zebra/{name}", zebra), Mount("/mounted", answer_all)]
+    return AgentPublisher(Starlette(routes=routes), site=site), site
+
+
+@pytest.mark.parametrize("kind", ["text/markdown", "application/som+json"])
+@pytest.mark.parametrize("url", [SHOP, f"{SHOP}/under/this"])
+def test_pages_are_counted_by_the_templates_of_routes_and_nothing_of_a_path_is_kept(open_client, tmp_path, kind, url):
+    store = f"sqlite:///{tmp_path}/agents.db"
+    app, site = make_library(store=store, url=url, secret_keys=["a secret of this test alone"])
+    client = open_client(app)
+    paths = ["/", "/about", "/reset/SECRET-1", "/reset/SECRET-2?next=SECRET-3", "/books/SECRET-4", "/caf%C3%A9"]
+    paths += ["/SECRET-5-SECRET-6.html", "/zebra/SECRET-7", "/mounted/SECRET-8", "/mounted/a/%2e%2e/SECRET-9%0A"]
+    paths += [f"/reset/{'SECRET' * 200}", "/agents/try/hidden_zebra", "/agents/try/SECRET-10"]
+    for path in paths:
+        client.get(path, headers={"accept": kind})
+    report = asyncio.run(site.ask("traffic").read())
+    assert {row.action for row in report.rows if row.outcome == "ok"} == {
+        "/",
+        "/about",
+        "/reset/{token}",
+        "/books/{slug}",
+        "/caf%C3%A9",
+        "/{a}-{b}.html",
+        "/mounted{anything}",
+        OTHERS,
+    }
+    for path in ("/agents", "/agents/metrics"):
+        shown = client.get(path).text
+        assert "/reset/{token}" in shown
+        assert "SECRET" not in shown
+        assert "zebra" not in shown
+    assert b"SECRET" not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
+
+
+def test_a_thousand_readers_of_pages_leave_the_names_of_what_is_called(open_client):
+    app, site = make_library()
+    client = open_client(app)
+    for number in range(MAX_CELLS * SHARDS + 100):
+        client.get(f"/reset/{number}", headers={"accept": "text/markdown"})
+    client.post("/agents/word/invoke", json={"input": {}})
+    report = asyncio.run(site.ask("traffic").read())
+    assert report.sum_by("action") == {("/reset/{token}",): MAX_CELLS * SHARDS + 100, ("word",): 1}
+
+
+async def test_hidden_and_former_actions_are_in_the_tables_of_those_alone_who_may_know_of_them(open_client):
+    app, site = make_library(traffic=Traffic(metrics="reader"), authenticate=READERS)
+    client = open_client(app)
+    for headers in (RITA, OLGA, {}):
+        assert client.get("/agents/actions/hidden_zebra?name=a", headers=headers).status_code in (200, 404)
+        client.post("/agents/word/invoke", json={"input": {}}, headers=headers)
+    site.ask("traffic").add("woa", "former_yak", "", "unknown", "ok", 1.0)
+    assert {row.action for row in (await site.ask("traffic").read()).rows} == {"hidden_zebra", "word", "former_yak"}
+    for path in ("/agents", "/agents/metrics"):
+        for headers, knows in ((RITA, False), (OLGA, True)):
+            shown = client.get(path, headers=headers).text
+            assert "word" in shown
+            assert "former_yak" not in shown
+            assert ("hidden_zebra" in shown) is knows, path
+    assert "hidden_zebra" not in client.get("/agents").text
 
 
 def test_jobs_are_counted_when_they_run():

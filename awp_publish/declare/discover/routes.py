@@ -31,6 +31,7 @@ from starlette.types import Receive, Scope, Send
 from awp_publish.model import ROUTE_CALL, Arrival, JsonObject, Parameter, RouteCredential
 from awp_publish.schema.handlers import layers_of
 from awp_publish.schema.media import is_json
+from awp_publish.schema.paths import PLACEHOLDER, pattern_of
 
 MARK: Final = "__awp_action_"
 """The prefix of the attributes that a declaration leaves on a function."""
@@ -153,7 +154,6 @@ METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 NO_BODY_METHODS: Final = frozenset({"GET", "DELETE"})
 FORM_TYPES: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
-_PLACEHOLDER: Final = re.compile(r"{([A-Za-z_][A-Za-z0-9_]*)(?::([A-Za-z_]\w*))?}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +231,7 @@ class Route:
     @property
     def template(self) -> str:
         """The path as OpenAPI and our documents write it: `/files/{name}`."""
-        return _PLACEHOLDER.sub(r"{\1}", self.path) if "{" in self.path else self.path
+        return PLACEHOLDER.sub(r"{\1}", self.path) if "{" in self.path else self.path
 
 
 Mode: TypeAlias = Literal["validation", "serialization"]
@@ -251,15 +251,7 @@ def methods_of(given: object) -> tuple[str, ...]:
 
 def path_parameters(path: str) -> dict[str, str]:
     """Return the names of a template's placeholders with their convertors ("str" by default)."""
-    return {name: convertor or "str" for name, convertor in _PLACEHOLDER.findall(path)} if "{" in path else {}
-
-
-def pattern_of(path: str) -> str:
-    """Return a regular expression for the paths, and path templates, that a template matches."""
-    pieces = _PLACEHOLDER.split(path)  # text, name, convertor, text, name, convertor, ..., text
-    convertors = [".*" if convertor == "path" else "[^/]+" for convertor in pieces[2::3]]
-    texts = [re.escape(text) for text in pieces[::3]]
-    return texts[0] + "".join(convertor + text for convertor, text in zip(convertors, texts[1:], strict=True))
+    return {name: convertor or "str" for name, convertor in PLACEHOLDER.findall(path)} if "{" in path else {}
 
 
 # --- Routes of a Starlette application: `Route`, `Mount`, `Host`, class endpoints ---

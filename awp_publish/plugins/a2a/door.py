@@ -149,7 +149,7 @@ class A2aDoor:
             request.headers = (*request.headers, (EXTENSIONS, self._extension.encode()))
         try:
             if not BROWSER_FIELDS.isdisjoint(fields):
-                refuse_foreign_pages(fields, self._admission.own_hosts)
+                refuse_foreign_pages(fields, self._admission.own_origins)
             if is_rpc and method != "POST":
                 detail = f"JSON-RPC is spoken with POST, not {method[:20]}."
                 raise MethodNotAllowed(detail, headers=[("Allow", RPC_METHODS)])

@@ -37,7 +37,7 @@ from google.protobuf.struct_pb2 import NullValue, Value
 
 from awp_publish import problems
 from awp_publish.http.endpoint import ProblemRenderer
-from awp_publish.http.exchange import RawHeaders
+from awp_publish.http.exchange import RawHeaders, header_members
 from awp_publish.model import JsonObject
 from awp_publish.plugin import Context
 from awp_publish.plugins.jobs.jobs import RESULT_SECONDS, JobStore
@@ -251,7 +251,7 @@ def make_data_parts(value: object) -> list[Part]:
 
 def _set_headers(task: Task, headers: RawHeaders) -> None:
     """Put the headers of the HTTP answer into the task's metadata, under the same names."""
-    texts = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
+    texts = header_members((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers)
     shown = {name: value for name, value in texts.items() if name not in _HIDDEN}
     task.ClearField("metadata")
     if shown:

@@ -37,7 +37,17 @@ from awp_publish.http.credentials import client_address, read_credentials
 from awp_publish.http.dispatch import PASSED
 from awp_publish.http.doors import session_ids_of
 from awp_publish.http.endpoint import ProblemRenderer, read_request_id
-from awp_publish.http.exchange import NO_SNIFFING, Receive, Reply, Scope, Send, parse_json, read_fields, send_reply
+from awp_publish.http.exchange import (
+    NO_SNIFFING,
+    Receive,
+    Reply,
+    Scope,
+    Send,
+    header_members,
+    parse_json,
+    read_fields,
+    send_reply,
+)
 from awp_publish.http.lifespan import OwnedTasks
 from awp_publish.http.site_client import INNER_CALL, InnerCall, InnerCalls, SiteClient, drive, has_large_page
 from awp_publish.http.sockets import (
@@ -1060,7 +1070,7 @@ class Bridge:
 
     def _describe(self, problem: Problem) -> dict[str, object]:
         described = self.renderer.describe(problem)
-        headers = {name.lower(): value for name, value in problem.headers if name.lower() in REFUSAL_HEADERS}
+        headers = header_members(pair for pair in problem.headers if pair[0].lower() in REFUSAL_HEADERS)
         after = headers.get("retry-after", "")
         described |= {"retry_after_ms": int(after) * 1000} if after.isdecimal() else {}
         return described | ({"headers": headers} if headers else {})

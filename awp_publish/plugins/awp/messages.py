@@ -22,7 +22,7 @@ from awp_publish.browsing.errors import AwpError, Code
 from awp_publish.browsing.page import write_cursor
 from awp_publish.calls.call import RawHeaders, read_key
 from awp_publish.http.endpoint import ProblemRenderer
-from awp_publish.http.exchange import Message, parse_json
+from awp_publish.http.exchange import Message, header_members, parse_json
 from awp_publish.model import JsonObject
 from awp_publish.problems import (
     AnswerNotKept,
@@ -248,8 +248,8 @@ def error_of(problem: Problem, renderer: ProblemRenderer, trace: str, added: Raw
 
 def shown_headers(headers: RawHeaders) -> dict[str, str]:
     """Return the headers of other doors' responses under the names of members: retry_after, awp_receipt."""
-    shown = ((key, text) for key, text in headers if not key.startswith(_NOT_SHOWN))
-    return {key.decode("latin-1").replace("-", "_"): text.decode("latin-1") for key, text in shown}
+    shown = ((key.decode("latin-1"), text.decode("latin-1")) for key, text in headers if not key.startswith(_NOT_SHOWN))
+    return {name.replace("-", "_"): text for name, text in header_members(shown).items()}
 
 
 # --- `meta.idempotency_key` ---

@@ -88,6 +88,7 @@ _ADVICE: Final = (
 )
 
 KINDS: Final = ("directory", "jwks_uri", "cimd")
+_LOOPBACK: Final = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?", re.IGNORECASE)
 _NAME: Final = re.compile(r"[a-z0-9.-]+(:[0-9]+)?")
 _METADATA: Final = frozenset({"created", "expires", "keyid", "tag", "nonce", "alg"})
 
@@ -262,10 +263,13 @@ class WebBotAuth:
         if isinstance(nonce, str):
             used = f"{directory}\n{key_id}\n{nonce}".encode()
         else:  # the library has parsed the signature, so it exists
+            from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
             from http_sf import parse
 
             signatures = parse((credentials.headers.get("signature") or "").encode("latin-1"), tltype="dictionary")
             used = bytes(cast(Any, signatures)[label][0])
+            if not isinstance(key.key, RSAPublicKey):  # with (r, s), (r, -s) is a valid ECDSA signature too
+                used = used[: len(used) // 2]
         if self._store is not None:
             left = max(1.0, float(str(parameters["expires"])) - now + 2 * LEEWAY)
             step = Add(f"signature:{hashlib.sha256(used).hexdigest()}", b"1", left)
@@ -353,7 +357,7 @@ class WebBotAuth:
         if not any(one in covered for one in own):
             raise _forged("It does not cover its Signature-Agent.")
         address = directory + WELL_KNOWN if kind == "directory" else member
-        digests = [parsed for name, parsed in covered if name == "content-digest" and not parsed.keys() - {"sf", "key"}]
+        digests = [parsed for name, parsed in covered if name == "content-digest"]  # in whatever form it is signed
         of_body = frozenset(str(parsed.get("key", "")) for parsed in digests)
         return label, directory, kind, address, parameters, of_body
 
@@ -424,7 +428,8 @@ class _Message:
 def address_of(request: Mapping[str, Any], origins: Sequence[str]) -> str:
     """Return the address of a request (an ASGI scope) at one of the site's origins, "" for another host.
 
-    A loopback name is accepted as it is: it can only be signed for on this machine.
+    In development, when all origins are loopback addresses, every loopback name and port is the site's. Elsewhere they
+    are another authority: who received a signature or proof for it could send it on with its `Host`.
     """
     hosts = [value.decode("latin-1").lower() for name, value in request["headers"] if name == b"host"]
     if len(hosts) != 1:
@@ -435,7 +440,7 @@ def address_of(request: Mapping[str, Any], origins: Sequence[str]) -> str:
             base, prefix = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
             break
     else:
-        if not re.fullmatch(r"(localhost|127\.0\.0\.1|\[::1\])(:\d+)?", host):
+        if not (_LOOPBACK.fullmatch(host) and all(_LOOPBACK.fullmatch(urlsplit(url).netloc) for url in origins)):
             return ""
         scheme = {"ws": "http", "wss": "https"}.get(given := request.get("scheme", "http"), given)
         base, prefix = f"{scheme}://{host}", ""

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, ClassVar, Final, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Protocol
 from urllib.parse import urlsplit
 
 from awp_publish.calls.authentication import BEARER, DPOP, PROOF_ALGORITHMS, Scheme, read_bearer_token
@@ -142,6 +142,9 @@ SCOPE_CLAIMS: Final = ("scope", "scp")
 
 REQUIRED: Final = ("exp", "iss", "aud", "sub")
 
+ACCESS_TOKEN: Final = "at+jwt"
+"""The type of an access token (RFC 9068 section 2.1). Many issuers write "JWT" or nothing."""
+
 PROOF_WINDOW: Final = 300.0
 """Seconds by which a proof's `iat` may differ from the present time."""
 
@@ -153,6 +156,11 @@ _PRIVATE: Final = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
 _IDENTITY: Final = {"RSA": ("e", "kty", "n"), "EC": ("crv", "kty", "x", "y"), "OKP": ("crv", "kty", "x")}
 _ESCAPE: Final = re.compile(r"%([0-9A-Fa-f]{2})")
 _UNRESERVED: Final = frozenset(string.ascii_letters + string.digits + "-._~")
+
+_REBIND: Final = (
+    "Ask the authorization server for a token that is bound to a key of yours by cnf.jkt alone (DPoP, RFC 9449), or "
+    "for one that is not bound, then retry with it."
+)
 
 _EXAMPLE: Final = (
     'Write JwtBearer(issuer="https://login.example", audience="https://shop.example", '
@@ -181,7 +189,8 @@ class JwtBearer:
     the caller's id.
 
     A token that is bound to a key has to come as `Authorization: DPoP` with a proof of that key (RFC 9449); with
-    `dpop_required` no other token is accepted. Needs the extra `jwt`. Raises DeclarationError.
+    `dpop_required` no other token is accepted. One that is bound in another way, to a certificate for example, is
+    always refused. Needs the extra `jwt`. Raises DeclarationError.
     """
 
     scheme: ClassVar[Scheme] = "oauth2"
@@ -260,10 +269,9 @@ class JwtBearer:
         name = claims.get(self.principal_claim)
         if not isinstance(name, str) or not name:
             raise _invalid(f"Its {self.principal_claim} does not name anybody.")
-        confirmation = claims.get("cnf")
-        bound_to = confirmation.get("jkt") if isinstance(confirmation, Mapping) else None
+        bound_to = _key_of(claims)
         if proven is not None:
-            if not isinstance(bound_to, str):
+            if bound_to is None:
                 raise _invalid("It is not bound to a key (cnf.jkt), so that no proof belongs to it.")
             await self._check_proof(credentials, token, bound_to)
         elif bound_to is not None:
@@ -299,14 +307,16 @@ class JwtBearer:
             key = PyJWK({name: jwk[name] for name in _PUBLIC if name in jwk}, algorithm)
             if jwk["kty"] == "RSA" and key.key.key_size < MIN_RSA_BITS:
                 raise ValueError("a key too small")
-            unchecked = {f"verify_{name}": False for name in ("exp", "nbf", "iat", "aud", "iss", "sub", "jti")}
-            claims = decode(proof, key, algorithms=[algorithm], options={"verify_signature": True, **unchecked})  # type: ignore[arg-type]
+            # A proof needs no exp and no nbf, but they hold for any JWT (RFC 7519 section 4.1).
+            unchecked = {f"verify_{name}": False for name in ("iat", "aud", "iss", "sub", "jti")}
+            options: Any = {"verify_signature": True, **unchecked}
+            claims = decode(proof, key, algorithms=[algorithm], leeway=PROOF_WINDOW, options=options)
             facts = json.dumps({name: jwk[name] for name in _IDENTITY[jwk["kty"]]}, separators=(",", ":"))
             thumbprint = _digest(facts)  # RFC 7638
         except Exception as error:  # a hostile proof may make its decoder raise anything
             logger.info("a proof was not valid: %s", type(error).__name__)
             raise _unproven(
-                "It is not a JWT of type dpop+jwt that is signed with the public key in its header."
+                "It has expired, or is not a JWT of type dpop+jwt that is signed with the public key in its header."
             ) from None
         issued, once = claims.get("iat"), claims.get("jti")
         address, own = claims.get("htu"), address_of(request, self._origins).partition("?")[0]
@@ -344,6 +354,10 @@ class JwtBearer:
         algorithm, key_id = header.get("alg"), header.get("kid")
         if not isinstance(algorithm, str) or algorithm not in self.algorithms:
             raise _invalid(f"Its algorithm is not one of {', '.join(self.algorithms)}.")
+        # A JWT that its issuer has made for another purpose says so by its type (RFC 8725 sections 3.11 and 3.12).
+        kind = str(header.get("typ")).lower().removeprefix("application/")
+        if kind.endswith("+jwt") and kind != ACCESS_TOKEN:
+            raise _invalid("It is not an access token but a JWT for another purpose (typ).")
         if "crit" in header:
             raise _invalid("It requires extensions (crit) that are not supported here.")
         return (key_id if isinstance(key_id, str) else None), algorithm
@@ -383,10 +397,34 @@ def _normal(address: str) -> str:
         authority = host if parts.port in (None, port) else f"{host}:{parts.port}"
     except ValueError:
         return ""
+    if parts.username is not None or not address.isprintable():  # `urlsplit` drops tabs and line breaks
+        return ""
     path = _ESCAPE.sub(
         lambda one: char if (char := chr(int(one[1], 16))) in _UNRESERVED else one[0].upper(), parts.path
     )
     return f"{parts.scheme}://{authority}{path or '/'}"
+
+
+def _key_of(claims: Mapping[str, object]) -> str | None:
+    """Return the thumbprint of the key that a token is bound to (cnf.jkt), None for one that is not bound.
+
+    A token that is bound in any other way (RFC 7800 section 3, RFC 8705 section 3.1) is refused: nothing here checks
+    that its caller has that key, and without this check it would be good for whoever has stolen it.
+    """
+    if "cnf" not in claims:
+        return None
+    confirmation = claims["cnf"]
+    if not isinstance(confirmation, Mapping):
+        raise InvalidBinding("The token's confirmation (cnf) is not an object.", recovery=_REBIND)
+    if set(confirmation) != {"jkt"}:
+        methods = ", ".join(sorted(map(str, confirmation)))[:100] or "nothing"
+        raise InvalidBinding(
+            f"The token is bound by {methods} (cnf), which is not checked here; cnf.jkt alone is.", recovery=_REBIND
+        )
+    thumbprint = confirmation["jkt"]
+    if not isinstance(thumbprint, str):
+        raise InvalidBinding("The token's confirmation (cnf.jkt) is not a text.", recovery=_REBIND)
+    return thumbprint
 
 
 def _unproven(detail: str) -> InvalidProof:

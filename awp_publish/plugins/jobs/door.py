@@ -69,7 +69,7 @@ def open_jobs(context: Context) -> Endpoints:
         ProblemRenderer(catalog),
         Cors(admission.allow_origins),
         identify_caller(context),
-        admission.own_hosts,
+        admission.own_origins,
         session_ids_of(context),
         catalog.actions,
     )
@@ -89,12 +89,12 @@ class JobsDoor(Endpoint):
         renderer: ProblemRenderer,
         cors: Cors,
         identify: Identify,
-        own_hosts: frozenset[str] = frozenset(),
+        own_origins: frozenset[str] = frozenset(),
         sessions: "CookieSessions | None" = None,
         actions: Iterable[Action] = (),
     ) -> None:
         """Create the door. `actions` are the site's; jobs of those for a limited audience are checked."""
-        super().__init__(renderer, cors, own_hosts)
+        super().__init__(renderer, cors, own_origins)
         self._sessions = sessions
         self._restricted = restricted(actions)
         self._jobs = jobs

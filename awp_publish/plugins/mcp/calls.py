@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import quote
 
 import mcp_types as types
@@ -106,24 +106,6 @@ _PLACES: Final[Mapping[str, str]] = {
 }
 
 
-class TaskAnswers(Protocol):
-    """The extension for tasks, as far as calls of tools go through it (`TaskExtension`)."""
-
-    own_tools: Mapping[str, Mapping[str, object]]
-
-    def is_declared(self, context: RequestContext) -> bool:
-        """Return True if the client takes tasks."""
-
-    async def answer(self, context: RequestContext, call: Call, result: Any) -> WireResult | None:
-        """Return the task that a call has become, None if its client gets the answer itself."""
-
-    follow: Any
-    news_of: Any
-
-    async def call_get_job(self, context: RequestContext, params: Mapping[str, Any]) -> WireResult:
-        """Answer the tool that reads a job."""
-
-
 class Tools:
     """The tools of a site: lists them and carries out calls.
 
@@ -142,7 +124,7 @@ class Tools:
         self._proxies = door.admission.trusted_proxies
         self._small = door.admission.smallest_limit(door.catalog.actions)
         self._jobs = jobs.jobs if (jobs := door.ask("jobs")) is not None else None
-        self.tasks: TaskAnswers | None = None
+        self.tasks: Any = None  # the extension for tasks, if the site has background actions
         self.cards: Cards | None = None
         self._challenges = protected_resource.is_published(door.catalog)
         self._lists_only_allowed = door.settings.list_only_allowed
@@ -268,7 +250,8 @@ class Tools:
         tool = tools.get(name)
         if tool is None:
             if self.tasks is not None and name in self.tasks.own_tools:
-                return await self.tasks.call_get_job(ctx, params)
+                answered: HandlerResult = await self.tasks.call_get_job(ctx, params)
+                return answered
             unknown = _unknown_tool(tools, name)
             self._invoker.note_refusal(PROTOCOL, exchange.request_id, unknown)
             raise MCPError(types.INVALID_PARAMS, unknown.detail)
@@ -360,7 +343,8 @@ class Tools:
             task = await self.tasks.answer(context, call, result)
             if task is not None:
                 exchange.meta_for(result, call.headers)
-                return task
+                task_entry: WireResult = task
+                return task_entry
         return self.render(exchange, tool, call, context, result)
 
     def render(

@@ -26,7 +26,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
 from awp_publish.calls.invoke import Invoker
-from awp_publish.http.credentials import is_local_page, read_credentials
+from awp_publish.http.credentials import is_own_page, read_credentials
 from awp_publish.http.endpoint import STATIC_HEADERS, DoorRequest, Endpoint, ProblemRenderer
 from awp_publish.http.exchange import (
     HOLDS_THREAD,
@@ -99,7 +99,7 @@ class McpDoor(Endpoint):
 
     def __init__(self, door: Context) -> None:
         catalog, admission = door.catalog, door.admission
-        super().__init__(ProblemRenderer(catalog, RECOVERIES), Cors(admission.allow_origins), admission.own_hosts)
+        super().__init__(ProblemRenderer(catalog, RECOVERIES), Cors(admission.allow_origins), admission.own_origins)
         self._admission = admission
         self._invoker = door.invoker
         self._tools = Tools(door)
@@ -110,11 +110,10 @@ class McpDoor(Endpoint):
         found = protected_resource.metadata_url(catalog), protected_resource.metadata_url_of_mcp(catalog)
         site, own = (f'"{address}"'.encode() for address in found)
         self._addresses = (site, own) if None not in found else None
-        origins = [f"{parts.scheme}://{parts.netloc.lower()}" for parts in map(urlsplit, door.settings.urls)]
         listed = [origin for origin in door.admission.allow_origins if origin != "*"]
-        host = urlsplit(origins[0]).netloc
+        host = urlsplit(door.settings.urls[0]).netloc.lower()
         self._host = (b"host", host.encode("ascii"))
-        self._settings = TransportSecuritySettings(allowed_hosts=[host], allowed_origins=[*listed, *origins])
+        self._settings = TransportSecuritySettings(allowed_hosts=[host], allowed_origins=listed)
         guards, actions = door.guards, catalog.actions
         # If callers may see nothing without credentials, clients get a 401 before they begin: they sign their users in
         # when they connect (specification, Basic/Authorization).
@@ -152,15 +151,16 @@ class McpDoor(Endpoint):
                 refused = {"jsonrpc": "2.0", "id": given if type(given) in (str, int) else None, "error": told}
                 await exchange.answer(orjson.dumps(refused), problem.status)
                 return
-        passes = b"origin" not in fields or "*" in self._admission.allow_origins or is_local_page(fields)
+        passes = b"origin" not in fields or "*" in self._admission.allow_origins
+        passes = passes or is_own_page(fields, self._own_origins)
         is_plain = self.takes_plain_calls and passes and type(message) is dict and message.get("method") == CALL
         is_plain = is_plain and fields.get(VERSION_FIELD) == LATEST_FIELD and not self._invoker.is_traced()
         if is_plain and await self._tools.call_directly(exchange, cast(dict[str, Any], message), fields):
             return
         # The SDK reads only one line of each header and compares it with the body verbatim, so lines are joined, and
         # white space that some servers leave at the ends is stripped (RFC 9110 sections 5.3 and 5.5). Host is checked
-        # by us, so the SDK gets a known one. It has no notion of "any origin" or of pages on a developer's own machine,
-        # so it gets no Origin for these. It searches all headers for each name, so it gets only those that it reads.
+        # by us, so the SDK gets a known one. It has no notion of "any origin" and of the site's own pages, so it gets
+        # no Origin for these. It searches all headers for each name, so it gets only those that it reads.
         headers = [
             (name, value.strip(b" \t"))
             for name, value in fields.items()

@@ -991,7 +991,7 @@ class Overview(Endpoint):
     usage = "The overview is read with GET, and its forms are sent with POST"
 
     def __init__(self, door: Context) -> None:
-        super().__init__(ProblemRenderer(door.catalog), Cors(()), door.admission.own_hosts)
+        super().__init__(ProblemRenderer(door.catalog), Cors(()), door.admission.own_origins)
         self.door, self.root = door, door.catalog.prefix + door.catalog.paths.root
         guards, scope = door.guards, door.settings.overview
         needed = (scope,) if isinstance(scope, str) else ()
@@ -1008,7 +1008,7 @@ class Overview(Endpoint):
 
     def refuse_foreign(self, fields: Fields) -> None:
         """Refuse rebound hosts only. Forms from pages of other sites are refused in `_page`."""
-        refuse_foreign_host(fields, self._own_hosts)
+        refuse_foreign_host(fields, self._own_origins)
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Answer with a page. Refusals are pages too if the client accepts HTML."""
@@ -1031,7 +1031,7 @@ class Overview(Endpoint):
     async def _page(self, request: DoorRequest) -> tuple[str, Html, RawHeaders]:
         """Return the title, the content and additional headers of the requested page. Raises a Problem."""
         scope, fields, catalog = request.scope, request.fields, self.door.catalog
-        if scope["method"] == "POST" and is_cross_site(fields, self._own_hosts):
+        if scope["method"] == "POST" and is_cross_site(fields, self._own_origins):
             raise CrossSiteCookies("The form was sent by a page of another site, and was not read.")
         caller: Principal | None = None
         try:
@@ -1042,8 +1042,9 @@ class Overview(Endpoint):
         path = route_path(scope).removeprefix(catalog.paths.root)
         if path.startswith("/try/"):
             action_id = path.removeprefix("/try/")
-            action = next((one for one in catalog.actions if one.id == action_id), None)
-            if action is None or not action.is_for(scopes_of(caller)):
+            visible = self.door.published().visible_to(scopes_of(caller))
+            action = next((one for one in visible.actions if one.id == action_id), None)
+            if action is None:
                 wrong = f'This site has no action "{action_id[:100]}".'
                 raise UnknownAction(wrong, recovery="Choose one in the overview.")
             is_sent = scope["method"] == "POST"
@@ -1059,7 +1060,7 @@ class Overview(Endpoint):
         notice = await self._approve(request, caller) if scope["method"] == "POST" else None
         documents, _ = self.door.documents()
         if self._found[0] is not documents:  # the checks run once after each publication
-            check = partial(check_published, self.door.site, catalog, documents, self.door.routes(), "")
+            check = partial(check_published, self.door.site, catalog.public, documents, self.door.routes(), "")
             self._found = (documents, await run_in_thread(check, asyncio.to_thread))
         traffic: TrafficReport | str | None = None
         if (record := self.door.ask("traffic")) is not None:
@@ -1143,8 +1144,9 @@ class Overview(Endpoint):
         door = self.door
         catalog = door.published().visible_to(scopes_of(caller))
         site, (documents, fallbacks) = catalog.site, door.documents()
-        if self._cards[0] is not catalog:  # the cards are rendered once after each publication
-            self._cards = (catalog, inner([self._action(catalog, one) for one in catalog.actions]))
+        cards = self._cards  # other readers' pages are made in other threads
+        if cards[0] is not catalog:  # the cards are rendered once after each publication
+            cards = self._cards = (catalog, inner([self._action(catalog, one) for one in catalog.actions]))
         problems = f"{catalog.paths.problems}/"  # the pages of single problems are not listed
         listed = {**documents, **fallbacks}
         documents = {path: one for path, one in listed.items() if not f"{path}/".startswith(problems)}
@@ -1165,7 +1167,7 @@ class Overview(Endpoint):
             return section(ident, f"{title} ({len(rows)})", table(caption, heads, rows))
 
         sections = [
-            section("actions", f"Actions ({len(catalog.actions)})", self._cards[1]),
+            section("actions", f"Actions ({len(catalog.actions)})", cards[1]),
             section("sees", "What does a caller see?", self._sees(catalog, documents, sees)),
             section("connect", "Connect", fill("connect", hint=hint, clients=connections(catalog))),
             listing(
@@ -1289,6 +1291,8 @@ class Overview(Endpoint):
             yield "Approval", tag("p", wrong, class_="error")
             return
         actions = {one.id: one for one in site.catalog.actions}
+        approved = replace(site.catalog, actions=tuple(replace(one, is_approved=True) for one in actions.values()))
+        known = {one.id: one for one in approved.visible_to(scopes_of(caller)).actions}
 
         def button(names: Sequence[str], label: str) -> Html | None:
             if not may_approve:
@@ -1302,7 +1306,7 @@ class Overview(Endpoint):
             action, is_approved = actions.get(one.action), one.state == "approved"
             if action is None or (is_approved and action.is_approved):
                 continue
-            if not replace(action, is_approved=True).is_for(scopes_of(caller)):
+            if action.id not in known:
                 continue
             if is_approved:
                 state = "Approved by now; hidden until all that it requires is approved and the site starts again."
@@ -1315,8 +1319,10 @@ class Overview(Endpoint):
                 waiting.append(action.id)
                 own = button([action.id], f"Approve {action.id}")
             ident, is_detailed = f"waiting-{action.id}", len(cards) < MAX_DETAILED
-            cards.append(card(site.catalog, action, ident, is_detailed=is_detailed, waiting=state, button=own))
-        gone = [one.action for one in standing if one.action not in actions]
+            cards.append(
+                card(site.catalog, known[action.id], ident, is_detailed=is_detailed, waiting=state, button=own)
+            )
+        gone = [one.action for one in standing if may_approve and one.action not in actions]
         line = block(f"awp-publish approve module:app {' '.join(waiting)}", "Line that approves them")
         yield (
             f"Approval ({len(waiting)} waiting)",
@@ -1335,12 +1341,9 @@ class Overview(Endpoint):
         """Return the traffic of the actions that a reader of this catalog may know of."""
         if isinstance(report, str):
             return tag("p", report, class_="error")
-        hidden = {one.id for one in self.door.site.catalog.actions} - {one.id for one in catalog.actions}
-        rows = tuple(row for row in report.rows if row.action not in hidden)
-        latencies = {key: one for key, one in report.latencies.items() if key[2] not in hidden}
-        report, days = replace(report, rows=rows, latencies=latencies), len(report.days)
+        report, days = report.of_actions({one.id for one in catalog.actions}), len(report.days)
         picture = Html(traffic_svg(report))
-        if not rows:
+        if not report.rows:
             return fill("traffic", picture=picture, none=f"Nothing has been called or read in {days} days.")
         breakdowns = [
             table(one.caption, one.heads, ((code(line[0]), *line[1:]) for line in one.rows))

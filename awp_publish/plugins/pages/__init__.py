@@ -20,7 +20,7 @@ def _serve(serving: Serving) -> Any:
     if (traffic := serving.ask("traffic")) is not None:
         from awp_publish.plugins.pages.counting import count_readings
 
-        renderer.on_reading = count_readings(traffic, serving.site.authenticators)
+        renderer.on_reading = count_readings(serving, traffic)
     return renderer
 
 
@@ -62,7 +62,7 @@ def _doors(setup: Setup, paths: Paths) -> Iterator[Door]:
 def _open(context: Context) -> Endpoints:
     from awp_publish.plugins.pages.reader import SomDoor
 
-    door = SomDoor(context.ask("pages"), context.admission.own_hosts)
+    door = SomDoor(context.ask("pages"), context.admission.own_origins)
     return Endpoints(exact={context.catalog.paths.som: door})
 
 

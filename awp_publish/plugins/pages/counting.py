@@ -1,28 +1,28 @@
 """Page reads in the record of traffic."""
 
-from collections.abc import Callable, Iterable
-from urllib.parse import urlsplit
+from collections.abc import Callable
 
 from awp_publish.calls.authentication import AgentAuthenticator
 from awp_publish.calls.call import Credentials, Label
 from awp_publish.calls.invoke import CallCounter
 from awp_publish.http.exchange import Fields
+from awp_publish.plugin import Serving
+from awp_publish.plugins.pages.names import PageNames
 
 
-def count_readings(counter: CallCounter, authenticators: Iterable[object]) -> Callable[[str, str, int, Fields], None]:
-    """Return a function that counts a page read as SOM or Markdown.
-
-    For an error the path is left out: callers may invent paths.
-    """
-    agents = [one for one in authenticators if isinstance(one, AgentAuthenticator)]
+def count_readings(serving: Serving, counter: CallCounter) -> Callable[[str, str, int, Fields], None]:
+    """Return a function that counts a page read as SOM or Markdown, under the name of its page; an error has none."""
+    agents = [one for one in serving.site.authenticators if isinstance(one, AgentAuthenticator)]
+    names: list[PageNames] = []
 
     def count(url: str, requested: str, status: int, fields: Fields) -> None:
+        if not names:
+            names.append(PageNames(serving.site.catalogs, serving.routes()))
         label: Label = "unknown"
         for one in agents:
             label = one.label_of(Credentials({"user-agent": fields.get(b"user-agent", b"").decode("latin-1")}))
         is_page = status < 400
-        path = urlsplit(url).path or "/"
-        format_name = "som" if requested == "som" else "markdown"
-        counter.add(format_name, path if is_page else "", "", label, "ok" if is_page else str(status))
+        name = names[0].name_of(url) if is_page else ""
+        counter.add("som" if requested == "som" else "markdown", name, "", label, "ok" if is_page else str(status))
 
     return count

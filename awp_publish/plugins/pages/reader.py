@@ -241,14 +241,14 @@ class SomDoor(Endpoint):
     methods = "GET, HEAD, OPTIONS"
     usage = "Pages are read with GET or HEAD"
 
-    def __init__(self, reader: PageReader, own_hosts: frozenset[str]) -> None:
-        super().__init__(ProblemRenderer(reader.catalog), Cors(tuple(reader.settings.allow_origins)), own_hosts)
+    def __init__(self, reader: PageReader, own_origins: frozenset[str]) -> None:
+        super().__init__(ProblemRenderer(reader.catalog), Cors(tuple(reader.settings.allow_origins)), own_origins)
         self._reader = reader
         self._directory = prepare(PROTOCOL.documents, reader.catalog, b"", {}, datetime.now(UTC))[PATH]
 
     def refuse_foreign(self, fields: Fields) -> None:
         """Refuse rebound hosts only. CORS decides what pages of other sites may read."""
-        refuse_foreign_host(fields, self._own_hosts)
+        refuse_foreign_host(fields, self._own_origins)
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Answer with the directory, or with the page at `url`, in the requested format (SOM by default)."""

@@ -5,14 +5,13 @@ the extra `metrics`.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from awp_publish.calls.authentication import AuthenticationGate
-from awp_publish.http.credentials import TrustedProxies, read_credentials, refuse_foreign_host
+from awp_publish.calls.call import Principal
+from awp_publish.http.credentials import read_credentials, refuse_foreign_host
 from awp_publish.http.endpoint import DoorRequest, Endpoint, ProblemRenderer
 from awp_publish.http.exchange import NO_SNIFFING, Cors, Fields, Reply
-from awp_publish.model import Catalog
 from awp_publish.plugin import Context, Endpoints
 from awp_publish.plugins.traffic.record import BOUNDS, PAGES, TrafficRecord, TrafficReport
 
@@ -28,8 +27,7 @@ def open_metrics(context: Context) -> Endpoints:
     gate = None
     if isinstance(who, str):
         gate = guards.identify(required=True, scopes=(who,))
-    admission = context.admission
-    door = MetricsDoor(context.catalog, context.state, admission.own_hosts, gate, admission.trusted_proxies)
+    door = MetricsDoor(context, context.state, gate)
     return Endpoints(exact={context.catalog.paths.metrics: door})
 
 
@@ -39,35 +37,25 @@ class MetricsDoor(Endpoint):
     methods = "GET, HEAD, OPTIONS"
     usage = "Metrics are read with GET"
 
-    def __init__(
-        self,
-        catalog: Catalog,
-        traffic: TrafficRecord,
-        own_hosts: frozenset[str],
-        gate: AuthenticationGate | None,
-        proxies: TrustedProxies,
-    ) -> None:
-        super().__init__(ProblemRenderer(catalog), Cors(()), own_hosts)
+    def __init__(self, door: Context, traffic: TrafficRecord, gate: AuthenticationGate | None) -> None:
+        super().__init__(ProblemRenderer(door.catalog), Cors(()), door.admission.own_origins)
+        self._door = door
         self._traffic = traffic
         self._gate = gate
-        self._proxies = proxies
-        # Without authentication, actions for a limited audience are left out.
-        self._hidden = {one.id for one in catalog.actions if gate is None and not one.is_public}
 
     def refuse_foreign(self, fields: Fields) -> None:
         """Refuse a browser's request with a foreign Host."""
-        refuse_foreign_host(fields, self._own_hosts)
+        refuse_foreign_host(fields, self._own_origins)
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
-        """Answer with the totals."""
+        """Answer with the totals of the actions that the caller may know of."""
+        caller: Principal | None = None
         if self._gate is not None:
-            await self._gate(read_credentials(request.scope, request.fields, self._proxies))
+            proxies = self._door.admission.trusted_proxies
+            caller = await self._gate(read_credentials(request.scope, request.fields, proxies))
+        shown = self._door.published().visible_to(None if caller is None else caller.scopes)
         report = await self._traffic.read_totals()
-        if self._hidden:
-            rows = tuple(row for row in report.rows if row.action not in self._hidden)
-            latencies = {key: one for key, one in report.latencies.items() if key[2] not in self._hidden}
-            report = replace(report, rows=rows, latencies=latencies)
-        body = write_metrics(report)
+        body = write_metrics(report.of_actions({one.id for one in shown.actions}))
         headers = (
             (b"content-type", MEDIA_TYPE),
             (b"content-length", b"%d" % len(body)),

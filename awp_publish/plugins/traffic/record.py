@@ -12,9 +12,9 @@ import math
 import random
 import time
 from bisect import bisect_right
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from html import escape
 from itertools import pairwise
@@ -129,6 +129,16 @@ class TrafficReport:
             key = tuple(str(getattr(row, name)) for name in names)
             sums[key] = sums.get(key, 0) + row.calls
         return dict(sorted(sums.items(), key=lambda pair: (-pair[1], pair[0])))
+
+    def of_actions(self, action_ids: Collection[str]) -> "TrafficReport":
+        """Return the report without calls and jobs of other actions than these, for readers who may know of no other.
+
+        Whatever else was recorded, of an action that is gone for example, was perhaps not for everybody.
+        """
+        known = {*action_ids, "", OTHERS}
+        rows = tuple(row for row in self.rows if row.door in PAGES or row.action in known)
+        latencies = {key: one for key, one in self.latencies.items() if key[1] in PAGES or key[2] in known}
+        return replace(self, rows=rows, latencies=latencies)
 
     def quantiles(self, door: str | None = None, action: str | None = None) -> dict[str, float] | None:
         """Return the median, 90th and 99th percentile of latencies in milliseconds, or None without measurements."""
