@@ -10,9 +10,10 @@ import secrets
 import traceback
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import InitVar, dataclass, field
+from dataclasses import InitVar, dataclass, field, replace
 from functools import partial
 from hashlib import sha256
+from itertools import groupby
 from threading import Event
 from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
@@ -111,10 +112,45 @@ Verify: TypeAlias = Callable[[Shown], Verdict | Awaitable[Verdict]]
 Ask: TypeAlias = Callable[[Shown], Awaitable[Principal | None]]
 
 
-def read_verifier(verify: Verify[Shown], remedy: str) -> Ask[Shown]:
+# A principal is a name together with who vouches for it. An authenticator vouches for the people whom it knows: under
+# the name that its site gives them (`people=`), or under one of its kind. Two authenticators of one kind could hold
+# different people of the same name, so they need names: different ones, or the same one for the same people.
+
+_PEOPLE: Final = re.compile(r"[!-~]{1,200}")
+_PEOPLE_HELP: Final = 'Write people="staff": a name without spaces that never changes.'
+
+
+def check_people(name: str, people: object) -> None:
+    """Refuse a name for the people of an authenticator that could not stand in a key. Raises DeclarationError."""
+    if people is not None and not (isinstance(people, str) and _PEOPLE.fullmatch(people)):
+        raise DeclarationError("site", f"{name}: people is not a name.", _PEOPLE_HELP)
+
+
+def people_of(authenticator: object) -> str:
+    """Return who vouches for the callers of an authenticator: the issuer of those that name none themselves."""
+    named = getattr(authenticator, "people", None)
+    return named if isinstance(named, str) and named else str(getattr(authenticator, "kind", OWN))
+
+
+def sole_people(authenticators: Iterable[object]) -> str | None:
+    """Return the people whom a name without an issuer means: those of the only authenticator that knows persons."""
+    known = {people_of(one) for one in authenticators if not isinstance(one, AgentAuthenticator)}
+    return known.pop() if len(known) == 1 else None
+
+
+OWN: Final = "own"
+"""The people whom a check of the site's own knows, unless it names them."""
+
+
+def vouched(principal: Principal | None, issuer: str) -> Principal | None:
+    """Return a caller with the issuer that vouches for it, unless it has one."""
+    return principal if principal is None or principal.issuer else replace(principal, issuer=issuer)
+
+
+def read_verifier(verify: Verify[Shown], remedy: str, issuer: str) -> Ask[Shown]:
     """Make a check awaitable. One that is not async runs in a thread, because it may query a database.
 
-    Raises DeclarationError with `remedy` if it is not callable.
+    `issuer` vouches for callers without one. Raises DeclarationError with `remedy` if it is not callable.
     """
     if not callable(verify) or isinstance(verify, type):
         raise DeclarationError("site", f"{_described(verify)} cannot check credentials.", remedy)
@@ -128,7 +164,7 @@ def read_verifier(verify: Verify[Shown], remedy: str) -> Ask[Shown]:
 
     async def ask(shown: Shown) -> Principal | None:
         answer = verify(shown) if waits else await run_in_thread(partial(call, shown), asyncio.to_thread)
-        return read_verdict(await answer if inspect.isawaitable(answer) else answer)
+        return vouched(read_verdict(await answer if inspect.isawaitable(answer) else answer), issuer)
 
     return ask
 
@@ -182,19 +218,23 @@ class BearerToken:
     """Callers with `Authorization: Bearer <token>` (RFC 6750 section 2.1).
 
     `verify` is a function of the token, plain (it runs in a thread) or async, that returns a Principal, the caller's
-    id, or None for an unknown token; or a mapping of tokens to callers. Raises DeclarationError.
+    id, or None for an unknown token; or a mapping of tokens to callers. `people` names those whom it knows, as the
+    issuer of their ids: authenticators with the same `people` know the same ones. Raises DeclarationError.
     """
 
     scheme: ClassVar[Scheme] = "bearer"
     method: ClassVar[str] = "bearer"
     challenge: ClassVar[str] = BEARER
+    kind: ClassVar[str] = "bearer-token"
 
     verify: InitVar[Verify[str] | KnownSecrets]
+    people: str | None = None
     is_instant: bool = field(init=False, repr=False)
     _check: "Check" = field(init=False, repr=False)
 
     def __post_init__(self, verify: Verify[str] | KnownSecrets) -> None:
-        object.__setattr__(self, "_check", _read_check(verify, _TOKEN, "BearerToken", b"Bearer "))
+        check_people("BearerToken", self.people)
+        object.__setattr__(self, "_check", _read_check(verify, _TOKEN, "BearerToken", people_of(self), b"Bearer "))
         object.__setattr__(self, "is_instant", isinstance(verify, Mapping))
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
@@ -223,8 +263,8 @@ class BearerToken:
 class ApiKey:
     """Callers with a key in a header of its own.
 
-    `verify` is the same as for BearerToken. There is no registered authentication scheme for such keys, so the
-    challenge is our own and names the header: `ApiKey header="X-API-Key"`. Raises DeclarationError.
+    `verify` and `people` are the same as for BearerToken. There is no registered authentication scheme for such keys,
+    so the challenge is our own and names the header: `ApiKey header="X-API-Key"`. Raises DeclarationError.
     """
 
     scheme: ClassVar[Scheme] = "api_key"
@@ -232,6 +272,7 @@ class ApiKey:
 
     verify: InitVar[Verify[str] | KnownSecrets]
     header: str = "X-API-Key"
+    people: str | None = None
     is_instant: bool = field(init=False, repr=False)
     _check: "Check" = field(init=False, repr=False)
 
@@ -241,8 +282,13 @@ class ApiKey:
         if self.header.lower() in _NO_BARE_KEY:
             remedy = "Use BearerToken for Authorization, SessionUser for cookies, or a header of its own."
             raise DeclarationError("site", f"ApiKey: {self.header} cannot hold a bare API key.", remedy)
-        object.__setattr__(self, "_check", _read_check(verify, _KEY, "ApiKey"))
+        check_people("ApiKey", self.people)
+        object.__setattr__(self, "_check", _read_check(verify, _KEY, "ApiKey", people_of(self)))
         object.__setattr__(self, "is_instant", isinstance(verify, Mapping))
+
+    @property
+    def kind(self) -> str:
+        return f"api-key:{self.header.lower()}"
 
     @property
     def challenge(self) -> str:
@@ -286,21 +332,25 @@ Check: TypeAlias = Callable[[Any], Any]
 """Finds the caller of a secret: synchronously, by its bytes, if secrets are given; else awaitable, by its text."""
 
 
-def _read_check(known: Verify[str] | KnownSecrets, grammar: re.Pattern[str], name: str, prefix: bytes = b"") -> Check:
+def _read_check(
+    known: Verify[str] | KnownSecrets, grammar: re.Pattern[str], name: str, issuer: str, prefix: bytes = b""
+) -> Check:
     """Read a check, or secrets, which are sent after `prefix`. Only salted hashes of secrets are kept.
+
+    `issuer` vouches for callers without one.
 
     Without knowing the salt of this process nobody can produce hashes that share a part, so the time of a lookup
     reveals nothing about a secret.
     """
     remedy = _REMEDY.format(example=name)
     if not isinstance(known, Mapping):
-        return read_verifier(known, remedy)
+        return read_verifier(known, remedy, issuer)
     salt, callers = secrets.token_bytes(16), dict[bytes, Principal]()
     for secret, caller in known.items():  # messages never contain the secret: they end up in start-up logs
         if not isinstance(secret, str) or not grammar.fullmatch(secret):
             detail = f"{name}: a secret has characters that cannot be sent in a header."
             raise DeclarationError("site", detail, "Use letters, digits, and . _ ~ + / - without spaces.")
-        principal = read_verdict(caller) if isinstance(caller, (str, Principal)) else None
+        principal = vouched(read_verdict(caller) if isinstance(caller, (str, Principal)) else None, issuer)
         if principal is None:
             raise DeclarationError("site", f"{name}: a secret has no caller.", remedy)
         callers[sha256(salt + prefix + secret.encode()).digest()] = principal
@@ -336,11 +386,13 @@ class SessionUser:
     scheme: ClassVar[Scheme | None] = None
     method: ClassVar[str] = "session"
     challenge: ClassVar[str] = COOKIE
+    kind: ClassVar[str] = "session"
 
     key: str = "user_id"
     principal: InitVar[Verify[Session] | None] = None
     cookie: str | None = None
     endpoints: Mapping[str, str] = field(default_factory=dict, hash=False)
+    people: str | None = None
     _ask: Ask[Session] | None = field(init=False, repr=False)
     _is_logged: Event = field(init=False, repr=False, compare=False, default_factory=Event)
 
@@ -348,7 +400,9 @@ class SessionUser:
         remedy = 'Write SessionUser("user_id") or SessionUser(principal=function_of_the_session).'
         if not isinstance(self.key, str) or not self.key:
             raise DeclarationError("site", "SessionUser: key is not the name of a session value.", remedy)
-        object.__setattr__(self, "_ask", None if principal is None else read_verifier(principal, remedy))
+        check_people("SessionUser", self.people)
+        ask = None if principal is None else read_verifier(principal, remedy, people_of(self))
+        object.__setattr__(self, "_ask", ask)
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
         """Return the caller, None for a session without one."""
@@ -360,7 +414,7 @@ class SessionUser:
         if self._ask is not None:
             return await self._ask(session)
         value = session.get(self.key)
-        return None if value is None or value == "" else Principal(str(value))
+        return None if value is None or value == "" else Principal(str(value), issuer=people_of(self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,7 +428,9 @@ class ApplicationUser:
     scheme: ClassVar[Scheme | None] = None
     method: ClassVar[str] = "session"
     challenge: ClassVar[str] = COOKIE
+    kind: ClassVar[str] = "application-user"
 
+    people: str | None = None
     _is_logged: Event = field(init=False, repr=False, compare=False, default_factory=Event)
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
@@ -396,7 +452,7 @@ class ApplicationUser:
             except NotImplementedError:  # a property of Starlette's base class that many subclasses do not implement
                 continue
             if value is not None and value != "":
-                return Principal(str(value), scopes | credentials.scopes)
+                return Principal(str(value), scopes | credentials.scopes, issuer=people_of(self))
         raise LookupError(f"A user of type {type(user).__name__} has none of {', '.join(IDENTITIES)}.")
 
 
@@ -404,19 +460,23 @@ class ApplicationUser:
 class Custom:
     """Callers identified by the site's own function: `verify` takes the Credentials, plain or async.
 
-    It returns a Principal, the caller's id, or None for nobody, and raises InvalidCredentials for wrong credentials.
+    It returns a Principal, the caller's id, or None for nobody, and raises InvalidCredentials for wrong credentials. A
+    site with several such functions says with `people` whom each of them knows.
     """
 
     scheme: ClassVar[Scheme | None] = None
     method: ClassVar[str] = "custom"
     challenge: ClassVar[str] = ""
+    kind: ClassVar[str] = OWN
 
     verify: InitVar[Verify[Credentials]]
+    people: str | None = None
     _ask: Ask[Credentials] = field(init=False, repr=False)
 
     def __post_init__(self, verify: Verify[Credentials]) -> None:
         remedy = "Give a function (Credentials) -> Principal | str | None."
-        object.__setattr__(self, "_ask", read_verifier(verify, remedy))
+        check_people("Custom", self.people)
+        object.__setattr__(self, "_ask", read_verifier(verify, remedy, people_of(self)))
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
         """Return the caller that the site's function finds."""
@@ -451,17 +511,20 @@ class SharedSecret:
     scheme: ClassVar[Scheme | None] = None
     method: ClassVar[str] = "custom"
     challenge: ClassVar[str] = ""
+    kind: ClassVar[str] = "shared-secret"
 
     known: InitVar[Mapping[Principal | str, str]]
+    people: str | None = None
     is_instant: bool = field(init=False, repr=False, default=True)
     _callers: Mapping[str, tuple[Principal, bytes]] = field(init=False, repr=False)
 
     def __post_init__(self, known: Mapping[Principal | str, str]) -> None:
         if not isinstance(known, Mapping) or not known:
             raise DeclarationError("site", "SharedSecret was given no secrets.", _SHARED_SECRET_HELP)
+        check_people("SharedSecret", self.people)
         callers: dict[str, tuple[Principal, bytes]] = {}
         for caller, secret in known.items():  # messages never contain the secret: they end up in start-up logs
-            principal = read_verdict(caller) if isinstance(caller, (str, Principal)) else None
+            principal = vouched(read_verdict(caller) if isinstance(caller, (str, Principal)) else None, people_of(self))
             if principal is None:
                 raise DeclarationError("site", "A secret given to SharedSecret has no caller.", _SHARED_SECRET_HELP)
             if not isinstance(secret, str) or len(secret) < MIN_SECRET:
@@ -754,7 +817,37 @@ def read_authenticators(given: object) -> tuple[Authenticator, ...]:
             detail = f"authenticate: a value of type {type(one).__name__} cannot identify callers."
             raise DeclarationError("site", detail, _AUTHENTICATE_HELP)
         known.append(one if all(hasattr(one, name) for name in ("scheme", "method", "challenge")) else Custom(one))
-    return tuple(known)
+    for kind, several in groupby(sorted((one for one in known if _needs_name(one)), key=people_of), key=people_of):
+        if len(list(several)) > 1:
+            raise DeclarationError(
+                "site",
+                f'authenticate: several authenticators would vouch for callers as "{kind}", and the same id could be '
+                "somebody else for each of them.",
+                'Give each people="...": different names, or one name where they know the same people; a function is '
+                'given as Custom(function, people="...").',
+            )
+    return tuple(one if hasattr(one, "kind") else Vouching(one) for one in known)
+
+
+def _needs_name(authenticator: object) -> bool:
+    """Return True if nothing says which people an authenticator knows, but its kind."""
+    is_ours = isinstance(authenticator, (AgentAuthenticator, TokenAuthenticator))
+    return not is_ours and getattr(authenticator, "people", None) is None
+
+
+class Vouching:
+    """An authenticator of the site's own, which vouches for the callers that it finds."""
+
+    def __init__(self, authenticator: Any) -> None:
+        self._authenticator = authenticator
+        self.kind = people_of(authenticator)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._authenticator, name)
+
+    async def __call__(self, credentials: Credentials) -> Principal | None:
+        """Return the caller, with its issuer."""
+        return vouched(await self._authenticator(credentials), self.kind)
 
 
 def published_facts(authenticators: Sequence[Authenticator]) -> tuple[Scheme | None, tuple[str, ...]]:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:  # steps are made by the guard, and only kept here
     from awp_publish.stores.store import Add
 
 _NOT_TEXT: Final = re.compile("[\ud800-\udfff]")
+_NOT_AN_ISSUER: Final = re.compile("[\\s\x00-\x1f\x7f\ud800-\udfff]")
+"""White space would let an issuer and an id read as another pair in a key."""
 
 
 Label: TypeAlias = Literal["verified", "forged", "unsigned impostor", "unknown"]
@@ -30,19 +32,35 @@ The signature is valid, or invalid; the caller uses the name of an agent that si
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A known caller. `id` is stable and not secret: it appears in logs and keys. `claims` are other known facts.
+    """A known caller: a name, and who vouches for it. Two issuers may give the same name to different people.
 
-    `label` is "verified" for an agent that has signed its request.
+    `id` is the name: stable, not secret, and shown in logs. `issuer` is the authorization server of a token, or the
+    people whom an authenticator knows (`people=`); an authenticator that leaves it out vouches itself. `claims` are
+    other known facts. `label` is "verified" for an agent that has signed its request.
     """
 
     id: str
     scopes: frozenset[str] = frozenset()
     claims: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
     label: Label = field(default="unknown", compare=False)
+    issuer: str = ""
 
     def __post_init__(self) -> None:
         if _NOT_TEXT.search(self.id):
             raise InvalidCredentials("The caller's id is not valid Unicode text.")
+        if _NOT_AN_ISSUER.search(self.issuer):
+            raise InvalidCredentials("The caller's issuer has white space or control characters.")
+
+    @property
+    def key(self) -> str:
+        """The caller in keys of the store and in tokens. No two pairs of issuer and id have the same."""
+        return f"{self.issuer} {self.id}"
+
+    @classmethod
+    def of_key(cls, key: str, scopes: frozenset[str] = frozenset()) -> "Principal":
+        """Return the caller with this `key`."""
+        issuer, _, name = key.partition(" ")
+        return cls(name, scopes, issuer=issuer)
 
     def has_expired(self) -> bool:
         """Return True if the token that identified the caller has expired (`exp`, in seconds since 1970)."""
@@ -86,6 +104,11 @@ class Credentials(NamedTuple):
     signed: Signed | None = None
     query: bytes = b""
     request: MutableMapping[str, Any] | None = None
+
+
+def _nobody() -> Credentials:
+    """Return the credentials of a caller who has sent none."""
+    return Credentials({})
 
 
 RawHeaders: TypeAlias = tuple[tuple[bytes, bytes], ...]
@@ -188,7 +211,8 @@ class Call:
         self.context = context
         self.disconnected = disconnected
 
-        self.credentials: Callable[[], Credentials] | None = None
+        self.credentials: Callable[[], Credentials] = _nobody
+        """Reads what identifies the caller. Where a door sets nothing, it is a call by nobody."""
         self.authorization: bytes | None = None
         """The Authorization header, which identifies most callers without the other headers having to be read."""
         self.idempotency_key: str | None = None
@@ -228,6 +252,11 @@ class Call:
         self.finisher: asyncio.Future[None] | None = None
         self.listener: asyncio.Future[None] | None = None
 
+    @property
+    def has_credentials(self) -> bool:
+        """Return True if the door has said how the caller's credentials are read."""
+        return self.credentials is not _nobody
+
     def refuse(self, problem: Problem) -> None:
         """Raise a problem of the call's request, or, for an action that is not public, keep it for the guard.
 
@@ -247,25 +276,32 @@ class Call:
 
     @property
     def caller_id(self) -> str:
-        """The known caller's id, "" for an unknown one."""
+        """The known caller's name for people and logs, "" for an unknown one. It tells callers apart with its issuer
+        only: see `caller_key`.
+        """
         return self.principal.id if self.principal is not None else ""
+
+    @property
+    def caller_key(self) -> str:
+        """What tells the known caller from all others, "" for an unknown one."""
+        return self.principal.key if self.principal is not None else ""
 
     @property
     def known_as(self) -> str:
         """Return the caller's name in the store: by principal, else by session; "" for an unknown caller."""
         if self.principal is not None:
-            return f"user:{self.principal.id}"
+            return f"user:{self.principal.key}"
         return f"session:{self.session_id}" if self.session_id else ""
 
     @property
     def application_session(self) -> Mapping[str, object]:
         """The application's own session, empty if there is none."""
-        return (self.credentials().session if self.credentials is not None else None) or {}
+        return self.credentials().session or {}
 
     @property
     def cookies(self) -> Mapping[str, str]:
         """The cookies that the caller has sent."""
-        return cookie_parser(self.credentials().headers.get("cookie", "")) if self.credentials is not None else {}
+        return cookie_parser(self.credentials().headers.get("cookie", ""))
 
     def interrupt(self) -> None:
         """Cancel the task in which the call runs."""

@@ -288,7 +288,7 @@ class Guards:
                     await self.store.run((Swap(key, ran.seen[0], until, receipts.lifetime),))
             except StoreUnavailable:  # the answer stands, and the receipt proves the success, too
                 logger.exception("a success of action %s could not be noted (request_id=%s)", action, call.request_id)
-        facts = {"action": action, "caller": call.caller_id}
+        facts = {"action": action, "caller": call.caller_key}
         if shown := self.shown_to_routes(call):
             facts["shown"] = receipts.digests(shown)[0]
         token, _ = receipts.write(facts)
@@ -296,7 +296,7 @@ class Guards:
 
     def shown_to_routes(self, call: Call) -> str:
         """Return the credentials of an unknown caller, without the session, which the required actions change."""
-        if call.principal is not None or call.credentials is None:
+        if call.principal is not None:
             return ""
         return shown_by(call.credentials(), self.credentials, session=False)
 
@@ -420,9 +420,7 @@ class Guard:
         action, gate, principal = self._action, self._authentication, call.principal
         credentials: Credentials | None = None  # not read if the token alone identifies the caller
         agents: AgentAuthenticator | None = None
-        if call.credentials is None:
-            gate = None
-        elif gate is not None:
+        if gate is not None:
             known: Principal | None = None
             if gate.find_at_once is not None and call.authorization is not None:
                 known = gate.find_at_once(call.authorization)
@@ -461,7 +459,7 @@ class Guard:
                     headers=getattr(self._agents, "demands", ()),
                 )
         address = ""
-        if call.credentials is not None and (principal is None or self._counts_addresses):
+        if principal is None or self._counts_addresses:
             credentials = credentials or call.credentials()
             address = credentials.address
 
@@ -495,7 +493,7 @@ class Guard:
                 for receipt in call.receipts[:MAX_RECEIPTS]:
                     with suppress(NotOurs, Expired):
                         proof = receipts.read(receipt)
-                        if proof.get("caller") in ("", call.caller_id) and proof.get("shown") in (None, *shown):
+                        if proof.get("caller") in ("", call.caller_key) and proof.get("shown") in (None, *shown):
                             proven.add(str(proof.get("action")))
                 missing = [needed for needed in self._requires if needed not in proven]
             if self._confirmations is not None:
@@ -513,7 +511,7 @@ class Guard:
             elif principal is None or limit.scope == "ip":
                 counted = f"{limit.key}ip:{address}"
             else:
-                counted = f"{limit.key}user:{principal.id}"
+                counted = f"{limit.key}user:{principal.key}"
             steps.append(_new(Count, (counted, limit.most, limit.seconds)))
         at = done = len(steps)
         only_looks = consent is not None or bool(missing)
@@ -666,7 +664,7 @@ class Guard:
         until, by = (self.clock() + self._longest) * 1000, orjson.dumps(call.request_id)
         value = b'{"state":"running","for":"%b","until":%d,"by":%b}' % (fingerprints[0].encode(), until, by)
         # Keys of different callers and actions cannot collide: a key has no line breaks, and an action's id no colons.
-        caller = "" if principal is None else principal.id
+        caller = "" if principal is None else principal.key
         return _new(Add, (f"key:{action.id}:{caller}\n{key}", value, self._keep))
 
     async def _answer_again(self, call: Call, found: bytes) -> Outcome:
@@ -713,7 +711,7 @@ class Guard:
             return _Consent((ConfirmationExpired, "The confirmation has expired."))
         except NotOurs:
             return _Consent((ConfirmationTampered, "The confirmation was not issued by this site, or was modified."))
-        if facts.get("action") != action.id or facts.get("caller") != call.caller_id:
+        if facts.get("action") != action.id or facts.get("caller") != call.caller_key:
             return _Consent((ConfirmationForeign, "The confirmation belongs to another caller or another action."))
         if facts.get("shown") not in tokens.digests(self._shown(call)):
             return _Consent((ConfirmationForeign, "The confirmation was requested with other credentials."))
@@ -727,7 +725,7 @@ class Guard:
         if call.principal is not None:
             return ""
         words = f"session {call.session_id}" if call.session_id else ""
-        if self._action.way is not None and call.credentials is not None:
+        if self._action.way is not None:
             words = shown_by(call.credentials(), self._action.route_credentials, cookies=True) + words
         return words
 
@@ -764,7 +762,7 @@ class Guard:
         facts = {
             "id": secrets.token_urlsafe(12),
             "action": self._action.id,
-            "caller": call.caller_id,
+            "caller": call.caller_key,
             "shown": tokens.digests(self._shown(call))[0],
             "input": tokens.digests(_canonical(call.input))[0],
             "summary": tokens.digests(summary)[0],

@@ -212,7 +212,7 @@ def _read_refusal(call: Call, status: int, fields: Fields, body: bytes, codes: M
 
 def _shows_credentials(call: Call) -> bool:
     """Return True if the request has any of the credentials that the route reads, or an `Authorization` header."""
-    if call.credentials is not None:
+    if call.has_credentials:
         shown = call.credentials()
     elif isinstance(call.context, Mapping) and "headers" in call.context:
         scope = cast(Scope, call.context)

@@ -3,7 +3,7 @@
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.apps import apps
 from django.http import HttpRequest
@@ -64,6 +64,9 @@ class RestAuthentication:
     scheme: "Scheme | None"
     method: str
     challenge: str
+    people: str = "application-user"
+    kind: ClassVar[str] = "application-user"
+    """The project's users, as those whom its middleware knows: both are named by their primary key."""
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
         """The caller, None if there are no credentials of this kind. Raises InvalidCredentials."""
@@ -88,7 +91,7 @@ class RestAuthentication:
             return None
         user = found[0]
         scopes = user.get_all_permissions() if hasattr(user, "get_all_permissions") else ()
-        return Principal(str(getattr(user, "pk", None) or user), frozenset(scopes))
+        return Principal(str(getattr(user, "pk", None) or user), frozenset(scopes), issuer=self.people)
 
 
 def adapt_rest_authentication(given: object) -> RestAuthentication | None:

@@ -181,7 +181,7 @@ async def test_whatever_is_no_job_is_unknown(house, job_id, method):
 
 
 async def test_somebody_elses_job_looks_like_none(house):
-    job = await house.jobs.accept("again", {}, principal="ada")
+    job = await house.jobs.accept("again", {}, principal=Principal("ada").key)
     door = open_door(house.jobs)
     theirs = await ask(door, job.id, headers={"authorization": "bob", "x-request-id": "r"})
     none = await ask(door, "A" * 22, headers={"authorization": "bob", "x-request-id": "r"})

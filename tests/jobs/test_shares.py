@@ -61,7 +61,7 @@ def test_too_many_jobs_of_a_caller_are_refused_at_every_door_and_those_of_others
 
     async def fill() -> None:
         for _ in range(MAX_JOBS_OF_CALLER - 1):
-            await jobs.accept("report", {}, principal="ann")
+            await jobs.accept("report", {}, principal="bearer-token ann")
 
     asyncio.run(fill())
     accepted = invoke(client, "report", {}, ANN)
@@ -92,12 +92,15 @@ def test_a_confirmation_is_not_lost_with_a_call_that_is_put_off(open_client):
     client, jobs = open_client(AgentPublisher(Starlette(), site=site)), JobStore(site.store)
 
     async def fill(name: str) -> list[Job]:
-        return [await jobs.accept("pay", {"behind": name}, principal=name) for _ in range(MAX_JOBS_OF_CALLER)]
+        return [
+            await jobs.accept("pay", {"behind": name}, principal=f"bearer-token {name}")
+            for _ in range(MAX_JOBS_OF_CALLER)
+        ]
 
     async def empty(accepted: list[Job], name: str) -> None:
         for job in accepted:
             with suppress(JobEnded):  # the worker was quicker
-                await jobs.cancel(job.id, name)
+                await jobs.cancel(job.id, f"bearer-token {name}")
 
     for token, name in tokens.items():
         caller = DOORS[name](client)

@@ -21,7 +21,7 @@ from awp_publish.problems import (
     TemporarilyUnavailable,
 )
 
-READER = Principal("reader", frozenset({"books:read"}))
+READER = Principal("reader", frozenset({"books:read"}), issuer="bearer-token")
 BEARER = BearerToken({"token-of-reader": READER})
 KEY = ApiKey({"key-of-partner": "partner"})
 SESSION = SessionUser()
@@ -54,8 +54,10 @@ def challenges_in(problem: Problem) -> list[str]:
 async def test_the_first_who_knows_the_caller_wins():
     gate = make_gate(BEARER, KEY, SESSION)
     assert await gate(with_token("token-of-reader", session={"user_id": 7})) == READER
-    assert await gate(Credentials({"x-api-key": "key-of-partner"}, session={"user_id": 7})) == Principal("partner")
-    assert await gate(Credentials({}, session={"user_id": 7})) == Principal("7")
+    assert await gate(Credentials({"x-api-key": "key-of-partner"}, session={"user_id": 7})) == Principal(
+        "partner", issuer="api-key:x-api-key"
+    )
+    assert await gate(Credentials({}, session={"user_id": 7})) == Principal("7", issuer="session")
 
 
 async def test_nobody_passes_where_nobody_is_needed():
@@ -73,9 +75,9 @@ async def test_a_wrong_token_does_not_become_the_user_of_the_session():
 
 
 async def test_tokens_of_two_kinds_are_told_apart_by_asking_both():
-    gate = make_gate(BEARER, BearerToken({"token-of-writer": "writer"}))
+    gate = make_gate(BEARER, BearerToken({"token-of-writer": "writer"}, people="writers"))
     assert await gate(with_token("token-of-reader")) == READER
-    assert await gate(with_token("token-of-writer")) == Principal("writer")
+    assert await gate(with_token("token-of-writer")) == Principal("writer", issuer="writers")
     refusal = await refusal_of(gate, with_token("wrong"))
     assert len(challenges_in(refusal)) == 1
 
@@ -84,7 +86,10 @@ async def test_an_expired_token_is_called_expired_whoever_else_does_not_know_it(
     def expire(token: str) -> None:
         raise AuthExpired("The token has expired.")
 
-    for gate in (make_gate(BEARER, BearerToken(expire)), make_gate(BearerToken(expire), BEARER)):
+    for gate in (
+        make_gate(BEARER, BearerToken(expire, people="former")),
+        make_gate(BearerToken(expire, people="former"), BEARER),
+    ):
         assert isinstance(await refusal_of(gate, with_token("old")), AuthExpired)
 
 

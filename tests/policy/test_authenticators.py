@@ -4,6 +4,7 @@ import asyncio
 import logging
 import threading
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, strategies as st
@@ -78,7 +79,7 @@ async def test_a_plain_check_does_not_run_on_the_event_loop():
 @pytest.mark.parametrize("spelling", ["bearer", "BEARER", "Bearer "])
 async def test_the_scheme_is_read_in_any_case(spelling):
     credentials = Credentials({"authorization": f"{spelling} {SECRET}"})
-    assert await BearerToken({SECRET: "partner"})(credentials) == Principal("partner")
+    assert await BearerToken({SECRET: "partner"})(credentials) == Principal("partner", issuer="bearer-token")
 
 
 @pytest.mark.parametrize("value", ["Basic dXNlcjpwYXNz", "Digest username=x", "BearerX abc", "", " "])
@@ -131,7 +132,7 @@ def test_any_header_holds_no_credentials_or_wrong_ones(value):
 
 async def test_the_key_stands_in_the_header_that_the_site_names():
     authenticator = ApiKey({SECRET: "partner"}, header="X-Shop-Key")
-    assert await authenticator(Credentials({"x-shop-key": SECRET})) == Principal("partner")
+    assert await authenticator(Credentials({"x-shop-key": SECRET})) == Principal("partner", issuer="api-key:x-shop-key")
     assert await authenticator(Credentials({"x-api-key": SECRET})) is None
     assert authenticator.challenge == 'ApiKey header="X-Shop-Key"'
 
@@ -181,15 +182,17 @@ async def test_nobody_is_nameless(answer):
 
 async def test_a_session_tells_its_user():
     authenticator = SessionUser()
-    assert await authenticator(Credentials({}, session={"user_id": 7})) == Principal("7")
+    assert await authenticator(Credentials({}, session={"user_id": 7})) == Principal("7", issuer="session")
     assert await authenticator(Credentials({}, session={})) is None
     assert await authenticator(Credentials({}, session={"user_id": None})) is None
-    assert await SessionUser("account")(Credentials({}, session={"account": "anna"})) == Principal("anna")
+    assert await SessionUser("account")(Credentials({}, session={"account": "anna"})) == Principal(
+        "anna", issuer="session"
+    )
 
 
 async def test_a_function_of_the_session_may_tell_its_user():
     authenticator = SessionUser(principal=lambda session: PARTNER if "login" in session else None)
-    assert await authenticator(Credentials({}, session={"login": 1})) == PARTNER
+    assert await authenticator(Credentials({}, session={"login": 1})) == replace(PARTNER, issuer="session")
     assert await authenticator(Credentials({}, session={})) is None
 
 
@@ -227,10 +230,10 @@ async def test_the_user_of_the_application_is_the_caller():
     assert await authenticator(Credentials({}, user=UnauthenticatedUser())) is None
     assert await authenticator(Credentials({}, user=object())) is None
     granted = Credentials({}, user=SimpleUser("anna"), scopes=frozenset({"authenticated"}))
-    assert await authenticator(granted) == Principal("anna", frozenset({"authenticated"}))
-    expected = Principal("42", frozenset({"books:read", "books:write"}))
+    assert await authenticator(granted) == Principal("anna", frozenset({"authenticated"}), issuer="application-user")
+    expected = Principal("42", frozenset({"books:read", "books:write"}), issuer="application-user")
     assert await authenticator(Credentials({}, user=DjangoUser())) == expected
-    assert await authenticator(Credentials({}, user=OldUser())) == Principal("Anna")
+    assert await authenticator(Credentials({}, user=OldUser())) == Principal("Anna", issuer="application-user")
 
 
 class NamelessUser:
@@ -244,7 +247,7 @@ async def test_a_user_without_any_name_is_a_mistake_and_nobodys_caller():
 
 async def test_a_function_of_the_sites_own_knows_callers():
     (authenticator,) = read_authenticators(lambda credentials: credentials.address)
-    assert await authenticator(Credentials({}, "192.0.2.1")) == Principal("192.0.2.1")
+    assert await authenticator(Credentials({}, "192.0.2.1")) == Principal("192.0.2.1", issuer="own")
     assert await authenticator(Credentials({})) is None
 
 

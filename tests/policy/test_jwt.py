@@ -85,7 +85,7 @@ async def refusal_of(authenticator: JwtBearer, text: str) -> Problem:
 
 async def test_a_good_token_tells_the_caller_and_the_scopes():
     caller = await bearer()(shown(token(tier="gold")))
-    assert caller == Principal("anna", frozenset({"read", "write"}))
+    assert caller == Principal("anna", frozenset({"read", "write"}), issuer=ISSUER)
     assert caller is not None
     assert caller.claims["tier"] == "gold"
     assert await bearer()(Credentials({})) is None
@@ -112,7 +112,8 @@ async def test_scopes_are_read_as_text_or_list(told, options, scopes):
 
 async def test_the_caller_may_be_named_by_another_claim():
     authenticator = bearer(principal_claim="client_id")
-    assert await authenticator(shown(token(client_id="robot"))) == Principal("robot", frozenset({"read", "write"}))
+    robot = Principal("robot", frozenset({"read", "write"}), issuer=f"{ISSUER}#client_id")
+    assert await authenticator(shown(token(client_id="robot"))) == robot
     assert "client_id" in str(await refusal_of(authenticator, token()))
 
 
@@ -479,5 +480,5 @@ def test_several_event_loops_share_the_keys(key_server, fetching):
     key_server.delay = 0.05
     with ThreadPoolExecutor(4) as threads:
         callers = list(threads.map(call, range(8)))
-    assert callers == [Principal("anna", frozenset({"read", "write"}))] * 8
+    assert callers == [Principal("anna", frozenset({"read", "write"}), issuer=ISSUER)] * 8
     assert key_server.asked == 1

@@ -658,7 +658,7 @@ class Pushes:
     async def begin(self, event: Event, arguments: Mapping[str, object], caller: Principal | None) -> dict[str, Any]:
         """Return the data of a task that subscribes to an event from now on. Raises StoreUnavailable."""
         batch = await self._events.read(event, logs_for(event, caller), None)
-        known = None if caller is None else [caller.id, sorted(caller.scopes)]
+        known = None if caller is None else [caller.key, sorted(caller.scopes)]
         return {"event": event.id, "arguments": arguments, "caller": known, "positions": batch.positions}
 
     async def follow(
@@ -713,7 +713,7 @@ def artifact_of(record: TaskRecord, one: Occurrence) -> TaskArtifactUpdateEvent:
 
 def _subscriber_of(wanted: Mapping[str, Any]) -> Principal | None:
     known = wanted.get("caller")
-    return Principal(known[0], frozenset(known[1])) if known else None
+    return Principal.of_key(known[0], frozenset(known[1])) if known else None
 
 
 def _read_positions(stored: Mapping[str, Iterable[Any]]) -> Positions:
@@ -885,7 +885,7 @@ class A2aHandler(RequestHandler):
                 validate_page_size(params.page_size)
             store = InMemoryTaskStore()
             principal = await self._principal_of(request)
-            for record in await self._tasks.listed(principal.id if principal is not None else ""):
+            for record in await self._tasks.listed(principal.key if principal is not None else ""):
                 with suppress(TaskNotFoundError):
                     self._check_visible(record, principal)
                     await store.save(record.task, context)
@@ -975,7 +975,7 @@ class A2aHandler(RequestHandler):
 
     async def _find(self, task_id: str, request: A2aRequest) -> TaskRecord:
         principal = await self._principal_of(request)
-        record = await self._tasks.find(task_id, principal.id if principal is not None else "")
+        record = await self._tasks.find(task_id, principal.key if principal is not None else "")
         self._check_visible(record, principal)
         record = await self._tasks.refresh(record)
         wanted = subscription_of(record)
@@ -1005,7 +1005,7 @@ class A2aHandler(RequestHandler):
     async def _caller_of(self, request: A2aRequest, *, of_call: bool = False) -> str:
         """Return the id of the caller, "" if unknown. Raises a Problem for invalid credentials."""
         principal = await self._principal_of(request, of_call=of_call)
-        return principal.id if principal is not None else ""
+        return principal.key if principal is not None else ""
 
     async def _principal_of(self, request: A2aRequest, *, of_call: bool = False) -> Principal | None:
         """Return the caller, None if unknown. Raises a Problem for invalid credentials.
@@ -1123,7 +1123,7 @@ class A2aHandler(RequestHandler):
         """Begin a task that subscribes to an event until it is cancelled. Raises RateLimited, StoreUnavailable."""
         record, (event, given) = request.record, wanted
         principal = await self._principal_of(request)
-        record.owner = principal.id if principal is not None else ""
+        record.owner = principal.key if principal is not None else ""
         record.skill = f"{EVENT}{event.id}"
         record.input = await self._pushes.begin(event, given, principal)
         set_state(record.task, WORKING, [Part(text=f"You are told of {event.id} as it happens, until you cancel.")])
@@ -1221,7 +1221,7 @@ class A2aHandler(RequestHandler):
                     kept = orjson.dumps(once(orjson.loads(result.body)))
                     record.kept = make_artifact(task, kept, result.headers)
                 request.cookies = tuple(pair for pair in result.headers if pair[0] == b"set-cookie")
-        record.owner = (call.caller_id if call is not None else "") or record.owner
+        record.owner = (call.caller_key if call is not None else "") or record.owner
         record.is_open = bool(record.owner) and not await self._caller_of(request, of_call=True)
         state = task.status.state
         if state not in INTERRUPTED or (call is not None and isinstance(result, InvalidInput)):

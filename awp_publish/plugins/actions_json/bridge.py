@@ -857,7 +857,7 @@ class Bridge:
 
     def owner(self, principal: Principal | None, session: str = "") -> Owner:
         """Return the owner for a principal or a session, a new one for an anonymous caller."""
-        key = f"user:{principal.id}" if principal is not None else f"session:{session}" if session else ""
+        key = f"user:{principal.key}" if principal is not None else f"session:{session}" if session else ""
         if not key:
             return Owner()
         owner = self._owners.setdefault(key, Owner(key))

@@ -112,8 +112,8 @@ class Identity:
 
     @property
     def id(self) -> str:
-        """The known caller's id, or ""."""
-        return self.principal.id if self.principal is not None else ""
+        """What tells the known caller from all others, or ""."""
+        return self.principal.key if self.principal is not None else ""
 
     @property
     def scopes(self) -> frozenset[str]:
@@ -901,7 +901,7 @@ class AwpClient:
         self.followed = {one: hello.cursors.get(one) for one in hello.events - {MUTATION}}
         described = {
             "method": identity.method,
-            "principal": identity.id or None,
+            "principal": identity.principal.id if identity.principal is not None else None,
             "scopes": sorted(identity.scopes),
             "methods": door.callers.methods,
             **self._to_sign(),
@@ -1178,7 +1178,7 @@ class Connection(SocketConnection):
         except Problem:
             self.close(_NOT_KNOWN)
             return False
-        if known != caller and known is not None and caller is not None and known.id == caller.id:
+        if known != caller and known is not None and caller is not None and known.key == caller.key:
             self.close(_NOT_KNOWN)  # otherwise a new handshake has restarted this
         return known == caller
 

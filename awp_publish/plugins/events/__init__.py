@@ -5,6 +5,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
+from awp_publish.calls.authentication import sole_people
 from awp_publish.calls.call import Principal
 from awp_publish.model import PUBLIC, Catalog
 from awp_publish.plugin import Plugin, Serving, Setup
@@ -63,6 +64,12 @@ async def _emit(
     return await events.emit(event_id, payload, audience, unique=unique)
 
 
+def _start(setup: Setup) -> Events:
+    authenticators = setup.site.authenticators
+    people = sole_people(authenticators) if authenticators else ""
+    return Events(lambda: setup.site.store, setup.site.refuse_when_frozen, people)
+
+
 def _derive(setup: Setup, catalog: Catalog) -> Catalog:
     return replace(catalog, events=setup.state.all())
 
@@ -83,7 +90,7 @@ def _running(serving: Serving) -> AbstractAsyncContextManager[object]:
 PLUGIN = Plugin(
     name="events",
     is_default=True,
-    start=lambda setup: Events(lambda: setup.site.store, setup.site.refuse_when_frozen),
+    start=_start,
     declares={"event": _event, "emit": _emit},
     derive=_derive,
     keeps=_keeps,

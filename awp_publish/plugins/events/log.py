@@ -16,7 +16,7 @@ import random
 import secrets
 from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from heapq import merge
@@ -133,9 +133,14 @@ class Events:
     """The events of one site: those declared, and those that have happened."""
 
     def __init__(
-        self, store: Callable[[], Store], refuse_when_frozen: Callable[[str], None] = lambda subject: None
+        self,
+        store: Callable[[], Store],
+        refuse_when_frozen: Callable[[str], None] = lambda subject: None,
+        people: str | None = "",
     ) -> None:
+        """Create the events. `people` are those whom an id without an issuer means, None if there are several kinds."""
         self._store = store
+        self._people = people
         self._refuse_when_frozen = refuse_when_frozen
         self._declarations: dict[str, _Declaration] = {}
         self._known: dict[str, _Declared] = {}
@@ -217,7 +222,9 @@ class Events:
         and StoreUnavailable.
         """
         declared = self._find(event_id)
-        whom = read_audience(f'event "{event_id}"', declared.event.audience if audience is None else audience)
+        whom = read_audience(
+            f'event "{event_id}"', declared.event.audience if audience is None else audience, self._people
+        )
         if unique is not None and not (isinstance(unique, str) and 0 < len(unique) <= 256):
             raise DeclarationError(f'event "{event_id}"', "unique: has to be a text of at most 256 characters.")
         occurrence_id = unique or f"evt_{secrets.token_urlsafe(16)}"
@@ -485,10 +492,21 @@ class Events:
 # --- Audiences, logs and cursors ---
 
 
-def read_audience(subject: str, given: str | Principal) -> str:
-    """Return an audience in its canonical form: public, known, principal:ID or scope:NAME. Raises DeclarationError."""
+def read_audience(subject: str, given: str | Principal, people: str | None = "") -> str:
+    """Return an audience in its canonical form: public, known, principal:KEY or scope:NAME. Raises DeclarationError.
+
+    `people` are those whom an id without an issuer means, None if there are several kinds.
+    """
+    if isinstance(given, str) and given.startswith("principal:") and given != "principal:":
+        given = Principal(given.removeprefix("principal:"))
     if isinstance(given, Principal):
-        return f"principal:{given.id}"
+        if not given.issuer and people is None:
+            raise DeclarationError(
+                subject,
+                f'audience: "{given.id}" may be somebody else for each of the site\'s authenticators.',
+                "Give a Principal with its issuer, such as current_caller(); people= names an authenticator's.",
+            )
+        return f"principal:{(given if given.issuer else replace(given, issuer=people or '')).key}"
     if isinstance(given, str) and given in (PUBLIC, KNOWN):
         return given
     if isinstance(given, str) and given.startswith(("principal:", "scope:")):
@@ -504,7 +522,7 @@ def logs_for(event: Event, caller: Principal | None) -> tuple[str, ...]:
     """Return the logs of an event that a caller may read; `caller` is None for unknown callers."""
     audiences = [PUBLIC]
     if caller is not None:
-        audiences += [KNOWN, f"principal:{caller.id}", *(f"scope:{one}" for one in sorted(caller.scopes))]
+        audiences += [KNOWN, f"principal:{caller.key}", *(f"scope:{one}" for one in sorted(caller.scopes))]
     return tuple(log_of(event.id, one) for one in audiences)
 
 

@@ -128,6 +128,7 @@ class WebBotAuth:
     scheme: ClassVar[None] = None
     method: ClassVar[str] = "custom"
     challenge: ClassVar[str] = ""
+    kind: ClassVar[str] = "web-bot-auth"
     demands: ClassVar[tuple[tuple[str, str], ...]] = (ACCEPT_SIGNATURE,)
     is_instant: ClassVar[bool] = True
     """It limits its own waiting, so unsigned requests need no timer."""
@@ -281,7 +282,7 @@ class WebBotAuth:
                     members={"retry_after": 1},
                 )
         facts = {"directory": directory, "keyid": key_id, "name": directory.partition("://")[2]}
-        return Principal(directory, claims=facts, label="verified")
+        return Principal(directory, claims=facts, label="verified", issuer=self.kind)
 
     def _read(
         self, credentials: Credentials

@@ -16,9 +16,17 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Protocol
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
-from awp_publish.calls.authentication import BEARER, DPOP, PROOF_ALGORITHMS, Scheme, read_bearer_token
+from awp_publish.calls.authentication import (
+    BEARER,
+    DPOP,
+    PROOF_ALGORITHMS,
+    Scheme,
+    check_people,
+    people_of,
+    read_bearer_token,
+)
 from awp_publish.calls.call import Credentials, Principal
 from awp_publish.http.signed import SIGNED
 from awp_publish.plugins.identity.botauth import MIN_RSA_BITS, address_of
@@ -186,7 +194,7 @@ class JwtBearer:
     Signature, `issuer`, `audience` (one or several), `exp` and `nbf` are checked, the times with `leeway` seconds. Keys
     come from `jwks_url` or are given as `jwks`. Only public-key algorithms are accepted, so that nobody can sign with a
     published key. `scope_claim` names the claim with the scopes ("scope", else "scp"), `principal_claim` the one with
-    the caller's id.
+    the caller's id. The issuer vouches for these ids, unless `people` names those whom it knows.
 
     A token that is bound to a key has to come as `Authorization: DPoP` with a proof of that key (RFC 9449); with
     `dpop_required` no other token is accepted. One that is bound in another way, to a certificate for example, is
@@ -206,6 +214,7 @@ class JwtBearer:
     principal_claim: str = "sub"
     dpop_required: bool = False
     clock: InitVar[Callable[[], float]] = time.monotonic
+    people: str | None = None
     _keys: KeySource = field(init=False, repr=False, compare=False)
     _origins: tuple[str, ...] = field(init=False, repr=False, compare=False, default=())
     _store: Store | None = field(init=False, repr=False, compare=False, default=None)
@@ -216,6 +225,7 @@ class JwtBearer:
             import jwt  # noqa: F401
         except ImportError:
             _refuse("JwtBearer needs PyJWT, which is not installed.", 'Run pip install "awp-publish[jwt]".')
+        check_people("JwtBearer", self.people)
         audience = _texts(self.audience)
         if not isinstance(self.issuer, str) or not self.issuer or not audience:
             _refuse("JwtBearer needs the issuer and the audience of its tokens.", _EXAMPLE)
@@ -252,6 +262,12 @@ class JwtBearer:
         object.__setattr__(bound, "_store", store)
         return bound
 
+    @property
+    def kind(self) -> str:
+        """Who vouches for the callers: the issuer of the tokens, and the claim that names them, if it is not `sub`."""
+        claim = "" if self.principal_claim == "sub" else f"#{quote(self.principal_claim, safe='')}"
+        return quote(self.issuer, safe=":/?#[]@!$&'()*+,;=%~") + claim
+
     async def __call__(self, credentials: Credentials) -> Principal | None:
         """Return the caller, None without a token.
 
@@ -283,7 +299,7 @@ class JwtBearer:
         names = SCOPE_CLAIMS if self.scope_claim is None else (self.scope_claim,)
         given = next((claims[one] for one in names if one in claims), None)
         scopes = frozenset(given.split(" ")) - {""} if isinstance(given, str) else frozenset(_texts(given))
-        return Principal(name, scopes, claims)
+        return Principal(name, scopes, claims, issuer=people_of(self))
 
     async def _check_proof(self, credentials: Credentials, token: str, bound_to: str) -> None:
         """Check a proof against the request, the token, and the key to which the token is bound (RFC 9449, 4.3)."""

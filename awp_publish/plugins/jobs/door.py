@@ -104,7 +104,7 @@ class JobsDoor(Endpoint):
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Answer a poll or a cancellation of the job with the id `named`, which may be any text."""
         caller = await self._identify(request.scope, request.fields)
-        principal = caller.id if caller is not None else ""
+        principal = caller.key if caller is not None else ""
         if self._restricted:
             check_visible(self._restricted, (await self._jobs.show(named or "", principal)).action, caller)
         if request.scope["method"] == "DELETE":
@@ -183,7 +183,7 @@ class Background:
                 if stored is not None and stored.job.principal and self._announces:
                     job, endpoint = stored.job, self._catalog.absolute(f"{self._catalog.paths.jobs}/{job_id}")
                     event = {"job_id": job.id, "action": job.action, "status": job.status, "poll_endpoint": endpoint}
-                    await log.emit(JOB_ENDED, event, audience=Principal(job.principal), unique=job.id)
+                    await log.emit(JOB_ENDED, event, audience=Principal.of_key(job.principal), unique=job.id)
             await webhooks.wake(f"job:{job_id}", Unschedule(JOBS_ENDED, job_id))
 
         webhooks.on_queue[JOBS_ENDED] = announce
@@ -204,11 +204,11 @@ class Background:
         job = await self.jobs.accept(
             call.action.id,
             call.input,
-            principal=call.caller_id,
+            principal=call.caller_key,
             request_id=call.request_id,
             door=call.door,
             context=context,
-            share=f"ip:{call.credentials().address}" if call.credentials is not None else "",
+            share=f"ip:{call.credentials().address}",
         )
         works = self._worker is not None and self._worker.is_working
         if not works and not self._has_lifespan and self._settings.queue is None:
@@ -228,7 +228,7 @@ class Background:
         context = unpack_request(request if isinstance(request, dict) else {}, self._state)
         call = Call(self._actions[job.action], job.input, job.request_id, "job", context, never_disconnected)
         if job.principal:
-            call.principal = Principal(job.principal, frozenset(scopes if isinstance(scopes, list) else ()))
+            call.principal = Principal.of_key(job.principal, frozenset(scopes if isinstance(scopes, list) else ()))
         call.credentials = partial(read_credentials, context, read_fields(context["headers"]), TrustedProxies())
         if "session" in job.context:
             call.on_cookies = lambda set_cookies: taken.extend(one.decode("latin-1") for one in set_cookies)

@@ -422,7 +422,7 @@ class Tools:
             if not isinstance(accepted, Outcome):
                 return accepted
             answer = orjson.loads(accepted.body)
-            job_id, caller = answer["job_id"], call.caller_id
+            job_id, caller = answer["job_id"], call.caller_key
             following = asyncio.create_task(follow_job(self._jobs, job_id, caller, note))
             leaving = asyncio.create_task(wait_for_disconnect(exchange.receive))
             stopping = asyncio.get_running_loop().create_future()

@@ -284,7 +284,7 @@ class EventExtension:
                 if before is not None and before.has_expired():
                     await webhooks.remove(before)
                     before = None
-                hook = Webhook(id=subscription_id, kind=KIND, principal=caller.id, url=delivery.url)
+                hook = Webhook(id=subscription_id, kind=KIND, principal=caller.key, url=delivery.url)
                 hook.secret, hook.expires, hook.logs, truncated = delivery.secret, expires, logs, False
                 if before is None:
                     await webhooks.verify(hook, FOREVER if expires is None else VERIFIED_SECONDS)
@@ -343,7 +343,7 @@ class EventExtension:
         """Send the events that a subscription has not received yet. Returns None if the subscription has ended."""
         webhooks, about = self._webhooks, hook.about
         assert webhooks is not None
-        event = self._events.find(about["name"], Principal(hook.principal, frozenset(about["scopes"])))
+        event = self._events.find(about["name"], Principal.of_key(hook.principal, frozenset(about["scopes"])))
         if event is None:
             error = {"code": NOT_FOUND, "message": "NotFound", "data": {"kind": "event"}}
             await webhooks.send(hook, control("terminated", orjson.dumps({"type": "terminated", "error": error}), hook))
@@ -437,7 +437,7 @@ def _holds_thread(context: RequestContext) -> bool:
 
 def id_of(caller: Principal, url: str, event_id: str, arguments: Mapping[str, object]) -> str:
     """Return the id of a subscription, a hash of its key (Subscription identity)."""
-    key = orjson.dumps([caller.id, url, event_id, arguments], option=orjson.OPT_SORT_KEYS)
+    key = orjson.dumps([caller.key, url, event_id, arguments], option=orjson.OPT_SORT_KEYS)
     return f"sub_{sha256(key).hexdigest()[:32]}"
 
 

@@ -167,7 +167,7 @@ ENDED: Final = ("completed", "failed", "cancelled")
 
 
 def _id_of(caller: Principal | None) -> str:
-    return caller.id if caller is not None else ""
+    return caller.key if caller is not None else ""
 
 
 class TaskExtension:
@@ -214,10 +214,10 @@ class TaskExtension:
         if isinstance(result, Problem) and question_for(result, context) is None:
             return None
         is_open = False
-        if call.caller_id and call.session is not None:
+        if call.caller_key and call.session is not None:
             with suppress(Problem):
-                is_open = _id_of(await find_caller(context, self._identify)) != call.caller_id
-        principal, owner = ("", call.caller_id) if is_open else (call.caller_id, "")
+                is_open = _id_of(await find_caller(context, self._identify)) != call.caller_key
+        principal, owner = ("", call.caller_key) if is_open else (call.caller_key, "")
         if isinstance(result, Outcome):
             described = orjson.loads(result.body)
             task_id = described["job_id"]

@@ -931,8 +931,8 @@ def time_handler(handle: Handle) -> Handle:
 # --- The endpoint ---
 
 
-def caller_id(caller: Principal | None) -> str:
-    return caller.id if caller is not None else ""
+def caller_key(caller: Principal | None) -> str:
+    return caller.key if caller is not None else ""
 
 
 def scopes_of(caller: Principal | None) -> frozenset[str] | None:
@@ -1097,7 +1097,7 @@ class Overview(Endpoint):
             read = self._approvals.read(str(given["awp-approve"]))
         except (NotOurs, Expired):
             read = {}
-        if not read or read["caller"] != caller_id(caller):
+        if not read or read["caller"] != caller_key(caller):
             raise InvalidInput(
                 "This form is out of date, or was made for somebody else.", recovery="Load the page again."
             )
@@ -1130,7 +1130,7 @@ class Overview(Endpoint):
             if late:
                 notices.append(tag("p", f"Approved before, and left as it is: {', '.join(late)}."))
             if same:
-                logger.info("%s approved %s", caller_id(caller), ", ".join(same))
+                logger.info("%s approved %s", caller.id if caller is not None else "", ", ".join(same))
                 notices.append(
                     f"Approved: {', '.join(same)}. Keep {name} in version control, and start the site again."
                 )
@@ -1298,7 +1298,7 @@ class Overview(Endpoint):
             if not may_approve:
                 return None
             digests = {name: approvals.digest_of(actions[name]) for name in names}
-            token, _ = self._approvals.write({"caller": caller_id(caller), "digests": digests})
+            token, _ = self._approvals.write({"caller": caller_key(caller), "digests": digests})
             return fill("approve", root=self.root, token=token, label=label)
 
         cards, waiting = list[Html](), list[str]()

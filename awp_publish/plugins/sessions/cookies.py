@@ -277,7 +277,7 @@ class SessionCalls:
                 if call.session_id:
                     address = client_address(scope, fields, self._proxies)
                     try:  # without cookies, a caller with an id was identified by other credentials
-                        if await self.sessions.begin(session_key(new_id), call.caller_id, address, taken, at):
+                        if await self.sessions.begin(session_key(new_id), call.caller_key, address, taken, at):
                             call.headers += ((SESSION_HEADER, new_id.encode()),)
                     except StoreUnavailable:  # the caller gets the answer nevertheless
                         logger.exception(_NOT_KEPT, call.action.id, call.request_id)
@@ -323,7 +323,7 @@ class SessionCalls:
 
     async def _own_id(self, call: Call, owner: str) -> str:
         """Return the id of a caller identified by credentials other than the session, "" for an anonymous one."""
-        if self._identify is None or call.credentials is None:
+        if self._identify is None:
             return ""
         try:
             principal = await self._identify(call.credentials())
@@ -331,7 +331,7 @@ class SessionCalls:
             if owner and not call.action.route_authenticates:
                 raise
             return ""  # the call's own gate refuses the credentials
-        return principal.id if principal is not None else ""
+        return principal.key if principal is not None else ""
 
     def _put_headers(self, call: Call, scope: Scope, cookies: str) -> Scope:
         """Give a call the scope with the cookies of its session."""
@@ -341,10 +341,9 @@ class SessionCalls:
 
     def _put_scope(self, call: Call, scope: Scope) -> None:
         call.context, before = scope, call.credentials
-        if before is not None:
-            shown, now = before(), read_credentials(scope, read_fields(scope["headers"]), self._proxies)
-            credentials = now._replace(address=shown.address, signed=shown.signed)
-            call.credentials = lambda: credentials
+        shown, now = before(), read_credentials(scope, read_fields(scope["headers"]), self._proxies)
+        credentials = now._replace(address=shown.address, signed=shown.signed)
+        call.credentials = lambda: credentials
 
     async def _reenter(
         self, run: Run, call: Call, deliver: Deliver, scope: Scope, cookies: str, taken: list[str]
@@ -399,7 +398,7 @@ class SessionCalls:
         session, own = await self.sessions.find(shown), ""
         if self._identify is not None:
             principal = await self._identify(read_credentials(scope, fields, self._proxies))
-            own = principal.id if principal is not None else ""
+            own = principal.key if principal is not None else ""
         if session is None or session.owner != own:
             raise self._unknown()
         cookies = self.sessions.header_for(session, parse_address(self._catalog.absolute("/")))
