@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from awp_publish import AgentPublisher, ApiKey, BearerToken, DeclarationError, Principal, SharedSecret, Site
-from awp_publish.calls.authentication import Custom, read_authenticators
+from awp_publish.calls.authentication import Custom, people_of, read_authenticators
 from awp_publish.calls.call import Call
 from awp_publish.calls.guard import Guards
 from awp_publish.calls.invoke import Invoker
@@ -247,3 +247,27 @@ def test_a_hidden_tool_is_not_listed_to_a_narrow_token_of_a_caller_who_has_a_wid
         for token in (LEFT, RIGHT, LEFT)
     ]
     assert ["close" in names for names in listed] == [True, False, True]
+
+
+def test_the_bridge_lists_to_each_token_what_its_own_scopes_allow(open_client):
+    wide, narrow = Principal("ann", frozenset({"operator"})), Principal("ann")
+    site = make_shop(doors=["bridge"], secret_keys=KEYS, authenticate=BearerToken({LEFT: wide, RIGHT: narrow}))
+
+    async def close(request: Any) -> JSONResponse:
+        """Close the shop."""
+        return JSONResponse("closed")
+
+    site.action("close", audience="operator")(close)
+    client = open_client(
+        AgentPublisher(Starlette(routes=[Route("/close", close, methods=["POST"])]), site=site, check=False)
+    )
+    call = {"type": "action_call", "call_id": "c", "name": "actions.site", "arguments": {"mode": "list"}}
+    with (
+        client.websocket_connect("/actions-bridge", headers={"authorization": f"Bearer {RIGHT}"}) as of_narrow,
+        client.websocket_connect("/actions-bridge", headers={"authorization": f"Bearer {LEFT}"}) as of_wide,
+    ):
+        listed = []
+        for number, socket in enumerate((of_wide, of_narrow, of_wide, of_narrow)):
+            socket.send_json(call | {"call_id": f"c{number}"})
+            listed.append("close" in str(socket.receive_json()))
+    assert listed == [True, False, True, False]

@@ -140,13 +140,14 @@ class Peer(Protocol):
 class Owner:
     """The owner of connections: a principal, a session, or a single anonymous connection.
 
-    `answers` are those to finished calls, by call_id; `running` has the ids of unfinished ones. `scopes` are the
-    principal's, None for an anonymous owner.
+    `answers` are those to finished calls, by call_id; `running` has the ids of unfinished ones. `principal` is the key
+    of a known caller; `scopes` are the caller's, None for an anonymous owner.
     """
 
-    def __init__(self, key: str = "") -> None:
+    def __init__(self, key: str = "", principal: str = "", scopes: frozenset[str] | None = None) -> None:
         self.key = key
-        self.scopes: frozenset[str] | None = None
+        self.principal = principal
+        self.scopes = scopes
         self.agents: set[Peer] = set()
         self.runtimes: dict[str, PairedRuntime] = {}
         self.visit: SiteRuntime | None = None
@@ -857,11 +858,14 @@ class Bridge:
 
     def owner(self, principal: Principal | None, session: str = "") -> Owner:
         """Return the owner for a principal or a session, a new one for an anonymous caller."""
-        key = f"user:{principal.key}" if principal is not None else f"session:{session}" if session else ""
-        if not key:
+        if principal is not None:  # with other scopes the same principal sees other actions, and has other runtimes
+            key = f"user:{principal.key}\n{' '.join(sorted(principal.scopes))}"
+            owner = self._owners.setdefault(key, Owner(key, principal.key, principal.scopes))
+        elif session:
+            key = f"session:{session}"
+            owner = self._owners.setdefault(key, Owner(key))
+        else:
             return Owner()
-        owner = self._owners.setdefault(key, Owner(key))
-        owner.scopes = principal.scopes if principal is not None else None
         self._owners.move_to_end(key)
         if len(self._owners) > MAX_OWNERS:
             idle = (one for one in self._owners.values() if not one.agents and not one.runtimes and one is not owner)
@@ -1175,7 +1179,7 @@ class Bridge:
         try:
             # The owner of a session from a request's headers has been checked already.
             kept = await (sessions.find(str(shown)) if shown else sessions.load(call.session_key))
-            if kept is None or (shown and kept.owner and owner.key != f"user:{kept.owner}"):
+            if kept is None or (shown and kept.owner and owner.principal != kept.owner):
                 challenge = [("WWW-Authenticate", CHALLENGE)]
                 raise SessionUnknown("This session is not known here, or is over.", headers=challenge)
         except Problem as problem:
