@@ -168,6 +168,7 @@ class Call:
         "fingerprints",
         "finisher",
         "has_cookie_jar",
+        "has_shown_conversation",
         "headers",
         "idempotency_key",
         "input",
@@ -233,12 +234,13 @@ class Call:
         """Where this door expects what is not an input, by the names that callers put among the inputs by mistake."""
 
         # For sessions: `session` is the id that the caller presents; `conversation` is the id of one that the door
-        # keeps for its caller and that may not have begun. `session_id` names the session of the call, and is not
-        # secret. `on_cookies` receives every Set-Cookie of a route's answer; `is_fresh` means that the route is called
-        # from outside.
+        # keeps for its caller and that may not have begun; `has_shown_conversation` means that the request named it.
+        # `session_id` names the session of the call, and is not secret. `on_cookies` receives every Set-Cookie of a
+        # route's answer; `is_fresh` means that the route is called from outside.
         self.session: str | None = None
         self.conversation: str | None = None
         self.has_cookie_jar = False
+        self.has_shown_conversation = False
         self.on_cookies: Callable[[list[bytes]], None] | None = None
         self.is_fresh = False
 

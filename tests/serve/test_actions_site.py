@@ -132,6 +132,9 @@ def make_app(**options: Any) -> AgentPublisher | Starlette:
 
 Use = Callable[..., Any]
 
+SESSIONS: list[str] = []
+"""Ids of sessions that answers have handed out, in order."""
+
 
 def use_bridge(client: TestClient, stack: ExitStack) -> Use:
     socket = stack.enter_context(client.websocket_connect("/actions-bridge"))
@@ -141,6 +144,7 @@ def use_bridge(client: TestClient, stack: ExitStack) -> Use:
         item = {"type": "action_call", "call_id": f"c{next(numbers)}", "name": "actions.site"}
         socket.send_json({**item, "arguments": {"mode": mode, **arguments}, **(envelope or {})})
         told = socket.receive_json()
+        SESSIONS.extend(told.get("headers", {}).values())
         return told["error"] if "error" in told else told["output"]
 
     return use
@@ -150,6 +154,7 @@ def use_woa(client: TestClient, stack: object = None) -> Use:
     def use(mode: str, /, envelope: Mapping[str, object] | None = None, **arguments: object) -> Any:
         given = {"input": {"mode": mode, **arguments}, **(envelope or {})}
         answer = client.post("/agents/actions_site/invoke", json=given)
+        SESSIONS.extend(filter(None, [answer.headers.get("awp-session")]))
         return answer.json() if answer.status_code == 200 else answer.json().get("error", answer.json())
 
     return use
@@ -162,6 +167,7 @@ def use_mcp(client: TestClient, stack: object = None) -> Use:
         message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {**params, "_meta": meta}}
         headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25"}
         result = client.post("/mcp", json=message, headers=headers).json()["result"]
+        SESSIONS.extend(filter(None, [result.get("_meta", {}).get("awp/headers", {}).get("awp-session")]))
         told = json.loads(result["content"][0]["text"])
         return told.get("error", told) if result["isError"] else told
 
@@ -363,9 +369,10 @@ def test_a_page_in_process_has_the_cookies_of_the_session_that_is_shown_and_the_
             return str(told["result"]["text"])
 
         assert read() == "ada"
-        # The page signs in as somebody else, by its own form: the session is that visitor's from then on.
+        # The page signs in as somebody else, by its own form: the session is theirs from then on, with a new id.
         use("call", envelope=envelope, action="browser.navigate", arguments={"url": "/enter"})
         use("call", envelope=envelope, action="sign_in", arguments={"name": "eve"})
+        envelope = {"session": SESSIONS[-1]}
         assert read() == "eve"
         confirmed = {"input": {"slug": "emma"}, **envelope}
         token = client.post("/agents/order_book/invoke", json=confirmed).json()["confirmation"]["token"]

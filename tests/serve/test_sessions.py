@@ -162,11 +162,14 @@ def test_who_has_signed_in_is_known_until_they_sign_out_wherever_sessions_are_ke
     assert caller.call("mine").code == (None if placed == "inside" else "AUTHENTICATION_REQUIRED")
     assert caller.call("add", {"title": "emma"}, session=session).output == []
     assert caller.call("add", {"title": "dune"}, session=session).output == ["emma"]
-    assert caller.call("sign_in", {"name": "joe"}, session=session).session is None  # it has one already
+    begun = caller.call("sign_in", {"name": "joe"}, session=session)
+    assert caller.call("whoami", session=session).code == "SESSION_UNKNOWN", "somebody else is signed in now"
+    session = begun.session
     assert caller.call("whoami", session=session).output == "joe"
-    assert caller.call("sign_out", session=session).output == "bye"
-    assert caller.call("whoami", session=session).output == "nobody"
-    assert caller.call("add", {"title": "ulysses"}, session=session).output == ["dune", "emma"]
+    ended = caller.call("sign_out", session=session)
+    assert ended.output == "bye"
+    assert caller.call("whoami", session=ended.session).output == "nobody"
+    assert caller.call("add", {"title": "ulysses"}, session=ended.session).output == ["dune", "emma"]
 
 
 @pytest.mark.parametrize("door", DOORS)
@@ -496,6 +499,8 @@ async def test_messages_of_one_a2a_context_have_one_session():
         assert output(looked) == "nobody"
         begun = await in_context(caller, looked.context_id, "sign_in", {"name": "eve"})
         assert begun.context_id == looked.context_id
+        assert output(await in_context(caller, begun.context_id, "whoami")) == "nobody", "others may know this context"
+        begun = await caller.call("sign_in", {"name": "eve"})
         assert output(await in_context(caller, begun.context_id, "whoami")) == "eve"
         assert output(await caller.call("whoami")) == "nobody"
         shown = MessageToDict(begun.metadata)["headers"]["awp-session"]

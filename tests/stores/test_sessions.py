@@ -19,7 +19,7 @@ TOKENS = Tokens(["a secret key of this test alone"], "session:shop.example", 60)
 
 @pytest.fixture
 def sessions(store, clock):
-    return CookieSessions(store, TOKENS, clock)
+    return CookieSessions(store, TOKENS, clock, identifying={"session"})
 
 
 async def begin(sessions, *set_cookies: str, owner: str = "", address: str = "192.0.2.1") -> str:

@@ -1093,6 +1093,7 @@ class A2aHandler(RequestHandler):
             if is_guarded:
                 # A caller who knows a task need not know the context whose session it had.
                 call.conversation = message.context_id or (task.context_id if request.is_new else None)
+                call.has_shown_conversation = bool(message.context_id)
         except Problem as problem:
             self._invoker.note_refusal(DOOR, request.request_id, problem)
             request.problem = problem.with_traceback(None)

@@ -1198,7 +1198,12 @@ class Bridge:
             if gone or changed:
                 at = parse_address(self.door.catalog.absolute("/"))
                 try:
-                    await sessions.update(kept, [write_set_cookie(one, clock()) for one in (*gone, *changed)], at)
+                    cookies = [write_set_cookie(one, clock()) for one in (*gone, *changed)]
+                    successes = self.door.guards.receipted
+                    if (renewed := await sessions.update(kept, cookies, at, successes=successes)) is not None:
+                        call.headers[SESSION_HEADER.decode()] = renewed
+                        if isinstance(call.peer, BridgeConnection) and not shown:
+                            call.peer.session_key = session_key(renewed)
                 except StoreUnavailable:  # the caller gets the answer nevertheless
                     logger.exception("the cookies of a page were not kept in the session (call %s)", call.call_id)
 
@@ -1309,7 +1314,11 @@ class Bridge:
             call.request_id, SITE_TOOL, call.input, call.action.timeout, members, session_key=call.session_id
         )
         try:
-            _, result = await self.dispatch(owner, made, Selectors(), site)
+            try:
+                _, result = await self.dispatch(owner, made, Selectors(), site)
+            finally:
+                if (renewed := made.headers.get(SESSION_HEADER.decode())) is not None:
+                    call.headers += ((SESSION_HEADER, renewed.encode()),)
         except RuntimeFailure as failure:
             if isinstance(failure.__cause__, Problem):
                 return failure.__cause__
@@ -1341,7 +1350,7 @@ class BridgeConnection(SocketConnection):
         self.owner = owner
         self.runtimes: dict[str, PairedRuntime] = {}
         self.refusal: RuntimeFailure | None = None
-        self._bridge, self._site, self._session_key = bridge, site, session_key
+        self._bridge, self._site, self.session_key = bridge, site, session_key
         self._calls = 0
 
     is_greeted = True
@@ -1507,7 +1516,7 @@ class BridgeConnection(SocketConnection):
         if self._calls >= MAX_PENDING:
             details = {"limit": MAX_PENDING, "retry_after_ms": 1_000}
             raise RuntimeFailure("permission_denied", "Too many calls are under way.", details)
-        call = BridgeCall(call_id, name, arguments, seconds, members, self, self._session_key)
+        call = BridgeCall(call_id, name, arguments, seconds, members, self, self.session_key)
         self.owner.running.add(call_id)
         self._calls += 1
         self._refused = 0
@@ -1519,7 +1528,7 @@ class BridgeConnection(SocketConnection):
             try:
                 runtime, result = await self._bridge.dispatch(self.owner, call, selectors, self._site)
             except RuntimeFailure as failure:
-                item = error_item(failure, call.call_id)
+                item = {**error_item(failure, call.call_id), **({"headers": call.headers} if call.headers else {})}
             else:
                 if isinstance(runtime, PairedRuntime):
                     runtime.last = call.call_id, self

@@ -1032,7 +1032,15 @@ class AwpClient:
         if call.action.idempotency is not None:
             request = replace(request, key=None)  # the action's own gate handles its keys
         session = opened.session if opened is not None else None
-        run = partial(self.door.skills.invoke, call, self._site, caller, session)
+
+        async def run() -> JsonObject:
+            answer = await self.door.skills.invoke(call, self._site, caller, session)
+            headers = answer.get("headers")
+            begun = headers.get("awp_session") if isinstance(headers, Mapping) else None
+            if isinstance(begun, str) and "session" not in call.members:
+                self._conversation = begun  # the connection goes on in the session that has begun, or has a new id
+            return answer
+
         redact = self.door.skills.answer_redactors.get(call.action.id)
         if opened is None:
             return await self._answers.answer_once(request, run, redact)

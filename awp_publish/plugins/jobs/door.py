@@ -101,10 +101,21 @@ class JobsDoor(Endpoint):
         self._address = address
         self._identify = identify
 
+    async def _has_renewed(self, job_id: str, session_id: str) -> bool:
+        """Return True if a job has given the session with an id its new one."""
+        sessions = self._sessions
+        return sessions is not None and await sessions.has_moved_to(session_id, sessions.ids_of_job(job_id))
+
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Answer a poll or a cancellation of the job with the id `named`, which may be any text."""
-        caller = await self._identify(request.scope, request.fields)
-        principal = caller.key if caller is not None else ""
+        try:
+            caller = await self._identify(request.scope, request.fields)
+            principal = caller.key if caller is not None else ""
+        except SessionUnknown:  # the job itself has signed in, which gave the session of its caller a new id
+            if not await self._has_renewed(named or "", request.fields.get(SESSION_HEADER, b"").decode("latin-1")):
+                raise
+            caller, stored = None, await self._jobs.look(named or "")
+            principal = stored.job.principal if stored is not None else ""
         if self._restricted:
             check_visible(self._restricted, (await self._jobs.show(named or "", principal)).action, caller)
         if request.scope["method"] == "DELETE":
@@ -250,9 +261,12 @@ class Background:
         at, has_begun = parse_address(self._catalog.absolute(target.path)), bool(job.context.get("has_begun"))
         key = str(job.context["session"]) or session_key(self._sessions.ids_of_job(job.id)[0])
         try:
-            session = await self._sessions.load(key)
-            if session is not None:
-                await self._sessions.update(session, set_cookies, at)
+            session = await self._sessions.load(key, follows=True)
+            if session is not None:  # a poll hands out the id of a job's session, if it has signed in or out
+                new_id, successes = self._sessions.ids_of_job(job.id)[0], self._guards.receipted
+                await self._sessions.update(
+                    session, set_cookies, at, new_id=new_id, successes=successes, may_renew=session.key == key
+                )
             elif not has_begun and self._sessions.are_worth_keeping(set_cookies, at):
                 await self._sessions.begin(key, job.principal, job.share.removeprefix("ip:"), set_cookies, at)
         except (StoreUnavailable, SessionUnknown):  # the caller gets the answer nevertheless

@@ -738,6 +738,8 @@ class BesideField(NamedTuple):
 PREFIX: Final = "awp-"
 """The prefix of fields that are not inputs."""
 
+CHOSEN_DOOR: Final = "awp-door"
+
 _BESIDE: Final = (
     BesideField("awp-key", "Idempotency key", "The same key with the same input gives the first answer again."),
     BesideField("awp-confirmation", "Confirmation", "The token of a refusal to whose summary a person has agreed."),
@@ -1475,7 +1477,13 @@ class Trial:
         self._catalog, self._action = overview.door.published(), action
         self._wires = overview.wires_of(action) or overview.wires
         self._raw = {name: value for name, value in pairs if isinstance(value, str)}
-        self._controls = {name: value.strip() for name, value in self._raw.items() if name.startswith(PREFIX)}
+        # A link fills in inputs and the door, but no session, confirmation or credentials: it may be a stranger's.
+        is_link = scope["method"] in ("GET", "HEAD")
+        self._controls = {
+            name: value.strip()
+            for name, value in self._raw.items()
+            if name.startswith(PREFIX) and (name == CHOSEN_DOOR or not is_link)
+        }
         if not pairs and action.examples:
             pairs = fields_of(action.examples[0])
         self._given: dict[str, object] = {}
@@ -1500,7 +1508,7 @@ class Trial:
         redact = input_redactor(action.inputs)
         self._kept = filled if redact is None else replace(filled, given=redact(self._given))
         self._shown = replace(self._kept, given=shortened(action, self._kept.given))
-        self._chosen = next((one for one in self._wires if one.key == self._control("awp-door")), self._wires[0])
+        self._chosen = next((one for one in self._wires if one.key == self._control(CHOSEN_DOOR)), self._wires[0])
         self._requests = {one.key: write_request(one, self._catalog, action, filled) for one in self._wires}
         self._shown_requests = {one.key: write_request(one, self._catalog, action, self._shown) for one in self._wires}
         self._answers: list[WireAnswer] = []

@@ -11,7 +11,16 @@ def _serve(serving: Serving) -> CookieSessions | None:
     if not serving.has_sessions and not has_session_callers(serving.guards_of(catalog), catalog):
         return None
     tokens = Tokens(serving.site.keys, f"session:{serving.settings.namespace}", LIFETIME)
-    return CookieSessions(serving.site.store, tokens)
+    return CookieSessions(serving.site.store, tokens, identifying=_identifying(serving))
+
+
+def _identifying(serving: Serving) -> frozenset[str]:
+    """Return the names of cookies, and of members of a session, by which callers are known to be identified."""
+    by_routes = (one for action in serving.site.catalog.actions for one in action.route_credentials)
+    by_site = (getattr(one, name, None) for one in serving.site.authenticators for name in ("cookie", "key"))
+    of_middleware = (name.decode("latin-1") for name in serving.called.session_cookies)
+    of_routes = (one.name for one in by_routes if one.place == "cookie")
+    return frozenset({*of_routes, *(name for name in by_site if isinstance(name, str)), *of_middleware})
 
 
 def _at(context: Context) -> SessionCalls | None:

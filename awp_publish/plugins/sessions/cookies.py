@@ -14,7 +14,7 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Final, TypeAlias, cast
 
@@ -29,6 +29,7 @@ from awp_publish.http.dispatch import NOT_CARRIED, ROUTE_CALL, come_from_outside
 from awp_publish.http.exchange import Scope, read_fields
 from awp_publish.http.in_process import Outside, SessionPass, with_cookies
 from awp_publish.model import Catalog
+from awp_publish.plugins.sessions.identity import identity_of
 from awp_publish.problems import HandlerFailed, Problem, SessionUnknown, StoreUnavailable, code_of
 from awp_publish.stores.store import Add, Count, Look, Step, Store, Swap, session_key, unavailable
 
@@ -56,9 +57,17 @@ MAX_ANONYMOUS: Final = 300
 ANONYMOUS_WINDOW: Final = 3600.0
 """Sessions that anonymous callers of one address may begin within ANONYMOUS_WINDOW seconds."""
 
+MAX_RENEWALS: Final = 20
+"""How often the id of a session may have changed while a call or job of it ran."""
+
 MAX_TRIES: Final = 100
 """How often an update is retried if other calls of the session write at the same time."""
 
+_RENEWED: Final = "This session has another id since its caller has signed in or out."
+_RENEWED_RECOVERY: Final = (
+    "Send the session that was handed out by the answer to the call which signed in or out; without that answer, leave "
+    "the session out and sign in again."
+)
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{32}[0-9a-f]{24}")
 
 
@@ -77,7 +86,15 @@ class KeptSession:
 class CookieSessions:
     """The sessions of one site. `tokens` authenticate its ids. Methods that use the store raise StoreUnavailable."""
 
-    def __init__(self, store: Store, tokens: Tokens, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        store: Store,
+        tokens: Tokens,
+        clock: Callable[[], float] = time.time,
+        identifying: Collection[str] = (),
+    ) -> None:
+        """Create the sessions. `identifying` are the names of cookies by which callers are known to be identified."""
+        self._identifying = identifying
         self._store = store
         self._tokens = tokens
         self._clock = clock
@@ -107,10 +124,28 @@ class CookieSessions:
         """Return the session with an id, None if there is none."""
         return await self.load(session_key(session_id)) if _ID.fullmatch(session_id) else None
 
-    async def load(self, key: str) -> KeptSession | None:
-        """Return the session with a key, None if there is none."""
-        raw = (await self._store.run((Look(key),))).seen[0]
-        return self._read(key, raw) if isinstance(raw, bytes) else None
+    async def load(self, key: str, *, follows: bool = False) -> KeptSession | None:
+        """Return the session with a key, None if there is none.
+
+        If it has a new id, it is found by `follows` alone, which is for keys that no caller has sent. Raises
+        SessionUnknown otherwise.
+        """
+        for _ in range(MAX_RENEWALS):
+            raw = (await self._store.run((Look(key),))).seen[0]
+            if not isinstance(raw, bytes):
+                return None
+            moved = _moved_to(raw)
+            if moved is None:
+                return self._read(key, raw)
+            if not follows:
+                raise SessionUnknown(_RENEWED, recovery=_RENEWED_RECOVERY)
+            key = moved
+        return None
+
+    async def has_moved_to(self, session_id: str, new_ids: Iterable[str]) -> bool:
+        """Return True if the session with an id has one of these new ids."""
+        raw = (await self._store.run((Look(session_key(session_id)),))).seen[0]
+        return isinstance(raw, bytes) and _moved_to(raw) in {session_key(new_id) for new_id in new_ids}
 
     def header_for(self, session: KeptSession, at: WebAddress) -> str:
         """Return the Cookie header for a request to an address, "" for none."""
@@ -142,27 +177,67 @@ class CookieSessions:
             logger.warning("a session was not begun: callers of one address may begin %d an hour", MAX_ANONYMOUS)
         return ran.failed is None
 
-    async def update(self, session: KeptSession, set_cookies: Iterable[str], at: WebAddress) -> None:
+    async def update(
+        self,
+        session: KeptSession,
+        set_cookies: Iterable[str],
+        at: WebAddress,
+        *,
+        new_id: str | None = None,
+        successes: Collection[str] = (),
+        may_renew: bool = True,
+    ) -> str | None:
         """Add the cookies of an answer to a session, which ends if no cookies are left.
 
-        Concurrent changes are kept. A session that has ended meanwhile stays ended.
+        If they identify somebody else than before, the session moves to a new id (`new_id`, or a random one), with the
+        remembered `successes` of its actions, and the old id ends at once. Returns the new id, None if it has the same.
+        Concurrent changes are kept. A call that finds that its session has moved meanwhile keeps its cookies there, if
+        these identify nobody else: who knew the old id must not get at the new one. With `may_renew=False` the session
+        is such a one. A session that has ended meanwhile stays ended.
         """
         headers = [("set-cookie", one) for one in set_cookies]
+        new_id = new_id or self.new_id()
         for _ in range(MAX_TRIES):
             now = self._clock()
             if not headers and now - session.used < REFRESH:
-                return
+                return None
+            before = identity_of(session.jar, self._identifying)
             session.jar.store_from(headers, at, now)
-            new = _write(session.owner, session.created, now, session.jar) if _is_worth_keeping(session.jar) else None
+            kept = _is_worth_keeping(session.jar)
             seconds = min(IDLE, session.created + LIFETIME - now)
-            ran = await self._store.run((Swap(session.key, session.raw, new, seconds),))
+            new = _write(session.owner, session.created, now, session.jar) if kept else None
+            is_renewed = kept and identity_of(session.jar, self._identifying) != before
+            if is_renewed and not may_renew:
+                logger.warning("cookies of a session that has a new id were dropped: they identify somebody else")
+                return None
+            if is_renewed and new is not None:
+                key = session_key(new_id)
+                moved = orjson.dumps({"moved": key})
+                steps: list[Step] = [Swap(session.key, session.raw, moved, IDLE), Add(key, new, seconds)]
+                steps += await self._remembered(session.key, key, successes)
+                ran = await self._store.run(steps)
+            else:
+                ran = await self._store.run((Swap(session.key, session.raw, new, seconds),))
             if ran.failed is None:
-                return
-            found = ran.seen[0]
-            if not isinstance(found, bytes):
-                return
-            session = self._read(session.key, found)
+                return new_id if is_renewed else None
+            found = await self.load(session.key, follows=True) if ran.failed == 0 else None
+            if found is None:
+                return None
+            may_renew = may_renew and found.key == session.key
+            session = found
         raise unavailable("The session is used by too many calls at a time.")
+
+    async def _remembered(self, before: str, after: str, successes: Collection[str]) -> list[Step]:
+        """Return the steps that remember the successes of a session under its new key."""
+        if not successes:
+            return []
+        names = [f"done:{action}:session:" for action in successes]
+        seen = (await self._store.run([Look(name + before) for name in names])).seen
+        return [
+            Add(name + after, value, LIFETIME)
+            for name, value in zip(names, seen, strict=True)
+            if isinstance(value, bytes)
+        ]
 
     def _read(self, key: str, raw: bytes) -> KeptSession:
         try:
@@ -177,6 +252,14 @@ class CookieSessions:
         if session.created + LIFETIME <= self._clock():  # usually the store has removed it; the clocks may differ
             raise SessionUnknown("The session is over.")
         return session
+
+
+def _moved_to(raw: bytes) -> str | None:
+    """Return the key to which a session has moved, None for one that is where it was."""
+    if not raw.startswith(b'{"moved":'):
+        return None
+    key: object = orjson.loads(raw).get("moved")
+    return key if isinstance(key, str) else None
 
 
 def has_own_cookies(cookie: str) -> bool:
@@ -239,6 +322,7 @@ class SessionCalls:
             action.id: parse_address(catalog.absolute(action.target.path if action.target else catalog.paths.invoke))
             for action in catalog.actions
         }
+        self._receipted = guards.receipted
         self._recovery: str | None = None
         if (sign_in := catalog.sign_in) is not None and code_of(SessionUnknown.slug) not in catalog.site.errors:
             again = "then send the session that its answer hands out."
@@ -266,6 +350,9 @@ class SessionCalls:
         if session is None:
             new_id = call.conversation
             if new_id is None or not self.sessions.is_own(new_id):
+                new_id = self.sessions.new_id()
+
+            if call.has_shown_conversation:  # others may know it, and who signs in gets an id that nobody else knows
                 new_id = self.sessions.new_id()
 
             def take(set_cookies: list[bytes]) -> None:
@@ -297,7 +384,9 @@ class SessionCalls:
             else:
                 result.headers = tuple(pair for pair in result.headers if pair[0].lower() != "set-cookie")
             try:
-                await self.sessions.update(session, taken, at)
+                renewed = await self.sessions.update(session, taken, at, successes=self._receipted)
+                if renewed is not None:
+                    call.headers += ((SESSION_HEADER, renewed.encode()),)
             except StoreUnavailable:  # the caller gets the answer nevertheless
                 logger.exception(_NOT_KEPT, call.action.id, call.request_id)
             await deliver(result)
