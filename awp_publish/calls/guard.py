@@ -67,6 +67,7 @@ from awp_publish.calls.call import (
     Result,
     never_disconnected,
     read_key,
+    share_of,
 )
 from awp_publish.calls.threads import run_in_thread
 from awp_publish.model import Action, JsonObject, RateLimit, RouteCredential, utc_text
@@ -659,7 +660,7 @@ class Guard:
         """Reserve bytes for an unknown caller's answer. Returns False if its address has none left."""
         address = call.credentials().address if call.credentials is not None else ""
         turn = int(self.clock() // self._window)  # bytes are given back when the records have expired
-        key = f"answer-bytes:{self._window:g}:{turn}:ip:{address}"
+        key = f"answer-bytes:{self._window:g}:{turn}:{share_of('', address)}"
         try:
             ran = await self._store.run((Reserve(key, size, MAX_ANONYMOUS_BYTES, 2 * self._window),))
         except StoreUnavailable:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Final, NamedTuple
 
-from awp_publish.calls.call import Principal
+from awp_publish.calls.call import Principal, share_of
 from awp_publish.problems import Problem, RateLimited
 
 RETRY_SECONDS: Final = 30
@@ -30,9 +30,8 @@ class StreamLimits(NamedTuple):
 LIMITS: Final = StreamLimits()
 
 
-def share_of(principal: Principal | None, address: str) -> str:
-    """Return the key of a caller's share."""
-    return f"user:{principal.id}" if principal is not None else f"ip:{address}"
+def _share_of(principal: Principal | None, address: str) -> str:
+    return share_of(principal.id if principal is not None else "", address)
 
 
 @dataclass(slots=True, eq=False)
@@ -73,7 +72,7 @@ class OpenStreams:
     def identify(self, place: Place, principal: Principal | None, address: str) -> None:
         """Move a place to the share of a caller who is identified by now. Raises RateLimited, and keeps it, if full."""
         with self._lock:
-            if place.is_counted and place.share == share_of(principal, address):
+            if place.is_counted and place.share == _share_of(principal, address):
                 return
             self._release(place)
             try:
@@ -84,7 +83,7 @@ class OpenStreams:
             place.share, place.is_known, place.is_counted = new.share, new.is_known, new.is_counted
 
     def _take(self, principal: Principal | None, address: str, is_identified: bool) -> Place:
-        place = Place(share_of(principal, address), principal is not None, is_identified)
+        place = Place(_share_of(principal, address), principal is not None, is_identified)
         limits, whose = self._limits, "you have" if place.is_known else "unknown callers of one address have"
         most = limits.of_caller if place.is_known else limits.of_address
         if self._shares[place.share] >= most:

@@ -27,6 +27,7 @@ from zlib import crc32
 
 import orjson
 
+from awp_publish.calls.call import KNOWN_SHARE, share_of
 from awp_publish.model import JsonObject, utc_text
 from awp_publish.problems import (
     ALL,
@@ -304,9 +305,6 @@ MAX_JOBS: Final = 10_000
 MAX_JOBS_OF_CALLER: Final = 1_000
 """Unfinished jobs of one caller: a known one, or an address for callers who are not known."""
 
-KNOWN: Final = "user:"
-"""The prefix of the shares of known callers."""
-
 BYTES_OF_UNKNOWN: Final = "job-bytes"
 """The key of the bytes of all unknown callers together."""
 
@@ -435,7 +433,7 @@ class JobStore:
             request_id=request_id,
             door=door,
             context=context or {},
-            share=_share_of(principal) if principal else share,
+            share=share_of(principal, "") if principal else share,
             created=now,
             updated=now,
         )
@@ -486,7 +484,7 @@ class JobStore:
         """Return the steps that reserve bytes of a share, or give some back."""
         seconds, most = self._pending_seconds + self._result_seconds, self._most_bytes
         totals = [(f"job-bytes:{share}", most.of_caller)]
-        if not share.startswith(KNOWN):
+        if not share.startswith(KNOWN_SHARE):
             totals = [(f"job-bytes:{share}", most.of_address), (BYTES_OF_UNKNOWN, most.of_unknown)]
         return [Reserve(key, amount, most if is_bounded else None, seconds) for key, most in totals]
 
@@ -701,17 +699,12 @@ def _key(job_id: str) -> str:
     return JOB + job_id
 
 
-def _share_of(principal: str) -> str:
-    """Return the share of a known caller. That of an unknown one is of its address."""
-    return f"{KNOWN}{principal}"
-
-
 def _queue_of_caller(share: str) -> str:
     return f"jobs of {share}"
 
 
 def _queue_of_all(share: str) -> str:
-    return ALL_JOBS if share.startswith(KNOWN) else ALL_UNKNOWN
+    return ALL_JOBS if share.startswith(KNOWN_SHARE) else ALL_UNKNOWN
 
 
 def _expiry_of(job_id: str, reserved: int, share: str) -> str:

@@ -22,7 +22,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from awp_publish.calls.call import Call, Outcome, Principal, Result, never_disconnected
+from awp_publish.calls.call import Call, Outcome, Principal, Result, never_disconnected, share_of
 from awp_publish.calls.invoke import Invoker
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.doors import identify_caller
@@ -394,7 +394,7 @@ class TaskExtension:
             return None
         if asked is not None and not asked.caller_id:
             address = asked.credentials().address if asked.credentials is not None else ""
-            counts.append(Count(f"mcp:kept:{address}", MAX_ANONYMOUS_TASKS, self._seconds))
+            counts.append(Count(f"mcp:kept:{share_of('', address)}", MAX_ANONYMOUS_TASKS, self._seconds))
         with suppress(StoreUnavailable):
             ran = await self._jobs.store.run((*counts, Add(_key(task_id), raw, self._seconds)), durable=True)
             return task_id if ran.failed is None else None
