@@ -11,6 +11,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, BearerToken
+from awp_publish.plugins.jobs import worker
 from awp_publish.plugins.jobs.jobs import (
     BYTES_OF_UNKNOWN,
     FORGOTTEN,
@@ -302,10 +303,13 @@ async def test_results_take_their_bytes_until_they_are_forgotten(whose):
         await give(jobs, **whose)
 
 
-async def test_a_worker_gives_back_what_is_forgotten_so_that_nothing_of_a_job_stays(house):
+async def test_a_worker_gives_back_what_is_forgotten_so_that_nothing_of_a_job_stays(house, monkeypatch):
+    monkeypatch.setattr(worker, "FORGET_SECONDS", 0.05)
     jobs = house.open_jobs(result_seconds=0.1)
-    house.start(jobs=jobs)
     for number in range(20):
-        await house.until(await jobs.accept("again", {}, share=f"ip:{number}"), lambda job: job.has_ended)
-    await until(lambda: house.store.run([Reserve(BYTES_OF_UNKNOWN, 0, None, 60)]), lambda ran: not ran.seen[0].events)
+        await jobs.accept("again", {}, share=f"ip:{number}")
+    total = Reserve(BYTES_OF_UNKNOWN, 0, 0, 60)
+    assert (await house.store.run([total])).seen[0].events > 20_000
+    house.start(jobs=jobs)
+    await until(lambda: house.store.run([total]), lambda ran: not ran.seen[0].events)
     assert await house.store.take(FORGOTTEN, 1.0, 100) == ()
