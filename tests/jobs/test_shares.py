@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Awaitable
 from contextlib import suppress
+from typing import Any
 
 import pytest
 from starlette.applications import Starlette
@@ -202,15 +203,19 @@ SMALL = ByteLimits(of_caller=24_000, of_address=24_000, of_unknown=50_000)
 """Room for two jobs of 8,000 bytes, and their overhead, of one caller."""
 
 
-def give(jobs: JobStore, size: int = 8_000, **whose: str) -> Awaitable[Job]:
+def give(jobs: JobStore, size: int = 8_000, **whose: Any) -> Awaitable[Job]:
     return jobs.accept("again", {"text": "x" * size}, **whose)
 
 
 async def finish(jobs: JobStore, job: Job, size: int) -> Job:
     """End a job with a result of so many bytes."""
-    begun = await jobs.begin(await jobs.look(job.id), True)
-    await jobs.end(begun, "done", JobResult(200, (), b'"' + b"x" * size + b'"'))
-    return (await jobs.look(job.id)).job
+    accepted = await jobs.look(job.id)
+    assert accepted is not None
+    begun = await jobs.begin(accepted, True)
+    assert begun is not None
+    ended = await jobs.end(begun, "done", JobResult(200, (), b'"' + b"x" * size + b'"'))
+    assert ended is not None
+    return ended.job
 
 
 def test_large_inputs_from_one_address_take_its_share_and_nobody_elses(open_client, request):
@@ -242,7 +247,8 @@ def test_large_inputs_from_one_address_take_its_share_and_nobody_elses(open_clie
 
 async def test_the_bytes_of_a_caller_are_counted_by_all_workers_and_given_back(store):
     here, there = JobStore(store, most_bytes=SMALL), JobStore(store, most_bytes=SMALL)
-    for whose, who in (({"principal": "ann"}, "ann"), ({"share": "ip:192.0.2.1"}, "")):
+    cases: list[tuple[dict[str, Any], str]] = [({"principal": "ann"}, "ann"), ({"share": "ip:192.0.2.1"}, "")]
+    for whose, who in cases:
         first, second = await give(here, **whose), await give(there, **whose)
         for jobs in (here, there):
             with pytest.raises(TooManyJobs, match="24000 bytes"):

@@ -1,6 +1,7 @@
 """Wrong credentials count against the address they come from; right ones pass, and cost nothing."""
 
 import json
+from typing import Any
 
 import pytest
 from starlette.applications import Starlette
@@ -138,7 +139,7 @@ def test_without_its_store_a_site_refuses_wrong_credentials_all_the_same(shop, o
 
 # --- Wherever credentials are identified ---
 
-MCP_METHODS = {
+MCP_METHODS: dict[str, dict[str, Any]] = {
     "tools/list": {},
     "events/list": {},
     "events/poll": {"name": "sold"},
@@ -148,7 +149,7 @@ MCP_METHODS = {
     "tasks/cancel": {"taskId": "some"},
     "tools/call": {"name": "get_job", "arguments": {"job_id": "some"}},
 }
-TASKS = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+TASKS: dict[str, Any] = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
 
 
 @pytest.fixture
