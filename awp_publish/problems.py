@@ -613,15 +613,15 @@ def raised(error: HTTPException, codes: Mapping[str, str]) -> Problem:
 
 
 class TooManyJobs(Problem):
-    """The caller has as many waiting or running jobs as the site accepts from one caller."""
+    """The caller has as many unfinished jobs, or bytes of jobs and results, as the site keeps for one caller."""
 
-    title = "Too many of your jobs have not ended"
+    title = "The site has too many jobs of yours"
     default_status = 429
     default_recovery = "Poll the jobs that you have, or cancel some; when one has ended, send the same call again."
 
 
 class JobQueueFull(Problem):
-    """As many jobs wait or run as the site accepts from all callers together."""
+    """The site has as many unfinished jobs, or bytes of jobs and results, as it takes from all such callers."""
 
     title = "The site takes on no more jobs at the moment"
     default_status = 503

@@ -78,6 +78,15 @@ class Principal:
         return named if isinstance(named, str) and named else None
 
 
+KNOWN_SHARE: Final = "user:"
+"""The prefix of the shares of known callers."""
+
+
+def share_of(caller_id: str, address: str) -> str:
+    """Return the key of the share that a caller has of what is limited: its own, or that of its address if unknown."""
+    return f"{KNOWN_SHARE}{caller_id}" if caller_id else f"ip:{address}"
+
+
 class Signed(NamedTuple):
     """A caller's signature of our challenge, made with a secret that it shares with the site."""
 

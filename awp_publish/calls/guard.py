@@ -67,6 +67,7 @@ from awp_publish.calls.call import (
     Result,
     never_disconnected,
     read_key,
+    share_of,
 )
 from awp_publish.calls.threads import run_in_thread
 from awp_publish.model import Action, JsonObject, RateLimit, RouteCredential, utc_text
@@ -100,7 +101,7 @@ from awp_publish.problems import (
 )
 from awp_publish.schema import Validator, media, member_names, named_subschemas, parts_of, subschemas
 from awp_publish.schema.redaction import HIDDEN, answer_redactor, input_redactor
-from awp_publish.stores.store import Add, Count, Counted, Look, Step, Store, Swap, unavailable
+from awp_publish.stores.store import Add, Count, Counted, Look, Reserve, Step, Store, Swap, unavailable
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
@@ -122,6 +123,13 @@ A larger answer is given once: afterwards its key is free if the action may run 
 MAX_ANONYMOUS_KEYS: Final = 1000
 ANONYMOUS_WINDOW: Final = 3600.0
 """Keys that unknown callers of one address may claim within so many seconds."""
+
+SMALL_ANSWER_BYTES: Final = 1024
+MAX_ANONYMOUS_BYTES: Final = 16 * 1024 * 1024
+"""Bytes of larger records that are kept for unknown callers of one address within the window of an action's keys.
+
+Smaller ones are bounded by the number of keys.
+"""
 
 MAX_RECEIPTS: Final = 50
 """Receipts of one call that are read."""
@@ -601,6 +609,7 @@ class Guard:
                 logger.exception("a confirmation of action %s could not be given back (request_id=%s)", *which)
         if (claim := call.claim) is not None:
             kept: bytes | None = None
+            instead: bytes | None = None  # what can be recorded where there is no room for an answer
             fingerprint = call.fingerprints[0].encode()
             if not isinstance(result, Outcome):
                 if isinstance(result, HandlerFailed):
@@ -622,20 +631,39 @@ class Guard:
                 # One line of JSON, then the unchanged body.
                 facts = fingerprint, result.status, headers or b"[]", content, result.body
                 kept = b'{"state":"done","for":"%b","status":%d,"headers":%b%b}\n%b' % facts
+                if not self._is_repeatable:
+                    instead = b'{"state":"not recorded","for":"%b"}\n' % fingerprint
                 if len(kept) > (MAX_ANONYMOUS_ANSWER_BYTES if call.principal is None else MAX_ANSWER_BYTES):
                     logger.warning("an answer of action %s is too large to be recorded under its key", self._action.id)
                     ended = b'{"state":"too large","for":"%b"}\n' % fingerprint
                     kept = None if self._is_repeatable else ended
+                elif call.principal is None and len(kept) > SMALL_ANSWER_BYTES:
+                    kept = kept if await self._reserve_answer(call, len(kept)) else instead
             try:
                 await self._store.run((_new(Swap, (claim.key, claim.value, kept, self._window)),), durable=True)
             except StoreUnavailable:
                 which = (self._action.id, call.request_id)
                 logger.exception("the answer of action %s could not be recorded (request_id=%s)", *which)
+                if isinstance(result, Outcome) and kept != instead:
+                    # A full store has room for what is smaller than the claim, which would say that the call runs.
+                    with suppress(StoreUnavailable):
+                        await self._store.run((Swap(claim.key, claim.value, instead, self._window),), durable=True)
         if self._certifies and isinstance(result, Outcome):
             call.headers += await self._guards.certify(call)
         return result
 
     # --- Idempotency keys ---
+
+    async def _reserve_answer(self, call: Call, size: int) -> bool:
+        """Reserve bytes for an unknown caller's answer. Returns False if its address has none left."""
+        address = call.credentials().address if call.credentials is not None else ""
+        turn = int(self.clock() // self._window)  # bytes are given back when the records have expired
+        key = f"answer-bytes:{self._window:g}:{turn}:{share_of('', address)}"
+        try:
+            ran = await self._store.run((Reserve(key, size, MAX_ANONYMOUS_BYTES, 2 * self._window),))
+        except StoreUnavailable:
+            return False
+        return ran.failed is None
 
     def _claim(self, call: Call, credentials: Credentials | None) -> Add | None:
         """Return the step that claims a call's key, or None without a key. Raises InvalidIdempotencyKey."""
@@ -688,6 +716,8 @@ class Guard:
             raise IdempotencyKeyReused("This idempotency key was used before with another input or other credentials.")
         if state == "too large":
             raise AnswerNotKept(f"{first} succeeded; its answer was too large to be kept.")
+        if state == "not recorded":
+            raise AnswerNotKept(f"{first} succeeded; its answer could not be recorded.")
         if state == "given once":
             raise AnswerNotKept(f"{first} succeeded; its answer is given only once.")
         if is_running:

@@ -18,7 +18,7 @@ from awp_publish.http.endpoint import ProblemRenderer, read_request_id
 from awp_publish.http.exchange import Fields, Message, Receive, Reply, Scope, Send, read_fields
 from awp_publish.http.lifespan import OwnedTasks
 from awp_publish.plugin import Context
-from awp_publish.problems import CrossSiteCookies, ForeignHost
+from awp_publish.problems import CrossSiteCookies, ForeignHost, Problem
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
@@ -55,6 +55,13 @@ class SocketGate:
             await send({"type": "websocket.http.response.body", "body": denial.body})
         else:
             await send({"type": "websocket.close", "code": 1008, "reason": ""})
+
+    async def refuse_problem(self, problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse a handshake with a problem, which is recorded."""
+        await receive()
+        request_id = read_request_id(read_fields(scope["headers"]))
+        self._door.invoker.note_refusal(self._protocol, request_id, problem)
+        await self.refuse(self._renderer.reply(problem, self._path, request_id), scope, send)
 
     def _deny(self, fields: Fields) -> Reply | None:
         """Return the refusal if a browser's page may not connect, otherwise None.

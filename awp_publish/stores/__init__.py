@@ -18,6 +18,7 @@ from awp_publish.stores.store import (
     Counted as Counted,
     Look as Look,
     Ran as Ran,
+    Reserve as Reserve,
     Schedule as Schedule,
     Seen as Seen,
     Step as Step,

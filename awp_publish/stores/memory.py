@@ -7,7 +7,20 @@ from collections.abc import Callable, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Any, Final
 
-from awp_publish.stores.store import Add, Count, Counted, Look, Ran, Schedule, Seen, Step, Swap, Unschedule, unavailable
+from awp_publish.stores.store import (
+    Add,
+    Count,
+    Counted,
+    Look,
+    Ran,
+    Reserve,
+    Schedule,
+    Seen,
+    Step,
+    Swap,
+    Unschedule,
+    unavailable,
+)
 
 MAX_OUTDATED: Final = 64
 """Stale heap entries that `_TimedEntries` may hold beyond one for each of its names."""
@@ -44,7 +57,7 @@ class MemoryStore:
         self._values = _TimedEntries()
         """Values, and when they expire."""
         self._windows = _TimedEntries()
-        """Numbers of events, and when their windows close."""
+        """Numbers of events and reserved totals, and when they are forgotten."""
         self._queues: dict[str, _TimedEntries] = {}
         self._bytes = 0
         self._due = math.inf
@@ -66,7 +79,7 @@ class MemoryStore:
             values = self._values.entries
             seen: list[Seen] = []
             changes: list[tuple[str, bytes | None, float]] = []
-            size, has_queues = 0, False
+            size, has_queues, has_totals = 0, False, False
             step: Any  # its type is tested through `kind`
             for step in steps:
                 kind = type(step)
@@ -103,6 +116,12 @@ class MemoryStore:
                     if new is not None:
                         size += len(new)
                     changes.append((key, new, now + step[-1]))
+                elif kind is Reserve:
+                    has_totals = True
+                    total = self._total(step.key, now)
+                    seen.append(Counted(total, 0.0))
+                    if step.most is not None and 0 < step.amount > step.most - total:
+                        return Ran(len(seen) - 1, tuple(seen))
                 else:
                     has_queues = True
                     others: Counted | None = None
@@ -145,6 +164,10 @@ class MemoryStore:
                             self._bytes -= ENTRY_BYTES + len(step.member)
                         if not timed.entries:
                             del self._queues[step.queue]
+            if has_totals:
+                for step in steps:
+                    if type(step) is Reserve:
+                        self._reserve(step, now)
             return _new(Ran, (None, tuple(seen)))
         finally:
             lock.release()
@@ -168,6 +191,20 @@ class MemoryStore:
         """The bytes in use, of at most `most_bytes`, including expired entries that were not purged yet."""
         return self._bytes
 
+    def _total(self, key: str, now: float) -> int:
+        total, until = self._windows.entries.get(key, (0, 0.0))
+        return total if until > now else 0
+
+    def _reserve(self, step: Reserve, now: float) -> None:
+        """Change a total. One that is 0 takes no room."""
+        key, total = step.key, max(self._total(step.key, now) + step.amount, 0)
+        if total and step.seconds > 0:
+            if self._windows.set(key, [total, now + step.seconds]) is None:
+                self._bytes += ENTRY_BYTES + len(key)
+            self._due = min(self._due, now + step.seconds)
+        elif self._windows.remove(key) is not None:
+            self._bytes -= ENTRY_BYTES + len(key)
+
     def _make_room(self, steps: Sequence[Step], now: float) -> None:
         """Purge everything that has expired.
 
@@ -183,7 +220,7 @@ class MemoryStore:
                     size += ENTRY_BYTES + len(key) + len(value)
                 case Swap(key, old, new) if values.get(key, (None,))[0] == old:
                     size += len(new) - len(old) if new is not None else -ENTRY_BYTES - len(key) - len(old)
-                case Count(key) if key not in windows:
+                case Count(key) | Reserve(key) if key not in windows:
                     more += 1
                     size += ENTRY_BYTES + len(key)
                 case Schedule(queue, member) if queue not in queues or member not in queues[queue].entries:

@@ -93,13 +93,27 @@ class Unschedule(NamedTuple):
     member: str
 
 
-Step: TypeAlias = Count | Look | Add | Swap | Schedule | Unschedule
+class Reserve(NamedTuple):
+    """Add an amount to a total; a negative amount is given back. No key is used for a `Count` too.
+
+    Holds if the total is then at most `most`; without `most`, or for what is given back, always. A total never falls
+    below 0, and one that was not changed for `seconds` is forgotten.
+    """
+
+    key: str
+    amount: int
+    most: int | None
+    seconds: float
+
+
+Step: TypeAlias = Count | Look | Add | Swap | Schedule | Unschedule | Reserve
 
 
 class Counted(NamedTuple):
     """What a `Count` found: `events` in the window, including this one if it was counted, and seconds until it closes.
 
-    For a `Schedule` with `most`, `events` is the number of other members in its queue.
+    For a `Schedule` with `most`, `events` is the number of other members in its queue; for a `Reserve`, the total
+    before it.
     """
 
     events: int
@@ -204,6 +218,10 @@ def carry_out(steps: Sequence[Step], transaction: Transaction, now: float) -> Ra
         elif isinstance(step, Schedule) and step.most is not None:
             others = transaction.others(step.queue, step.member)
             holds, saw = others < step.most, Counted(others, 0.0)
+        elif isinstance(step, Reserve):
+            total, _ = transaction.window(step.key, now)
+            holds = step.most is None or step.amount <= 0 or total + step.amount <= step.most
+            saw = Counted(total, 0.0)
         seen.append(saw)
         if not holds:
             return Ran(index, tuple(seen))
@@ -218,6 +236,9 @@ def carry_out(steps: Sequence[Step], transaction: Transaction, now: float) -> Ra
             transaction.schedule(step.queue, step.member, now + step.delay, now)
         elif isinstance(step, Unschedule):
             transaction.unschedule(step.queue, step.member)
+        elif isinstance(step, Reserve):
+            total = max(transaction.window(step.key, now)[0] + step.amount, 0)
+            transaction.count(step.key, total, now + step.seconds if total else now)
     return Ran(None, tuple(seen))
 
 

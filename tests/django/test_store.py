@@ -6,11 +6,13 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import closing
+from typing import Any
 
 import pytest
 from awp_publish_django.models import Entry, Lock
 from awp_publish_django.store import PURGE_EVERY, DjangoStore
 from django.db import connections, transaction
+from django.db.backends.signals import connection_created
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
@@ -90,6 +92,35 @@ async def test_a_site_keeps_its_answers_in_the_database(clock):
             answer = client.post("/agents/count/invoke", json={"input": {}}, headers={"idempotency-key": "one"})
             assert answer.json() == 0
     assert answer.headers["idempotent-replayed"] == "true"
+
+
+def test_an_answer_that_the_database_has_no_room_for_was_given_and_its_call_is_not_said_to_run():
+    site = make_site(store=DjangoStore(uuid.uuid4().hex, using="store", timeout=20))
+    runs = []
+
+    @site.agent("count", idempotency=True)
+    def count() -> str:
+        """Count."""
+        runs.append(1)
+        return "x" * 60_000
+
+    def leave_little_room(connection: Any, **_: object) -> None:
+        if connection.alias == "store":
+            with connection.cursor() as cursor:
+                [pages] = cursor.execute("PRAGMA page_count").fetchone()
+                cursor.execute(f"PRAGMA max_page_count = {pages + 8}")
+
+    connection_created.connect(leave_little_room)
+    try:
+        with TestClient(AgentPublisher(Starlette(), site=site)) as client:
+            first, again = (
+                client.post("/agents/count/invoke", json={"input": {}}, headers={"idempotency-key": "one"})
+                for _ in range(2)
+            )
+    finally:
+        connection_created.disconnect(leave_little_room)
+    assert first.status_code == 200
+    assert (again.status_code, again.json()["code"], len(runs)) == (409, "ANSWER_NOT_KEPT", 1)
 
 
 def test_credentials_of_ended_jobs_are_in_no_row(open_client, database):

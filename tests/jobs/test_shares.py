@@ -3,17 +3,29 @@
 import asyncio
 import threading
 import time
+from collections.abc import Awaitable
 from contextlib import suppress
+from typing import Any
 
 import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, BearerToken
-from awp_publish.plugins.jobs.jobs import MAX_JOBS_OF_CALLER, Job, JobResult, JobStore
+from awp_publish.plugins.jobs import worker
+from awp_publish.plugins.jobs.jobs import (
+    BYTES_OF_UNKNOWN,
+    FORGOTTEN,
+    MAX_JOBS_OF_CALLER,
+    ByteLimits,
+    Job,
+    JobResult,
+    JobStore,
+)
 from awp_publish.problems import JobEnded, JobQueueFull, TooManyJobs
 from awp_publish.stores.memory import MemoryStore
-from tests.jobs.conftest import Clock
+from awp_publish.stores.store import Reserve
+from tests.jobs.conftest import Clock, until
 from tests.serve.doors import DOORS
 from tests.serve.guarded import ANN, BEN, KEYS, invoke, known_callers, make_shop
 
@@ -185,3 +197,128 @@ async def test_one_caller_leaves_a_slot_to_others_and_has_all_the_rest(house):
     for job in jobs:
         await house.until(job)
     assert most == 3
+
+
+# --- How many bytes of jobs and of their results are kept ---
+
+LARGE = "x" * 900_000
+SMALL = ByteLimits(of_caller=24_000, of_address=24_000, of_unknown=50_000)
+"""Room for two jobs of 8,000 bytes, and their overhead, of one caller."""
+
+
+def give(jobs: JobStore, size: int = 8_000, **whose: Any) -> Awaitable[Job]:
+    return jobs.accept("again", {"text": "x" * size}, **whose)
+
+
+async def finish(jobs: JobStore, job: Job, size: int) -> Job:
+    """End a job with a result of so many bytes."""
+    accepted = await jobs.look(job.id)
+    assert accepted is not None
+    begun = await jobs.begin(accepted, True)
+    assert begun is not None
+    ended = await jobs.end(begun, "done", JobResult(200, (), b'"' + b"x" * size + b'"'))
+    assert ended is not None
+    return ended.job
+
+
+def test_large_inputs_from_one_address_take_its_share_and_nobody_elses(open_client, request):
+    site = make_shop(authenticate=known_callers(), doors=["mcp", "a2a", "awp"])
+    go = threading.Event()
+
+    @site.agent("report", execution="async")
+    def report(text: str) -> str:
+        """Write a report."""
+        go.wait(30)
+        return "written"
+
+    client = open_client(AgentPublisher(Starlette(), site=site))
+    request.addfinalizer(go.set)
+    answers = [invoke(client, "report", {"text": LARGE}) for _ in range(ByteLimits().of_address // len(LARGE) + 1)]
+    assert {one.status_code for one in answers[:-1]} == {202}
+    assert (answers[-1].status_code, answers[-1].json()["code"]) == (429, "TOO_MANY_JOBS")
+    assert int(answers[-1].headers["retry-after"]) > 0
+    assert str(ByteLimits().of_address) in answers[-1].json()["detail"]
+    assert "at your address" in answers[-1].json()["detail"]
+    for door in DOORS.values():
+        assert door(client).call("report", {"text": LARGE}).code == "TOO_MANY_JOBS"
+    assert invoke(client, "report", {"text": LARGE}, ANN).status_code == 202
+    other = TestClient(client.app, client=("203.0.113.9", 1))  # the application runs already
+    assert invoke(other, "report", {"text": LARGE}).status_code == 202
+    assert client.delete(answers[-2].headers["location"]).status_code == 200  # it waits, and is given back at once
+    assert invoke(client, "report", {"text": LARGE}).status_code == 202
+
+
+async def test_the_bytes_of_a_caller_are_counted_by_all_workers_and_given_back(store):
+    here, there = JobStore(store, most_bytes=SMALL), JobStore(store, most_bytes=SMALL)
+    cases: list[tuple[dict[str, Any], str]] = [({"principal": "ann"}, "ann"), ({"share": "ip:192.0.2.1"}, "")]
+    for whose, who in cases:
+        first, second = await give(here, **whose), await give(there, **whose)
+        for jobs in (here, there):
+            with pytest.raises(TooManyJobs, match="24000 bytes"):
+                await give(jobs, **whose)
+        await there.cancel(first.id, who)
+        third = await give(here, **whose)
+        assert (await finish(here, second, 7_500)).status == "done"  # a result takes the place of the input
+        with pytest.raises(TooManyJobs):
+            await give(there, **whose)
+        await finish(there, third, 10)
+        await give(there, **whose)
+
+
+async def test_unknown_callers_together_leave_known_ones_their_bytes_and_their_jobs(store):
+    jobs = JobStore(store, most=6, most_bytes=SMALL)
+    for number in range(3):
+        await give(jobs, share=f"ip:192.0.2.{number}")
+    await jobs.cancel((await give(jobs, 10, principal="ben")).id, "ben")
+    with pytest.raises(JobQueueFull, match="3 jobs of callers whom the site does not know") as caught:
+        await give(jobs, share="ip:192.0.2.9")
+    assert dict(caught.value.headers)["Retry-After"]
+    more = JobStore(store, most=60, most_bytes=SMALL._replace(of_unknown=30_000))
+    with pytest.raises(JobQueueFull, match="30000 bytes of jobs of callers whom the site does not know") as caught:
+        await give(more, share="ip:192.0.2.9")
+    assert dict(caught.value.headers)["Retry-After"]
+    for name in ("ann", "ben", "cleo"):
+        await give(jobs, principal=name)
+        await give(jobs, principal=name)
+
+
+async def test_an_answer_for_which_an_unknown_caller_has_no_room_is_not_kept(store):
+    jobs = JobStore(store, most_bytes=SMALL)
+    ended = await finish(jobs, await give(jobs, 10, share="ip:192.0.2.1"), 30_000)
+    assert ended.problem is not None
+    assert (ended.status, ended.problem.slug) == ("failed", "answer-not-kept")
+    await give(jobs, 10_000, share="ip:192.0.2.1")  # what is not kept takes no room
+    assert (await finish(jobs, await give(jobs, 10, principal="ann"), 30_000)).status == "done"
+    with pytest.raises(TooManyJobs):
+        await give(jobs, 10, principal="ann")
+
+
+@pytest.mark.parametrize("whose", [{"principal": "ann"}, {"share": "ip:192.0.2.1"}], ids=["known", "unknown"])
+async def test_results_take_their_bytes_until_they_are_forgotten(whose):
+    clock = Clock()
+    store = MemoryStore(clock)
+    jobs = JobStore(store, result_seconds=100, pending_seconds=500, most_bytes=SMALL, clock=clock.day)
+    for _ in range(2):
+        await finish(jobs, await give(jobs, 10, **whose), 8_000)
+    with pytest.raises(TooManyJobs):
+        await give(jobs, **whose)
+    clock.seconds += 102
+    for _ in range(2):
+        await give(jobs, **whose)
+    with pytest.raises(TooManyJobs):
+        await give(jobs, **whose)
+    clock.seconds += 502  # neither was ever run
+    for _ in range(2):
+        await give(jobs, **whose)
+
+
+async def test_a_worker_gives_back_what_is_forgotten_so_that_nothing_of_a_job_stays(house, monkeypatch):
+    monkeypatch.setattr(worker, "FORGET_SECONDS", 0.05)
+    jobs = house.open_jobs(result_seconds=0.1)
+    for number in range(20):
+        await jobs.accept("again", {}, share=f"ip:{number}")
+    total = Reserve(BYTES_OF_UNKNOWN, 0, 0, 60)
+    assert (await house.store.run([total])).seen[0].events > 20_000
+    house.start(jobs=jobs)
+    await until(lambda: house.store.run([total]), lambda ran: not ran.seen[0].events)
+    assert await house.store.take(FORGOTTEN, 1.0, 100) == ()

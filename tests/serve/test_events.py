@@ -445,12 +445,6 @@ async def test_a_stream_that_is_refused_is_no_stream(app):
     assert refused.status_code == 406
 
 
-async def test_there_are_only_so_many_streams(app, monkeypatch):
-    monkeypatch.setattr("awp_publish.plugins.mcp.events.MAX_STREAMS", 0)
-    answer = await Client(app).ask("events/stream", name="order_shipped")
-    assert (answer["code"], answer["data"]["limit"]) == (-32025, "streams")
-
-
 async def test_a_stream_ends_with_the_application(app, monkeypatch):
     monkeypatch.setattr("awp_publish.plugins.mcp.events.LOOK_SECONDS", 0.01)
     monkeypatch.setattr("awp_publish.plugins.mcp.events.STREAM_SECONDS", 0.0)

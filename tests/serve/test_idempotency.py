@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from starlette.middleware.sessions import SessionMiddleware
 
 from awp_publish import AgentPublisher, DeclarationError
-from awp_publish.calls.guard import MAX_ANONYMOUS_KEYS
+from awp_publish.calls.guard import MAX_ANONYMOUS_BYTES, MAX_ANONYMOUS_KEYS
 from awp_publish.stores.memory import MemoryStore
 from tests.serve.guarded import ANN, BEN, Caller, invoke, known_callers, make_shop, publish, told
 
@@ -420,3 +420,28 @@ def test_processes_that_share_a_store_and_no_key_know_an_input_again(open_client
 
         answers.append(invoke(publish(site, open_client), "order", {"item": "a"}, KEY))
     assert [one.headers.get("idempotent-replayed") for one in answers] == [None, "true"]
+
+
+def test_answers_to_one_address_cannot_fill_the_store(open_client):
+    store = MemoryStore()
+    site, runs = make_shop(authenticate=known_callers(), store=store), []
+
+    @site.agent("order", idempotency="24h")
+    async def order(size: int = 60_000) -> str:
+        """Order something."""
+        runs.append(1)
+        return "x" * size
+
+    client = publish(site, open_client)
+    calls = MAX_ANONYMOUS_BYTES // 60_000 + 20
+    for number in range(calls):
+        assert invoke(client, "order", {}, {"idempotency-key": f"k-{number}"}).status_code == 200
+    assert store.bytes_used < MAX_ANONYMOUS_BYTES + 1000 * 1024
+    assert invoke(client, "order", {}, {"idempotency-key": "k-0"}).headers["idempotent-replayed"] == "true"
+    last = invoke(client, "order", {}, {"idempotency-key": f"k-{calls - 1}"})
+    assert told(last) == (409, "ANSWER_NOT_KEPT")
+    assert len(runs) == calls
+    for whose in (ANN, {}):  # of known callers all are kept, of others small ones
+        given = {} if whose else {"size": 10}
+        first, again = (invoke(client, "order", given, whose | {"idempotency-key": "new"}) for _ in range(2))
+        assert (again.content, again.headers["idempotent-replayed"]) == (first.content, "true")

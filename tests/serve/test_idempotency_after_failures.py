@@ -1,6 +1,7 @@
 """What becomes of an idempotency key when its first call did not end well: each cell of CLAIM_AFTER."""
 
 import asyncio
+import sqlite3
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from fastapi import FastAPI
 from fastapi.responses import JSONResponse, RedirectResponse
 
 from awp_publish import Refused
-from tests.serve.guarded import invoke, make_shop, publish, told
+from tests.serve.guarded import ANN, invoke, known_callers, make_shop, publish, told
 
 KEY = {"idempotency-key": "k-1"}
 
@@ -92,3 +93,37 @@ MISHAPS = {
     "redirected": _redirect,
     "misshapen": _misshape,
 }
+
+
+@pytest.mark.parametrize("kind", ["repeatable", "other"])
+def test_an_answer_that_does_not_fit_on_the_disk_any_more_was_given_and_its_call_is_not_said_to_run(
+    open_client, tmp_path, monkeypatch, kind
+):
+    connect = sqlite3.connect
+
+    def connect_with_little_room(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        connection = connect(*arguments, **options)
+        connection.execute("PRAGMA max_page_count = 40")
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", connect_with_little_room)
+    site, runs = make_shop(authenticate=known_callers(), store=f"sqlite:///{tmp_path / 'agents.db'}"), []
+
+    @site.agent("order", idempotency="24h", **KINDS[kind])
+    async def order(size: int) -> str:
+        """Order something."""
+        runs.append(1)
+        return "x" * size
+
+    client = publish(site, open_client)
+    assert invoke(client, "order", {"size": 300_000}, KEY | ANN).status_code == 200
+    again = invoke(client, "order", {"size": 300_000}, KEY | ANN)
+    if kind == "repeatable":
+        assert (again.status_code, len(runs)) == (200, 2)
+    else:
+        assert (told(again), len(runs)) == ((409, "ANSWER_NOT_KEPT"), 1)
+        assert "succeeded" in again.json()["detail"]
+    other = KEY | ANN | {"idempotency-key": "k-2"}
+    first = invoke(client, "order", {"size": 3}, other)
+    assert (first.content, first.status_code) == (invoke(client, "order", {"size": 3}, other).content, 200)
+    assert len(runs) == 2 + (kind == "repeatable")

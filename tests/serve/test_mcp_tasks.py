@@ -13,7 +13,7 @@ from awp_publish.plugins.mcp import tasks
 from awp_publish.problems import InvalidCredentials, Refused, StoreUnavailable
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.store import Swap
-from tests.serve.guarded import Watched, known_callers, make_shop
+from tests.serve.guarded import ANN, Watched, known_callers, make_shop
 from tests.serve.mcp_messages import CLASSIC, MODERN, VERSIONS, headers_of, message, open_stream
 from tests.serve.test_sessions import make_app as sessions_app
 
@@ -426,3 +426,18 @@ async def test_listening_for_tasks_needs_the_extension_and_ids(app, capabilities
     assert refused["code"] == code
     if code == -32021:
         assert refused["data"] == {"requiredCapabilities": TASKS}
+
+
+async def test_what_waits_for_a_person_is_kept_in_bounds_and_the_call_is_answered_all_the_same(app, monkeypatch):
+    monkeypatch.setattr(tasks, "MAX_ANONYMOUS_TASKS", 2)
+    async with running(app):
+        client, known = Client(app, ASKS), Client(app, ASKS, **ANN)
+        large = await client.call("burn_book", title="x" * 40_000)
+        assert large["resultType"] != "task"
+        assert "Burn " in str(large)
+        assert (await known.call("burn_book", title="x" * 40_000))["resultType"] == "task"
+        assert (await known.call("burn_book", title="x" * 300_000))["resultType"] != "task"
+        kinds = [(await client.call("burn_book", title=f"{number}"))["resultType"] for number in range(4)]
+        assert [one == "task" for one in kinds] == [True, True, False, False]
+        kinds = [(await known.call("burn_book", title=f"{number}"))["resultType"] for number in range(4)]
+        assert kinds == ["task"] * 4

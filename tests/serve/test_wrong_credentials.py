@@ -1,16 +1,23 @@
 """Wrong credentials count against the address they come from; right ones pass, and cost nothing."""
 
+import json
+from typing import Any
+
 import pytest
 from starlette.applications import Starlette
+from starlette.middleware.sessions import SessionMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
-from awp_publish import AgentPublisher, ApiKey, BearerToken, SharedSecret
+from awp_publish import AgentPublisher, ApiKey, BearerToken, SessionUser, SharedSecret
 from awp_publish.calls.authentication import MAX_WRONG
 from awp_publish.problems import AuthExpired, StoreUnavailable
 from awp_publish.stores.memory import MemoryStore
 from tests.serve.awp_client import AwpClient
 from tests.serve.doors import DOORS
 from tests.serve.guarded import ANN, Watched, invoke, make_shop, told
-from tests.serve.mcp_messages import message, post
+from tests.serve.mcp_messages import message, post, without_cookie_jar
 
 ASKED_FOR = ["mcp", "a2a", "awp"]
 WRONG = {"authorization": "Bearer wrong"}
@@ -128,3 +135,72 @@ def test_without_its_store_a_site_refuses_wrong_credentials_all_the_same(shop, o
     store.trouble = lose
     codes = {told(invoke(client, "mine", headers=WRONG)) for _ in range(MAX_WRONG + 5)}
     assert codes == {(401, "INVALID_CREDENTIALS")}
+
+
+# --- Wherever credentials are identified ---
+
+MCP_METHODS: dict[str, dict[str, Any]] = {
+    "tools/list": {},
+    "events/list": {},
+    "events/poll": {"name": "sold"},
+    "events/stream": {"name": "sold"},
+    "subscriptions/listen": {"notifications": {"toolsListChanged": True}},
+    "tasks/get": {"taskId": "some"},
+    "tasks/cancel": {"taskId": "some"},
+    "tools/call": {"name": "get_job", "arguments": {"job_id": "some"}},
+}
+TASKS: dict[str, Any] = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+
+
+@pytest.fixture
+def signed_in_shop(open_client):
+    """A shop with sessions of callers without a cookie jar, and the session of a known one."""
+    known = SessionUser("user", endpoints={"login": "/sign-in"})
+    site = make_shop(doors=ASKED_FOR, list_only_allowed=True, authenticate=[BearerToken({"ann": "ann"}), known])
+
+    @site.action("sign_in", method="POST", outputs={"type": "string"})
+    async def sign_in(request: Request) -> Response:
+        """Sign in."""
+        request.session["user"] = "ann"
+        return JSONResponse("welcome")
+
+    @site.agent("open")
+    async def everybody() -> str:
+        """For everybody."""
+        return "open"
+
+    @site.agent("later", execution="async", auth_required=True)
+    async def later() -> str:
+        """Later."""
+        return "done"
+
+    site.event("sold", payload={"type": "object", "properties": {}}, description="Something was sold.")
+    app = Starlette(routes=[Route("/sign-in", sign_in, methods=["POST"])])
+    app.add_middleware(AgentPublisher, site=site)
+    app.add_middleware(SessionMiddleware, secret_key="secret")
+    client = without_cookie_jar(open_client(app))
+    signed_in = client.post("/agents/sign_in/invoke", json={"input": {}}, headers={"authorization": "Bearer ann"})
+    assert signed_in.status_code == 200
+    return client, signed_in.headers["awp-session"]
+
+
+@pytest.mark.parametrize("session", [None, "unknown", "own"])
+@pytest.mark.parametrize("place", [*MCP_METHODS, "/agents/jobs/", "/agents/jobs/some", "call", "closed call"])
+def test_wherever_callers_are_identified_guesses_are_counted_once_each(signed_in_shop, place, session):
+    client, own = signed_in_shop
+    headers = WRONG | ({"awp-session": own if session == "own" else "unknown"} if session else {})
+
+    def guess() -> str:
+        if place in MCP_METHODS:
+            answer = post(client, message(place, MCP_METHODS[place], capabilities=TASKS), headers=headers).json()
+            known = answer["error"]["data"] if "error" in answer else answer["result"]["content"][-1]["text"]
+            return str((json.loads(known) if isinstance(known, str) else known)["code"])
+        if place.startswith("/"):
+            return str(client.get(place, headers=headers).json()["code"])
+        return str(invoke(client, "open" if place == "call" else "later", headers=headers).json().get("code"))
+
+    codes = [guess() for _ in range(MAX_WRONG)]
+    if set(codes) == {"SESSION_UNKNOWN"}:
+        return  # the credentials were not looked at
+    assert codes == ["INVALID_CREDENTIALS"] * MAX_WRONG
+    assert guess() == "RATE_LIMITED"

@@ -6,11 +6,12 @@ from itertools import count
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from awp_publish.stores import Add, Count, Counted, Look, Ran, Schedule, Step, Swap, Unschedule
+from awp_publish.stores import Add, Count, Counted, Look, Ran, Reserve, Schedule, Step, Swap, Unschedule
 
 pytestmark = pytest.mark.slow
 
 KEYS = st.sampled_from(["a", "b", "c"])
+TOTALS = st.sampled_from(["total a", "total b"])  # no key is that of a count too
 VALUES = st.sampled_from([b"", b"1", b"2"])
 SECONDS = st.sampled_from([0, 1000])
 DUE = {"early": -3000, "middle": -2000, "late": -1000}
@@ -23,6 +24,7 @@ STEPS = st.one_of(
     st.builds(lambda queue, member: Schedule(queue, member, DUE[member]), KEYS, MEMBERS),
     st.builds(lambda queue, member: Schedule(queue, member, 5000), KEYS, MEMBERS),
     st.builds(Unschedule, KEYS, MEMBERS),
+    st.builds(Reserve, TOTALS, st.integers(-3, 3), st.none() | st.integers(0, 4), st.just(1000)),
 )
 RUNS = st.lists(st.lists(STEPS, max_size=6) | st.tuples(KEYS, st.integers(0, 3)), max_size=12)
 _examples = count()
@@ -34,6 +36,7 @@ class Model:
     def __init__(self) -> None:
         self.values: dict[str, bytes] = {}
         self.windows: dict[str, tuple[int, float]] = {}
+        self.totals: dict[str, int] = {}
         self.due: dict[str, dict[str, float]] = {}
 
     def run(self, steps: list[Step]) -> Ran:
@@ -63,6 +66,10 @@ class Model:
             left = left if events else step.seconds
             self.windows[step.key] = (events + 1 if left else 0, left)
             return True, Counted(events + 1, left)
+        if isinstance(step, Reserve):
+            total = self.totals.get(step.key, 0)
+            holds = step.most is None or step.amount <= 0 or total + step.amount <= step.most
+            return holds, Counted(total, 0)
         value = self.values.get(step[0])
         if isinstance(step, Add):
             return value is None, value
@@ -80,6 +87,8 @@ class Model:
             self.due.setdefault(step.queue, {})[step.member] = step.delay
         elif isinstance(step, Unschedule):
             self.due.get(step.queue, {}).pop(step.member, None)
+        elif isinstance(step, Reserve):
+            self.totals[step.key] = max(self.totals.get(step.key, 0) + step.amount, 0)
 
 
 def roughly(ran: Ran) -> Ran:

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from awp_publish.stores import Add, Count, Counted, Look, Ran, Schedule, Swap, Unschedule
+from awp_publish.stores import Add, Count, Counted, Look, Ran, Reserve, Schedule, Swap, Unschedule
 
 
 async def look(store, key):
@@ -389,3 +389,55 @@ async def test_members_may_have_been_due_before_the_queue_was_there(store):
     )
     assert await store.take("queue", 60, 2) == ("first", "second")
     assert await store.take("queue", 60, 2) == ("last",)
+
+
+# --- Totals ---
+
+
+def reserve(amount, most=None, key="total"):
+    return Reserve(key, amount, most, 1000)
+
+
+async def test_an_amount_is_reserved_only_where_the_total_stays_within_its_bound(store):
+    assert await store.run([reserve(6, 10)]) == Ran(None, (Counted(0, 0.0),))
+    assert await store.run([reserve(5, 10)]) == Ran(0, (Counted(6, 0.0),))
+    assert await store.run([reserve(4, 10)]) == Ran(None, (Counted(6, 0.0),))
+    assert await store.run([reserve(1, 10)]) == Ran(0, (Counted(10, 0.0),))
+    assert await store.run([reserve(1, 0, "other")]) == Ran(0, (Counted(0, 0.0),))
+
+
+async def test_what_is_given_back_can_be_reserved_again_and_a_total_never_falls_below_nothing(store):
+    await store.run([reserve(10, 10)])
+    assert (await store.run([reserve(-4, 1)])).failed is None  # whatever the bound has become
+    assert await store.run([reserve(4, 10)]) == Ran(None, (Counted(6, 0.0),))
+    await store.run([reserve(-25)])
+    assert await store.run([reserve(10, 10)]) == Ran(None, (Counted(0, 0.0),))
+
+
+async def test_without_a_bound_any_amount_is_reserved(store):
+    assert (await store.run([reserve(10**12)])).failed is None
+    assert await store.run([reserve(10**12), reserve(1)]) == Ran(None, (Counted(10**12, 0.0),) * 2)
+    assert (await store.run([reserve(0)])).seen == (Counted(2 * 10**12 + 1, 0.0),)
+
+
+async def test_nothing_is_reserved_where_another_step_does_not_hold(store):
+    await store.run([Add("key", b"one", 60)])
+    assert (await store.run([reserve(5, 10), Add("key", b"two", 60)])).failed == 1
+    assert await store.run([Add("new", b"one", 60), reserve(11, 10)]) == Ran(1, (None, Counted(0, 0.0)))
+    assert await look(store, "new") is None
+
+
+@by_the_clock
+async def test_a_total_that_nobody_changes_is_forgotten(store, pass_time, second, name):
+    await store.run([Reserve(name, 5, None, second)])
+    pass_time(0.6 * second)
+    assert (await store.run([Reserve(name, 1, None, second)])).seen[0].events == 5
+    pass_time(0.6 * second)
+    assert (await store.run([Reserve(name, 1, None, second)])).seen[0].events == 6
+    pass_time(1.1 * second)
+    assert (await store.run([Reserve(name, 1, None, second)])).seen[0].events == 0
+
+
+async def test_many_reserve_at_once_and_no_more_than_there_is(store):
+    rans = await asyncio.gather(*(store.run([reserve(3, 30)]) for _ in range(40)))
+    assert Counter(ran.failed for ran in rans) == {None: 10, 0: 30}

@@ -23,7 +23,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from contextlib import ExitStack, aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from functools import cache, partial
 from hashlib import sha256
@@ -82,6 +82,7 @@ from awp_publish.http.exchange import (
     parse_json,
     wait_for_disconnect,
 )
+from awp_publish.http.streams import OpenStreams
 from awp_publish.model import Action, Catalog, Event, JsonObject
 from awp_publish.plugin import Context
 from awp_publish.plugins.a2a.agent_card import INPUT_MODES
@@ -772,6 +773,7 @@ class A2aHandler(RequestHandler):
         self._events = door.ask("events").log
         self._has_events = bool(door.catalog.events)
         self._running: dict[asyncio.Task[None], A2aRequest] = {}
+        self._streams = OpenStreams()
 
     def _address_of(self, request: A2aRequest) -> str:
         return client_address(request.scope, request.fields, self._trusted)
@@ -813,8 +815,11 @@ class A2aHandler(RequestHandler):
     ) -> AsyncGenerator[Update, None]:
         """SendStreamingMessage: yield the task as it begins, and then its changes."""
         request: A2aRequest = context.state[REQUEST]
-        with self._as_a2a_errors(request, params):
+        with self._as_a2a_errors(request, params), ExitStack() as place:
             await self._begin(params, request)
+            if request.event is not None or request.is_background:  # others end with their call
+                caller = await self._principal_of(request, of_call=True)
+                place.enter_context(self._streams.hold(caller, self._address_of(request)))
             if request.event is not None:
                 record = await self._begin_event_task(request, request.event)
                 await self._push(params, request, record)
@@ -853,10 +858,11 @@ class A2aHandler(RequestHandler):
         The task may wait for its caller in the meantime, but not for ever.
         """
         request: A2aRequest = context.state[REQUEST]
-        with self._as_a2a_errors(request, params):
+        with self._as_a2a_errors(request, params), ExitStack() as place:
             record = await self._find(params.id, request)
             if record.state in TERMINAL:
                 raise UnsupportedOperationError("The task has ended: read it with GetTask.")
+            place.enter_context(self._streams.hold(await self._principal_of(request), self._address_of(request)))
             yield record.task
             if subscription_of(record) is not None:
                 identify = partial(self._principal_of, request)

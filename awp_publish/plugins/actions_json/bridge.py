@@ -17,7 +17,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Final, Protocol, cast
@@ -36,7 +36,7 @@ from awp_publish.declare.settings import IDLE_SECONDS
 from awp_publish.http.credentials import client_address, read_credentials
 from awp_publish.http.dispatch import PASSED
 from awp_publish.http.doors import session_ids_of
-from awp_publish.http.endpoint import ProblemRenderer, read_request_id
+from awp_publish.http.endpoint import ProblemRenderer
 from awp_publish.http.exchange import (
     NO_SNIFFING,
     Receive,
@@ -60,6 +60,7 @@ from awp_publish.http.sockets import (
     SocketGate,
     own_urls,
 )
+from awp_publish.http.streams import OpenStreams, StreamLimits
 from awp_publish.maps.live_page import PrimitiveError
 from awp_publish.maps.primitives import PRIMITIVES
 from awp_publish.maps.runtime import (
@@ -471,6 +472,9 @@ class SiteRuntime(ReachableRuntime):
         return await drive(steps, fetch, "page", PAGE_SECONDS, in_thread=has_large_page(self.session))
 
 
+CONNECTIONS: Final = StreamLimits(most=10_000, of_unknown=8_000, of_address=500, of_caller=500)
+"""Connections of a process: visitors' tabs have one each."""
+
 SEVERITIES: Final = ("info", "minor", "major", "critical")
 MAX_MAPS: Final = 100
 """Maximum cached maps; callers with different scopes may see different actions."""
@@ -721,6 +725,7 @@ class Bridge:
         self._inner = InnerCalls(door, PROTOCOL, catalog.paths.bridge, {})
         self._tasks = OwnedTasks()
         self._connections: set[BridgeConnection] = set()
+        self._open = OpenStreams("connections", CONNECTIONS)
         self._owners: OrderedDict[str, Owner] = OrderedDict()
         self._authorized: dict[str, PairedRuntime] = {}
         self._keyed: dict[str, PairedRuntime] = {}
@@ -815,19 +820,21 @@ class Bridge:
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one WebSocket, from its handshake to its end."""
+        address = client_address(scope, read_fields(scope["headers"]), self.door.admission.trusted_proxies)
+        with ExitStack() as place:
+            try:
+                owner, session_key, principal = await self._owner_of(scope)
+                place.enter_context(self._open.hold(principal, address))
+            except Problem as problem:
+                await self._gate.refuse_problem(problem, scope, receive, send)
+                return
+            if await self._gate.accept(scope, receive, send):
+                await self._serve(scope, receive, send, owner, session_key, address)
+
+    async def _serve(
+        self, scope: Scope, receive: Receive, send: Send, owner: Owner, session_key: str, address: str
+    ) -> None:
         door = self.door
-        fields = read_fields(scope["headers"])
-        address = client_address(scope, fields, door.admission.trusted_proxies)
-        try:
-            owner, session_key = await self._owner_of(scope)
-        except Problem as problem:
-            await receive()
-            request_id = read_request_id(fields)
-            door.invoker.note_refusal(PROTOCOL, request_id, problem)
-            await self._gate.refuse(self.renderer.reply(problem, door.catalog.paths.bridge, request_id), scope, send)
-            return
-        if not await self._gate.accept(scope, receive, send):
-            return
         browsing = door.settings.browsing
         connection = BridgeConnection(self, owner, self._client(scope, address), receive, send, session_key)
         if browsing.auth_required and not owner.key:
@@ -843,8 +850,8 @@ class Bridge:
         app = self.door.entrance(scope)
         return SiteClient(app, scope, self.door.catalog.prefix, PAGE_BYTES, self._tasks, address)
 
-    async def _owner_of(self, scope: Scope) -> tuple[Owner, str]:
-        """Return the owner of a connection and the key of its session. Raises a Problem for invalid credentials."""
+    async def _owner_of(self, scope: Scope) -> tuple[Owner, str, Principal | None]:
+        """Return a connection's owner, the key of its session, and its caller. Raises a Problem."""
         shown, visited = read_fields(scope["headers"]).get(SESSION_HEADER, b"").strip(), scope
         if (sessions := self.door.ask("sessions")) is not None and shown:
             # Session middleware handles HTTP requests only, and the upgrade is one (RFC 6455 section 4.1).
@@ -854,7 +861,7 @@ class Bridge:
         fields = read_fields(visited["headers"])
         principal = await self._identify(read_credentials(visited, fields, self.door.admission.trusted_proxies))
         session = session_key(shown.decode("latin-1")) if shown and visited is not scope else ""
-        return self.owner(principal, session), session
+        return self.owner(principal, session), session, principal
 
     def owner(self, principal: Principal | None, session: str = "") -> Owner:
         """Return the owner for a principal or a session, a new one for an anonymous caller."""

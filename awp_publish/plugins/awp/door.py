@@ -17,7 +17,7 @@ import re
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import ExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, NoReturn, TypeAlias
@@ -49,6 +49,7 @@ from awp_publish.http.sockets import (
     SocketGate,
     own_urls,
 )
+from awp_publish.http.streams import OpenStreams, Place
 from awp_publish.model import DEFAULT_OPERATION, Catalog, JsonObject
 from awp_publish.plugin import Context, Endpoints
 from awp_publish.plugins.awp.messages import (
@@ -69,7 +70,7 @@ from awp_publish.plugins.awp.messages import (
     write_frame,
 )
 from awp_publish.plugins.events.log import logs_for, read_cursor, write_cursor
-from awp_publish.problems import InvalidCredentials, Problem, UnknownAgent, did_you_mean
+from awp_publish.problems import InvalidCredentials, Problem, RateLimited, UnknownAgent, did_you_mean
 from awp_publish.schema.reading import answer_schema
 
 PROTOCOL: Final = "awp"
@@ -776,8 +777,10 @@ WAITS: Final = ("dom_content_loaded", "load", "network_idle", "som_stable")
 class AwpClient:
     """One client: its identity since the handshake, and its requests. `events` follow the next response."""
 
-    def __init__(self, door: "AwpDoor", site: SiteClient) -> None:
+    def __init__(self, door: "AwpDoor", site: SiteClient, take_place: Callable[[Principal | None], None]) -> None:
+        """Create a client. `take_place` moves its connection to its caller's share, or raises RateLimited."""
         self.door = door
+        self._take_place = take_place
         self.identity: Identity | None = None
         self.events: list[JsonObject] = []
         self.followed: dict[str, str | None] = {}
@@ -894,6 +897,10 @@ class AwpClient:
             if before is not None and before.id != identity.id and (before.id or any(door.sessions.of(self))):
                 words = "This connection belongs to another caller, or has sessions."
                 raise AwpError("CONFLICT", words, {"method": HELLO})
+            try:
+                self._take_place(identity.principal)
+            except RateLimited as problem:
+                raise door.skills.refusal(problem, request.trace) from problem
             self.identity = identity
         events = [one for one in ids if door.events.find(one, identity.principal) is not None]
         hello = replace(hello, events=hello.events.intersection({MUTATION, *events}))
@@ -1233,15 +1240,25 @@ class AwpDoor:
         self._gate = SocketGate(context, PROTOCOL, self.catalog.paths.awp, self.skills.renderer)
         self._tasks = OwnedTasks()
         self._connections: set[Connection] = set()
+        self.open = OpenStreams("connections")
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one WebSocket, from its handshake (RFC 6455 section 4) to its end."""
-        if not await self._gate.accept(scope, receive, send, SUBPROTOCOLS):
-            return
+        address = client_address(scope, read_fields(scope["headers"]), self._context.admission.trusted_proxies)
+        with ExitStack() as place:
+            try:
+                held = place.enter_context(self.open.hold(None, address, is_identified=False))
+            except RateLimited as problem:
+                await self._gate.refuse_problem(problem, scope, receive, send)
+                return
+            if await self._gate.accept(scope, receive, send, SUBPROTOCOLS):
+                await self._serve(scope, receive, send, held, address)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, held: Place, address: str) -> None:
         admission, app = self._context.admission, self._context.entrance(scope)
-        address = client_address(scope, read_fields(scope["headers"]), admission.trusted_proxies)
         site = SiteClient(app, scope, self.catalog.prefix, PAGE_BYTES, self._tasks, address)
-        connection = Connection(AwpClient(self, site), receive, send, admission.max_body_bytes, self.sessions.idle)
+        client = AwpClient(self, site, partial(self.open.identify, held, address=address))
+        connection = Connection(client, receive, send, admission.max_body_bytes, self.sessions.idle)
         self._connections.add(connection)
         try:
             await connection.serve()

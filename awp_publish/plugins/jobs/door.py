@@ -16,7 +16,7 @@ import orjson
 
 from awp_publish.browsing.addresses import parse_address
 from awp_publish.calls.authentication import CALLER
-from awp_publish.calls.call import SESSION_HEADER, Call, Outcome, Principal, Result, never_disconnected
+from awp_publish.calls.call import SESSION_HEADER, Call, Outcome, Principal, Result, never_disconnected, share_of
 from awp_publish.calls.invoke import Accept, Invoker
 from awp_publish.http.credentials import TrustedProxies, read_credentials
 from awp_publish.http.dispatch import CalledApplication, RouteCaller, pack_request, unpack_request
@@ -219,7 +219,7 @@ class Background:
             request_id=call.request_id,
             door=call.door,
             context=context,
-            share=f"ip:{call.credentials().address}",
+            share=share_of("", call.credentials().address),
         )
         works = self._worker is not None and self._worker.is_working
         if not works and not self._has_lifespan and self._settings.queue is None:

@@ -7,7 +7,12 @@ bytes that it was based on (compare and swap), so that of two concurrent changes
 One caller's jobs do not hold up those of others. The only job of its caller is queued in QUEUE, like one whose run was
 cut short; all further ones are queued in MORE, for which workers use one slot less. In MORE, the second job of one
 caller comes before the third of another, unless that has waited a minute longer. Until a job has ended it is also a
-member of two bounded queues, ALL_JOBS and its caller's, which only count.
+member of two bounded queues, its caller's and that of all known or all unknown callers (`_queue_of_all`), which only
+count.
+
+The bytes of a record are reserved in the total of its caller as long as the record is kept, with its result; those of
+unknown callers also in a total of all of them together, so that they leave room for known ones. A member of FORGOTTEN
+says how many bytes to give back when the record has expired.
 """
 
 import asyncio
@@ -22,9 +27,11 @@ from zlib import crc32
 
 import orjson
 
+from awp_publish.calls.call import KNOWN_SHARE, share_of
 from awp_publish.model import JsonObject, utc_text
 from awp_publish.problems import (
     ALL,
+    AnswerNotKept,
     JobCancelled,
     JobEnded,
     JobInterrupted,
@@ -36,7 +43,7 @@ from awp_publish.problems import (
     UnknownOperation,
     Violation,
 )
-from awp_publish.stores.store import JOB, Add, Counted, Look, Schedule, Step, Store, Swap, Unschedule
+from awp_publish.stores.store import JOB, Add, Counted, Look, Reserve, Schedule, Step, Store, Swap, Unschedule
 
 # --- `Job`: one background job, and its record as bytes ---
 # A record is one line of JSON, followed by the action's own JSON text unchanged: a poll passes that text on without
@@ -75,9 +82,9 @@ class Job:
     """One call that runs in the background.
 
     `principal` is the id of the caller who started it, "" for an unknown one. `context` is what the door needs to
-    repeat the request, and may hold credentials; `share` is the quota that the job counts against. Both, and the input,
-    are dropped when the job ends. `worker` is the token of the run that owns the job, `attempt` counts the runs. A done
-    job has a `result`, a failed or cancelled one a `problem`.
+    repeat the request, and may hold credentials; `share` is the quota that the job counts against, `reserved` the bytes
+    that it takes of it. These, and the input, are dropped when the job ends. `worker` is the token of the run that owns
+    the job, `attempt` counts the runs. A done job has a `result`, a failed or cancelled one a `problem`.
     """
 
     id: str
@@ -88,6 +95,7 @@ class Job:
     door: str = ""
     context: JsonObject = field(default_factory=dict, repr=False)
     share: str = ""
+    reserved: int = 0
     status: Status = "accepted"
     progress: Progress | None = None
     cancel_requested: bool = False
@@ -145,6 +153,7 @@ def end_job(job: Job, status: Status, ended: JobResult | Problem, now: datetime)
         input={},
         context={},
         share="",
+        reserved=0,
         worker="",
         cancel_requested=False,
         updated=now,
@@ -222,6 +231,7 @@ _KINDS: Final[Mapping[str, type]] = {
     "door": str,
     "context": dict,
     "share": str,
+    "reserved": int,
     "status": str,
     "cancel_requested": bool,
     "worker": str,
@@ -285,11 +295,47 @@ logger: Final = logging.getLogger("awp_publish.plugins.jobs")
 QUEUE: Final = "jobs"
 MORE: Final = "jobs:more"
 ALL_JOBS: Final = "jobs:all"
+ALL_UNKNOWN: Final = "jobs:all:unknown"
+FORGOTTEN: Final = "jobs:forgotten"
+"""The queue of records whose bytes are given back: members are due when their record has expired."""
+
 MAX_JOBS: Final = 10_000
-"""Unfinished jobs of a site; further ones are refused."""
+"""Unfinished jobs of all known callers, and of all unknown ones half as many; further ones are refused."""
 
 MAX_JOBS_OF_CALLER: Final = 1_000
 """Unfinished jobs of one caller: a known one, or an address for callers who are not known."""
+
+BYTES_OF_UNKNOWN: Final = "job-bytes"
+"""The key of the bytes of all unknown callers together."""
+
+RECORD_BYTES: Final = 1024
+"""Bytes that a job needs in the store besides its record: keys, and members of queues."""
+
+MIB: Final = 1024 * 1024
+
+
+class ByteLimits(NamedTuple):
+    """Bytes of jobs and their kept results: of a known caller, of the unknown ones of an address, of all unknown ones.
+
+    With these, unknown callers leave more than half of a `MemoryStore` to others.
+    """
+
+    of_caller: int = 128 * MIB
+    of_address: int = 32 * MIB
+    of_unknown: int = 96 * MIB
+
+
+FULL_RETRY_SECONDS: Final = 60
+"""Seconds after which a job may be tried again for which no bytes were left."""
+
+FORGET_SECONDS: Final = 60.0
+"""Seconds between two searches for expired records, and until an expired one is looked at again after a failure."""
+
+MAX_FORGOTTEN: Final = 100
+"""Expired records that are handled at a time."""
+
+EXPIRY_MARGIN: Final = 1.0
+"""Seconds after which a record has expired for certain."""
 
 HEAD_START: Final = 60.0
 """Seconds by which each further job of a caller is ranked later among the jobs of others."""
@@ -329,8 +375,8 @@ class JobStore:
     """The background jobs of one store.
 
     A result can be polled for `result_seconds`; a job that is never run is forgotten after `pending_seconds`. A run
-    renews its lease of `lease_seconds` every `beat_seconds`. At most `most` unfinished jobs are accepted, and
-    `most_of_caller` from one caller.
+    renews its lease of `lease_seconds` every `beat_seconds`. At most `most` unfinished jobs are accepted from all known
+    callers, half as many from unknown ones, and `most_of_caller` from one caller, with at most `most_bytes`.
     """
 
     def __init__(
@@ -343,6 +389,7 @@ class JobStore:
         beat_seconds: float = 2.0,
         most: int = MAX_JOBS,
         most_of_caller: int = MAX_JOBS_OF_CALLER,
+        most_bytes: ByteLimits = ByteLimits(),  # noqa: B008
         clock: Callable[[], datetime] = read_clock,
     ) -> None:
         self.store = store
@@ -353,6 +400,7 @@ class JobStore:
         self._pending_seconds = pending_seconds
         self._most = most
         self._most_of_caller = most_of_caller
+        self._most_bytes = most_bytes
         self.announced: tuple[str, Callable[[], None]] | None = None
         """The queue in which ended jobs are announced, and a callback that wakes its reader; None if nobody is told."""
         self._live: dict[str, Live] = {}
@@ -385,19 +433,16 @@ class JobStore:
             request_id=request_id,
             door=door,
             context=context or {},
-            share=f"user:{principal}" if principal else share,
+            share=share_of(principal, "") if principal else share,
             created=now,
             updated=now,
         )
+        job = replace(job, reserved=len(write_job(job)) + RECORD_BYTES)
         try:
             await self._queue(job)
         except (TooManyJobs, JobQueueFull):
-            # Make room by removing members whose records expired before they ended.
-            queues, lease = (ALL_JOBS, _queue_of_caller(job)), self.lease_seconds
-            leftovers = [(queue, one) for queue in queues for one in await self.store.take(queue, lease, 100)]
-            if not leftovers:
+            if not await self.forget():
                 raise
-            await self.store.run([Unschedule(queue, one) for queue, one in leftovers])
             await self._queue(job)
         for listener in self._listeners:
             listener()
@@ -405,24 +450,67 @@ class JobStore:
 
     async def _queue(self, job: Job) -> None:
         """Put a job into the store. Most callers have only one, so that case is tried first."""
-        pending = self._pending_seconds
-        add, in_all = Add(_key(job.id), store_job(job).raw, pending), Schedule(ALL_JOBS, job.id, pending, self._most)
-        of_caller = Schedule(_queue_of_caller(job), job.id, pending, 1)
-        ran = await self.store.run((add, of_caller, in_all, Schedule(QUEUE, job.id, 0.0)), durable=True)
+        pending, most = self._pending_seconds, self._most if job.principal else self._most // 2
+        add = Add(_key(job.id), write_job(job), pending)
+        in_all = Schedule(_queue_of_all(job.share), job.id, pending, most)
+        of_caller = Schedule(_queue_of_caller(job.share), job.id, pending, 1)
+        bytes_of = self._reserve(job.share, job.reserved)
+        expiry = Schedule(FORGOTTEN, _expiry_of(job.id, job.reserved, job.share), pending + EXPIRY_MARGIN)
+        first = Schedule(QUEUE, job.id, 0.0)
+        ran = await self.store.run((add, of_caller, in_all, *bytes_of, first, expiry), durable=True)
         if ran.failed == 1 and isinstance(others := ran.seen[1], Counted):
             of_caller = of_caller._replace(most=self._most_of_caller)
             head_start = min((others.events - self._most_of_caller) * HEAD_START, 0.0)
-            ran = await self.store.run((add, of_caller, in_all, Schedule(MORE, job.id, head_start)), durable=True)
+            later = Schedule(MORE, job.id, head_start)
+            ran = await self.store.run((add, of_caller, in_all, *bytes_of, later, expiry), durable=True)
+        if ran.failed is None:
+            return
+        of_all = "" if job.principal else " of callers whom the site does not know"
+        yours = f"{of_all} at your address" if of_all else " of yours"
         retry = [("Retry-After", str(RETRY_SECONDS))]
         match ran.failed:
-            case None:
-                return
             case 1:
-                raise TooManyJobs(f"{self._most_of_caller} of your jobs have not ended.", headers=retry)
+                raise TooManyJobs(f"{self._most_of_caller} jobs{yours} have not ended.", headers=retry)
             case 2:
-                raise JobQueueFull(f"{self._most} jobs of this site have not ended.", headers=retry)
+                raise JobQueueFull(f"{most} jobs{of_all} have not ended.", headers=retry)
+            case 3:
+                raise self._too_large(TooManyJobs, job, bytes_of[0], yours)
+            case 4:
+                raise self._too_large(JobQueueFull, job, bytes_of[1], of_all)
             case _:
                 raise _busy()
+
+    def _reserve(self, share: str, amount: int, *, is_bounded: bool = True) -> list[Reserve]:
+        """Return the steps that reserve bytes of a share, or give some back."""
+        seconds, most = self._pending_seconds + self._result_seconds, self._most_bytes
+        totals = [(f"job-bytes:{share}", most.of_caller)]
+        if not share.startswith(KNOWN_SHARE):
+            totals = [(f"job-bytes:{share}", most.of_address), (BYTES_OF_UNKNOWN, most.of_unknown)]
+        return [Reserve(key, amount, most if is_bounded else None, seconds) for key, most in totals]
+
+    def _too_large(self, kind: type[Problem], job: Job, total: Reserve, whose: str) -> Problem:
+        """Return the refusal of a job for which no bytes are left."""
+        return kind(
+            f"The site keeps at most {total.most} bytes of jobs{whose}, with their results, and has no room for the "
+            f"{job.reserved} of this one. A result is kept for {self._result_seconds:g} seconds.",
+            recovery="Cancel jobs that are not needed, or wait until some have ended or their results have expired; "
+            "then send the same call again.",
+            headers=[("Retry-After", str(FULL_RETRY_SECONDS))],
+        )
+
+    async def forget(self) -> int:
+        """Give back what jobs took whose records have expired. Returns how many were handled, at most MAX_FORGOTTEN."""
+        members = await self.store.take(FORGOTTEN, FORGET_SECONDS, MAX_FORGOTTEN)
+        for member in members:
+            job_id, reserved, share = member.split(" ", 2)
+            # The first step holds only without a record: that of a job which runs for long is renewed.
+            gone = Add(_key(job_id), b"", 0.0)
+            queues = (QUEUE, MORE, _queue_of_all(share), _queue_of_caller(share))
+            unschedule = [Unschedule(FORGOTTEN, member), *(Unschedule(queue, job_id) for queue in queues)]
+            ran = await self.store.run([gone, *self._reserve(share, -int(reserved)), *unschedule])
+            if ran.failed is not None:
+                await self.store.run([Schedule(FORGOTTEN, member, self._result_seconds)])
+        return len(members)
 
     async def show(self, job_id: str, principal: str) -> Job:
         """Return a job to the caller who started it, or, if that one was unknown, to anyone who knows its id.
@@ -498,7 +586,7 @@ class JobStore:
             await self.postpone(job_id, UNREADABLE_SECONDS)
             return None
         if stored is None or stored.job.has_ended:
-            await self.store.run([Unschedule(queue, job_id) for queue in (QUEUE, MORE, ALL_JOBS)])
+            await self.store.run([Unschedule(queue, job_id) for queue in (QUEUE, MORE, ALL_JOBS, ALL_UNKNOWN)])
             return None
         repeatable = is_repeatable(stored.job.action)
         if stored.job.status == "accepted" and repeatable is not None:
@@ -560,26 +648,40 @@ class JobStore:
         await self.store.run((Schedule(QUEUE, job_id, delay), Unschedule(MORE, job_id)))
 
     async def end(self, stored: Stored, status: Status, result: JobResult | Problem) -> Stored | None:
-        """Write a job's final state. Returns None if somebody else changed the record."""
-        ending = end_job(stored.job, status, result, self.clock())
-        unschedule = [Unschedule(queue, ending.id) for queue in (QUEUE, MORE, ALL_JOBS, _queue_of_caller(stored.job))]
-        also: list[Step] = list(unschedule)
-        if self.announced is not None:
-            also.append(Schedule(self.announced[0], ending.id, 0.0))
-        ended = await self.change(stored, ending, also, seconds=self._result_seconds, durable=True)
+        """Write a job's final state. Returns None if somebody else changed the record.
+
+        A result for which an unknown caller has no bytes left is not kept: the job ends as AnswerNotKept.
+        """
+        ended = store_job(end_job(stored.job, status, result, self.clock()))
+        failed = await self._write_end(stored, ended, is_bounded=not stored.job.principal)
+        if failed is not None and failed > 0:
+            detail = f"The action has answered, but its answer of {len(ended.raw)} bytes could not be kept."
+            ended = store_job(end_job(stored.job, "failed", AnswerNotKept(detail), self.clock()))
+            failed = await self._write_end(stored, ended, is_bounded=False)
         if self.announced is not None:
             self.announced[1]()
-        return ended
+        return ended if failed is None else None
 
-    async def change(
-        self, stored: Stored, job: Job, also: Sequence[Step], *, seconds: float = 0.0, durable: bool = False
-    ) -> Stored | None:
+    async def _write_end(self, stored: Stored, ended: Stored, *, is_bounded: bool) -> int | None:
+        """Write a final state. Returns the index of the step that did not hold: 0 if others changed the record."""
+        job, reserved = stored.job, len(ended.raw) + RECORD_BYTES
+        swap = Swap(_key(job.id), stored.raw, ended.raw, self._result_seconds)
+        steps: list[Step] = [swap, *self._reserve(job.share, reserved - job.reserved, is_bounded=is_bounded)]
+        queues = (QUEUE, MORE, _queue_of_all(job.share), _queue_of_caller(job.share))
+        steps += [Unschedule(queue, job.id) for queue in queues]
+        steps.append(Unschedule(FORGOTTEN, _expiry_of(job.id, job.reserved, job.share)))
+        steps.append(Schedule(FORGOTTEN, _expiry_of(job.id, reserved, job.share), self._result_seconds + EXPIRY_MARGIN))
+        if self.announced is not None:
+            steps.append(Schedule(self.announced[0], job.id, 0.0))
+        return (await self.store.run(steps, durable=True)).failed
+
+    async def change(self, stored: Stored, job: Job, also: Sequence[Step], *, durable: bool = False) -> Stored | None:
         """Replace a record, together with further steps.
 
         Returns None, with nothing done, if somebody else changed it.
         """
         changed = store_job(job)
-        swap = Swap(_key(job.id), stored.raw, changed.raw, seconds or self._pending_seconds)
+        swap = Swap(_key(job.id), stored.raw, changed.raw, self._pending_seconds)
         ran = await self.store.run((swap, *also), durable=durable)
         return changed if ran.failed is None else None
 
@@ -597,8 +699,17 @@ def _key(job_id: str) -> str:
     return JOB + job_id
 
 
-def _queue_of_caller(job: Job) -> str:
-    return f"jobs of {job.share}"
+def _queue_of_caller(share: str) -> str:
+    return f"jobs of {share}"
+
+
+def _queue_of_all(share: str) -> str:
+    return ALL_JOBS if share.startswith(KNOWN_SHARE) else ALL_UNKNOWN
+
+
+def _expiry_of(job_id: str, reserved: int, share: str) -> str:
+    """Return the member of FORGOTTEN for a record that takes `reserved` bytes of a share."""
+    return f"{job_id} {reserved} {share}"
 
 
 def _cancelled() -> JobCancelled:

@@ -11,6 +11,8 @@ from datetime import datetime
 from typing import Final, Protocol, TypeAlias
 
 from awp_publish.plugins.jobs.jobs import (
+    FORGET_SECONDS,
+    MAX_FORGOTTEN,
     MORE,
     QUEUE,
     IsRepeatable,
@@ -351,6 +353,7 @@ class Worker:
         self._may_have_more: set[str] = set()
         self._turns = [QUEUE, MORE]
         self._is_away = False
+        self._forget_at = 0.0
 
     def start(self) -> None:
         """Start working in the running event loop."""
@@ -413,6 +416,9 @@ class Worker:
                         task = self._loop.create_task(self._carry(job_id, now))
                         self._carried[task] = queue
                         task.add_done_callback(self._release)
+                if self._loop.time() >= self._forget_at:
+                    is_all = await self._jobs.forget() < MAX_FORGOTTEN
+                    self._forget_at = self._loop.time() + FORGET_SECONDS * is_all
             except StoreUnavailable:
                 await self._wait_for_store()
             except Exception:

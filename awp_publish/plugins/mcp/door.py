@@ -39,6 +39,7 @@ from awp_publish.http.exchange import (
     wait_for_disconnect,
 )
 from awp_publish.http.sdk_logs import keep_contents_out, without_contents
+from awp_publish.http.streams import OpenStreams
 from awp_publish.plugin import Context, Endpoints
 from awp_publish.plugins.identity import protected_resource
 from awp_publish.plugins.mcp import server_card as mcp_server_card
@@ -103,8 +104,9 @@ class McpDoor(Endpoint):
         self._admission = admission
         self._invoker = door.invoker
         self._tools = Tools(door)
-        self._subscriptions = Subscriptions(door, self._tools)
-        self._events = EventExtension(door, self._tools)
+        streams = OpenStreams()
+        self._subscriptions = Subscriptions(door, self._tools, streams)
+        self._events = EventExtension(door, self._tools, streams)
         self._server = make_server(door, self._tools, self._subscriptions, self._events)
         # In quotation marks, as in challenges, because one address is a prefix of the other.
         found = protected_resource.metadata_url(catalog), protected_resource.metadata_url_of_mcp(catalog)

@@ -28,6 +28,7 @@ from awp_publish.calls.call import Principal
 from awp_publish.http.doors import identify_caller
 from awp_publish.http.exchange import HOLDS_THREAD
 from awp_publish.http.lifespan import is_stopping
+from awp_publish.http.streams import OpenStreams
 from awp_publish.model import Event, utc_text
 from awp_publish.plugin import Context
 from awp_publish.plugins.events.log import Batch, Events, Occurrence, Positions, logs_for, read_cursor, write_cursor
@@ -50,7 +51,15 @@ from awp_publish.plugins.events.webhooks import (
 )
 from awp_publish.plugins.identity.fetching import Failure, Posted
 from awp_publish.plugins.mcp.calls import Tools
-from awp_publish.plugins.mcp.exchange import PROTOCOL, Notice, RequestContext, WireResult, admit_caller, exchange_of
+from awp_publish.plugins.mcp.exchange import (
+    PROTOCOL,
+    Notice,
+    RequestContext,
+    WireResult,
+    admit_caller,
+    exchange_of,
+    hold_stream,
+)
 from awp_publish.problems import Problem, StoreUnavailable, did_you_mean
 from awp_publish.stores.store import Schedule
 
@@ -81,8 +90,6 @@ VERIFY_SECONDS: Final = 60.0
 
 STREAM_SECONDS: Final = 3600.0
 """Seconds after which a stream is ended, so that its client opens another one with its cursor."""
-
-MAX_STREAMS: Final = 1_000
 
 DEFAULT_TTL: Final = 86_400.0
 MIN_TTL: Final = 60.0
@@ -137,7 +144,7 @@ class UnsubscribeParams(types.RequestParams):
 class EventExtension:
     """The events of one public address of a site."""
 
-    def __init__(self, door: Context, tools: Tools) -> None:
+    def __init__(self, door: Context, tools: Tools, streams: OpenStreams) -> None:
         self._catalog = door.catalog
         self._events: Events = door.ask("events").log
         self._invoker = door.invoker
@@ -146,7 +153,8 @@ class EventExtension:
         self._webhooks = door.ask("events").webhooks if door.guards.authenticators else None
         if self._webhooks is not None:
             self._webhooks.kinds[KIND] = self.carry
-        self._streams = 0
+        self._streams = streams
+        self._proxies = door.admission.trusted_proxies
         self._is_closing = False
 
     def register(self, server: Server[Any]) -> None:
@@ -205,8 +213,12 @@ class EventExtension:
         if _holds_thread(context):
             told = {"feature": "deliveryMode", "value": "push"}
             raise MCPError(UNSUPPORTED, "Unsupported: this server cannot keep streams open; poll.", told)
-        if self._streams >= MAX_STREAMS:
-            raise MCPError(RESOURCE_EXHAUSTED, "Too many streams are open.", {"limit": "streams", "max": MAX_STREAMS})
+        with hold_stream(context, self._streams, caller, self._proxies, RESOURCE_EXHAUSTED):
+            return await self._stream(context, params, event, caller)
+
+    async def _stream(
+        self, context: RequestContext, params: SubscriptionParams, event: Event, caller: Principal | None
+    ) -> WireResult:
         meta = {SUBSCRIPTION_ID_META_KEY: context.request_id}
         first = await self._begin(context, event, caller, params, DEFAULT_EVENTS)
 
@@ -220,31 +232,27 @@ class EventExtension:
         began = spoke = verified = time.monotonic()
         since, logs = _floor(params), logs_for(event, caller)
         batches = self._events.follow(event, logs, first.positions, params.arguments, LOOK_SECONDS, since)
-        self._streams += 1
-        try:
-            async with aclosing(batches):
-                async for batch in batches:
-                    now = time.monotonic()
-                    if now - verified >= VERIFY_SECONDS or (caller is not None and caller.has_expired()):
-                        verified, known = now, None
-                        with suppress(MCPError):
-                            known = await admit_caller(context, self._identify)
-                        if known != caller or self._events.find(event.id, known) is None:
-                            error = {"code": FORBIDDEN, "message": "Forbidden", "data": {"reason": "Access revoked"}}
-                            await send("terminated", error=error)
-                            break
-                    if batch.truncated and since is None:  # with `since` it was reported at the beginning
-                        await send("active", cursor=write_cursor(batch.before), truncated=True)
-                    for one, after in batch.steps():
-                        await send("event", **one.facts, cursor=write_cursor(after))
-                        spoke = now
-                    if self._is_closing or is_stopping() or now - began > STREAM_SECONDS:
+        async with aclosing(batches):
+            async for batch in batches:
+                now = time.monotonic()
+                if now - verified >= VERIFY_SECONDS or (caller is not None and caller.has_expired()):
+                    verified, known = now, None
+                    with suppress(MCPError):
+                        known = await admit_caller(context, self._identify)
+                    if known != caller or self._events.find(event.id, known) is None:
+                        error = {"code": FORBIDDEN, "message": "Forbidden", "data": {"reason": "Access revoked"}}
+                        await send("terminated", error=error)
                         break
-                    if now - spoke >= HEARTBEAT_SECONDS:
-                        await send("heartbeat", cursor=write_cursor(batch.positions))
-                        spoke = now
-        finally:
-            self._streams -= 1
+                if batch.truncated and since is None:  # with `since` it was reported at the beginning
+                    await send("active", cursor=write_cursor(batch.before), truncated=True)
+                for one, after in batch.steps():
+                    await send("event", **one.facts, cursor=write_cursor(after))
+                    spoke = now
+                if self._is_closing or is_stopping() or now - began > STREAM_SECONDS:
+                    break
+                if now - spoke >= HEARTBEAT_SECONDS:
+                    await send("heartbeat", cursor=write_cursor(batch.positions))
+                    spoke = now
         return {"resultType": "complete", "_meta": {**self._tools.stamp, **meta}}
 
     @asynccontextmanager

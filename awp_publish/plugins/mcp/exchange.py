@@ -2,7 +2,8 @@
 
 import asyncio
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from typing import Any, Final, TypeAlias, cast
 
 import mcp_types as types
@@ -13,9 +14,11 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
 from awp_publish.calls.call import SESSION_HEADER, Principal, Result
+from awp_publish.http.credentials import TrustedProxies, client_address
 from awp_publish.http.doors import Identify
 from awp_publish.http.endpoint import STATIC_HEADERS, DoorRequest
 from awp_publish.http.exchange import NO_SNIFFING, Message, Pair, RawHeaders, read_fields
+from awp_publish.http.streams import OpenStreams
 from awp_publish.problems import ConfirmationRequired, InvalidEnvelope, PrerequisiteRequired, Problem, code_of
 
 PROTOCOL: Final = "mcp"
@@ -194,6 +197,23 @@ async def admit_caller(context: RequestContext, identify: Identify) -> Principal
         exchange.refusal = problem
         exchange.meta_for(problem)
         raise MCPError(types.INVALID_REQUEST, problem.detail, orjson.loads(exchange.render(problem))) from problem
+
+
+@contextmanager
+def hold_stream(
+    context: RequestContext, streams: OpenStreams, caller: Principal | None, proxies: TrustedProxies, code: int
+) -> Iterator[None]:
+    """Take one of the places for streams while the context is open. Raises MCPError with `code` if there is none."""
+    exchange = exchange_of(context)
+    place = ExitStack()
+    try:
+        place.enter_context(streams.hold(caller, client_address(exchange.scope, exchange.fields, proxies)))
+    except Problem as problem:
+        exchange.refusal = problem
+        exchange.meta_for(problem)
+        raise MCPError(code, problem.detail, orjson.loads(exchange.render(problem))) from problem
+    with place:
+        yield
 
 
 class Notice:

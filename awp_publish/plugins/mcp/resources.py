@@ -36,13 +36,14 @@ from awp_publish.http.doors import identify_caller
 from awp_publish.http.exchange import HOLDS_THREAD, Message, Scope, read_fields, route_path, wait_for_disconnect
 from awp_publish.http.guarded_routes import pattern_of
 from awp_publish.http.lifespan import ended_by_stop
+from awp_publish.http.streams import OpenStreams
 from awp_publish.model import SKILL_FILE, Action, Catalog, Complete, Prompt, Skill
 from awp_publish.plugin import Context, known_protocols
 from awp_publish.plugins.discovery import catalogues, crawling
 from awp_publish.plugins.discovery.agent_skills import digest_of, media_type_of, render_skill, skills_of
 from awp_publish.plugins.mcp import server_card as mcp_server_card
 from awp_publish.plugins.mcp.calls import Tools, content_block
-from awp_publish.plugins.mcp.exchange import Notice, RequestContext, WireResult, admit_caller, exchange_of
+from awp_publish.plugins.mcp.exchange import Notice, RequestContext, WireResult, admit_caller, exchange_of, hold_stream
 from awp_publish.plugins.mcp.tool_list import LIST_TTL
 from awp_publish.plugins.pages.negotiation import RequestedFormat
 from awp_publish.problems import InvalidOutput, PageNotFound, Problem, StoreUnavailable
@@ -519,7 +520,6 @@ LOOK_SECONDS: Final = 2.0
 VERIFY_SECONDS: Final = 5.0
 """Seconds after which the caller is authenticated again, and its tools are listed again."""
 
-MAX_LISTENING: Final = 1_000
 MAX_RESOURCES: Final = 1_000
 KEPT_SECONDS: Final = 86_400.0
 _CHANGED: Final = "mcp-changed"
@@ -528,9 +528,10 @@ _CHANGED: Final = "mcp-changed"
 class Subscriptions:
     """The listening clients of one public address of a site."""
 
-    def __init__(self, door: Context, tools: Tools) -> None:
+    def __init__(self, door: Context, tools: Tools, streams: OpenStreams) -> None:
         self._door = door
         self._tools = tools
+        self._streams = streams
         self._identify = identify_caller(door)
         self._store: Store = door.guards.store
         self._listening: dict[asyncio.Event, asyncio.AbstractEventLoop] = {}
@@ -565,11 +566,14 @@ class Subscriptions:
 
     async def listen(self, context: RequestContext, params: types.SubscriptionsListenRequestParams) -> WireResult:
         """Answer `subscriptions/listen` with a stream, until its client disconnects. Raises MCPError."""
-        await admit_caller(context, self._identify)
+        caller = await admit_caller(context, self._identify)
         if HOLDS_THREAD in exchange_of(context).scope:  # the server has few threads
             raise MCPError(types.METHOD_NOT_FOUND, "Method not found: this server cannot keep streams open.")
-        if len(self._listening) >= MAX_LISTENING:
-            raise MCPError(types.INTERNAL_ERROR, "Too many clients listen.")
+        proxies = self._door.admission.trusted_proxies
+        with hold_stream(context, self._streams, caller, proxies, types.INTERNAL_ERROR):
+            return await self._listen(context, params)
+
+    async def _listen(self, context: RequestContext, params: types.SubscriptionsListenRequestParams) -> WireResult:
         meta, honored = {SUBSCRIPTION_ID_META_KEY: context.request_id}, self._honor(params.notifications)
         tasks, wanted_tasks = self._tools.tasks, (params.notifications.model_extra or {}).get("taskIds")
         followed = await tasks.follow(context, wanted_tasks) if tasks is not None else {}

@@ -22,7 +22,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from awp_publish.calls.call import Call, Outcome, Principal, Result, never_disconnected
+from awp_publish.calls.call import Call, Outcome, Principal, Result, never_disconnected, share_of
 from awp_publish.calls.invoke import Invoker
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.doors import identify_caller
@@ -56,7 +56,7 @@ from awp_publish.problems import (
     UnknownJob,
     Violation,
 )
-from awp_publish.stores.store import Add, Look, Swap
+from awp_publish.stores.store import Add, Count, Look, Step, Swap
 
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
 
@@ -102,6 +102,13 @@ YOUNG_SECONDS: Final = 15
 
 TAKEN_SECONDS: Final = 60
 """Seconds for which a reply may be processed. After that it counts as lost, with its worker or the store."""
+
+MAX_BYTES: Final = 262_144
+MAX_ANONYMOUS_BYTES: Final = 32_768
+"""Bytes of a call that waits for a person's reply, of a known and of an unknown caller."""
+
+MAX_ANONYMOUS_TASKS: Final = 1000
+"""Such calls that are kept for the unknown callers of one address."""
 
 MAX_FOLLOWED: Final = 100
 """Tasks of which one stream tells."""
@@ -241,7 +248,7 @@ class TaskExtension:
             updated=now,
             question=(asked["token"], asked["summary"]),
         )
-        if (new_id := await self._add(pending)) is None:
+        if (new_id := await self._add(pending, call)) is None:
             return None
         task = {"taskId": new_id, "status": "input_required", "createdAt": now, "lastUpdatedAt": now}
         return {"resultType": "task", **task, **self._times(0.0), "_meta": self._tools.stamp}
@@ -377,11 +384,19 @@ class TaskExtension:
         check_visible(self._restricted, job.action, caller)
         return job
 
-    async def _add(self, pending: Pending) -> str | None:
-        """Store a task under an unguessable id and return the id, or None if it could not be stored."""
-        task_id = secrets.token_urlsafe(16)
+    async def _add(self, pending: Pending, asked: Call | None = None) -> str | None:
+        """Store a task under an unguessable id and return the id, or None if it could not be stored.
+
+        A call that is `asked` about is kept with its input, which is limited, as is their number for one address.
+        """
+        task_id, raw, counts = secrets.token_urlsafe(16), _write(pending), list[Step]()
+        if asked is not None and len(raw) > (MAX_BYTES if asked.caller_id else MAX_ANONYMOUS_BYTES):
+            return None
+        if asked is not None and not asked.caller_id:
+            address = asked.credentials().address if asked.credentials is not None else ""
+            counts.append(Count(f"mcp:kept:{share_of('', address)}", MAX_ANONYMOUS_TASKS, self._seconds))
         with suppress(StoreUnavailable):
-            ran = await self._jobs.store.run((Add(_key(task_id), _write(pending), self._seconds),), durable=True)
+            ran = await self._jobs.store.run((*counts, Add(_key(task_id), raw, self._seconds)), durable=True)
             return task_id if ran.failed is None else None
         return None
 

@@ -27,6 +27,7 @@ from awp_publish.stores.store import (
     CLOCK_TOLERANCE,
     NEVER_EXPIRES,
     Count,
+    Reserve,
     Schedule,
     Unschedule,
     carry_out,
@@ -248,7 +249,7 @@ class _PostgresBackend:
                     if isinstance(step, Schedule) and step.most is not None:
                         limited.add(queue)
                 else:
-                    names.add(self._name("c" if isinstance(step, Count) else "v", step.key))
+                    names.add(self._name("c" if isinstance(step, (Count, Reserve)) else "v", step.key))
         async with connection.pipeline():
             if any(request.writes for request in wanted):
                 await connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")

@@ -2,8 +2,9 @@
 -- then the steps one after the other, each a letter and its arguments.
 -- Answers {index of the step that did not hold or -1, what each step saw ...}. Milliseconds, but for queues: seconds.
 --   C most ms    L    A value ms    S old new has_new ms    Q member delay most    U member
+--   R amount most ms
 -- A `most` of -1 is none.
-local ARGUMENTS = {C = 2, L = 0, A = 2, S = 4, Q = 3, U = 1}
+local ARGUMENTS = {C = 2, L = 0, A = 2, S = 4, Q = 3, U = 1, R = 3}
 local seen, at = {-1}, 2
 
 local time = redis.call("TIME")
@@ -51,6 +52,9 @@ for step, key in ipairs(KEYS) do
     local others, most = redis.call("ZCARD", key), tonumber(ARGV[at + 3])
     if redis.call("ZSCORE", key, ARGV[at + 1]) then others = others - 1 end
     holds, saw = others < most, {others, 0}
+  elseif kind == "R" then
+    local total, amount, most = tonumber(redis.call("GET", key) or 0), tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+    holds, saw = most < 0 or amount <= 0 or total + amount <= most, {total, 0}
   end
   seen[step + 1] = saw
   if not holds then
@@ -73,6 +77,9 @@ for _, key in ipairs(KEYS) do
     redis.call("ZADD", key, string.format("%.6f", now + ARGV[at + 2]), ARGV[at + 1])
   elseif kind == "U" then
     redis.call("ZREM", key, ARGV[at + 1])
+  elseif kind == "R" then
+    local total = math.max(tonumber(redis.call("GET", key) or 0) + ARGV[at + 1], 0)
+    keep(key, string.format("%.0f", total), total > 0 and ARGV[at + 3] or 0)
   end
   at = at + 1 + ARGUMENTS[kind]
 end

@@ -38,6 +38,7 @@ from awp_publish.stores.store import (
     Counted,
     Look,
     Ran,
+    Reserve,
     Schedule,
     Step,
     Swap,
@@ -200,6 +201,7 @@ _KINDS: Final[dict[type, str]] = {
     Swap: ":v:",
     Schedule: ":q:",
     Unschedule: ":q:",
+    Reserve: ":c:",
 }
 
 
@@ -220,6 +222,8 @@ def _arguments(step: Step) -> _Command:
             return b"Q", encode(member), delay, -1 if most is None else max(most, 0)
         case Unschedule(_, member):
             return b"U", encode(member)
+        case Reserve(_, amount, most, seconds):
+            return b"R", amount, -1 if most is None else max(most, 0), _milliseconds(seconds)
 
 
 def _is_late(reply: object) -> bool:

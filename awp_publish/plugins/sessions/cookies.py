@@ -314,10 +314,10 @@ class SessionCalls:
         self._catalog = catalog
         self._proxies = trusted_proxies
         self._outside = outside
-        # The owner of a session is never identified by the session itself. Failed logins are counted by the call's
-        # own gate, so there is no store here.
+        # The owner of a session is never identified by the session itself.
         others = tuple(one for one in guards.authenticators if one.method != "session")
-        self._identify = replace(guards.identify(), authenticators=others, store=None) if others else None
+        self._identify = replace(guards.identify(), authenticators=others) if others else None
+        self._identify_uncounted = replace(self._identify, store=None) if self._identify is not None else None
         self._addresses: dict[str, WebAddress] = {
             action.id: parse_address(catalog.absolute(action.target.path if action.target else catalog.paths.invoke))
             for action in catalog.actions
@@ -412,14 +412,17 @@ class SessionCalls:
 
     async def _own_id(self, call: Call, owner: str) -> str:
         """Return the id of a caller identified by credentials other than the session, "" for an anonymous one."""
-        if self._identify is None:
+        if self._identify is None or self._identify_uncounted is None:
             return ""
+        # The call's own gate refuses wrong credentials, and counts them, unless the call ends here.
+        ends_here = bool(owner) and not call.action.route_authenticates
+        identify = self._identify if ends_here and call.action.is_public else self._identify_uncounted
         try:
-            principal = await self._identify(call.credentials())
+            principal = await identify(call.credentials())
         except Problem:
-            if owner and not call.action.route_authenticates:
+            if ends_here:
                 raise
-            return ""  # the call's own gate refuses the credentials
+            return ""
         return principal.key if principal is not None else ""
 
     def _put_headers(self, call: Call, scope: Scope, cookies: str) -> Scope:
