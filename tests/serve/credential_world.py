@@ -622,16 +622,19 @@ def _in_form(row: Row) -> bool:
     return len(names) <= 1 or {b"dpop", b"signature", b"authorization", b"x-api-key"}.isdisjoint(names)
 
 
+def _without_cookie(row: Row) -> bool:
+    """Whether a row is more than a cookie: the pages of the bridge have cookies of their own."""
+    return row.name != "a cookie"
+
+
 _TYPED: Final = frozenset({"a token", "a key", "a cookie"})
 
 
 def _ways() -> Iterable[tuple[str, Way]]:
     for door, make in DOORS.items():
         yield door, Way(door, partial(through, make))
-    without_cookies = frozenset(row.name for row in RIGHT) - {
-        "a cookie"
-    }  # the pages of the bridge have cookies of their own
-    yield "bridge", Way("bridge", partial(through, BridgeCaller), rights=without_cookies, has_sessions=False)
+    bridge = Way("bridge", partial(through, BridgeCaller), has_sessions=False, takes=_without_cookie)
+    yield "bridge", bridge
     yield "mcp by the SDK", Way("mcp", mcp_by_sdk)
     yield f"mcp {CLASSIC}", Way("mcp", mcp_classic)
     yield "an mcp task", Way("mcp", mcp_task, _background)
@@ -648,9 +651,9 @@ def _ways() -> Iterable[tuple[str, Way]]:
     yield "the route itself", Way("route", route, _routes, has_sessions=False)
     for document in ("/agent.json", "/.well-known/ai-actions.json"):
         send = partial(published, document=document)
-        yield f"the address in {document}", Way("plain", send)
+        yield f"the address in {document}", Way("plain", send, has_sessions=False)
     for door in ("woa", "plain", "mcp", "a2a", "awp"):
-        typed = Way("overview", partial(overview, door=door), rights=_TYPED, takes=_in_form)
+        typed = Way("overview", partial(overview, door=door), rights=_TYPED, has_sessions=False, takes=_in_form)
         yield f"the overview's form for {door}", typed
     yield "a batch of mcp", Way("mcp", partial(batch, path="/mcp"), closed=True, tells=False)
     yield "a batch of a2a", Way("a2a", partial(batch, path="/a2a"), closed=True, tells=False)

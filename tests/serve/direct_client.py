@@ -30,7 +30,7 @@ PATIENCE: Final = 60.0
 
 
 class DirectClient:
-    """Speaks to an application at the ASGI interface. Each request comes from an address of its own."""
+    """Speaks to an application at the ASGI interface. Requests come from an `address`, or each from one of its own."""
 
     def __init__(self, app: AsgiApp, host: str = "shop.example") -> None:
         self._app = app
@@ -39,6 +39,7 @@ class DirectClient:
         self._addresses = count(1)
         self._running = running(app)
         self.wear: Wear = lambda scope: []
+        self.address: str | None = None
         self.sent = bytearray()
         self.do(self._running.__aenter__())
 
@@ -103,6 +104,15 @@ class DirectClient:
         """The answer to a GET."""
         return self.request("GET", target, **options)
 
+    def follow(self, target: str, json: Any, headers: Mapping[str, str]) -> "Followed":
+        """The beginning of an answer, which goes on until it is left."""
+        lines = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
+        scope = self._scope("http", "POST", target, [*lines, (b"content-type", b"application/json")])
+        followed = Followed(self, jsons.dumps(json).encode())
+        followed.task = self._loop.create_task(followed.run(self._app, scope))
+        self.do(followed.begun.wait())
+        return followed
+
     @contextmanager
     def websocket_connect(self, path: str, headers: Mapping[str, str] | None = None) -> Iterator["DirectSocket"]:
         """Open a WebSocket. Raises WebSocketDenialResponse if it is refused."""
@@ -132,7 +142,7 @@ class DirectClient:
             "query_string": query.encode(),
             "root_path": "",
             "server": ("shop.example", 443),
-            "client": (f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}", 4711),
+            "client": (self.address or f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}", 4711),
             "state": {},
             "headers": [],
         }
@@ -143,6 +153,42 @@ class DirectClient:
         if kind == "websocket":
             del scope["method"]
         return scope
+
+
+class Followed:
+    """An answer that may be a stream. `status` and `first` are what it begins with."""
+
+    def __init__(self, client: DirectClient, body: bytes) -> None:
+        self._client = client
+        self._bodies = [body]
+        self._has_left = asyncio.Event()
+        self.begun = asyncio.Event()
+        self.status = 0
+        self.first = b""
+        self.task: asyncio.Task[None]
+
+    async def run(self, app: AsgiApp, scope: Scope) -> None:
+        """Send the request."""
+        await app(scope, self.receive, self.send)
+
+    async def receive(self) -> Message:
+        if self._bodies:
+            return {"type": "http.request", "body": self._bodies.pop(), "more_body": False}
+        await self._has_left.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+        elif not self.first:
+            self.first = message.get("body", b"")
+            if self.first or not message.get("more_body", False):
+                self.begun.set()
+
+    def leave(self) -> None:
+        """Hang up."""
+        self._has_left.set()
+        self._client.do(asyncio.wait({self.task}))
 
 
 async def _end_tasks() -> None:
