@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from starlette.applications import Starlette
@@ -81,7 +82,7 @@ class Shop:
             """Be quick."""
             return "done"
 
-        self.client = DirectClient(AgentPublisher(Starlette(), site=site))
+        self.client: Any = DirectClient(AgentPublisher(Starlette(), site=site))
 
     def wait_for(self, is_so: Callable[[], bool]) -> None:
         """Until something is so, but not forever."""
