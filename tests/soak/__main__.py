@@ -255,11 +255,12 @@ class Caller:
 
 
 class Stranger:
-    """One caller without a token, who takes what there is. What breaks off may have been accepted."""
+    """One caller without a token, who takes what there is, and in the end leaves. What breaks off may be accepted."""
 
     def __init__(self, shop: Shop, tally: Tally) -> None:
         self._tally = tally
         self._http = httpx.Client(base_url=shop.url, timeout=PATIENCE)
+        self._jobs: list[str] = []
 
     def run(self, until: float) -> None:
         """Call until the time is over."""
@@ -270,9 +271,14 @@ class Stranger:
                 with suppress(*BROKEN):
                     self._call("idle" if number % 4 else "peek", str(number))
                 time.sleep(0.005)
+            for job in self._jobs:
+                with suppress(*BROKEN):
+                    self._http.delete(f"/agents/jobs/{job}")
 
     def _call(self, kind: str, number: str) -> None:
         answer = self._http.post(f"/agents/{kind}/invoke", json={"input": {"number": number}})
+        if answer.status_code == 202:
+            self._jobs.append(answer.json()["job_id"])
         code = kind if answer.status_code < 300 else f"{kind} {answer.json()['code']}"
         with self._tally.lock:
             self._tally.strangers[code] += 1
@@ -310,8 +316,7 @@ def soak(store: str, seconds: float, folder: Path) -> tuple[Tally, Mapping[tuple
 def _exceeded(tally: Tally, begun: int, seconds: float) -> Iterator[str]:
     """What a stranger had beyond its shares, of whose jobs so many have begun.
 
-    A rate begins anew each minute, so that one minute more may be touched. A job that has begun may have ended, with
-    the third worker that dies while it runs.
+    A rate begins anew each minute, so that one minute more may be touched. A job that has begun may have ended.
     """
     shares = {"peek": PEEKS * (int(seconds // 60) + 2), "idle": MAX_JOBS_OF_CALLER + begun}
     for kind, share in shares.items():

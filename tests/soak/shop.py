@@ -93,9 +93,9 @@ def make_app() -> FastAPI:
 
     @site.agent("idle", execution="async", effect="idempotent", timeout=3600.0)
     async def idle(number: str) -> str:
-        """Wait for what never happens."""
+        """Take a slot for longer than others do."""
         note("idle", number, "begun")
-        await asyncio.sleep(3600)
+        await asyncio.sleep(3.0)
         return number
 
     @site.agent("ship", execution="async", effect="idempotent", idempotency=keys, timeout=10.0)
