@@ -80,9 +80,10 @@ checkers: .venv/.test .venv/checkers/package-lock.json
 		lighthouse@13.5.0 agent-readiness@0.4.0 afdocs@0.22.2
 	@touch $@
 
-# Hostile requests over all doors, in process: make fuzz N=1000000. With SEED=7 the same ones as the last time.
+# Hostile requests over all doors, in process: make fuzz N=1000000. With SEED=7 the same ones as the last time. Then wrong
+# credentials in all ways to an action, and strangers who take all that they can get.
 fuzz: .venv/.test
-	.venv/bin/python -m tests.fuzz $(or $(N),20000) $(if $(SEED),--seed $(SEED))
+	.venv/bin/python -m tests.fuzz $(or $(N),20000) --cells 10000 --crowds $(if $(SEED),--seed $(SEED))
 
 # Two workers under load, one of which is killed every few seconds, on SQLite and on Redis. SECONDS=60 is less than ten minutes.
 soak: .venv/.test

@@ -967,8 +967,11 @@ class SiteSettings:
 
     @property
     def namespace(self) -> str:
-        """The host of the canonical address, which prefixes the keys in the store and is part of signed tokens."""
-        return urlsplit(self.urls[0]).netloc
+        """The canonical address without its scheme, which prefixes the keys in the store and is part of signed tokens.
+
+        Sites below different paths of one host may share a store and secret keys.
+        """
+        return self.urls[0].partition("://")[2]
 
     @property
     def page_formats(self) -> Pages | None:

@@ -15,7 +15,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, StreamingResponse
 from starlette.routing import Route
 
-from awp_publish import About, AgentPublisher, Site
+from awp_publish import About, AgentPublisher, ApiKey, BearerToken, Principal, Site
+
+TOKEN, OTHER_TOKEN, KEY = "the-token-of-ann", "the-token-of-ben", "the-key-of-cleo"
 
 site = Site(
     name="Shop",
@@ -24,6 +26,11 @@ site = Site(
     about=About(updated=datetime(2026, 1, 1, tzinfo=UTC)),
     allow_origins=["https://friend.example"],
     doors=["mcp", "a2a"],
+    authenticate=[
+        BearerToken({TOKEN: Principal("ann", frozenset({"buy"})), OTHER_TOKEN: "ben"}),
+        ApiKey({KEY: "cleo"}),
+    ],
+    secret_keys=["a-key-that-all-three-have-0123456789"],
 )
 site.declare(
     "search",
@@ -50,6 +57,24 @@ site.declare(
 async def add(first: int, second: int) -> int:
     """Add two numbers."""
     return first + second
+
+
+@site.agent("buy", scopes=["buy"])
+async def buy(title: str = "Emma") -> str:
+    """Buy a book."""
+    return f"bought {title}"
+
+
+@site.agent("pay", confirm="Pay {amount}.", auth_required=True)
+async def pay(amount: int = 1) -> str:
+    """Pay."""
+    return "paid"
+
+
+@site.agent("restock", audience="operator")
+async def restock() -> str:
+    """Put books on the shelves."""
+    return "restocked"
 
 
 @site.agent("later", execution="async")

@@ -1,5 +1,6 @@
 """gunicorn, uvicorn and Starlette answer the same bytes and headers, over real sockets."""
 
+import re
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from awp_publish.cli import PATHS
 from awp_publish.plugins.discovery import crawling
 from awp_publish.plugins.identity import protected_resource
+from tests.django.parity import KEY, OTHER_TOKEN, TOKEN
 from tests.django.servers import COMMANDS
 from tests.serve.mcp_messages import CLASSIC, MODERN, headers_of, message
 from tests.serve.test_real_server import NO_CERTIFICATES
@@ -32,9 +34,9 @@ def ask(servers: Mapping[str, str], method: str, path: str, **given: Any) -> dic
     return answers["starlette"]
 
 
-UNDECLARED = (protected_resource.PROTOCOL, crawling.SITEMAP, crawling.SECURITY, crawling.AUTH_MD)
+UNDECLARED = (protected_resource.PROTOCOL, crawling.SITEMAP, crawling.SECURITY)
 ABSENT = {document.path for protocol in UNDECLARED for document in protocol.documents}
-"""What a site without an authorization server, pages, a contact for security and known callers does not have."""
+"""What a site without an authorization server, pages and a contact for security does not have."""
 
 NAMED = {"/.well-known/agent-skills/site/SKILL.md"}
 """What has the name of a site in its address."""
@@ -183,3 +185,95 @@ def test_background_jobs_are_done_where_nothing_was_set_up_for_them(servers, kin
         assert time.monotonic() < until, job
         time.sleep(0.05)
     assert "SOON" in str(job)
+
+
+# --- Wrong credentials and hostile bodies ---
+
+GOOD = ("authorization", f"Bearer {TOKEN}")
+CREDENTIALS: dict[str, list[tuple[str, str]]] = {
+    "right": [GOOD],
+    "nothing": [],
+    "empty": [("authorization", "")],
+    "a scheme alone": [("authorization", "Bearer")],
+    "garbage": [("authorization", "Bearer garbage")],
+    "two in one line": [("authorization", f"Bearer {TOKEN}, Bearer {TOKEN}")],
+    "the right one twice": [GOOD, GOOD],
+    "the right one first": [GOOD, ("authorization", "Bearer garbage")],
+    "the right one last": [("authorization", "Bearer garbage"), GOOD],
+    "more behind it": [("authorization", f"Bearer {TOKEN} x")],
+    "another scheme": [("authorization", "Basic YW5uOmFubg==")],
+    "without a scheme": [("authorization", TOKEN)],
+    "another header": [("x-access-token", TOKEN)],
+    "another header with an underscore": [("x_api_key", KEY)],
+    "a token as a key": [("x-api-key", TOKEN)],
+    "a wrong key": [("x-api-key", "wrong")],
+    "two keys": [("x-api-key", KEY), ("x-api-key", KEY)],
+    "a wrong key beside a right token": [GOOD, ("x-api-key", "wrong")],
+    "another caller": [("authorization", f"Bearer {OTHER_TOKEN}")],
+    "a cookie": [("cookie", f"authorization=Bearer {TOKEN}")],
+    "cookies from another site": [GOOD, ("cookie", "a=b"), ("origin", "https://evil.example")],
+    "another host": [GOOD, ("host", "evil.example"), ("origin", "http://evil.example")],
+}
+
+
+MAY_BUY = ("right", "a wrong key beside a right token")
+
+
+@pytest.mark.parametrize("name", CREDENTIALS)
+@pytest.mark.parametrize("action", ["buy", "pay", "restock", "no_such_action"])
+def test_wrong_credentials_are_refused_the_same(servers, action, name):
+    credentials = CREDENTIALS[name]
+    headers = [("x-request-id", "one"), *credentials]
+    if not any(name == "host" for name, _ in credentials):
+        headers.append(("host", "shop.example"))
+    asked = [f"/agents/{action}/invoke", f"/agents/actions/{action}"]
+    envelopes: list[Any] = [{"input": {}, "confirmation": "a.b.c"}, {}]
+    for path, envelope in zip(asked, envelopes, strict=True):
+        statuses = told_of(servers, "POST", path, json=envelope, headers=headers)
+        assert len(set(statuses.values())) == 1, statuses
+        assert (statuses["wsgi"][0] == 200) == (action == "buy" and name in MAY_BUY), statuses
+    sent = message("tools/call", {"name": action, "arguments": {}})
+    statuses = told_of(servers, "POST", "/mcp", json=sent, headers=[*headers, *headers_of(sent).items()])
+    assert len(set(statuses.values())) == 1, statuses
+    params = {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"data": {"skill": action, "input": {}}}]}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": params}
+    statuses = told_of(servers, "POST", "/a2a", json=body, headers=[*headers, ("a2a-version", "1.0")])
+    assert len(set(statuses.values())) == 1, statuses
+
+
+def told_of(servers: Mapping[str, str], method: str, path: str, **given: Any) -> dict[str, tuple[int, tuple[str, ...]]]:
+    """What each server says: the status and the codes of problems, which are what has to be the same."""
+    told = {}
+    for kind, address in servers.items():
+        answer = httpx2.request(method, address + path, verify=NO_CERTIFICATES, **given)
+        codes = re.findall(r'"code":\s*("[A-Z_]+"|-?\d+)', answer.text)
+        told[kind] = answer.status_code, tuple(codes)
+    return told
+
+
+BODIES: dict[str, bytes] = {
+    "nothing": b"",
+    "cut off": b'{"input": {"title": "Em',
+    "a list": b"[]",
+    "null": b"null",
+    "no number": b'{"input": {"amount": NaN}}',
+    "a large number": b'{"input": {"amount": 1e999}}',
+    "many digits": b'{"input": {"amount": ' + b"9" * 5_000 + b"}}",
+    "a name twice": b'{"input": {"title": "a", "title": "b"}}',
+    "half a surrogate": b'{"input": {"title": "\\ud800"}}',
+    "no text": b'{"input": {"title": "\xff\xfe"}}',
+    "a mark before it": b'\xef\xbb\xbf{"input": {}}',
+    "deep": b'{"input": {"title": ' + b"[" * 5_000 + b"]" * 5_000 + b"}}",
+    "wide": b'{"input": {' + b",".join(b'"n%d":0' % number for number in range(5_000)) + b"}}",
+    "UTF-16": '{"input": {}}'.encode("utf-16"),
+}
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+@pytest.mark.parametrize("kind", ["application/json", "application/json; charset=utf-16", "text/plain", ""])
+def test_hostile_bodies_are_refused_the_same(servers, body, kind):
+    headers = [GOOD, ("host", "shop.example"), ("x-request-id", "one"), *([("content-type", kind)] if kind else [])]
+    for path in ("/agents/buy/invoke", "/agents/actions/buy", "/mcp", "/a2a"):
+        statuses = told_of(servers, "POST", path, content=body, headers=headers)
+        assert len(set(statuses.values())) == 1, (path, statuses)
+        assert all(status < 500 for status, _ in statuses.values())

@@ -2,10 +2,12 @@
 
 python -m tests.fuzz 1000000 --seed 7        # the seed is today's date otherwise
 python -m tests.fuzz --replay 7:4711         # one input again, in an application of its own
+python -m tests.fuzz 0 --cells 5000 --crowds # wrong credentials in all ways; strangers who take all they can get
 """
 
 import argparse
 import asyncio
+import logging
 import os
 import re
 import sys
@@ -13,9 +15,11 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 from tests.fuzz.attack import Attack
+from tests.fuzz.cells import try_cells
+from tests.fuzz.crowds import CROWDS, try_crowds
 from tests.fuzz.inputs import DOORS, REGRESSIONS, make_input
 from tests.fuzz.processes import Report, mib, run
 from tests.fuzz.site import make_world
@@ -64,15 +68,31 @@ def main() -> int:
     parser.add_argument("count", nargs="?", type=int, default=20_000, help="how many inputs")
     parser.add_argument("--seed", type=int, default=int(f"{datetime.now(UTC):%Y%m%d}"))
     parser.add_argument("--processes", type=int, default=min(2, os.cpu_count() or 1))
+    parser.add_argument("--cells", type=int, default=0, help="how many cells of the matrix of credentials")
+    parser.add_argument("--crowds", action="store_true", help="crowds of strangers, too")
     parser.add_argument("--replay", metavar="SEED:INDEX", help="send this one only")
     given = parser.parse_args()
     if given.replay:
         seed, _, index = given.replay.partition(":")
         return asyncio.run(replay(int(seed), int(index)))
-    begun = time.monotonic()
-    whole = run(given.count, given.seed, given.processes)
-    print("\n".join(table(whole, given.seed, time.monotonic() - begun)))
-    return bool(whole.failures)
+    wrong: list[Any] = []
+    if given.count:
+        begun = time.monotonic()
+        whole = run(given.count, given.seed, given.processes)
+        print("\n".join(table(whole, given.seed, time.monotonic() - begun)))
+        wrong += whole.failures
+    logging.lastResort = None
+    if given.cells:
+        wrong += _told(f"{given.cells:,} cells of seed {given.seed}", try_cells(given.cells, given.seed))
+    if given.crowds:
+        wrong += _told(f"{len(CROWDS)} crowds", try_crowds())
+    return bool(wrong)
+
+
+def _told(subject: str, wrong: list[str]) -> list[Any]:
+    """Print what is wrong, and return it."""
+    print("\n".join([*(f"FAILED {words}" for words in wrong), f"{subject}: {len(wrong)} failures"]))
+    return [*wrong]
 
 
 if __name__ == "__main__":

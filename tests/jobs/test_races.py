@@ -99,7 +99,7 @@ async def test_a_job_that_kills_its_workers_is_given_up(house):
     job = await house.jobs.accept("again", {})
     dead = house.open_jobs(lease_seconds=0.0)
     for attempt in range(1, MAX_ATTEMPTS + 1):
-        waiting = await dead.reclaim(job.id, lambda _: True)
+        waiting = await dead.reclaim(job.id, lambda _: True) or await dead.reclaim(job.id, lambda _: True)
         assert (await dead.begin(waiting, True)).job.attempt == attempt
     assert await dead.reclaim(job.id, lambda _: True) is None
     failed = await house.jobs.show(job.id, "")

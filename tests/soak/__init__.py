@@ -3,3 +3,6 @@
 from typing import Final
 
 TOKEN: Final = "a-token-of-the-soak-test"
+
+PEEKS: Final = 60
+"""How often a minute a caller may peek, at both workers together."""

@@ -10,6 +10,9 @@ polled until it has ended. In the end what they were told is held against the le
     told        calls whose callers were told that nobody knows whether they took effect
     lost        accepted and not in the ledger, or not replayed, or a job without an end: 0
     twice       run twice though they must not be: 0
+
+Meanwhile a stranger takes all that there is: of a rate, and of places for jobs. Both shares hold over the workers and
+their deaths, and the callers with a token notice nothing.
 """
 
 import argparse
@@ -33,9 +36,10 @@ import httpx
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
+from awp_publish.plugins.jobs.jobs import MAX_JOBS_OF_CALLER
 from tests.redis_server import RedisServer, find_binary, free_port
 from tests.serve.doors import DOORS, DoorCaller, Told
-from tests.soak import TOKEN
+from tests.soak import PEEKS, TOKEN
 
 CALLERS: Final = 8
 WORKERS: Final = 2
@@ -54,12 +58,13 @@ BROKEN: Final = (httpx.TransportError, WebSocketException, OSError, EOFError, Ti
 
 @dataclass
 class Tally:
-    """What the callers were told, by action. `jobs` are the ends of jobs by their numbers."""
+    """What the callers were told, by action. `strangers` are the successes of one without a token, and its refusals."""
 
     asked: Counter[str] = field(default_factory=Counter)
     accepted: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     told: Counter[str] = field(default_factory=Counter)
     ended: Counter[str] = field(default_factory=Counter)
+    strangers: Counter[str] = field(default_factory=Counter)
     broken: int = 0
     kills: int = 0
     wrong: list[str] = field(default_factory=list)
@@ -249,14 +254,45 @@ class Caller:
             self._tally.wrong.append(words)
 
 
+class Stranger:
+    """One caller without a token, who takes what there is, and in the end leaves. What breaks off may be accepted."""
+
+    def __init__(self, shop: Shop, tally: Tally) -> None:
+        self._tally = tally
+        self._http = httpx.Client(base_url=shop.url, timeout=PATIENCE)
+        self._jobs: list[str] = []
+
+    def run(self, until: float) -> None:
+        """Call until the time is over."""
+        number = 0
+        with self._http:
+            while time.monotonic() < until and not self._tally.is_over:
+                number += 1
+                with suppress(*BROKEN):
+                    self._call("idle" if number % 4 else "peek", str(number))
+                time.sleep(0.005)
+            for job in self._jobs:
+                with suppress(*BROKEN):
+                    self._http.delete(f"/agents/jobs/{job}")
+
+    def _call(self, kind: str, number: str) -> None:
+        answer = self._http.post(f"/agents/{kind}/invoke", json={"input": {"number": number}})
+        if answer.status_code == 202:
+            self._jobs.append(answer.json()["job_id"])
+        code = kind if answer.status_code < 300 else f"{kind} {answer.json()['code']}"
+        with self._tally.lock:
+            self._tally.strangers[code] += 1
+
+
 def soak(store: str, seconds: float, folder: Path) -> tuple[Tally, Mapping[tuple[str, str], Counter[str]]]:
     """Let callers call for so long, and give what they were told, and the ledger."""
     shop, tally = Shop(store, folder), Tally()
     try:
         shop.wait()
         until = time.monotonic() + seconds
-        with ThreadPoolExecutor(CALLERS) as callers:
+        with ThreadPoolExecutor(CALLERS + 1) as callers:
             calling = [callers.submit(Caller(shop, tally, name).run, until) for name in range(CALLERS)]
+            calling.append(callers.submit(Stranger(shop, tally).run, until))
             killing = time.monotonic() + KILLED_EVERY[0]
             try:
                 while not all(call.done() for call in calling):
@@ -277,7 +313,18 @@ def soak(store: str, seconds: float, folder: Path) -> tuple[Tally, Mapping[tuple
     return tally, ledger
 
 
-def judge(tally: Tally, ledger: Mapping[tuple[str, str], Counter[str]]) -> bool:
+def _exceeded(tally: Tally, begun: int, seconds: float) -> Iterator[str]:
+    """What a stranger had beyond its shares, of whose jobs so many have begun.
+
+    A rate begins anew each minute, so that one minute more may be touched. A job that has begun may have ended.
+    """
+    shares = {"peek": PEEKS * (int(seconds // 60) + 2), "idle": MAX_JOBS_OF_CALLER + begun}
+    for kind, share in shares.items():
+        if tally.strangers[kind] > share:
+            yield f"SHARE {kind}: a stranger had {tally.strangers[kind]}, of which {share} may be"
+
+
+def judge(tally: Tally, ledger: Mapping[tuple[str, str], Counter[str]], seconds: float = 0.0) -> bool:
     """Print what came of it. True if nothing is lost and nothing done twice."""
     lost = Counter(words.split()[1] for words in tally.wrong if words.startswith("LOST"))
     twice = Counter(words.split()[1] for words in tally.wrong if words.startswith("TWICE"))
@@ -293,6 +340,8 @@ def judge(tally: Tally, ledger: Mapping[tuple[str, str], Counter[str]]) -> bool:
             twice[kind] += sum(runs["begun"] > 1 for (action, _), runs in ledger.items() if action == kind)
         figures = (tally.asked[kind], len(accepted), len(done), tally.told[kind], lost[kind], twice[kind])
         print(f"  {kind:<12}" + "".join(f"{figure:>10}" for figure in figures))
+    tally.wrong += _exceeded(tally, sum(action == "idle" for action, _ in ledger), seconds)
+    print("  a stranger: " + ", ".join(f"{name} {count}" for name, count in sorted(tally.strangers.items())))
     print(f"  {tally.kills} workers killed, {tally.broken} calls broken off and sent again")
     for words in tally.wrong[:20]:
         print(f"  FAILED {words}")
@@ -316,7 +365,7 @@ def main() -> int:
                     redis.start()
                 print(f"{name}, {given.seconds / 2:g} seconds", flush=True)
                 store = redis.url if redis is not None else f"sqlite:///{place}/agents.db"
-                is_good &= judge(*soak(store, given.seconds / 2, place))
+                is_good &= judge(*soak(store, given.seconds / 2, place), given.seconds / 2)
                 log = (place / "log").read_text(errors="replace")
                 if "Traceback" in log:
                     is_good = False

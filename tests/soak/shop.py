@@ -14,7 +14,7 @@ from awp_publish.calls import guard
 from awp_publish.plugins.jobs.jobs import JobStore
 from awp_publish.plugins.redis.store import RedisStore
 from awp_publish.stores.sqlite import SqliteStore
-from tests.soak import TOKEN
+from tests.soak import PEEKS, TOKEN
 
 TIMEOUT: Final = 2.0
 
@@ -85,6 +85,18 @@ def make_app() -> FastAPI:
     async def pay(number: str) -> str:
         """Pay: once, and after a person has agreed."""
         return await work("pay", number)
+
+    @site.agent("peek", rate_limit=f"{PEEKS}/minute")
+    async def peek(number: str) -> str:
+        """Look: seldom, for each caller, whichever worker answers."""
+        return number
+
+    @site.agent("idle", execution="async", effect="idempotent", timeout=3600.0)
+    async def idle(number: str) -> str:
+        """Take a slot for longer than others do."""
+        note("idle", number, "begun")
+        await asyncio.sleep(3.0)
+        return number
 
     @site.agent("ship", execution="async", effect="idempotent", idempotency=keys, timeout=10.0)
     async def ship(number: str) -> str:

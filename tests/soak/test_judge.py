@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from tests.soak import PEEKS
 from tests.soak.__main__ import Tally, judge
 
 ONE: Mapping[str, int] = {"begun": 1, "done": 1}
@@ -41,3 +42,11 @@ def test_what_was_accepted_has_been_done_and_once_where_once_is_promised(kind, r
 def test_an_odd_answer_is_no_good_soak():
     assert not judge(Tally(wrong=["LOST ship 1: its job has not ended"]), ledger_of())
     assert judge(Tally(), ledger_of())
+
+
+@pytest.mark.parametrize(
+    ("kind", "count", "is_good"),
+    [("peek", 3 * PEEKS, True), ("peek", 3 * PEEKS + 1, False), ("idle", 1_000, True), ("idle", 1_001, False)],
+)
+def test_a_stranger_who_had_more_than_a_share_is_seen(kind, count, is_good):
+    assert judge(Tally(strangers=Counter({kind: count})), ledger_of(), seconds=60.0) == is_good

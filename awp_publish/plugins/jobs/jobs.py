@@ -577,7 +577,7 @@ class JobStore:
     async def reclaim(self, job_id: str, is_repeatable: IsRepeatable, taken: datetime | None = None) -> Stored | None:
         """Decide about a job that is due. Returns it if it waits to be run, None if nothing needs to be done.
 
-        A running job is due because its worker is gone: it goes back to the queue if it is repeatable, and otherwise
+        A running job is due because its worker is gone: it waits for its next turn if it is repeatable, and otherwise
         ends as JobInterrupted. One that has begun since it was `taken` is left alone: a queue may deliver it meanwhile.
         """
         try:
@@ -603,7 +603,8 @@ class JobStore:
             detail = f'The site no longer has action "{stored.job.action}".'
             await self.end(stored, "failed", UnknownOperation(detail))
             return None
-        return await self.give_up(stored, repeatable)
+        await self.give_up(stored, repeatable)
+        return None
 
     async def give_up(self, stored: Stored, repeatable: bool, *, on_purpose: bool = False) -> Stored | None:
         """Settle a job whose run was cut short: it waits for another run, or ends.
@@ -623,7 +624,9 @@ class JobStore:
             return None
         attempt = job.attempt - 1 if on_purpose else job.attempt
         waiting = replace(job, status="accepted", worker="", attempt=attempt, progress=None, updated=self.clock())
-        return await self.change(stored, waiting, (Schedule(QUEUE, job.id, 0.0),), durable=True)
+        # It comes first among those that leave a slot to other callers: it may be one of many of its caller.
+        first = Schedule(MORE, job.id, -self._most_of_caller * HEAD_START)
+        return await self.change(stored, waiting, (first, Unschedule(QUEUE, job.id)), durable=True)
 
     async def begin(self, stored: Stored, repeatable: bool) -> Stored | None:
         """Claim an accepted job under a new token. Returns None if another worker was quicker.
