@@ -656,7 +656,7 @@ class Guard:
 
     async def _reserve_answer(self, call: Call, size: int) -> bool:
         """Reserve bytes for an unknown caller's answer. Returns False if its address has none left."""
-        address = call.credentials().address if call.credentials is not None else ""
+        address = call.credentials().address
         turn = int(self.clock() // self._window)  # bytes are given back when the records have expired
         key = f"answer-bytes:{self._window:g}:{turn}:{share_of('', address)}"
         try:

@@ -31,7 +31,7 @@ LIMITS: Final = StreamLimits()
 
 
 def _share_of(principal: Principal | None, address: str) -> str:
-    return share_of(principal.id if principal is not None else "", address)
+    return share_of(principal.key if principal is not None else "", address)
 
 
 @dataclass(slots=True, eq=False)

@@ -393,7 +393,7 @@ class TaskExtension:
         if asked is not None and len(raw) > (MAX_BYTES if asked.caller_id else MAX_ANONYMOUS_BYTES):
             return None
         if asked is not None and not asked.caller_id:
-            address = asked.credentials().address if asked.credentials is not None else ""
+            address = asked.credentials().address
             counts.append(Count(f"mcp:kept:{share_of('', address)}", MAX_ANONYMOUS_TASKS, self._seconds))
         with suppress(StoreUnavailable):
             ran = await self._jobs.store.run((*counts, Add(_key(task_id), raw, self._seconds)), durable=True)
