@@ -3,8 +3,10 @@
 import sys
 import tracemalloc
 from types import FrameType
+from typing import Any
 
 import pytest
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from awp_publish.pages import Budget, compile_som, parse, selectolax
 from awp_publish.pages.markdown import write_markdown
@@ -157,7 +159,8 @@ ONCE = {
 
 def depth_in_parser(markup: bytes) -> int:
     """Return the depth of what the parser itself makes of markup."""
-    deepest, waiting = 0, [(selectolax.LexborHTMLParser(markup, scripting=True).root, 1)]
+    waiting: list[tuple[LexborNode | None, int]] = [(LexborHTMLParser(markup, scripting=True).root, 1)]
+    deepest = 0
     while waiting:
         node, depth = waiting.pop()
         while node is not None:
@@ -171,11 +174,10 @@ def depth_in_parser(markup: bytes) -> int:
 def parsed(monkeypatch) -> list[bytes]:
     """All markup that the parser gets."""
     markups = list[bytes]()
-    parser = selectolax.LexborHTMLParser
 
-    def parse_and_note(markup: bytes, **options: object) -> object:
+    def parse_and_note(markup: bytes, **options: Any) -> LexborHTMLParser:
         markups.append(markup)
-        return parser(markup, **options)
+        return LexborHTMLParser(markup, **options)
 
     monkeypatch.setattr(selectolax, "LexborHTMLParser", parse_and_note)
     return markups
@@ -219,7 +221,12 @@ ORDINARY = {
 @pytest.mark.parametrize("unit", ORDINARY.values(), ids=ORDINARY)
 def test_ordinary_pages_are_parsed_without_being_bounded(unit, monkeypatch):
     bounded = list[bytes]()
-    monkeypatch.setattr(selectolax, "bound_markup", lambda html: bounded.append(html) or html)
+
+    def bound(html: bytes) -> bytes:
+        bounded.append(html)
+        return html
+
+    monkeypatch.setattr(selectolax, "bound_markup", bound)
     parse(unit * 2_000)
     assert bounded == []
 

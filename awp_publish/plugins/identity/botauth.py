@@ -28,6 +28,7 @@ from urllib.parse import quote, urlsplit
 import orjson
 
 from awp_publish.calls.call import Credentials, Label, Principal
+from awp_publish.http.exchange import read_fields
 from awp_publish.http.signed import DIGESTS, SIGNED
 from awp_publish.model import SAFE_IN_PATH
 from awp_publish.plugins.identity.fetching import FetchedKeys, fetch_json, signature_keys
@@ -426,10 +427,7 @@ def address_of(request: Mapping[str, Any], origins: Sequence[str]) -> str:
 
     A loopback name is accepted as it is: it can only be signed for on this machine.
     """
-    hosts = [value.decode("latin-1").lower() for name, value in request["headers"] if name == b"host"]
-    if len(hosts) != 1:
-        return ""
-    [host] = hosts
+    host = read_fields(request["headers"]).get(b"host", b"").decode("latin-1").lower()
     for parts in map(urlsplit, origins):
         if host.removesuffix({"https": ":443", "http": ":80"}.get(parts.scheme, "")) == parts.netloc.lower():
             base, prefix = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
