@@ -95,6 +95,9 @@ CARRIED_HEADERS: Final = frozenset(
 _CHARSET: Final = re.compile(r"charset\s*=\s*\"?([\w.:-]+)", re.IGNORECASE)
 
 
+_REPEATED: Final = b", "
+
+
 def read_answer(
     call: Call, status: int, headers: Iterable[tuple[bytes, bytes]], body: bytes, codes: Mapping[str, str]
 ) -> Result:
@@ -109,11 +112,13 @@ def read_answer(
     carried: list[tuple[bytes, bytes]] = []
     for name, value in headers:
         if name == b"content-type":
-            content_type = content_type + b", " + value if content_type else value
+            content_type = _REPEATED if content_type else value
         elif name in CARRIED_HEADERS:
             carried.append((name, value))
         elif name == b"content-disposition":
             disposition = value
+    if content_type is _REPEATED:
+        content_type = read_fields(headers)[b"content-type"]
     if status != 200 and not 200 <= status < 300:
         if status == 403 and action.security_schemes and body in _OLD_FASTAPI_REFUSALS:
             status = 401
@@ -366,9 +371,9 @@ class Encoder:
             replaced = NOT_CARRIED.union(name for name, _ in own)
             kept = [pair for pair in outer["headers"] if pair[0] not in replaced]
             if cookies:
-                cookies = [value.decode("latin-1") for name, value in kept if name == b"cookie"] + cookies
-                kept = [pair for pair in kept if pair[0] != b"cookie"]
                 kept.append((b"cookie", "; ".join(cookies).encode("latin-1")))
+                joined = read_fields(kept)[b"cookie"]
+                kept = [*(pair for pair in kept if pair[0] != b"cookie"), (b"cookie", joined)]
             headers = [_ACCEPT_JSON, *own, *kept]
         if self._keys and outer.get("query_string"):  # API keys of the caller, which are not inputs
             keys = [pair for pair in parse_qsl(outer["query_string"].decode("latin-1")) if pair[0] in self._keys]

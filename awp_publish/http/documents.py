@@ -18,12 +18,14 @@ from typing import Final, final
 from awp_publish.documents.protocol import Document, views_of
 from awp_publish.http.exchange import (
     ANY_ORIGIN,
+    MAX_NEGOTIATION,
     NO_SNIFFING,
     Headers,
     RawHeaders,
     Reply,
     choose_coding,
     preflight,
+    read_fields,
     render_problem,
 )
 from awp_publish.http.html import Pieces, tag
@@ -99,23 +101,17 @@ class Prepared:
 
     def answer(self, method: str, headers: Headers) -> Reply:
         """Return the reply to a request, by method, `Accept-Encoding` and conditional headers (RFC 9110 section 13)."""
-        accepted = wanted = since = required = unless = None
-        for name, value in headers:
-            if name not in _CONSIDERED:
-                continue
-            if name == b"accept-encoding":
-                accepted = value if accepted is None else accepted + b", " + value
-            elif name == b"if-none-match":
-                wanted = value if wanted is None else wanted + b", " + value
-            elif name == b"if-modified-since":
-                since = value
-            elif name == b"if-match":
-                required = value if required is None else required + b", " + value
-            elif name == b"if-unmodified-since":
-                unless = value
+        fields = read_fields(headers)
+        if _CONSIDERED.isdisjoint(fields):
+            return _decide(self, method, None, None, None)
+        get = fields.get
+        required, unless = get(b"if-match"), get(b"if-unmodified-since")
         is_conditional = (required is not None or unless is not None) and method in ("GET", "HEAD")
         if is_conditional and self._has_changed(required, unless):
             return _CHANGED
+        accepted, wanted, since = get(b"accept-encoding"), get(b"if-none-match"), get(b"if-modified-since")
+        if len(accepted or b"") + len(wanted or b"") + len(since or b"") > MAX_NEGOTIATION:
+            accepted = wanted = since = None  # not worth a place in the cache
         return _decide(self, method, accepted, wanted, since)
 
     def _has_changed(self, required: bytes | None, unless: bytes | None) -> bool:

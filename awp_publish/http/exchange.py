@@ -103,8 +103,14 @@ def without_content(send: Send) -> Send:
     return send_head
 
 
+MAX_NEGOTIATION: Final = 8192
+"""Bytes of a header beyond which it expresses no preference: longer lists are of nobody who wants an answer."""
+
+
 def read_fields(headers: Headers) -> Fields:
     """Return headers by name. Repeated ones are joined (RFC 9110 section 5.3; cookies: RFC 9113 section 8.2.3).
+
+    This is the only reader of repeated headers. It takes linear time.
 
     So are headers that may occur only once (Authorization, Content-Type, Host), which makes them invalid: a proxy or
     the application might choose another one of the two than we do.
@@ -131,9 +137,13 @@ def header_members(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
     return members
 
 
-@lru_cache(maxsize=256)
 def accepts(accept: bytes, media_type: str) -> bool:
     """Return True if an `Accept` header admits `media_type` (RFC 9110 section 12.5.1). An empty one admits all."""
+    return len(accept) > MAX_NEGOTIATION or _accepts(accept, media_type)
+
+
+@lru_cache(maxsize=256)
+def _accepts(accept: bytes, media_type: str) -> bool:
     text = accept.decode("latin-1")
     return not text.strip() or quality(text, (media_type, media_type.split("/")[0] + "/*", "*/*")) > 0
 

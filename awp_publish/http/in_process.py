@@ -11,7 +11,17 @@ from urllib.parse import SplitResult, unquote_to_bytes, urlsplit
 
 from awp_publish.calls.call import SESSION_HEADER
 from awp_publish.http.dispatch import ROUTE_CALL
-from awp_publish.http.exchange import AsgiApp, Message, RawHeaders, Receive, Scope, Send, mount_of, wait_for_disconnect
+from awp_publish.http.exchange import (
+    AsgiApp,
+    Message,
+    RawHeaders,
+    Receive,
+    Scope,
+    Send,
+    mount_of,
+    read_fields,
+    wait_for_disconnect,
+)
 from awp_publish.http.lifespan import running
 
 # --- A request to a page of this site, in process ---
@@ -301,9 +311,9 @@ def with_cookies(scope: Scope, cookies: str) -> Scope:
     """Return a scope with additional cookies, and without the session's id, which the application must not see."""
     headers = [pair for pair in scope["headers"] if pair[0] != SESSION_HEADER]
     if cookies:
-        own = [value for name, value in headers if name == b"cookie"]
-        headers = [pair for pair in headers if pair[0] != b"cookie"]
-        headers.append((b"cookie", b"; ".join([*own, cookies.encode("latin-1", "replace")])))
+        headers.append((b"cookie", cookies.encode("latin-1", "replace")))
+        joined = read_fields(headers)[b"cookie"]
+        headers = [*(pair for pair in headers if pair[0] != b"cookie"), (b"cookie", joined)]
     return {**scope, "headers": headers}
 
 

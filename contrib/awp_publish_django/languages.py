@@ -12,7 +12,7 @@ from django.utils import translation
 from django.utils.translation import get_supported_language_variant
 from django.utils.translation.trans_real import parse_accept_lang_header
 
-from awp_publish.http.exchange import Scope
+from awp_publish.http.exchange import Scope, read_fields
 from awp_publish.model import SAFE_IN_PATH
 
 LOCALES: Final = "django.middleware.locale.LocaleMiddleware"
@@ -31,7 +31,7 @@ def in_language_of_caller(scope: Scope, urlconf: Any = None) -> tuple[Scope, tup
 
     Beside the scope there are the prefixes, that of the caller's language and the published one, where they differ.
     """
-    told = next((value for name, value in scope["headers"] if name.lower() == b"accept-language"), b"")
+    told = read_fields(scope["headers"]).get(b"accept-language", b"")
     is_used, has_default_prefix = is_language_prefix_patterns_used(urlconf or settings.ROOT_URLCONF)
     if not told or not is_used or not settings.USE_I18N or LOCALES not in settings.MIDDLEWARE:
         return scope, None

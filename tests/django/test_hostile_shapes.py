@@ -1,16 +1,15 @@
 """What the core holds at its doors holds behind Django as well, under WSGI and ASGI."""
 
-import asyncio
-import gc
 import json
-import time
+from functools import partial
 from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
 
 from tests.django.test_calls import Agent, Asgi, Wsgi
-from tests.serve.test_hostile_shapes import JSON, MOST, QUICK, SMALL, TIMES
+from tests.serve.test_hostile_shapes import JSON, SMALL
+from tests.work import GROWTH, grows_too_much, work_of
 
 pytestmark = pytest.mark.slow
 
@@ -23,30 +22,18 @@ def agent(request: pytest.FixtureRequest) -> Agent:
     return made
 
 
-async def seconds_of(agent: Any, path: str, body: str) -> float:
-    """The least computing time of a few requests with a body."""
-    post = agent.client.post if isinstance(agent, Asgi) else sync_to_async(agent.client.post)
-    taken = []
-    for _ in range(3):
-        begun = time.process_time()
-        answer = await post(path, body, content_type="application/json", headers={"host": "shop.example"})
-        taken.append(time.process_time() - begun)
-        assert answer.status_code < 500
-    return min(taken)
+async def post(agent: Any, path: str, body: str) -> None:
+    send = agent.client.post if isinstance(agent, Asgi) else sync_to_async(agent.client.post)
+    answer = await send(path, body, content_type="application/json", headers={"host": "shop.example"})
+    assert answer.status_code < 500
 
 
 @pytest.mark.parametrize("path", ["/agents/add/invoke", "/mcp", "/a2a"])
 async def test_json_of_any_shape_is_read_in_linear_time(agent, path):
-    gc.collect()
     for name in DISTINCT:
-        for pause in (0.0, 0.1, 0.5):  # a processor that has other things to do is waited for
-            await asyncio.sleep(pause)
-            large = await seconds_of(agent, path, f'{{"input": {JSON[name](SMALL * TIMES)}}}')
-            small = await seconds_of(agent, path, f'{{"input": {JSON[name](SMALL)}}}')
-            if large <= max(QUICK, MOST * small):
-                break
-        else:
-            raise AssertionError((name, small, large))
+        bodies = [f'{{"input": {JSON[name](size)}}}' for size in (1_000, SMALL, SMALL * GROWTH)]
+        _, small, large = [await work_of(partial(post, agent, path, body)) for body in bodies]
+        assert not grows_too_much(small, large), (name, small, large)
 
 
 async def test_unknown_members_are_counted_and_the_first_are_told(agent):

@@ -3,10 +3,12 @@
 import sys
 import tracemalloc
 from types import FrameType
+from typing import Any
 
 import pytest
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from awp_publish.pages import Budget, compile_som, parse
+from awp_publish.pages import Budget, compile_som, parse, selectolax
 from awp_publish.pages.markdown import write_markdown
 from awp_publish.pages.selectolax import (
     MAX_ATTRIBUTES,
@@ -99,10 +101,134 @@ def test_memory_grows_with_the_length_of_a_page_and_no_faster():
     assert most == {}
 
 
-def test_nesting_between_the_samples_of_a_long_page_is_bounded_too():
+def test_nesting_anywhere_in_a_long_page_is_bounded():
     page = parse("<p>Ordinary text.</p>" * 20_000 + "<div>" * 10_000 + "kept")
     assert depth_of(page) <= MAX_TREE_DEPTH
     assert any(node.text.endswith("kept") for node in page.walk())
+
+
+HOSTILE = {
+    "elements with stray end tags": "<div></x>",
+    "elements with stray end tags of paragraphs": "<section></p>",
+    "elements that end in the wrong order": "<span><div></span></div>",
+    "elements that end in a block": "<label><ul></label>",
+    "a name with a character that is no white space": "<div\x0b></div>",
+    "formatting closed out of many blocks": f"<b>{'<div>' * 10}</b>{'</div>' * 10}",
+    "formatting in table cells": "<b><table><tr><td></b></table>",
+    "links": "<a href=/x><article></a>",
+    "an end tag in a value": "<div title='</div>'>",
+    "an end tag after a value": "<div a='x'></div><div a==\"></div>\">",
+    "an unquoted value with a quotation mark": '<div><div a=b?c="></div><br a="></div>',
+    "an end tag in a comment": "<div><!--</div>-->",
+    "an end tag in a declaration": "<div><!x</div>>",
+    "an end tag in an instruction": "<div><?x</div>>",
+    "an end tag in an end tag without a name": "<div></ </div>>",
+    "an end tag in a script": "<div><script>'</div>'</script>",
+    "an end tag in a script in a script": "<div><script><!--<script></script></div></script>-->",
+    "an end tag in styles": "<div><style>/*</div>*/</style>",
+    "an end tag in a character section of a drawing": "<svg><g><![CDATA[</g>]]>",
+    "forms that end before what is in them": "<form><div></form>",
+    "options": "<select><option><div>",
+    "items around lists": "<li><ul></li>",
+    "rows outside of a table": "<div><tr></div><tr>",
+    "captions outside of a table": "<caption><section></caption>",
+    "buttons in cells": "<button><table><td></button>",
+    "drawings in drawings": "<svg><foreignObject><div>",
+    "paragraphs in drawings": "<p><svg><foreignObject><div>",
+    "fields in a drawing": "<svg><input>",
+    "options in a formula": "<math><mi><option></math>",
+    "links in a drawing": "<svg><a>",
+    "closed elements of drawings elsewhere": "<svg></svg><path/>",
+    "names of formulas elsewhere": "<mi><p></mi>",
+    "names of formulas elsewhere around terms": "<mi><dd></mi>",
+    "templates": "<template>",
+    "shadow roots": "<div><template shadowrootmode=open>",
+}
+ONCE = {
+    "after a comment that ends at once": "<!-->",
+    "after a comment that ends at once, with a hyphen": "<!--->",
+    "in a drawing's title": "<svg><title>",
+    "in a drawing's styles": "<svg><style>",
+    "in a drawing's script": "<svg><script>",
+    "in a formula": "<math><annotation-xml encoding=text/html>",
+    "after ordinary text": "<p>Ordinary <b>text</b>.</p>" * 2_000,
+    "after a long text": "x" * 200_000,
+    "after a long value": f"<div a='{'x' * 200_000}'>",
+}
+
+
+def depth_in_parser(markup: bytes) -> int:
+    """Return the depth of what the parser itself makes of markup."""
+    waiting: list[tuple[LexborNode | None, int]] = [(LexborHTMLParser(markup, scripting=True).root, 1)]
+    deepest = 0
+    while waiting:
+        node, depth = waiting.pop()
+        while node is not None:
+            deepest = max(deepest, depth)
+            waiting.append((node.first_child, depth + 1))
+            node = node.next
+    return deepest
+
+
+@pytest.fixture
+def parsed(monkeypatch) -> list[bytes]:
+    """All markup that the parser gets."""
+    markups = list[bytes]()
+
+    def parse_and_note(markup: bytes, **options: Any) -> LexborHTMLParser:
+        markups.append(markup)
+        return LexborHTMLParser(markup, **options)
+
+    monkeypatch.setattr(selectolax, "LexborHTMLParser", parse_and_note)
+    return markups
+
+
+def test_the_parser_never_gets_what_it_would_nest_too_deep(parsed):
+    pages = {name: unit * 2_000 for name, unit in HOSTILE.items()}
+    pages |= {f"elements {place}": before + "<div>" * 2_000 for place, before in ONCE.items()}
+    pages |= {f"groups {place}": before + "<g>" * 2_000 for place, before in ONCE.items()}
+    pages["runs of elements that ordinary text is between"] = ("<section>" * 20 + "<p>Ordinary text.</p>" * 20) * 100
+    pages["a run in the middle"] = f"{'x' * 100_000}{'<i><div></i>' * 2_000}{'x' * 100_000}"
+    too_deep = dict[str, int]()
+    for name, html in pages.items():
+        parsed.clear()
+        parse(html)
+        depths = [depth_in_parser(markup) for markup in list(parsed)]
+        if max(depths) > 2.5 * MAX_DEPTH:  # a cell has a row, a group and a table's body around it
+            too_deep[name] = max(depths)
+    assert too_deep == {}
+
+
+def test_blocks_in_which_formatting_is_reopened_have_no_more_nodes_than_the_page_says():
+    html = "".join(f"<p><i id=i{number}>x" for number in range(20_000))
+    assert len(parse(html).tags) < len(html)
+
+
+ORDINARY = {
+    "a drawing": '<p>x</p><svg><title>Icon</title><style>a{}</style><g><path d="M0"/><use/></g></svg>',
+    "a script with tags": "<script>if (a<b) { x = '<div><b><div>' }</script>",
+    "an old script": "<script><!--\ndocument.write('<div>')\n//--></script>",
+    "styles and comments": "<style>a > b { content: '<div>' }</style><!-- <div><div><div> -->",
+    "a conditional comment": "<!--[if IE]><script src=x></script><div><![endif]-->",
+    "omitted end tags": "<ul><li>a<p>b<li>c</ul><table><tr><td>a<td>b<tr><td>c</table><dl><dt>a<dd>b</dl>",
+    "a select": "<select><optgroup label=a><option>a<option>b</select>",
+    "a form": "<form><p><input><br><textarea>a < b</textarea></form>",
+    "no script": "<noscript><img src=x><div></noscript>",
+    "an embedded page": "<iframe><div></iframe>",
+}
+
+
+@pytest.mark.parametrize("unit", ORDINARY.values(), ids=ORDINARY)
+def test_ordinary_pages_are_parsed_without_being_bounded(unit, monkeypatch):
+    bounded = list[bytes]()
+
+    def bound(html: bytes) -> bytes:
+        bounded.append(html)
+        return html
+
+    monkeypatch.setattr(selectolax, "bound_markup", bound)
+    parse(unit * 2_000)
+    assert bounded == []
 
 
 def test_links_that_nothing_closes_are_not_inside_of_one_another():

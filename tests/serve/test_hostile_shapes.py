@@ -1,15 +1,14 @@
 """Requests that are made to be slow to read: whoever sends four times as much costs four times as much, not sixteen.
 
 All of it is read before anybody knows who calls. The shapes are a table of functions of a size; a door says how one is
-sent to it. What is compared is computing time, the least of a few runs, so that a busy machine does not matter.
+sent to it. What is compared is work that is counted (`tests.work`), so that a busy machine does not matter.
 """
 
 import asyncio
-import gc
 import json
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import msgpack
@@ -19,18 +18,12 @@ from starlette.applications import Starlette
 from awp_publish import AgentPublisher, BearerToken, Pages, Proxies, SharedSecret, Site
 from awp_publish.http.lifespan import running
 from tests.serve.mcp_messages import headers_of, message
+from tests.work import GROWTH, counted, grows_too_much, work_of
 
 pytestmark = pytest.mark.slow
 
-SMALL: Final = 60_000
+SMALL: Final = 20_000
 """Bytes of the smaller request."""
-
-TIMES: Final = 4
-"""How much larger the other one is. Linear work takes four times as long, quadratic work sixteen times."""
-
-MOST: Final = 9.0
-QUICK: Final = 0.02
-"""Seconds of computing below which nothing can be told."""
 
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 
@@ -89,6 +82,8 @@ HEADERS: Final[Mapping[str, Callable[[int], Headers]]] = {
     "Accept with blanks": lambda size: [(b"accept", b"a/b;q" + b" " * size + b", */*")],
     "Accept with semicolons": lambda size: [(b"accept", b"a/b" + b"; q " * (size // 4) + b", */*")],
     "Accept-Encoding": lambda size: [(b"accept-encoding", b"gzip;q=0.1, br, " * (size // 16))],
+    "Accept-Encoding in many lines": lambda size: [(b"accept-encoding", b"gzip")] * (size // 5),
+    "entity tags in many lines": lambda size: [(b"if-none-match", b'"a"'), (b"if-match", b"*")] * (size // 4),
     "Accept-Encoding of blanks": lambda size: [(b"accept-encoding", b"a;q" + b" " * size)],
     "cookies": lambda size: [(b"cookie", b"a=b; " * (size // 5))],
     "cookies of many names": lambda size: [(b"cookie", b"; ".join(b"c%d=1" % one for one in range(size // 9)))],
@@ -287,7 +282,7 @@ class Front:
             "path": path,
             "raw_path": path.encode(),
             "query_string": query,
-            "headers": headers,
+            "headers": counted(headers),
             "client": ("127.0.0.1", 1),
             "server": ("shop.example", 443),
             "state": {},
@@ -315,7 +310,7 @@ class Front:
             "path": "/awp",
             "raw_path": b"/awp",
             "query_string": b"",
-            "headers": [(b"host", b"shop.example"), *headers],
+            "headers": counted([(b"host", b"shop.example"), *headers]),
             "client": ("127.0.0.1", 1),
             "server": ("shop.example", 443),
             "subprotocols": ["awp"] * len(headers),
@@ -348,34 +343,15 @@ Ask: TypeAlias = Callable[[int], Awaitable[object]]
 """Sends a request of about so many bytes."""
 
 
-async def seconds_of(ask: Ask, size: int, runs: int) -> float:
-    """The least computing time, without that of the garbage collector, which comes when it likes."""
-    taken = []
-    gc.disable()
-    try:
-        for _ in range(runs):
-            begun = time.process_time()
-            await ask(size)
-            taken.append(time.process_time() - begun)
-    finally:
-        gc.enable()
-    return min(taken)
-
-
-async def find_slow(shapes: Mapping[str, Ask]) -> dict[str, str]:
-    """The shapes of which four times as much takes more than four times as long, with their times."""
-    slow = {}
+async def find_steep(shapes: Mapping[str, Ask]) -> dict[str, str]:
+    """The shapes of which four times as much is more than four times the work, with the work."""
+    steep = {}
     for name, ask in shapes.items():
         await ask(1000)
-        for runs in (1, 3, 10, 10):  # most are told at once; a processor that has other things to do is waited for
-            await asyncio.sleep(0 if runs == 1 else 0.1)
-            large = await seconds_of(ask, SMALL * TIMES, runs)
-            small = await seconds_of(ask, SMALL, runs) if large > QUICK else large
-            if large <= MOST * small:
-                break
-        else:
-            slow[name] = f"{small:.4f} s for {SMALL} bytes, {large:.4f} s for {TIMES} times as many"
-    return slow
+        small, large = [await work_of(partial(ask, size)) for size in (SMALL, SMALL * GROWTH)]
+        if grows_too_much(small, large):
+            steep[name] = f"{small} for {SMALL} bytes, {large} for {GROWTH} times as many"
+    return steep
 
 
 def encoded(headers: Mapping[str, str]) -> Headers:
@@ -391,7 +367,7 @@ async def test_json_of_any_shape_is_read_in_linear_time(place):
             name: lambda size, make=make: at.ask("POST", path, headers, filled(document, make(size)).encode())
             for name, make in JSON.items()
         }
-        assert await find_slow(shapes) == {}
+        assert await find_steep(shapes) == {}
 
 
 @pytest.mark.parametrize(("method", "path"), ADDRESSES)
@@ -405,7 +381,7 @@ async def test_headers_of_any_shape_are_read_in_linear_time(method, path):
             return at.ask(method, path, [*own, *added], json.dumps(SENT.get(path, {})).encode())
 
         shapes = {name: lambda size, make=make: ask(size, make) for name, make in HEADERS.items()}
-        assert await find_slow(shapes) == {}
+        assert await find_steep(shapes) == {}
 
 
 @pytest.mark.parametrize("path", [path for method, path in ADDRESSES if method.startswith("G")])
@@ -415,7 +391,7 @@ async def test_queries_of_any_shape_are_read_in_linear_time(path):
             name: lambda size, make=make: at.ask("GET", path, encoded(ONE), query=make(size))
             for name, make in QUERIES.items()
         }
-        assert await find_slow(shapes) == {}
+        assert await find_steep(shapes) == {}
 
 
 async def test_paths_of_any_shape_are_read_in_linear_time():
@@ -424,7 +400,7 @@ async def test_paths_of_any_shape_are_read_in_linear_time():
             name: lambda size, make=make: at.ask("POST", make(size), encoded(ONE), b"{}")
             for name, make in PATHS.items()
         }
-        assert await find_slow(shapes) == {}
+        assert await find_steep(shapes) == {}
 
 
 @pytest.mark.parametrize("place", FRAMES)
@@ -433,7 +409,7 @@ async def test_frames_of_any_shape_are_read_in_linear_time_before_the_handshake(
         shapes = {
             name: lambda size, make=make: at.say(filled(FRAMES[place], make(size))) for name, make in JSON.items()
         }
-        assert await find_slow(shapes) == {}
+        assert await find_steep(shapes) == {}
 
 
 async def test_packed_frames_of_any_shape_are_read_in_linear_time_before_the_handshake():
@@ -454,11 +430,11 @@ async def test_packed_frames_of_any_shape_are_read_in_linear_time_before_the_han
     async with front() as at:
         packed = {name: lambda size, make=make: at.say(pack(make(size))) for name, make in PACKED.items()}
         plain = {name: lambda size, make=make: at.say(make(size)) for name, make in frames.items()}
-        assert await find_slow({**packed, **plain}) == {}
+        assert await find_steep({**packed, **plain}) == {}
 
 
 async def test_an_upgrade_with_headers_of_any_shape_is_read_in_linear_time():
     hello = json.dumps({"id": "r1", "method": "awp.hello", "params": {"awp_version": "0.1"}})
     async with front() as at:
         shapes = {name: lambda size, make=make: at.say(hello, headers=make(size)) for name, make in HEADERS.items()}
-        assert await find_slow(shapes) == {}
+        assert await find_steep(shapes) == {}

@@ -99,6 +99,13 @@ def test_an_accept_header_of_several_lines_is_one(serve, other):
         assert answer.text == "# Shop\n\nTwo **books**.\n"
 
 
+def test_an_accept_header_of_very_many_ranges_means_html(serve):
+    client = serve(PAGE)
+    for count, expected in ((400, "text/markdown"), (600, "text/html")):
+        answer = client.get("/", headers={"accept": "text/markdown, " * count + "*/*;q=0.1"})
+        assert answer.headers["content-type"].startswith(expected), count
+
+
 def test_the_answer_to_a_form_is_negotiated_as_a_page_is(serve):
     async def echo(request: Request) -> Response:
         form = await request.form()

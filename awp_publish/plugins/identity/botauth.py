@@ -28,6 +28,7 @@ from urllib.parse import quote, urlsplit
 import orjson
 
 from awp_publish.calls.call import Credentials, Label, Principal
+from awp_publish.http.exchange import read_fields
 from awp_publish.http.signed import DIGESTS, SIGNED
 from awp_publish.model import SAFE_IN_PATH
 from awp_publish.plugins.identity.fetching import FetchedKeys, fetch_json, signature_keys
@@ -432,10 +433,7 @@ def address_of(request: Mapping[str, Any], origins: Sequence[str]) -> str:
     In development, when all origins are loopback addresses, every loopback name and port is the site's. Elsewhere they
     are another authority: who received a signature or proof for it could send it on with its `Host`.
     """
-    hosts = [value.decode("latin-1").lower() for name, value in request["headers"] if name == b"host"]
-    if len(hosts) != 1:
-        return ""
-    [host] = hosts
+    host = read_fields(request["headers"]).get(b"host", b"").decode("latin-1").lower()
     for parts in map(urlsplit, origins):
         if host.removesuffix({"https": ":443", "http": ":80"}.get(parts.scheme, "")) == parts.netloc.lower():
             base, prefix = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")

@@ -27,6 +27,7 @@ from anyio import CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
 
 from awp_publish.http.exchange import (
+    MAX_NEGOTIATION,
     NO_SNIFFING,
     AsgiApp,
     Fields,
@@ -99,13 +100,17 @@ class Accept(NamedTuple):
     names_html: bool
 
 
-@lru_cache(maxsize=256)
 def read_accept(accept: bytes) -> Accept:
     """Read an Accept header (RFC 9110 section 12.5.1).
 
     A named format is chosen if its weight is above 0 and at least that of HTML. Of two, the one with the higher weight
-    is chosen, or the first. An invalid weight counts as 0, so that a broken header means HTML.
+    is chosen, or the first. An invalid weight counts as 0, so that a broken header means HTML, as does a very long one.
     """
+    return _ANYTHING if len(accept) > MAX_NEGOTIATION else _read_accept(accept)
+
+
+@lru_cache(maxsize=256)
+def _read_accept(accept: bytes) -> Accept:
     html: dict[str, float] = {}
     requested, best = None, 0.0
     for element in _ELEMENT.findall(accept.decode("latin-1")):
@@ -532,10 +537,9 @@ class NegotiatedRequest:
 def vary_by_accept(headers: Headers) -> list[tuple[bytes, bytes]]:
     """Return headers whose Vary includes Accept, so that caches keep the formats apart."""
     kept = list(headers)
-    given = [value for name, value in kept if name.lower() == b"vary"]
-    if not given:
+    vary = _read_lower(kept).get(b"vary")
+    if vary is None:
         return [*kept, _VARY]
-    vary = b", ".join(given)
     if {name.strip().lower() for name in vary.split(b",")} & {b"*", b"accept"}:
         return kept
     return [*(pair for pair in kept if pair[0].lower() != b"vary"), (b"vary", vary + b", Accept")]
@@ -736,10 +740,7 @@ def negotiate(
                 return ask_first(
                     offer, tried, receive, send, (405,), lambda again: offer(got, again, without_content(send))
                 )
-            accept = b""
-            for name, value in scope["headers"]:
-                if name == b"accept":
-                    accept = accept + b", " + value if accept else value
+            accept = read_fields(scope["headers"]).get(b"accept", b"")
             requested, names_html = _ANYTHING if accept == b"*/*" else read_accept(accept)
             if requested is not None or in_query:
                 request = pages.read_request(scope)

@@ -225,7 +225,7 @@ def _public_headers(headers: RawHeaders) -> RawHeaders:
     kept = [pair for pair in named if pair[0] in PAGE_FIELDS]
     if all(name not in (b"cache-control", b"expires") for name, _ in kept):
         kept.append(_NEW_VISITOR if any(name == b"set-cookie" for name, _ in named) else _PUBLIC)
-    if any(name == b"vary" and b"accept-language" in value.lower() for name, value in named):
+    if b"accept-language" in read_fields(named).get(b"vary", b"").lower():
         kept.append((b"vary", b"Accept-Language"))
     return tuple(kept)
 
