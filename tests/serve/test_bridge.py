@@ -591,7 +591,7 @@ async def test_nothing_is_left_when_the_server_stops(stack):
         end.task = asyncio.create_task(end.run())
         await end.accepted.wait()
         await end.ready(runtime_key=SECRET)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(50):
         await end.task
     assert end.close_code == 1001
 

@@ -431,7 +431,7 @@ async def test_a_server_that_hangs_makes_it_unavailable_in_time_and_the_loop_goe
     server.pause()
     rounds = 0
     waiting = [asyncio.create_task(fails(hasty, [Add(f"key {n}", b"", 60)])) for n in range(20)]
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(50):
         while not all(task.done() for task in waiting):
             rounds += 1
             await asyncio.sleep(0.01)
@@ -461,7 +461,7 @@ async def test_what_is_written_under_a_claim_is_written_however_late(shared, has
     server.pause()
     await fails(hasty, [Swap("claim", b"running", b"done", 60)])
     server.resume()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(50):
         while (await shared.run([Look("claim")])).seen != (b"done",):  # noqa: ASYNC110, the server does it
             await asyncio.sleep(0.01)
 
