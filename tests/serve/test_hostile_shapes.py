@@ -1,13 +1,11 @@
 """Requests that are made to be slow to read: whoever sends four times as much costs four times as much, not sixteen.
 
 All of it is read before anybody knows who calls. The shapes are a table of functions of a size; a door says how one is
-sent to it. What is compared is computing time, the least of a few runs, so that a busy machine does not matter.
+sent to it. What is compared is steps of Python; `python -m benchmarks growing` compares the time of the same shapes.
 """
 
 import asyncio
-import gc
 import json
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final, TypeAlias
@@ -19,18 +17,13 @@ from starlette.applications import Starlette
 from awp_publish import AgentPublisher, BearerToken, Pages, Proxies, SharedSecret, Site
 from awp_publish.http.lifespan import running
 from tests.serve.mcp_messages import headers_of, message
+from tests.steps import LINEAR, counting
 
-pytestmark = pytest.mark.slow
-
-SMALL: Final = 60_000
+SMALL: Final = 4_000
 """Bytes of the smaller request."""
 
 TIMES: Final = 4
-"""How much larger the other one is. Linear work takes four times as long, quadratic work sixteen times."""
-
-MOST: Final = 9.0
-QUICK: Final = 0.02
-"""Seconds of computing below which nothing can be told."""
+"""How much larger the other one is."""
 
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 
@@ -348,33 +341,22 @@ Ask: TypeAlias = Callable[[int], Awaitable[object]]
 """Sends a request of about so many bytes."""
 
 
-async def seconds_of(ask: Ask, size: int, runs: int) -> float:
-    """The least computing time, without that of the garbage collector, which comes when it likes."""
-    taken = []
-    gc.disable()
-    try:
-        for _ in range(runs):
-            begun = time.process_time()
-            await ask(size)
-            taken.append(time.process_time() - begun)
-    finally:
-        gc.enable()
-    return min(taken)
+Shapes: TypeAlias = Mapping[str, Ask]
 
 
-async def find_slow(shapes: Mapping[str, Ask]) -> dict[str, str]:
-    """The shapes of which four times as much takes more than four times as long, with their times."""
+async def find_slow(shapes: Shapes) -> dict[str, str]:
+    """The shapes of which four times as much takes more than about four times as many steps, with their steps."""
     slow = {}
     for name, ask in shapes.items():
         await ask(1000)
-        for runs in (1, 3, 10, 10):  # most are told at once; a processor that has other things to do is waited for
-            await asyncio.sleep(0 if runs == 1 else 0.1)
-            large = await seconds_of(ask, SMALL * TIMES, runs)
-            small = await seconds_of(ask, SMALL, runs) if large > QUICK else large
-            if large <= MOST * small:
-                break
-        else:
-            slow[name] = f"{small:.4f} s for {SMALL} bytes, {large:.4f} s for {TIMES} times as many"
+        taken = []
+        for size in (SMALL, SMALL * TIMES):
+            with counting() as steps:
+                await ask(size)
+            taken.append(steps.count)
+        small, large = taken
+        if large > LINEAR * small:
+            slow[name] = f"{small} steps for {SMALL} bytes, {large} for {TIMES} times as many"
     return slow
 
 
@@ -382,61 +364,43 @@ def encoded(headers: Mapping[str, str]) -> Headers:
     return [(name.encode(), value.encode()) for name, value in headers.items()]
 
 
-@pytest.mark.parametrize("place", BODIES)
-async def test_json_of_any_shape_is_read_in_linear_time(place):
+def in_body(at: Front, place: str) -> Shapes:
     path, own, document = BODIES[place]
     headers = encoded({**ONE, **own})
-    async with front() as at:
-        shapes = {
-            name: lambda size, make=make: at.ask("POST", path, headers, filled(document, make(size)).encode())
-            for name, make in JSON.items()
-        }
-        assert await find_slow(shapes) == {}
+    return {
+        name: lambda size, make=make: at.ask("POST", path, headers, filled(document, make(size)).encode())
+        for name, make in JSON.items()
+    }
 
 
-@pytest.mark.parametrize(("method", "path"), ADDRESSES)
-async def test_headers_of_any_shape_are_read_in_linear_time(method, path):
-    async with front() as at:
+def in_headers(at: Front, method: str, path: str) -> Shapes:
+    def ask(size: int, make: Callable[[int], Headers]) -> Awaitable[int]:
+        added = make(size)
+        replaced = {name for name, _ in added}
+        own = [pair for pair in encoded({**ONE, **headers_of(TOOL)}) if pair[0] not in replaced]
+        return at.ask(method, path, [*own, *added], json.dumps(SENT.get(path, {})).encode())
 
-        def ask(size: int, make: Callable[[int], Headers]) -> Awaitable[int]:
-            added = make(size)
-            replaced = {name for name, _ in added}
-            own = [pair for pair in encoded({**ONE, **headers_of(TOOL)}) if pair[0] not in replaced]
-            return at.ask(method, path, [*own, *added], json.dumps(SENT.get(path, {})).encode())
-
-        shapes = {name: lambda size, make=make: ask(size, make) for name, make in HEADERS.items()}
-        assert await find_slow(shapes) == {}
+    return {name: lambda size, make=make: ask(size, make) for name, make in HEADERS.items()}
 
 
-@pytest.mark.parametrize("path", [path for method, path in ADDRESSES if method.startswith("G")])
-async def test_queries_of_any_shape_are_read_in_linear_time(path):
-    async with front() as at:
-        shapes = {
-            name: lambda size, make=make: at.ask("GET", path, encoded(ONE), query=make(size))
-            for name, make in QUERIES.items()
-        }
-        assert await find_slow(shapes) == {}
+def in_query(at: Front, path: str) -> Shapes:
+    return {
+        name: lambda size, make=make: at.ask("GET", path, encoded(ONE), query=make(size))
+        for name, make in QUERIES.items()
+    }
 
 
-async def test_paths_of_any_shape_are_read_in_linear_time():
-    async with front() as at:
-        shapes = {
-            name: lambda size, make=make: at.ask("POST", make(size), encoded(ONE), b"{}")
-            for name, make in PATHS.items()
-        }
-        assert await find_slow(shapes) == {}
+def in_path(at: Front) -> Shapes:
+    return {
+        name: lambda size, make=make: at.ask("POST", make(size), encoded(ONE), b"{}") for name, make in PATHS.items()
+    }
 
 
-@pytest.mark.parametrize("place", FRAMES)
-async def test_frames_of_any_shape_are_read_in_linear_time_before_the_handshake(place):
-    async with front() as at:
-        shapes = {
-            name: lambda size, make=make: at.say(filled(FRAMES[place], make(size))) for name, make in JSON.items()
-        }
-        assert await find_slow(shapes) == {}
+def in_frame(at: Front, place: str) -> Shapes:
+    return {name: lambda size, make=make: at.say(filled(FRAMES[place], make(size))) for name, make in JSON.items()}
 
 
-async def test_packed_frames_of_any_shape_are_read_in_linear_time_before_the_handshake():
+def in_packed_frame(at: Front) -> Shapes:
     def pack(value: object) -> bytes:
         packed: bytes = msgpack.packb({"id": "r1", "method": "awp.hello", "params": {"wants": value}})
         return packed
@@ -451,14 +415,27 @@ async def test_packed_frames_of_any_shape_are_read_in_linear_time_before_the_han
         "nested": lambda size: b"\x91" * size,
         "extension types": lambda size: b"\xdc\xff\xff" + b"\xd4\x01\x00" * (size // 3),
     }
-    async with front() as at:
-        packed = {name: lambda size, make=make: at.say(pack(make(size))) for name, make in PACKED.items()}
-        plain = {name: lambda size, make=make: at.say(make(size)) for name, make in frames.items()}
-        assert await find_slow({**packed, **plain}) == {}
+    packed = {name: lambda size, make=make: at.say(pack(make(size))) for name, make in PACKED.items()}
+    return {**packed, **{name: lambda size, make=make: at.say(make(size)) for name, make in frames.items()}}
 
 
-async def test_an_upgrade_with_headers_of_any_shape_is_read_in_linear_time():
+def in_upgrade(at: Front) -> Shapes:
     hello = json.dumps({"id": "r1", "method": "awp.hello", "params": {"awp_version": "0.1"}})
+    return {name: lambda size, make=make: at.say(hello, headers=make(size)) for name, make in HEADERS.items()}
+
+
+PLACES: Final[Mapping[str, Callable[[Front], Shapes]]] = {
+    **{f"JSON, {place}": lambda at, place=place: in_body(at, place) for place in BODIES},
+    **{f"headers, {' '.join(one)}": lambda at, one=one: in_headers(at, *one) for one in ADDRESSES},
+    **{f"queries, {path}": lambda at, path=path: in_query(at, path) for method, path in ADDRESSES if method == "GET"},
+    "paths": in_path,
+    **{f"frames before the handshake, {place}": lambda at, place=place: in_frame(at, place) for place in FRAMES},
+    "packed frames before the handshake": in_packed_frame,
+    "headers of an upgrade": in_upgrade,
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_whatever_its_shape_a_request_is_read_in_linear_time(place):
     async with front() as at:
-        shapes = {name: lambda size, make=make: at.say(hello, headers=make(size)) for name, make in HEADERS.items()}
-        assert await find_slow(shapes) == {}
+        assert await find_slow(PLACES[place](at)) == {}
