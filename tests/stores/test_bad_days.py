@@ -185,9 +185,7 @@ async def test_a_lock_that_is_held_too_long_makes_it_unavailable_until_it_is_rel
     assert await is_well_at_last(hasty_sqlite)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        started = time.monotonic()
         await fails(hasty_sqlite, [Add("key", b"one", 60)])
-        assert time.monotonic() - started > 0.55
         assert (await sqlite.run([Look("well")])).seen == (b"value",)
         other.execute("ROLLBACK")
     assert await is_well_at_last(hasty_sqlite)
@@ -399,15 +397,17 @@ async def hasty(server):
     await store.close()
 
 
-async def test_a_server_that_is_stopped_makes_it_unavailable_at_once_until_it_is_started(shared, server):
-    assert await is_well(shared)
-    server.stop()
-    started = time.monotonic()
-    assert "reached" in await fails(shared, [Look("key")])
-    await fails(shared, [Add("key", b"", 60)])
-    assert time.monotonic() - started < 10, "it is not waited for"
-    server.start()
-    assert await is_well(shared)
+async def test_a_server_that_is_stopped_makes_it_unavailable_at_once_until_it_is_started(server):
+    store = RedisStore(server.url, "shop", timeout=3600)  # whoever waits for it hangs
+    try:
+        assert await is_well(store)
+        server.stop()
+        assert "reached" in await fails(store, [Look("key")])
+        await fails(store, [Add("key", b"", 60)])
+        server.start()
+        assert await is_well(store)
+    finally:
+        await store.close()
 
 
 async def test_a_server_that_was_started_anew_between_two_calls_is_not_noticed(shared, server):
