@@ -26,7 +26,7 @@ from awp_publish.plugins.postgres.store import PostgresStore
 from awp_publish.plugins.redis.store import RedisStore
 from awp_publish.stores.sqlite import SqliteStore
 from tests.limit import Limit
-from tests.postgres_server import postgres_url as postgres_url
+from tests.postgres_server import postgres_url as postgres_url, share_server, stop_shared_server
 from tests.redis_server import redis_url as redis_url, start_redis as start_redis
 
 gc.disable()  # until all tests are collected
@@ -59,6 +59,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Limit())
+    if not hasattr(config, "workerinput"):
+        share_server()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        stop_shared_server()
 
 
 def pytest_xdist_auto_num_workers() -> int:

@@ -555,7 +555,7 @@ async def test_a_connection_that_the_server_has_closed_is_opened_again_without_a
         with psycopg.connect(postgres_url, autocommit=True) as other:
             other.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                " WHERE application_name = 'awp_publish' AND pid <> pg_backend_pid()"
+                " WHERE application_name = 'awp_publish' AND datname = current_database()"
             )
         assert (await store.run([Look("well")])).seen == (b"value",)
     finally:
@@ -590,7 +590,7 @@ async def test_a_pool_of_postgresql_is_opened_by_the_first_call_bounded_and_clos
 
         def connections():
             asked = "SELECT pid FROM pg_stat_activity WHERE application_name = 'awp_publish'"
-            return {pid for (pid,) in other.execute(asked)}
+            return {pid for (pid,) in other.execute(f"{asked} AND datname = current_database()")}
 
         before = connections()
         for _ in range(10):
@@ -611,7 +611,8 @@ async def test_what_waits_for_a_lock_of_postgresql_keeps_nothing_else_waiting(po
         with psycopg.connect(postgres_url) as busy:
             busy.execute("SELECT key FROM awp_entries WHERE value = '1' FOR UPDATE").fetchall()
             waiting = asyncio.create_task(store.run([Swap("one", b"1", b"3", 60)]))
-            while not busy.execute("SELECT 1 FROM pg_locks WHERE NOT granted").fetchone():  # noqa: ASYNC110
+            asked = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+            while not busy.execute(asked).fetchone():  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
             assert (await store.run([Swap("other", b"2", b"4", 60)], durable=True)).failed is None
             assert (await store.run([Look("one"), Look("other")])).seen == (b"1", b"4")
