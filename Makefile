@@ -16,7 +16,7 @@ PORT ?= 8000
 demo: .venv/.demo
 	.venv/bin/python -m demo_site --host $(HOST) --port $(PORT)
 
-# All tests, beside lint and types. As many processes as there are cores, two at least: tests wait now and then.
+# All tests, beside lint and types.
 test: .venv/.test
 	$(MAKE) --jobs=2 tests lint
 
