@@ -108,9 +108,7 @@ async def test_what_a_killed_process_had_accepted_runs_in_the_next(house: House,
         assert (await house.until(job)).status == "done"
 
 
-async def test_of_many_jobs_none_is_lost_when_one_of_two_processes_is_killed_again_and_again(
-    house, start, diary
-):
+async def test_of_many_jobs_none_is_lost_when_one_of_two_processes_is_killed_again_and_again(house, start, diary):
     accepting = [house.jobs.accept("again" if number % 2 else "once", {}) for number in range(400)]
     jobs = await asyncio.gather(*accepting)
     start(0.005)

@@ -87,7 +87,7 @@ DOORS: dict[str, Callable[..., object]] = {
     "awp": by_awp,
 }
 
-CALLED = {
+CALLED: dict[str, tuple[str, dict[str, object], dict[str, str]]] = {
     "an answer": ("shout", {"text": "a"}, {}),
     "an input that is wrong": ("shout", {"text": 1, "x": 2}, {}),
     "a refusal": ("refuse", {}, {}),

@@ -8,7 +8,8 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Final, TypeAlias
+from functools import partial
+from typing import Any, Final, TypeAlias, TypeVar
 
 import msgpack
 import pytest
@@ -364,40 +365,43 @@ def encoded(headers: Mapping[str, str]) -> Headers:
     return [(name.encode(), value.encode()) for name, value in headers.items()]
 
 
-def in_body(at: Front, place: str) -> Shapes:
+T = TypeVar("T")
+
+
+def sending(makers: Mapping[str, Callable[[int], T]], send: Callable[[T], Awaitable[object]]) -> Shapes:
+    """Return what sends the value that each maker makes of a size."""
+
+    async def ask(make: Callable[[int], T], size: int) -> object:
+        return await send(make(size))
+
+    return {name: partial(ask, make) for name, make in makers.items()}
+
+
+def in_body(place: str, at: Front) -> Shapes:
     path, own, document = BODIES[place]
     headers = encoded({**ONE, **own})
-    return {
-        name: lambda size, make=make: at.ask("POST", path, headers, filled(document, make(size)).encode())
-        for name, make in JSON.items()
-    }
+    return sending(JSON, lambda text: at.ask("POST", path, headers, filled(document, text).encode()))
 
 
-def in_headers(at: Front, method: str, path: str) -> Shapes:
-    def ask(size: int, make: Callable[[int], Headers]) -> Awaitable[int]:
-        added = make(size)
+def in_headers(method: str, path: str, at: Front) -> Shapes:
+    def send(added: Headers) -> Awaitable[object]:
         replaced = {name for name, _ in added}
         own = [pair for pair in encoded({**ONE, **headers_of(TOOL)}) if pair[0] not in replaced]
         return at.ask(method, path, [*own, *added], json.dumps(SENT.get(path, {})).encode())
 
-    return {name: lambda size, make=make: ask(size, make) for name, make in HEADERS.items()}
+    return sending(HEADERS, send)
 
 
-def in_query(at: Front, path: str) -> Shapes:
-    return {
-        name: lambda size, make=make: at.ask("GET", path, encoded(ONE), query=make(size))
-        for name, make in QUERIES.items()
-    }
+def in_query(path: str, at: Front) -> Shapes:
+    return sending(QUERIES, lambda query: at.ask("GET", path, encoded(ONE), query=query))
 
 
 def in_path(at: Front) -> Shapes:
-    return {
-        name: lambda size, make=make: at.ask("POST", make(size), encoded(ONE), b"{}") for name, make in PATHS.items()
-    }
+    return sending(PATHS, lambda path: at.ask("POST", path, encoded(ONE), b"{}"))
 
 
-def in_frame(at: Front, place: str) -> Shapes:
-    return {name: lambda size, make=make: at.say(filled(FRAMES[place], make(size))) for name, make in JSON.items()}
+def in_frame(place: str, at: Front) -> Shapes:
+    return sending(JSON, lambda text: at.say(filled(FRAMES[place], text)))
 
 
 def in_packed_frame(at: Front) -> Shapes:
@@ -415,21 +419,20 @@ def in_packed_frame(at: Front) -> Shapes:
         "nested": lambda size: b"\x91" * size,
         "extension types": lambda size: b"\xdc\xff\xff" + b"\xd4\x01\x00" * (size // 3),
     }
-    packed = {name: lambda size, make=make: at.say(pack(make(size))) for name, make in PACKED.items()}
-    return {**packed, **{name: lambda size, make=make: at.say(make(size)) for name, make in frames.items()}}
+    return {**sending(PACKED, lambda value: at.say(pack(value))), **sending(frames, at.say)}
 
 
 def in_upgrade(at: Front) -> Shapes:
     hello = json.dumps({"id": "r1", "method": "awp.hello", "params": {"awp_version": "0.1"}})
-    return {name: lambda size, make=make: at.say(hello, headers=make(size)) for name, make in HEADERS.items()}
+    return sending(HEADERS, lambda headers: at.say(hello, headers=headers))
 
 
 PLACES: Final[Mapping[str, Callable[[Front], Shapes]]] = {
-    **{f"JSON, {place}": lambda at, place=place: in_body(at, place) for place in BODIES},
-    **{f"headers, {' '.join(one)}": lambda at, one=one: in_headers(at, *one) for one in ADDRESSES},
-    **{f"queries, {path}": lambda at, path=path: in_query(at, path) for method, path in ADDRESSES if method == "GET"},
+    **{f"JSON, {place}": partial(in_body, place) for place in BODIES},
+    **{f"headers, {method} {path}": partial(in_headers, method, path) for method, path in ADDRESSES},
+    **{f"queries, {path}": partial(in_query, path) for method, path in ADDRESSES if method == "GET"},
     "paths": in_path,
-    **{f"frames before the handshake, {place}": lambda at, place=place: in_frame(at, place) for place in FRAMES},
+    **{f"frames before the handshake, {place}": partial(in_frame, place) for place in FRAMES},
     "packed frames before the handshake": in_packed_frame,
     "headers of an upgrade": in_upgrade,
 }
