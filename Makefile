@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 PIP = .venv/bin/pip install --quiet --disable-pip-version-check
+PYTEST = .venv/bin/python -m pytest -q -n auto --dist worksteal
 
 # Tests start many processes, which read what an earlier one has compiled.
 unexport PYTHONDONTWRITEBYTECODE
@@ -9,19 +10,23 @@ unexport PYTHONDONTWRITEBYTECODE
 HOST ?= 127.0.0.1
 PORT ?= 8000
 
-.PHONY: checkers demo test coverage test-django-lowest test-fastapi-lowest lint docs pictures site bench conformance fuzz soak clean
+.PHONY: checkers demo test tests coverage test-django-lowest test-fastapi-lowest lint docs pictures site bench conformance fuzz soak clean
 
 # Serve the demo site. Open http://127.0.0.1:8000
 demo: .venv/.demo
 	.venv/bin/python -m demo_site --host $(HOST) --port $(PORT)
 
-# Lint and types, beside the tests with branch coverage. Three processes on two cores: tests wait now and then.
+# All tests, beside lint and types.
 test: .venv/.test
-	$(MAKE) --jobs=2 lint coverage
+	$(MAKE) --jobs=2 tests lint
 
+tests: .venv/.test
+	$(PYTEST)
+
+# The branches that the tests reach, without those that are marked as slow: others reach the same lines.
 coverage: .venv/.test
 	.venv/bin/coverage erase
-	.venv/bin/python -m pytest -n 3 --dist worksteal --cov --cov-report= --cov-fail-under=0 -q
+	$(PYTEST) -m "not slow" --cov --cov-report= --cov-fail-under=0
 	.venv/bin/coverage report
 
 # The Django tests with the oldest Django that is supported; `make test` has the newest. django-oscar's wants a newer one. Of a

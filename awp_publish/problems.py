@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import islice
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Self
 
 from starlette.exceptions import HTTPException
 
@@ -131,6 +131,14 @@ class Problem(Exception):
         self.errors = tuple(errors[:MAX_VIOLATIONS])
         self.headers = tuple(headers)
         self.members = dict(members or {})
+
+    def without_frames(self) -> Self:
+        """Return this problem without the frames that it came through, and without those of the problem before it.
+
+        They refer to whoever holds it, so that only the garbage collector could free them.
+        """
+        self.__traceback__ = self.__context__ = None
+        return self
 
     @property
     def advice(self) -> str:

@@ -4,8 +4,7 @@ import gc
 import io
 import os
 import sys
-import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, chdir
 from functools import lru_cache
 from pathlib import Path
@@ -26,7 +25,8 @@ from awp_publish.http.exchange import AsgiApp
 from awp_publish.plugins.postgres.store import PostgresStore
 from awp_publish.plugins.redis.store import RedisStore
 from awp_publish.stores.sqlite import SqliteStore
-from tests.postgres_server import postgres_url as postgres_url
+from tests.limit import Limit
+from tests.postgres_server import postgres_url as postgres_url, share_server, stop_shared_server
 from tests.redis_server import redis_url as redis_url, start_redis as start_redis
 
 gc.disable()  # until all tests are collected
@@ -56,27 +56,30 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--golden", action="store_true", help="write the golden documents anew")
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Limit())
+    if not hasattr(config, "workerinput"):
+        share_server()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        stop_shared_server()
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Return how many processes `-n auto` starts: three for two cores, since tests often wait."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(2, cores * 3 // 2)
+
+
 def pytest_collection_finish() -> None:
     """Keep the collector of garbage from looking at half a million objects that stay, over and over."""
     gc.enable()
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 10, 10)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Slow tests are not measured for coverage, which makes them half as slow again: others reach the same lines."""
-    if item.get_closest_marker("slow") is None:
-        return (yield)
-    tracer, of_threads = sys.gettrace(), threading.gettrace()
-    sys.settrace(None)
-    threading.settrace(None)
-    try:
-        return (yield)
-    finally:
-        sys.settrace(tracer)
-        threading.settrace(of_threads)
 
 
 LOGIN = OAuth(authorization_servers=("https://login.example",))

@@ -505,7 +505,7 @@ class Invoker:
             elif not is_valid(call.input):
                 raise InvalidInput.of(*prepared.inputs.describe(call.input, call.elsewhere))
         except Problem as problem:
-            result = problem.with_traceback(None)
+            result = problem.without_frames()
         if result is not None:
             self._count(call, result)
             await deliver(result)
@@ -516,7 +516,7 @@ class Invoker:
             try:
                 result = await prepared.accept(call)
             except Problem as problem:
-                result = problem.with_traceback(None)
+                result = problem.without_frames()
             await self._conclude(prepared, call, result, deliver)
             return
 
@@ -542,7 +542,7 @@ class Invoker:
                 if isinstance(problem, InvalidOutput):
                     values = (action.id, problem, call.request_id)
                     logger.error("action %s: %s (request_id=%s)", *values, exc_info=problem)
-                result = problem.with_traceback(None)
+                result = problem.without_frames()
             except HTTPException as error:
                 result = raised(error, self._codes) if call.answer is None else call.answer
             except Exception:

@@ -118,6 +118,9 @@ class _Published:
 
 _starts: Final = count()
 
+INTERPRETER_FREEZES: Final = 1_000
+"""More objects than an interpreter sets aside when it starts (CPython 3.12: 375); applications freeze thousands."""
+
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
@@ -132,7 +135,7 @@ def _collector_paused() -> Iterator[None]:
         yield
     finally:
         if was_enabled:
-            if next(_starts) == 0 and not gc.get_freeze_count():  # O(n): it counts the frozen objects
+            if next(_starts) == 0 and gc.get_freeze_count() < INTERPRETER_FREEZES:  # O(n): it counts the frozen objects
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()

@@ -182,7 +182,7 @@ def _object(value: object) -> dict[str, object]:
 
 
 if TYPE_CHECKING:
-    from playwright.async_api import BrowserContext, Page, Request, Response, Route
+    from playwright.async_api import BrowserContext, Frame, Page, Request, Response, Route
 
 SCRIPT: Final = Path(__file__).with_name("actions.js")
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -192,6 +192,8 @@ LOAD_MS: Final = 15_000
 """Milliseconds in which a page has to load."""
 SETTLE_MS: Final = 50
 """Milliseconds after an act within which a navigation begins, if there is one."""
+COMMIT_MS: Final = 5_000
+"""Milliseconds after a response within which its page replaces the one before it."""
 MAX_RETRIES: Final = 5
 """Page loads after which one query of a page is repeated."""
 
@@ -214,6 +216,7 @@ _KEYS: Final = {
 PASSING: Final = "x-awp-publish-passing"
 """The header of an interim page that replaces a redirect."""
 MAX_REDIRECTS: Final = 10
+DISPOSITION: Final = "content-disposition"
 
 Answer: TypeAlias = Callable[[Fetch], Awaitable[Fetched]]
 """Answers the requests of a page in place of a server."""
@@ -306,18 +309,27 @@ class ChromiumPage(ScriptPage):
         self._events: frozenset[str] = frozenset()
         self._navigations: list[Request] = []
         self._began = asyncio.Event()
+        self._committed = asyncio.Event()
 
         def note(request: Request) -> None:
             if request.is_navigation_request() and request.frame == page.main_frame:
                 self._navigations.append(request)
+                self._committed.clear()
                 self._began.set()
 
+        def commit(frame: Frame) -> None:
+            if frame == page.main_frame:
+                self._committed.set()
+
         page.on("request", note)
+        page.on("framenavigated", commit)
         page.on("dialog", lambda dialog: asyncio.ensure_future(dialog.dismiss()))
 
     async def close(self) -> None:
-        """Close the page and drop its cookies."""
-        await self.page.context.close()
+        """Close the page and drop its cookies. Those of a page that does not close end with the browser."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LOAD_MS / 1000):
+                await self.page.context.close()
 
     async def listen(self, events: frozenset[str]) -> None:
         """Collect events of these names from now on, also in pages that are loaded later."""
@@ -405,10 +417,25 @@ class ChromiumPage(ScriptPage):
             return
         try:
             await self.page.wait_for_load_state("domcontentloaded", timeout=LOAD_MS)
-            response = await self._arrive(await self._navigations[-1].response())
+            async with asyncio.timeout(LOAD_MS / 1000):
+                response = await self._arrive(await self._navigations[-1].response())
+            await self._wait_for_commit(response)
         except (Error, TimeoutError) as error:
-            raise PrimitiveError("navigation_failed", f"The page did not come: {str(error)[:300]}") from error
+            raise _not_loaded(error) from error
         self._check(response, is_error_failure=is_link)
+
+    async def _wait_for_commit(self, response: Response | None) -> None:
+        """Wait until the page of a response has replaced the one before it.
+
+        Until then the page is the earlier one, and Chromium never ends the closing of a page that is about to be
+        replaced. A response that is no page, such as a download, replaces nothing.
+        """
+        if response is None or response.status in (204, 205) or "attachment" in response.headers.get(DISPOSITION, ""):
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(COMMIT_MS / 1000):
+                await self._committed.wait()
+            await self.page.wait_for_load_state("domcontentloaded", timeout=LOAD_MS)
 
     async def _arrive(self, response: Response | None) -> Response | None:
         """Follow interim pages that replace redirects, and return the final response."""
@@ -443,8 +470,9 @@ class ChromiumPage(ScriptPage):
             else:
                 response = await self.page.reload(wait_until="domcontentloaded", timeout=LOAD_MS)
             response = await self._arrive(response)
+            await self._wait_for_commit(response)
         except (Error, TimeoutError) as error:
-            raise PrimitiveError("navigation_failed", f"The page did not come: {str(error)[:300]}") from error
+            raise _not_loaded(error) from error
         self._check(response, is_error_failure=False)
         status = None if response is None else response.status
         return {"url": self.url, "title": await self.page.title(), "status": status}
@@ -461,3 +489,8 @@ class ChromiumPage(ScriptPage):
         if response.status >= 400 and (is_error_failure or "html" not in kind):
             details: dict[str, object] = {"url": self.url, "status": response.status}
             raise PrimitiveError("navigation_failed", f"The link leads to an error: {response.status}", **details)
+
+
+def _not_loaded(error: Exception) -> PrimitiveError:
+    reason = str(error)[:300] or f"it took longer than {LOAD_MS // 1000} seconds."
+    return PrimitiveError("navigation_failed", f"The page did not come: {reason}")

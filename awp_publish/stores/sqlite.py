@@ -46,7 +46,7 @@ PUT: Final = (
     "INSERT INTO awp_entries (key, value, expires, slot) VALUES (?, ?, ?, ?)"
     " ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires = excluded.expires WHERE slot = excluded.slot"
 )
-MOVE: Final = "UPDATE awp_entries SET value = ?2, expires = ?3, slot = ?4 WHERE key = ?1"
+MOVE: Final = "UPDATE awp_entries SET value = ?, expires = ?, slot = ? WHERE key = ?"
 """For an entry in another slot, which `PUT` leaves alone: an update that names the slot always writes the index."""
 
 DROP: Final = "DELETE FROM awp_entries WHERE key = ?"
@@ -89,9 +89,9 @@ class SqliteTransaction:
         self._put(self._name("v", key), value, expires)
 
     def _put(self, key: bytes, value: bytes | int, expires: float) -> None:
-        entry = key, value, expires, _slot_of(expires)
-        if not self._execute(PUT, entry).rowcount:
-            self._execute(MOVE, entry)
+        slot = _slot_of(expires)
+        if not self._execute(PUT, (key, value, expires, slot)).rowcount:
+            self._execute(MOVE, (value, expires, slot, key))
 
     def drop(self, key: str) -> None:
         self._execute(DROP, (self._name("v", key),))

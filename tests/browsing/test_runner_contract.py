@@ -10,6 +10,7 @@ from awp_publish.maps.runtime import RuntimeFailure
 from awp_publish.maps.script_page import why_unavailable
 from tests.browsing.driving import HOME, Answer, page, redirect
 from tests.browsing.running import Driver, Json, click, map_of, open_in_chromium, open_in_process, step, tool
+from tests.limit import OF_BROWSERS
 
 OPENERS: dict[str, Any] = {"in_process": open_in_process, "chromium": open_in_chromium}
 """Ways to open a page of a tiny site, by the name of what drives it."""
@@ -47,7 +48,7 @@ SEARCH = tool(
 )
 
 
-@pytest.fixture(params=list(OPENERS))
+@pytest.fixture(params=["in_process", pytest.param("chromium", marks=pytest.mark.limit(OF_BROWSERS))])
 def run(request: pytest.FixtureRequest) -> Callable[..., Driver]:
     """Make a driver upon the shop."""
     if request.param == "chromium" and (reason := why_unavailable()) is not None:
@@ -152,6 +153,22 @@ def test_a_point_of_an_earlier_page_clicks_nothing(run):
     failure = run(map_of(tool("go", *steps))).failure()
     assert failure.evidence["step_id"] == "again"
     assert failure.evidence["cause"]["code"] in ("target_not_found", "point_out_of_viewport")
+
+
+LEAVING = (
+    "<script>addEventListener('pagehide', () => { const end = Date.now() + 300; while (Date.now() < end); })</script>"
+)
+"""A script that keeps a page from being replaced for a moment, in which Chromium would never end its closing."""
+
+
+def test_a_click_ends_when_the_page_behind_the_link_has_replaced_the_one_before(run):
+    pages = {**SHOP, "/": SHOP["/"] + LEAVING}
+    driver = run(map_of(tool("go", *click("about", "a[href='/about']"))), pages=pages)
+    driver.call()
+    assert driver.page.url == f"{HOME}/about"
+    driver = run(map_of(tool("go", *click("gone", "#gone"))), pages=pages)
+    assert driver.failure().evidence["cause"]["code"] == "navigation_failed"
+    assert driver.page.url == f"{HOME}/gone"
 
 
 def test_execution_steps_inspect_type_click_wait_and_extract(run):

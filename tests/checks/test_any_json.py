@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Callable
+from functools import partial
 from types import MappingProxyType
 
 import pytest
@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings, strategies as some
 from awp_publish.checks import all_checks, check_document, check_documents
 from awp_publish.checks.engine import exists
 from awp_publish.checks.text import everything
+from tests.steps import LINEAR, steps_of
 
 from .documents import KINDS, PATHS, Document, edited
 
@@ -145,13 +146,7 @@ def references_by_anchor(length: int) -> bytes:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [chain, repeated_members, badly_named_protocols, references_by_anchor])
-def test_sixteen_times_as_much_is_not_checked_for_many_times_longer(make: Callable[[int], bytes]) -> None:
-    def seconds(length: int) -> float:
-        data = make(length)
-        started = time.process_time()
-        check_document(data)
-        return time.process_time() - started
-
+def test_four_times_as_much_is_checked_in_about_four_times_as_many_steps(make: Callable[[int], bytes]) -> None:
     check_document(make(1))
-    few, many = (min(seconds(length) for _ in range(3)) for length in (400, 6400))
-    assert many < 80 * few  # As much again for each of the others would be 256.
+    few, many = (steps_of(partial(check_document, make(length))) for length in (200, 800))
+    assert many < LINEAR * few

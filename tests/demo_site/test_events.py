@@ -28,7 +28,7 @@ async def test_an_order_that_is_shipped_is_told_to_its_buyer():
         await use(buyer, "add_to_basket", slug="emma", quantity=1)
         placed = await use(buyer, "check_out", name="Jane", address="1 Quiet Lane, Oxford")
         await use(buyer, "ship_order", order_id=placed["order_id"])
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(50):
             while not (told := (await buyer.poll(cursors[0]))["events"]):  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
             while not (ended := (await buyer.poll(of_jobs, name="job_ended"))["events"]):  # noqa: ASYNC110

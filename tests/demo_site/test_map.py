@@ -11,7 +11,10 @@ from awp_publish.maps.runtime import ActionMap
 from awp_publish.maps.script_page import open_chromium, why_unavailable
 from demo_site.accounts import DEMO_ACCOUNTS
 from demo_site.app import create_app
+from tests.limit import OF_BROWSERS
 from tests.serve.live_server import BridgeAgent, agent_of, pair, serve
+
+pytestmark = pytest.mark.limit(OF_BROWSERS)
 
 
 def make_shop(url: str) -> AsgiApp:

@@ -9,12 +9,14 @@ import pytest
 
 from demo_site.accounts import DEMO_ACCOUNTS
 from demo_site.app import create_app
+from tests.limit import OF_BROWSERS
 from tests.serve.live_server import serve
 
 CHROMIUM = shutil.which("chromium")
 
 
 @pytest.mark.slow
+@pytest.mark.limit(OF_BROWSERS)
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium here")
 async def test_every_action_is_called_from_the_page_and_the_person_is_asked():
     from playwright.async_api import Dialog, async_playwright

@@ -26,7 +26,7 @@ async def send_slowly(path: str, pause: float, pieces: int) -> list[dict[str, An
     headers = [(b"host", b"shop.example"), (b"content-type", b"application/json")]
     scope = {"type": "http", "http_version": "1.1", "method": "POST", "path": path, "raw_path": path.encode()}
     scope |= {"query_string": b"", "root_path": "", "scheme": "https", "headers": headers, "client": ("192.0.2.1", 1)}
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(50):
         await application({**scope, "asgi": {"version": "3.0"}, "server": ("shop.example", 443)}, receive, send)
     return sent
 

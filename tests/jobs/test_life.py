@@ -400,7 +400,7 @@ async def test_what_does_not_end_is_cut_short_and_run_again_only_if_it_is_repeat
 
     worker = house.start(run)
     again, once = await accept(house, "again"), await accept(house, "once")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(50):
         assert {await called.get(), await called.get()} == {again.id, once.id}
     await worker.stop(grace=0.01)
     interrupted = await house.jobs.show(once.id, "")

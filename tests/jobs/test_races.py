@@ -271,7 +271,7 @@ async def test_a_job_that_runs_while_the_store_is_away_loses_neither_its_run_nor
     house.start(run, jobs=house.open_jobs(lease_seconds=0.5))
     outage.is_away = True
     away.set()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(50):
         while caplog.text.count("background jobs wait") < 2 or "recording is retried" not in caplog.text:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     await asyncio.sleep(0.6)
@@ -288,7 +288,7 @@ async def test_a_worker_survives_whatever_its_store_does(house, outage, caplog):
     outage.fails_with = RuntimeError("the store has a bug")
     outage.is_away = True
     house.start()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(50):
         while "the store has a bug" not in caplog.text:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     outage.is_away = False

@@ -173,7 +173,7 @@ class TestQueueThatGoesAway:
         assert (await house.until(await house.jobs.accept("once", {}))).status == "done"
         server.stop()
         job = await house.jobs.accept("once", {})
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(50):
             while "could not be sent to taskiq" not in caplog.text:  # noqa: ASYNC110, a task writes it
                 await asyncio.sleep(0.02)
         assert (await house.jobs.show(job.id, "")).status == "accepted"

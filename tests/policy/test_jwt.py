@@ -355,7 +355,7 @@ async def test_keys_are_fetched_once_for_many_calls(key_server, fetching):
 async def test_the_event_loop_goes_on_while_keys_are_fetched(key_server, fetching):
     key_server.answers.clear()
     call = asyncio.create_task(fetching(shown(token())))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(50):
         while not key_server.asked:  # noqa: ASYNC110, a thread asks
             await asyncio.sleep(0.005)
     assert not call.done()

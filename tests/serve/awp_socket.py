@@ -49,7 +49,7 @@ class Socket:
 
     async def hear(self, request_id: str) -> Any:
         """The answer to a request."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(50):
             while True:
                 for message in self.sent:
                     if (
@@ -78,5 +78,5 @@ async def connected(app: AsgiApp) -> AsyncIterator[Socket]:
         yield socket
     finally:
         socket.hang_up()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(50):
             await task

@@ -70,7 +70,7 @@ class End:
 
     async def hear(self) -> Any:
         """The next item."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(50):
             return await self.items.get()
 
     async def quiet(self) -> bool:
@@ -113,11 +113,11 @@ async def connected(
 ) -> AsyncIterator[End]:
     end = End(app, headers, path)
     end.task = asyncio.create_task(end.run())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(50):
         await end.accepted.wait()
     try:
         yield end
     finally:
         end.hang_up()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(50):
             await end.task

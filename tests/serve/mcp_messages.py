@@ -143,12 +143,12 @@ async def open_stream(
     task = asyncio.ensure_future(app(scope, receive, send))
 
     async def next_message() -> Any:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(50):
             return await told.get()
 
     try:
         yield next_message
     finally:
         hung_up.set()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(50):
             await task

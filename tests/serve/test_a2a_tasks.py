@@ -393,7 +393,7 @@ async def test_a_task_that_waits_can_be_subscribed_to_until_it_ends(spoken):
             return [one async for one in listener.client.subscribe(SubscribeToTaskRequest(id=asked.id))]
 
         subscribed = [asyncio.create_task(subscribe()) for _ in range(2)]
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(50):
             for _ in subscribed:
                 await begun.acquire()
         await asyncio.sleep(0.1)

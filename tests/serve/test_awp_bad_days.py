@@ -94,7 +94,7 @@ async def test_a_client_that_does_not_read_is_left(monkeypatch):
         monkeypatch.setattr(sockets, "CLIENT_TIMEOUT", 0.05)
         socket.reads.clear()
         socket.say("session.list")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(50):
             await task
 
 
@@ -163,7 +163,7 @@ async def test_a_dropped_connection_ends_what_it_waits_for_and_keeps_its_session
         return page("Late")
 
     app = AgentPublisher(Starlette(routes=[Route("/slow", slow)]), site=make_site())
-    async with running(app), asyncio.timeout(20):
+    async with running(app), asyncio.timeout(50):
         before = asyncio.all_tasks()
         async with connected(app) as socket:
             socket.say("session.create", "create")
@@ -205,7 +205,7 @@ async def test_what_goes_on_after_an_answer_is_finished_though_its_connection_is
 
     routes = [Route("/answered", answered), Route("/unanswered", unanswered)]
     app = AgentPublisher(Starlette(routes=routes), site=make_site())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(50):
         async with running(app), connected(app) as socket:
             connections.append(socket)
             socket.say("session.create", "create")
@@ -234,7 +234,7 @@ async def test_what_does_not_finish_is_cut_when_the_application_ends(monkeypatch
         return HTMLResponse("<h1>Here</h1>", background=BackgroundTask(go_on))
 
     app = AgentPublisher(Starlette(routes=[Route("/", answered)]), site=make_site())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(50):
         async with running(app), connected(app) as socket:
             socket.say("session.create", "create")
             session = (await socket.hear("create"))["result"]["session_id"]
@@ -254,7 +254,7 @@ async def test_a_slow_page_hears_that_its_visitor_has_gone():
         heard.set()
 
     app = AgentPublisher(application, site=make_site())
-    async with asyncio.timeout(20), connected(app) as socket:
+    async with asyncio.timeout(50), connected(app) as socket:
         socket.say("session.create", "create")
         session = (await socket.hear("create"))["result"]["session_id"]
         socket.say("page.navigate", "navigate", session_id=session, url="/slow", timeout_ms=500)
@@ -299,7 +299,7 @@ async def test_the_end_of_the_application_ends_connections():
         task = asyncio.create_task(socket.run())
         socket.say("awp.hello", "hello")
         await socket.hear("hello")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(50):
         await task
     assert socket.sent[-1]["type"] == "websocket.close"
     assert socket.sent[-1]["code"] == 1001

@@ -16,10 +16,14 @@ from starlette.routing import Route
 from awp_publish import AgentPublisher, Attachment, Locator, Projection, Records, Signal, Site, Value
 from awp_publish.http.exchange import AsgiApp
 from awp_publish.maps.script_page import open_chromium, why_unavailable
+from tests.limit import OF_BROWSERS
 from tests.serve.guarded import KEYS
 from tests.serve.live_server import agent_of, pair, serve
 
-pytestmark = pytest.mark.skipif(why_unavailable() is not None, reason=str(why_unavailable()))
+pytestmark = [
+    pytest.mark.skipif(why_unavailable() is not None, reason=str(why_unavailable())),
+    pytest.mark.limit(OF_BROWSERS),
+]
 
 POLICY = "default-src 'none'; script-src 'self'; connect-src 'self'; form-action 'self'; style-src 'none'"
 NOTES: list[str] = []

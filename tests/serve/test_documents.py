@@ -321,12 +321,13 @@ def test_while_a_site_does_not_work_no_action_of_it_is_called_operational(site, 
 def test_what_the_first_start_has_made_counts_as_old_for_the_collector_and_nothing_is_set_aside_for_good():
     start = """if True:
         import gc
+        frozen = gc.get_freeze_count()  # CPython 3.12 starts with some
         from starlette.applications import Starlette
         from awp_publish import AgentPublisher, Site
         site = Site("Shop", "Sells things.", "https://shop.example")
         AgentPublisher(Starlette(), site=site).open()
         assert gc.isenabled()
-        assert gc.get_freeze_count() == 0
+        assert gc.get_freeze_count() <= frozen
         assert any(one is site.catalog for one in gc.get_objects(generation=2))
     """
     done = subprocess.run([sys.executable, "-c", start], capture_output=True, text=True, check=False)

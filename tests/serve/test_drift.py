@@ -13,6 +13,7 @@ from starlette.routing import Route
 from awp_publish import AgentPublisher, Attachment, Locator, PageCheck, Projection, Records, Site, State, Value
 from awp_publish.maps.script_page import why_unavailable
 from awp_publish.plugins.actions_json.drift import KINDS, Drift, check_pages
+from tests.limit import OF_BROWSERS
 
 FORM = (
     "<form role=search action=/search data-awas-action=search_books><input name=q data-awas-param=q>"
@@ -143,6 +144,7 @@ def test_what_has_drifted_is_told_with_evidence(change, expected):
     assert one.describe()["evidence"] == one.evidence
 
 
+@pytest.mark.limit(OF_BROWSERS)
 @pytest.mark.skipif(why_unavailable() is not None, reason=why_unavailable() or "")
 def test_in_chromium_the_scripts_of_the_pages_have_run():
     script = f"<div id=at></div><script>document.getElementById('at').innerHTML = `{FORM}`</script>"

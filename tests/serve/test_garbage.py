@@ -87,13 +87,12 @@ DOORS: dict[str, Callable[..., object]] = {
     "awp": by_awp,
 }
 
-CALLED = {
+CALLED: dict[str, tuple[str, dict[str, object], dict[str, str]]] = {
     "an answer": ("shout", {"text": "a"}, {}),
     "an input that is wrong": ("shout", {"text": 1, "x": 2}, {}),
     "a refusal": ("refuse", {}, {}),
     "a failure": ("crash", {}, {}),
     "a challenge": ("buy", {}, {}),
-    "a wrong token": ("buy", {}, {"authorization": "Bearer wrong"}),
     "a question": ("burn", {"title": "Emma"}, {}),
     "no such agent": ("unknown", {}, {}),
 }
@@ -143,6 +142,16 @@ def _silent():
 def test_nothing_of_a_call_is_left_to_the_garbage_collector(client, door, called):
     agent, given, headers = CALLED[called]
     assert left_by(lambda: DOORS[door](client, agent, given, headers)) == []
+
+
+@pytest.mark.parametrize("before", [0, 20])
+@pytest.mark.parametrize("door", DOORS)
+def test_nothing_of_a_wrong_token_is_left_to_the_garbage_collector_however_many_came_before(door, before):
+    wrong = {"authorization": "Bearer wrong"}
+    with TestClient(make_app(), base_url="https://shop.example") as client:
+        for _ in range(before):  # so many that the next is refused for their number
+            by_plain(client, "buy", {}, wrong)
+        assert left_by(lambda: DOORS[door](client, "buy", {}, wrong)) == []
 
 
 def test_nothing_is_left_of_a_look_at_a_task_that_there_is_not(client):

@@ -1,7 +1,7 @@
 """Requests that are made to be slow to read: whoever sends four times as much costs four times as much, not sixteen.
 
 All of it is read before anybody knows who calls. The shapes are a table of functions of a size; a door says how one is
-sent to it. What is compared is work that is counted (`tests.work`), so that a busy machine does not matter.
+sent to it. What is compared is steps of Python; `python -m benchmarks growing` compares the time of the same shapes.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import msgpack
 import pytest
@@ -18,12 +18,13 @@ from starlette.applications import Starlette
 from awp_publish import AgentPublisher, BearerToken, Pages, Proxies, SharedSecret, Site
 from awp_publish.http.lifespan import running
 from tests.serve.mcp_messages import headers_of, message
-from tests.work import GROWTH, counted, grows_too_much, work_of
+from tests.steps import LINEAR, counting
 
-pytestmark = pytest.mark.slow
-
-SMALL: Final = 20_000
+SMALL: Final = 4_000
 """Bytes of the smaller request."""
+
+TIMES: Final = 4
+"""How much larger the other one is."""
 
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 
@@ -282,7 +283,7 @@ class Front:
             "path": path,
             "raw_path": path.encode(),
             "query_string": query,
-            "headers": counted(headers),
+            "headers": headers,
             "client": ("127.0.0.1", 1),
             "server": ("shop.example", 443),
             "state": {},
@@ -310,7 +311,7 @@ class Front:
             "path": "/awp",
             "raw_path": b"/awp",
             "query_string": b"",
-            "headers": counted([(b"host", b"shop.example"), *headers]),
+            "headers": [(b"host", b"shop.example"), *headers],
             "client": ("127.0.0.1", 1),
             "server": ("shop.example", 443),
             "subprotocols": ["awp"] * len(headers),
@@ -343,76 +344,69 @@ Ask: TypeAlias = Callable[[int], Awaitable[object]]
 """Sends a request of about so many bytes."""
 
 
-async def find_steep(shapes: Mapping[str, Ask]) -> dict[str, str]:
-    """The shapes of which four times as much is more than four times the work, with the work."""
-    steep = {}
+Shapes: TypeAlias = Mapping[str, Ask]
+
+
+async def find_slow(shapes: Shapes) -> dict[str, str]:
+    """The shapes of which four times as much takes more than about four times as many steps, with their steps."""
+    slow = {}
     for name, ask in shapes.items():
         await ask(1000)
-        small, large = [await work_of(partial(ask, size)) for size in (SMALL, SMALL * GROWTH)]
-        if grows_too_much(small, large):
-            steep[name] = f"{small} for {SMALL} bytes, {large} for {GROWTH} times as many"
-    return steep
+        taken = []
+        for size in (SMALL, SMALL * TIMES):
+            with counting() as steps:
+                await ask(size)
+            taken.append(steps.count)
+        small, large = taken
+        if large > LINEAR * small:
+            slow[name] = f"{small} steps for {SMALL} bytes, {large} for {TIMES} times as many"
+    return slow
 
 
 def encoded(headers: Mapping[str, str]) -> Headers:
     return [(name.encode(), value.encode()) for name, value in headers.items()]
 
 
-@pytest.mark.parametrize("place", BODIES)
-async def test_json_of_any_shape_is_read_in_linear_time(place):
+T = TypeVar("T")
+
+
+def sending(makers: Mapping[str, Callable[[int], T]], send: Callable[[T], Awaitable[object]]) -> Shapes:
+    """Return what sends the value that each maker makes of a size."""
+
+    async def ask(make: Callable[[int], T], size: int) -> object:
+        return await send(make(size))
+
+    return {name: partial(ask, make) for name, make in makers.items()}
+
+
+def in_body(place: str, at: Front) -> Shapes:
     path, own, document = BODIES[place]
     headers = encoded({**ONE, **own})
-    async with front() as at:
-        shapes = {
-            name: lambda size, make=make: at.ask("POST", path, headers, filled(document, make(size)).encode())
-            for name, make in JSON.items()
-        }
-        assert await find_steep(shapes) == {}
+    return sending(JSON, lambda text: at.ask("POST", path, headers, filled(document, text).encode()))
 
 
-@pytest.mark.parametrize(("method", "path"), ADDRESSES)
-async def test_headers_of_any_shape_are_read_in_linear_time(method, path):
-    async with front() as at:
+def in_headers(method: str, path: str, at: Front) -> Shapes:
+    def send(added: Headers) -> Awaitable[object]:
+        replaced = {name for name, _ in added}
+        own = [pair for pair in encoded({**ONE, **headers_of(TOOL)}) if pair[0] not in replaced]
+        return at.ask(method, path, [*own, *added], json.dumps(SENT.get(path, {})).encode())
 
-        def ask(size: int, make: Callable[[int], Headers]) -> Awaitable[int]:
-            added = make(size)
-            replaced = {name for name, _ in added}
-            own = [pair for pair in encoded({**ONE, **headers_of(TOOL)}) if pair[0] not in replaced]
-            return at.ask(method, path, [*own, *added], json.dumps(SENT.get(path, {})).encode())
-
-        shapes = {name: lambda size, make=make: ask(size, make) for name, make in HEADERS.items()}
-        assert await find_steep(shapes) == {}
+    return sending(HEADERS, send)
 
 
-@pytest.mark.parametrize("path", [path for method, path in ADDRESSES if method.startswith("G")])
-async def test_queries_of_any_shape_are_read_in_linear_time(path):
-    async with front() as at:
-        shapes = {
-            name: lambda size, make=make: at.ask("GET", path, encoded(ONE), query=make(size))
-            for name, make in QUERIES.items()
-        }
-        assert await find_steep(shapes) == {}
+def in_query(path: str, at: Front) -> Shapes:
+    return sending(QUERIES, lambda query: at.ask("GET", path, encoded(ONE), query=query))
 
 
-async def test_paths_of_any_shape_are_read_in_linear_time():
-    async with front() as at:
-        shapes = {
-            name: lambda size, make=make: at.ask("POST", make(size), encoded(ONE), b"{}")
-            for name, make in PATHS.items()
-        }
-        assert await find_steep(shapes) == {}
+def in_path(at: Front) -> Shapes:
+    return sending(PATHS, lambda path: at.ask("POST", path, encoded(ONE), b"{}"))
 
 
-@pytest.mark.parametrize("place", FRAMES)
-async def test_frames_of_any_shape_are_read_in_linear_time_before_the_handshake(place):
-    async with front() as at:
-        shapes = {
-            name: lambda size, make=make: at.say(filled(FRAMES[place], make(size))) for name, make in JSON.items()
-        }
-        assert await find_steep(shapes) == {}
+def in_frame(place: str, at: Front) -> Shapes:
+    return sending(JSON, lambda text: at.say(filled(FRAMES[place], text)))
 
 
-async def test_packed_frames_of_any_shape_are_read_in_linear_time_before_the_handshake():
+def in_packed_frame(at: Front) -> Shapes:
     def pack(value: object) -> bytes:
         packed: bytes = msgpack.packb({"id": "r1", "method": "awp.hello", "params": {"wants": value}})
         return packed
@@ -427,14 +421,26 @@ async def test_packed_frames_of_any_shape_are_read_in_linear_time_before_the_han
         "nested": lambda size: b"\x91" * size,
         "extension types": lambda size: b"\xdc\xff\xff" + b"\xd4\x01\x00" * (size // 3),
     }
-    async with front() as at:
-        packed = {name: lambda size, make=make: at.say(pack(make(size))) for name, make in PACKED.items()}
-        plain = {name: lambda size, make=make: at.say(make(size)) for name, make in frames.items()}
-        assert await find_steep({**packed, **plain}) == {}
+    return {**sending(PACKED, lambda value: at.say(pack(value))), **sending(frames, at.say)}
 
 
-async def test_an_upgrade_with_headers_of_any_shape_is_read_in_linear_time():
+def in_upgrade(at: Front) -> Shapes:
     hello = json.dumps({"id": "r1", "method": "awp.hello", "params": {"awp_version": "0.1"}})
+    return sending(HEADERS, lambda headers: at.say(hello, headers=headers))
+
+
+PLACES: Final[Mapping[str, Callable[[Front], Shapes]]] = {
+    **{f"JSON, {place}": partial(in_body, place) for place in BODIES},
+    **{f"headers, {method} {path}": partial(in_headers, method, path) for method, path in ADDRESSES},
+    **{f"queries, {path}": partial(in_query, path) for method, path in ADDRESSES if method == "GET"},
+    "paths": in_path,
+    **{f"frames before the handshake, {place}": partial(in_frame, place) for place in FRAMES},
+    "packed frames before the handshake": in_packed_frame,
+    "headers of an upgrade": in_upgrade,
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_whatever_its_shape_a_request_is_read_in_linear_time(place):
     async with front() as at:
-        shapes = {name: lambda size, make=make: at.say(hello, headers=make(size)) for name, make in HEADERS.items()}
-        assert await find_steep(shapes) == {}
+        assert await find_slow(PLACES[place](at)) == {}

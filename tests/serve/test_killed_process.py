@@ -158,11 +158,9 @@ def test_a_killed_server_leaves_no_key_under_which_anything_irreversible_runs_tw
         callers.submit(server.call, "label", 20, "k-1")
         callers.submit(server.call, "order", 20, "k-1")
 
-    begun = time.monotonic()
     break_off(server, begin)
-    told = code(server.call("pay", 20, "k-1"))
-    if time.monotonic() - begun < TIMEOUT:
-        assert told == "IDEMPOTENCY_KEY_IN_FLIGHT"
+    # In flight until the deadline of the call that was killed, which a slow machine reaches before.
+    assert code(server.call("pay", 20, "k-1")) in ("IDEMPOTENCY_KEY_IN_FLIGHT", "OUTCOME_UNKNOWN")
     wait_until(lambda: server.call("label", 20, "k-1").status_code == 200)
     assert server.lines("label") == 2
     for agent in ("pay", "order"):

@@ -234,7 +234,7 @@ async def test_an_application_whose_lifespan_dies_is_in_the_log(caplog):
         await send({"type": "lifespan.startup.complete"})
         raise RuntimeError("the cable was cut")
 
-    async with running(app), asyncio.timeout(20):
+    async with running(app), asyncio.timeout(50):
         while "the cable was cut" not in caplog.text:  # noqa: ASYNC110, a task of ours writes it
             await asyncio.sleep(0.01)
 

@@ -13,7 +13,11 @@ from fastapi import FastAPI
 from pydantic import BaseModel, Field
 
 from awp_publish import AgentPublisher, BearerToken, Site
+from tests.limit import OF_BROWSERS
 from tests.serve.mcp_messages import CLASSIC, MODERN, message, post
+
+pytestmark = pytest.mark.limit(OF_BROWSERS)
+
 
 CHROMIUM = shutil.which("chromium")
 MEDIA_TYPE = "text/html;profile=mcp-app"

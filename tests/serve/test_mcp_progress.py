@@ -47,7 +47,7 @@ class Streamed(McpCaller):
 
 
 async def until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(50):
         while not is_so():  # noqa: ASYNC110, others make it so
             await asyncio.sleep(0.01)
 

@@ -25,6 +25,7 @@ from awp_publish.maps.script_page import open_chromium, why_unavailable
 from awp_publish.plugins.traffic.record import traffic_svg, traffic_table
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores.memory import MemoryStore
+from tests.limit import OF_BROWSERS
 from tests.serve.live_server import serve
 
 DOORS: list[Literal["mcp", "a2a", "awp"]] = ["mcp", "a2a", "awp"]
@@ -906,6 +907,7 @@ def test_nothing_that_is_sent_breaks_it(open_client):
     assert client.get("/agents/").status_code == 200
 
 
+@pytest.mark.limit(OF_BROWSERS)
 @pytest.mark.skipif(why_unavailable() is not None, reason=str(why_unavailable()))
 async def test_a_browser_keeps_its_page_while_forms_are_sent_and_jobs_run():
     def make(url: str) -> AgentPublisher:

@@ -72,7 +72,7 @@ async def send_slowly(app: AsgiApp, door: str, pause: float, piece: int, version
         "client": ("192.0.2.1", 1),
         "server": ("shop.example", 443),
     }
-    async with running(app), asyncio.timeout(20):
+    async with running(app), asyncio.timeout(50):
         await app(scope, receive, send)
     return sent
 

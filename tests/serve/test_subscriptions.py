@@ -178,7 +178,7 @@ async def test_a_change_while_the_store_is_away_is_told_when_it_is_back(tmp_path
     async with running(apps[0]), running(apps[1]):
         for store in stores:
             first_looks = len(store.runs) + 2
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(50):
                 while len(store.runs) < first_looks:  # noqa: ASYNC110, each application looks
                     await asyncio.sleep(0.01)
         async with listening(apps[1], toolsListChanged=True) as next_message:

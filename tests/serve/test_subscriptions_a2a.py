@@ -81,7 +81,7 @@ async def test_the_end_of_a_task_is_sent_and_signed(receiver, spoken):
         kept = await caller.client.create_task_push_notification_config(given)
         assert (kept.id, kept.task_id, kept.url) == ("mine", task.id, given.url)
         go_on.set()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(50):
             while not states(receiver) or states(receiver)[-1] != "TASK_STATE_COMPLETED":  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
     assert all(is_signed(one, secret) for one in receiver.received)
@@ -204,7 +204,7 @@ async def test_what_fails_is_sent_again_unless_it_is_gone(receiver, statuses, co
         await receiver.wait_for(count)
         await asyncio.sleep(0.2)
         asked = ListTaskPushNotificationConfigsRequest(task_id=task.id)
-        async with asyncio.timeout(20):  # what is gone is forgotten only after it has answered so
+        async with asyncio.timeout(50):  # what is gone is forgotten only after it has answered so
             while True:
                 left = (await caller.client.list_task_push_notification_configs(asked)).configs
                 if len(left) == (0 if statuses == [410] else 1):
@@ -255,7 +255,7 @@ async def test_an_event_is_a_skill_whose_task_goes_on(receiver):
 async def test_a_subscription_to_the_task_of_an_event_tells_it_too(monkeypatch):
     monkeypatch.setattr(handler, "LOOK_SECONDS", 0.05)
     app, site, _ = publish()
-    async with serving(app) as url, httpx.AsyncClient() as http, asyncio.timeout(20):
+    async with serving(app) as url, httpx.AsyncClient() as http, asyncio.timeout(50):
         plain, streams = (make_caller(http, f"{url}/a2a", "1.0 JSON-RPC", streaming=one) for one in (False, True))
         task = await plain.call("order_shipped", {})
         told = streams.client.subscribe(SubscribeToTaskRequest(id=task.id))
@@ -282,7 +282,7 @@ async def test_who_may_see_less_than_when_a_task_began_is_told_less_of_its_event
         task = await plain.call("order_shipped", {})
         scopes.clear()
         await plain.client.create_task_push_notification_config(config_of(task, receiver))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(50):
             told = streams.client.subscribe(SubscribeToTaskRequest(id=task.id))
             await anext(told)
             await site.emit("order_shipped", {"order_id": "1"}, audience="staff")
@@ -302,7 +302,7 @@ async def test_a_stream_of_events_ends_when_its_token_is_not_good_any_more(monke
     async with serving(app) as url, httpx.AsyncClient(headers={"authorization": "Bearer eve"}) as http:
         plain, streams = (make_caller(http, f"{url}/a2a", "1.0 JSON-RPC", streaming=one) for one in (False, True))
         task = await plain.call("order_shipped", {})
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(50):
             told = streams.client.subscribe(SubscribeToTaskRequest(id=task.id))
             await anext(told)
             await site.emit("order_shipped", {"order_id": "1"}, audience="principal:eve")

@@ -23,7 +23,11 @@ from awp_publish.plugins.templating import (
     webmcp_hash,
     webmcp_script,
 )
+from tests.limit import OF_BROWSERS
 from tests.redis_server import free_port
+
+pytestmark = pytest.mark.limit(OF_BROWSERS)
+
 
 CHROMIUM = shutil.which("chromium")
 TOOLS = "(await document.modelContext.getTools()).map((one) => one.name)"

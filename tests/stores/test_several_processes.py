@@ -16,7 +16,7 @@ from awp_publish.stores import Add, Count, Look, Schedule
 pytestmark = pytest.mark.slow
 
 PROCESSES = 4
-KEYS = 150
+KEYS = 100
 WORK = """
 import asyncio, json, sys, time
 from awp_publish.plugin import open_store

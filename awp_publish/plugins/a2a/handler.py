@@ -1102,7 +1102,7 @@ class A2aHandler(RequestHandler):
                 call.has_shown_conversation = bool(message.context_id)
         except Problem as problem:
             self._invoker.note_refusal(DOOR, request.request_id, problem)
-            request.problem = problem.with_traceback(None)
+            request.problem = problem.without_frames()
             if request.call is None and self._invoker.input_redactors:  # without a known skill nothing can be redacted
                 words = [
                     part for part in kept_message.parts if part.text and not part.text.lstrip().startswith(("{", "["))

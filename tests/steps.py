@@ -1,0 +1,48 @@
+"""Work in steps of Python instead of seconds, which are the same on every machine and however busy it is.
+
+What runs inside a single call of C (a regular expression, a copy of bytes) is one step: `python -m benchmarks growing`
+measures that.
+"""
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+LINEAR = 6
+"""At most so many times the steps for four times as much. Linear work takes four times as many, quadratic sixteen."""
+
+
+class Steps:
+    """Lines of Python that have run since the count began, those of threads that began meanwhile included."""
+
+    count = 0
+
+    def enter(self, frame: FrameType, event: str, argument: object) -> Callable[..., None]:
+        """Count the call of a function; what it returns is told of the lines."""
+        self.count += 1
+        return self.add
+
+    def add(self, frame: FrameType, event: str, argument: object) -> None:
+        self.count += 1
+
+
+@contextmanager
+def counting() -> Iterator[Steps]:
+    """Count the steps of all functions that are entered inside of the context."""
+    steps, tracer, of_threads = Steps(), sys.gettrace(), threading.gettrace()
+    threading.settrace(steps.enter)
+    sys.settrace(steps.enter)
+    try:
+        yield steps
+    finally:
+        sys.settrace(tracer)
+        threading.settrace(of_threads)
+
+
+def steps_of(work: Callable[[], object]) -> int:
+    """Return the steps that a function takes."""
+    with counting() as steps:
+        work()
+    return steps.count

@@ -1,0 +1,54 @@
+"""The limit of time for each test."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+HANGING = """
+import subprocess
+import threading
+
+import pytest
+
+
+@pytest.mark.limit(0.5)
+def test_what_hangs():
+    process = subprocess.Popen(["sleep", "600"])
+    print(process.pid, file=open("started", "w"), flush=True)
+    threading.Event().wait()
+"""
+CONFIGURATION = """
+from tests.limit import Limit
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "limit(seconds)")
+    config.pluginmanager.register(Limit())
+"""
+
+
+def test_a_test_that_hangs_is_named_with_its_stack_and_leaves_no_process(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(CONFIGURATION)
+    (tmp_path / "test_hanging.py").write_text(HANGING)
+    command = (
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--rootdir",
+        str(tmp_path),
+        str(tmp_path),
+    )
+    environment = {
+        "PYTHONPATH": str(Path(__file__).parents[1]),
+        "PATH": "/usr/bin:/bin",
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    }
+    ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert "test_hanging.py::test_what_hangs has not ended after 0.5 seconds." in ended.stderr
+    assert "in test_what_hangs" in ended.stderr
+    process = Path(f"/proc/{(tmp_path / 'started').read_text().strip()}/stat")
+    assert not process.exists() or process.read_text().rpartition(")")[2].split()[0] == "Z"
