@@ -336,6 +336,11 @@ def _parse_strictly(body: bytes) -> object:
     return value
 
 
+def is_rpc_id(value: object) -> bool:
+    """Return True for the id of a JSON-RPC request: a string or an integer (JSON-RPC 2.0, section 4)."""
+    return type(value) in (str, int)
+
+
 def _is_deeper(value: object, levels: int) -> bool:
     """Return True if a value is nested more than `levels` deep. Iterative, because a body may be very deep."""
     inner = [value] if isinstance(value, (dict, list)) else []

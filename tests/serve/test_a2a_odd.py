@@ -211,6 +211,20 @@ def test_an_odd_part_of_0_3_is_invalid(client, part):
             assert (status, told["error"]["code"]) == (400, 400)
 
 
+@pytest.mark.parametrize("request_id", [{}, {"a": 1}, [], [1], True, False, 1.5, 1.0])
+@pytest.mark.parametrize(
+    ("version", "method"),
+    [("1.0", "SendMessage"), ("1.0", "GetTask"), ("1.0", "Nothing"), ("0.3", "message/send"), ("0.3", "tasks/get")],
+)
+def test_an_id_that_is_no_string_or_integer_is_an_invalid_request(client, version, method, request_id):
+    message = ONE if version == "1.0" else THREE
+    sent = {"jsonrpc": "2.0", "id": request_id, "method": method, "params": {"id": T, "message": message}}
+    for body in (sent, [sent]):  # batches are never taken
+        answer = client.post("/a2a", json=body, headers={"a2a-version": version})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (200, -32600)
+        assert answer.json()["id"] is None
+
+
 def test_a_method_of_0_3_in_another_version_is_told_so(client):
     call = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": THREE}}
     assert post(client, "/a2a", call, "1.0")[1]["error"]["code"] == -32009

@@ -247,6 +247,17 @@ def test_a_body_that_is_not_one_message_is_an_invalid_request(client, version, b
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("method", ["tools/call", "tools/list", "initialize", "notifications/cancelled"])
+@pytest.mark.parametrize("request_id", [{}, {"a": 1}, [], [1], True, False, 1.5, 1.0, None])
+def test_an_id_that_is_no_string_or_integer_is_an_invalid_request(client, version, method, request_id):
+    sent = {**message(method, {"name": "look"}, version=version), "id": request_id}
+    for body in (sent, [sent]):  # batches are never taken
+        answer = client.post("/mcp", json=body, headers=headers_of(sent, version))
+        assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32600)
+        assert answer.json()["id"] is None
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize(
     "change",
     [

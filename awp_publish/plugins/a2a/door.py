@@ -42,6 +42,7 @@ from awp_publish.http.exchange import (
     Scope,
     Send,
     accepts,
+    is_rpc_id,
     parse_json,
     read_body,
     read_fields,
@@ -170,6 +171,13 @@ class A2aDoor:
             await send_reply(self._refuse(request, problem, is_rpc=is_rpc), send)
             return
         if is_rpc and isinstance(request.document, Mapping):
+            request_id = request.document.get("id")
+            if request_id is not None and not is_rpc_id(request_id):
+                wrong_id = InvalidEnvelope("The id of a request must be a string, an integer or null.")
+                self._invoker.note_refusal(DOOR, request.request_id, wrong_id)
+                answer = self._say(request, wrong_id, is_rpc=True, code=JSON_RPC_ERROR_CODE_MAP[InvalidRequestError])
+                await send_reply(_reply(200, answer, _own_headers(request, None)), send)
+                return
             request.envelope, request.document = request.document, request.document.get("params")
         # The SDK reads only one line of each header, so they are joined.
         inner = {**scope, "headers": list(fields.items()), "path": f"/{rest}", "root_path": "", REQUEST: request}
@@ -252,7 +260,7 @@ class A2aDoor:
             answer = self._say(request, problem, is_rpc=True)
             if _OTHER_VERSION.match(found):
                 answer["error"] = {"code": JSON_RPC_ERROR_CODE_MAP[VersionNotSupportedError], "message": found}
-            answer["id"] = given if isinstance(given := envelope.get("id"), str | int) else None
+            answer["id"] = envelope.get("id")
             return _reply(200, answer, _own_headers(request, None))
         is_stream = any(name == b"content-type" and value.startswith(b"text/event") for name, value in start["headers"])
         if request.error is not None and is_stream and not body:
@@ -266,13 +274,18 @@ class A2aDoor:
         """Return the response to a request that could not be accepted."""
         return _reply(problem.status, self._say(request, problem, is_rpc=is_rpc), _own_headers(request, problem))
 
-    def _say(self, request: A2aRequest, problem: Problem, *, is_rpc: bool) -> dict[str, object]:
-        """Return the body for a problem, of JSON-RPC 2.0 (section 5.1; the id of the call is unknown) or AIP-193."""
+    def _say(
+        self, request: A2aRequest, problem: Problem, *, is_rpc: bool, code: int | None = None
+    ) -> dict[str, object]:
+        """Return the body for a problem, of JSON-RPC 2.0 (section 5.1; the id of the call is unknown) or AIP-193.
+
+        `code` is that of the error if the kind of the problem does not say it.
+        """
         described = describe(problem, self._renderer, request.request_id)
         info = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": problem.code}
         details = [{**info, "domain": "a2a-protocol.org", "metadata": described}]
         if is_rpc:
-            code = JSON_RPC_ERROR_CODE_MAP[_ERRORS.get(type(problem), InvalidRequestError)]
+            code = code or JSON_RPC_ERROR_CODE_MAP[_ERRORS.get(type(problem), InvalidRequestError)]
             error = {"code": code, "message": described["detail"], "data": details}
             return {"jsonrpc": "2.0", "id": None, "error": error}
         status = _STATUSES.get(problem.status, "INTERNAL" if problem.status >= 500 else "INVALID_ARGUMENT")

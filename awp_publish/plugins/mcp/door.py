@@ -33,6 +33,7 @@ from awp_publish.http.exchange import (
     Cors,
     Message,
     Reply,
+    is_rpc_id,
     parse_json,
     read_body,
     send_reply,
@@ -150,7 +151,7 @@ class McpDoor(Endpoint):
                 described = orjson.loads(exchange.render(problem))
                 told = {"code": types.INVALID_REQUEST, "message": problem.detail, "data": described}
                 given = message.get("id") if isinstance(message, dict) else None
-                refused = {"jsonrpc": "2.0", "id": given if type(given) in (str, int) else None, "error": told}
+                refused = {"jsonrpc": "2.0", "id": given if is_rpc_id(given) else None, "error": told}
                 await exchange.answer(orjson.dumps(refused), problem.status)
                 return
         passes = b"origin" not in fields or "*" in self._admission.allow_origins
@@ -170,15 +171,21 @@ class McpDoor(Endpoint):
         ]
         own = ((name, value.strip(b" \t")) for name, value in fields.items() if name.startswith(b"mcp-"))
         inner = {**scope, "headers": [*headers, self._host, *islice(own, MAX_OWN_HEADERS)], EXCHANGE: exchange}
+        wrong = None
         if not isinstance(message, dict):
+            wrong = (
+                "The body is not one message, an object. Batches are not taken." if unread is None else unread.detail
+            )
+        elif "id" in message and not is_rpc_id(message["id"]):  # the SDK would take it for a notification
+            wrong = "The id of a message must be a string or an integer."
+        if wrong is not None or not isinstance(message, dict):
             # Pages of other origins are refused whatever they send.
             refusal = await TransportSecurityMiddleware(self._settings).validate_request(Request(inner), is_post=True)
             if refusal is not None:
                 await refusal(inner, request.receive, exchange.send)
             else:
                 code = types.INVALID_REQUEST if unread is None else types.PARSE_ERROR
-                wrong = "The body is not one message, an object. Batches are not taken."
-                error = {"code": code, "message": wrong if unread is None else unread.detail}
+                error = {"code": code, "message": wrong}
                 answer = orjson.dumps({"jsonrpc": "2.0", "id": None, "error": error})
                 await send_reply(Reply(400, STATIC_HEADERS[:2], answer), exchange.send)
             return
