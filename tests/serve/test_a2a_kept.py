@@ -45,6 +45,10 @@ class Shop:
         counts = (one for one in self.store._values.entries.items() if one[0].startswith("traffic:"))
         return self.store.bytes_used - sum(ENTRY_BYTES + len(key) + len(value) for key, (value, _) in counts)
 
+    def keys(self, prefix: str) -> list[str]:
+        """Keys in the store that begin with `prefix`."""
+        return [key for key in self.store._values.entries if key.startswith(prefix)]
+
     def _declare(self, site: Site) -> Site:
         @site.agent("echo")
         async def echo(text: str, times: int = 1) -> str:
@@ -171,7 +175,9 @@ async def test_what_is_refused_for_good_is_not_kept_at_all(spoken):
         if spoken == "1.0 JSON-RPC":
             with pytest.raises(TaskNotFoundError):
                 await get(caller, refused)
-    assert shop.kept - before < 6000  # three jobs, and what is counted
+    assert len(shop.keys("a2a:task:")) == 1 + 3  # the first call, and the three jobs that were taken
+    assert len(shop.keys("job:")) == 3
+    assert shop.kept - before < 3 * 2500
 
 
 # --- What is kept ---
