@@ -170,6 +170,12 @@ ActionType: TypeAlias = Literal[
 SAFE_IN_PATH: Final = "/%:@!$&'()*+,;=~"
 """Characters of a path that are not percent-encoded (RFC 3986 section 3.3)."""
 
+SEGMENT_PATTERN: Final = r"^[^/\u0000]+$"
+"""A path parameter that is one segment. Servers refuse the null character in addresses."""
+
+SEGMENTS_PATTERN: Final = r"^[^\u0000]*$"
+"""A path parameter that is one or more segments; that it is not empty is said by its length."""
+
 DEFAULT_OPERATION: Final = "default"
 
 DOORS: Final = ("woa", "plain", "mcp", "a2a", "awp", "bridge")

@@ -100,7 +100,16 @@ CLIENT_TIMEOUT: Final = 30.0
 """Seconds within which a client has to complete its handshake, and to read an answer."""
 
 ADDRESS_SHARE: Final = 5
-"""All callers of one address together get a fifth of the sessions of a process (`browsing.sessions`)."""
+"""A known caller, or the unknown ones of one address, get a fifth of a process's sessions (`browsing.sessions`)."""
+
+RESERVED_SHARE: Final = 5
+"""A fifth of the sessions of a process is for known callers only."""
+
+
+def room_for_unknown(sessions: int) -> int:
+    """Return how many of a process's sessions all unknown callers may have together."""
+    return sessions - sessions // RESERVED_SHARE
+
 
 MAX_REFUSED: Final = 1000
 """Consecutive requests refused by the rate limit after which the connection is closed."""

@@ -83,7 +83,9 @@ class OpenStreams:
             place.share, place.is_known, place.is_counted = new.share, new.is_known, new.is_counted
 
     def _take(self, principal: Principal | None, address: str, is_identified: bool) -> Place:
-        place = Place(_share_of(principal, address), principal is not None, is_identified)
+        share = _share_of(principal, address)
+        # Unknown callers that stay leave those of their address room to be identified.
+        place = Place(share if is_identified else f"unidentified {share}", principal is not None, is_identified)
         limits, whose = self._limits, "you have" if place.is_known else "unknown callers of one address have"
         most = limits.of_caller if place.is_known else limits.of_address
         if self._shares[place.share] >= most:

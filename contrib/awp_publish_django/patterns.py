@@ -13,7 +13,7 @@ from django.urls import converters
 from django.urls.resolvers import LocalePrefixPattern, RegexPattern, RoutePattern
 from django.utils.regex_helper import normalize
 
-from awp_publish.model import JsonObject
+from awp_publish.model import SEGMENT_PATTERN, SEGMENTS_PATTERN, JsonObject
 from awp_publish.schema import UnusableSchema, compile_schema
 
 _COMPONENT: Final = re.compile(r"<(?:(?P<converter>[^>:]+):)?(?P<name>[^>]+)>")
@@ -21,8 +21,8 @@ _PLACED: Final = re.compile(r"%\((\w+)\)s")
 _NEGATED: Final = re.compile(r"\[\^(?:\\.|[^\]\\])*\]")
 _KNOWN: Final[Mapping[type, JsonObject]] = {
     converters.IntConverter: {"type": "integer", "minimum": 0},
-    converters.StringConverter: {"type": "string", "minLength": 1, "pattern": "^[^/]+$"},
-    converters.PathConverter: {"type": "string", "minLength": 1},
+    converters.StringConverter: {"type": "string", "minLength": 1, "pattern": SEGMENT_PATTERN},
+    converters.PathConverter: {"type": "string", "minLength": 1, "pattern": SEGMENTS_PATTERN},
     converters.SlugConverter: {"type": "string", "minLength": 1, "pattern": "^[-a-zA-Z0-9_]+$"},
     converters.UUIDConverter: {
         "type": "string",
@@ -30,7 +30,7 @@ _KNOWN: Final[Mapping[type, JsonObject]] = {
         "pattern": f"^(?:{converters.UUIDConverter.regex})$",
     },
 }
-_ANY: Final[JsonObject] = {"type": "string", "minLength": 1}
+_ANY: Final[JsonObject] = {"type": "string", "minLength": 1, "pattern": SEGMENTS_PATTERN}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,8 @@ def _placeholder(name: str, expression: str) -> str:
 
 def _schema_of(expression: str) -> JsonObject:
     """The values that an expression matches whole, as far as JSON Schema has the same words for it."""
+    if expression == "[^/]+":
+        return _KNOWN[converters.StringConverter]
     schema: JsonObject = {"type": "string", "pattern": f"^(?:{expression})$"}
     try:
         compile_schema(schema)

@@ -123,7 +123,7 @@ def test_a_route_of_which_nothing_is_said_takes_its_path_and_may_answer_anything
     front = start(echoing(site, "/x/{a}"))
     assert front.inputs("x") == {
         "type": "object",
-        "properties": {"a": {"type": "string", "minLength": 1, "pattern": "^[^/]+$"}},
+        "properties": {"a": {"type": "string", "minLength": 1, "pattern": r"^[^/\u0000]+$"}},
         "additionalProperties": False,
         "required": ["a"],
     }

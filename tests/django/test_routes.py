@@ -36,9 +36,13 @@ UUID: Final = "^(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})
     ("pattern", "template", "schemas"),
     [
         (path("a/<int:n>/", view), "/a/{n}/", {"n": {"type": "integer", "minimum": 0}}),
-        (path("a/<n>", view), "/a/{n}", {"n": {"type": "string", "minLength": 1, "pattern": "^[^/]+$"}}),
+        (path("a/<n>", view), "/a/{n}", {"n": {"type": "string", "minLength": 1, "pattern": r"^[^/\u0000]+$"}}),
         (path("a/<uuid:n>", view), "/a/{n}", {"n": {"type": "string", "format": "uuid", "pattern": UUID}}),
-        (path("a/<path:n>", view), "/a/{n:path}", {"n": {"type": "string", "minLength": 1}}),
+        (
+            path("a/<path:n>", view),
+            "/a/{n:path}",
+            {"n": {"type": "string", "minLength": 1, "pattern": r"^[^\u0000]*$"}},
+        ),
         (path("a/<awp_code:n>", view), "/a/{n}", {"n": {"type": "string", "pattern": "^(?:[A-Z]{3})$"}}),
         (re_path(r"^a/(?P<n>[0-9]{4})/$", view), "/a/{n}/", {"n": {"type": "string", "pattern": "^(?:[0-9]{4})$"}}),
         (

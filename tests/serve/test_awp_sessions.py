@@ -1,6 +1,7 @@
 """Sessions of the AWP door: how many, how long, whose; found again after a reconnect, carried elsewhere."""
 
 import time
+from contextlib import ExitStack
 
 import pytest
 from starlette.testclient import TestClient
@@ -415,3 +416,26 @@ def test_a_key_of_what_failed_is_free(client):
 def test_what_a_session_should_be_like_has_to_be_an_object(client, wrong):
     with AwpClient.greeted(client) as caller:
         assert caller.fail("session.create", **wrong)["code"] == "INVALID_REQUEST"
+
+
+def test_a_known_caller_finds_room_where_strangers_of_all_addresses_took_theirs(open_client, monkeypatch):
+    monkeypatch.setattr(limits, "SESSIONS_PER_CONNECTION", 1)
+    site = make_site(
+        browsing=Browsing(sessions=10), proxies=Proxies(trusted=["127.0.0.1"]), authenticate=BearerToken({"t-1": "ann"})
+    )
+    app = publish(site)
+
+    async def from_home(scope, receive, send):
+        await app(scope if scope["type"] == "lifespan" else {**scope, "client": ("127.0.0.1", 1)}, receive, send)
+
+    client = open_client(from_home)
+    with ExitStack() as open_connections:
+        strangers = [
+            open_connections.enter_context(AwpClient.greeted(client, {"x-forwarded-for": f"203.0.113.{number}"}))
+            for number in range(9)
+        ]
+        assert all(stranger.create() for stranger in strangers[:8])
+        assert strangers[8].fail("session.create")["details"]["max_sessions"] == 8
+        ann = {"x-forwarded-for": "203.0.113.1", "authorization": "Bearer t-1"}
+        for _ in range(2):
+            assert open_connections.enter_context(AwpClient.greeted(client, ann)).create()

@@ -635,11 +635,11 @@ def test_path_parameters_are_published_as_strict_as_their_convertors(shop, door)
         "type": "string",
         "maxLength": 9,
         "minLength": 1,
-        "pattern": "^[^/]+$",
+        "pattern": r"^[^/\u0000]+$",
     }
     properties = inputs_of(shop, "show_order")["properties"]
     assert properties["number"] == {"type": "integer", "minimum": 0}
-    assert properties["page"] == {"type": "string", "minLength": 1}
+    assert properties["page"] == {"type": "string", "minLength": 1, "pattern": r"^[^\u0000]*$"}
     for given, pointer, detail in (
         ({"number": -1, "page": "a"}, "/number", "must be at least 0"),
         ({"number": 1, "page": ""}, "/page", "must not be empty"),
@@ -648,7 +648,7 @@ def test_path_parameters_are_published_as_strict_as_their_convertors(shop, door)
         assert (error["pointer"], error["detail"]) == (pointer, detail)
     # What a type reads and an address has not is refused as the document says.
     copy, properties = uuid.UUID(int=1), inputs_of(shop, "show_copy")["properties"]
-    assert properties["mail"] == {"type": "string", "format": "email", "minLength": 1, "pattern": "^[^/]+$"}
+    assert properties["mail"] == {"type": "string", "format": "email", "minLength": 1, "pattern": r"^[^/\u0000]+$"}
     assert door(shop, "show_copy", {"copy": copy.hex, "mail": "ann@shop.example"}).problem is None
     for sent, pointer in (
         ({"copy": copy.urn, "mail": "ann@shop.example"}, "/copy"),
@@ -657,7 +657,9 @@ def test_path_parameters_are_published_as_strict_as_their_convertors(shop, door)
         (error,) = door(shop, "show_copy", sent).problem["errors"]
         assert (error["pointer"], error["detail"].partition(" ^")[0]) == (pointer, "must match the pattern")
     (error,) = door(shop, "add_to_basket", {"shelf": "a/b", "book": "Emma"}).problem["errors"]
-    assert (error["pointer"], error["detail"]) == ("/shelf", 'must match the pattern ^[^/]+$, not "a/b"')
+    assert (error["pointer"], error["detail"]) == ("/shelf", r'must match the pattern ^[^/\u0000]+$, not "a/b"')
+    (error,) = door(shop, "add_to_basket", {"shelf": "a\0b", "book": "Emma"}).problem["errors"]
+    assert (error["pointer"], error["detail"].partition(" ^")[0]) == ("/shelf", "must match the pattern")
 
 
 # --- What to do, by status ---

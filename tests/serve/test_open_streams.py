@@ -192,7 +192,7 @@ async def test_strangers_share_what_is_theirs_and_known_callers_have_their_own(a
             assert (await attempt(at(2))).problem is None
         assert "all unknown callers together have 5" in await refused(at(2))
         assert "all unknown callers together have 5" in await refused(at(3))
-        known = [await attempt(ANN | at(1 if kind != "awp" else 4)) for _ in range(SMALL.of_caller)]
+        known = [await attempt(ANN | at(1)) for _ in range(SMALL.of_caller)]
         assert [one.problem for one in known] == [None] * SMALL.of_caller
         assert "you have 2" in await refused(ANN | at(5))
         assert "all callers together have 7" in await refused(BEN | at(5))
@@ -222,6 +222,14 @@ async def test_a_caller_who_is_known_later_leaves_the_share_of_their_address(app
             assert (await open_awp(app, ANN | at(1))).problem is None
         for _ in range(SMALL.of_address):
             assert (await open_awp(app, at(1))).problem is None
+        assert (await open_awp(app, at(1))).problem["code"] == "RATE_LIMITED"
+
+
+async def test_connections_that_say_nothing_have_a_share_of_their_address(app):
+    async with running(app):
+        for _ in range(SMALL.of_address):
+            assert (await connect(app, "/awp", at(1))).problem is None
         refused = await connect(app, "/awp", at(1))
         assert (refused.status, refused.problem["code"]) == (429, "RATE_LIMITED")
         assert "connections" in refused.problem["detail"]
+        assert (await connect(app, "/awp", at(2))).problem is None

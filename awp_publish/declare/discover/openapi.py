@@ -13,7 +13,7 @@ from typing import Final, cast
 from starlette.convertors import CONVERTOR_TYPES, UUIDConvertor
 
 from awp_publish.declare.discover.routes import FORM_TYPES, NO_BODY_METHODS, Operation, path_parameters
-from awp_publish.model import JsonObject, Location, Parameter, RouteCredential
+from awp_publish.model import SEGMENT_PATTERN, SEGMENTS_PATTERN, JsonObject, Location, Parameter, RouteCredential
 from awp_publish.schema import UnusableSchema, compile_schema, member_names
 from awp_publish.schema.media import is_json, is_text, media_type_of
 
@@ -454,8 +454,8 @@ _CONVERTOR_SCHEMAS: Final[Mapping[str, JsonObject]] = {
     "int": {"type": "integer", "minimum": 0},
     "float": {"type": "number", "minimum": 0},
     "uuid": {"type": "string", "format": "uuid", "pattern": f"^(?:{UUIDConvertor.regex})$"},
-    "path": {"type": "string", "minLength": 1},
-    "str": {"type": "string", "minLength": 1, "pattern": "^[^/]+$"},
+    "path": {"type": "string", "minLength": 1, "pattern": SEGMENTS_PATTERN},
+    "str": {"type": "string", "minLength": 1, "pattern": SEGMENT_PATTERN},
 }
 
 
@@ -468,7 +468,7 @@ def path_parameter_schema(convertor: str) -> dict[str, object]:
             compile_schema(known)
         except UnusableSchema:  # not every Python regular expression is valid in JSON Schema
             known = None
-    return dict(known or {"type": "string", "minLength": 1})
+    return dict(known or _CONVERTOR_SCHEMAS["path"])
 
 
 _SINGLE_SEGMENTS: Final = frozenset({"uuid", "date", "date-time", "time", "duration", "ipv4", "ipv6"})

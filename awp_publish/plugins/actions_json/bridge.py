@@ -28,7 +28,7 @@ from awp_publish.browsing.addresses import Origins, parse_address
 from awp_publish.browsing.cookies import write_set_cookie
 from awp_publish.browsing.page import PAGE_BYTES, PageCache, SessionLimits, Steps
 from awp_publish.browsing.session import Session
-from awp_publish.calls.call import RECEIPT, SESSION_HEADER, Call, Outcome, Principal, Result
+from awp_publish.calls.call import RECEIPT, SESSION_HEADER, Call, Outcome, Principal, Result, share_of
 from awp_publish.calls.guard import REPLAYED
 from awp_publish.calls.health import count_workers
 from awp_publish.calls.invoke import Invoker
@@ -59,6 +59,7 @@ from awp_publish.http.sockets import (
     SocketConnection,
     SocketGate,
     own_urls,
+    room_for_unknown,
 )
 from awp_publish.http.streams import OpenStreams, StreamLimits
 from awp_publish.maps.live_page import PrimitiveError
@@ -458,6 +459,11 @@ class SiteRuntime(ReachableRuntime):
         self.site: SiteClient | None = None
         self.receipts: dict[str, str] = {}
         self.last_used = time.monotonic()
+
+    @property
+    def principal(self) -> str:
+        """The key of its caller, "" if unknown."""
+        return self.owner.principal if self.owner is not None else ""
 
     @property
     def url(self) -> str:
@@ -1025,17 +1031,7 @@ class Bridge:
             is_known = visit is not None and visit.owner is not None and bool(visit.owner.key)
             return None if visit is None or (is_known and visit.owner is not owner) else visit
         if owner.visit is None or owner.visit.id not in self._visits:
-            browsing, now = self.door.settings.browsing, asyncio.get_running_loop().time()
-            while self._visits:
-                oldest = next(iter(self._visits.values()))
-                is_full = len(self._visits) >= browsing.sessions
-                if oldest.current is not None or not (is_full or now - oldest.last_used > IDLE_SECONDS):
-                    break
-                del self._visits[oldest.id]
-            # An address with too many pages loses its oldest one.
-            own = [one for one in self._visits.values() if one.address == address] if address else []
-            if len(own) >= max(browsing.sessions // ADDRESS_SHARE, 1):
-                del self._visits[own[0].id]
+            self._make_room(owner, address)
             limits = SessionLimits(pages=1)
             session = Session(self._origins, limits=limits, cache=self._cache)
             owner.visit = visit = SiteRuntime(f"{IN_PROCESS}.{secrets.token_urlsafe(18)}", owner, session, address)
@@ -1049,6 +1045,28 @@ class Bridge:
                 self.map_of(owner), page, handlers={HANDLER: invoke}, seconds=self.door.settings.timeout
             )
         return owner.visit
+
+    def _make_room(self, owner: Owner, address: str) -> None:
+        """End pages that nobody uses, and one too many: of the caller's share, of unknown callers, of all."""
+        most, now = self.door.settings.browsing.sessions, asyncio.get_running_loop().time()
+        while self._visits:
+            oldest = next(iter(self._visits.values()))
+            if oldest.current is not None or now - oldest.last_used <= IDLE_SECONDS:
+                break
+            del self._visits[oldest.id]
+        visits = [*self._visits.values()]
+        groups = [(most, visits)]
+        if not owner.principal:
+            groups.insert(0, (room_for_unknown(most), [visit for visit in visits if not visit.principal]))
+        if owner.principal or address:
+            share = share_of(owner.principal, address)
+            own = [visit for visit in visits if share_of(visit.principal, visit.address) == share]
+            groups.insert(0, (max(most // ADDRESS_SHARE, 1), own))
+        for limit, visits in groups:
+            if len(visits) >= limit:
+                idle = next((visit for visit in visits if visit.current is None), visits[0])
+                self._visits.pop(idle.id, None)
+                break
 
     async def _invoke(self, visit: SiteRuntime, handled: HandlerCall) -> object:
         """Call an action for a page in this process, with the page's cookies. Raises RuntimeFailure."""

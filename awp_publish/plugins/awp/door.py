@@ -31,7 +31,7 @@ from awp_publish.browsing.observing import FORMATS
 from awp_publish.browsing.page import PAGE_BYTES, PAGES_PER_SESSION, PageCache, SessionLimits
 from awp_publish.browsing.session import METHODS, Session
 from awp_publish.calls.authentication import ApiKey, ApplicationUser, SessionUser, SharedSecret
-from awp_publish.calls.call import Principal, Signed, read_key
+from awp_publish.calls.call import Principal, Signed, read_key, share_of
 from awp_publish.calls.guard import Expired, NotOurs, Tokens
 from awp_publish.declare.settings import IDLE_SECONDS, Browsing
 from awp_publish.http.credentials import client_address, read_credentials
@@ -48,6 +48,7 @@ from awp_publish.http.sockets import (
     SocketConnection,
     SocketGate,
     own_urls,
+    room_for_unknown,
 )
 from awp_publish.http.streams import OpenStreams, Place
 from awp_publish.model import DEFAULT_OPERATION, Catalog, JsonObject
@@ -414,7 +415,7 @@ class Sessions:
     def __init__(self, browsing: Browsing, urls: tuple[str, ...], clock: Callable[[], float] = time.monotonic) -> None:
         self.browsing = browsing
         share = max(browsing.sessions // ADDRESS_SHARE, SESSIONS_PER_CONNECTION)
-        self.per_address = min(browsing.sessions, share)
+        self.per_share = min(browsing.sessions, share)
         self.idle = IDLE_SECONDS
         self._limits = SessionLimits(pages=PAGES_PER_SESSION, page_bytes=PAGE_BYTES)
         self._origins = Origins.of(*urls)
@@ -429,7 +430,7 @@ class Sessions:
     def describe_limits(self) -> JsonObject:
         """Return the limits for the handshake."""
         return {
-            "max_sessions": min(self.per_address, SESSIONS_PER_CONNECTION),
+            "max_sessions": min(self.per_share, SESSIONS_PER_CONNECTION),
             "max_pages_per_session": PAGES_PER_SESSION,
             "max_messages_per_second": self.browsing.messages_per_second,
         }
@@ -439,7 +440,7 @@ class Sessions:
     ) -> OpenSession:
         """Make a session. `max_seconds` limits its timeout. Raises AwpError."""
         profile = params.get("profile")
-        self._make_room(owner, address)
+        self._make_room(owner, principal, address)
         user_agent = _read_printable(params, "user_agent")
         locale = _read_printable(params, "locale")
         if not locale and isinstance(profile, dict):
@@ -456,7 +457,7 @@ class Sessions:
         self, owner: object, principal: str, exported: object, params: JsonObject, max_seconds: float, address: str = ""
     ) -> OpenSession:
         """Make the session that an export describes, with a new id. Raises AwpError."""
-        self._make_room(owner, address)
+        self._make_room(owner, principal, address)
         session = Session.restore(exported, self._origins, limits=self._limits, cache=self._cache)
         return self._add(session, owner, principal, address, params, max_seconds)
 
@@ -476,24 +477,31 @@ class Sessions:
         self._open[opened.id] = opened
         return opened
 
-    def _make_room(self, owner: object, address: str) -> None:
+    def _make_room(self, owner: object, principal: str, address: str) -> None:
         """Make room for one more session of a connection. Raises AwpError if there is none.
 
-        A connection at its limit, and then an address, is refused before anybody else's session is closed. If the
-        server is full, the oldest session without a connection is closed.
+        A connection at its limit, then its caller, then unknown callers together are refused before anybody else's
+        session is closed. If the server is full, the oldest session without a connection is closed.
         """
         self.sweep()
         self._check_connection(owner)
-        of_address = (self.per_address, "address", lambda one: one.address == address)
-        of_server = (self.browsing.sessions, "server", lambda one: True)
-        for most, of, counts in (of_address, of_server) if address else (of_server,):
-            counted = [one for one in self._open.values() if counts(one)]
+        share = share_of(principal, address)
+        groups: list[tuple[int, str, Callable[[OpenSession], bool]]] = []
+        if principal or address:
+            whose = "caller" if principal else "address"
+            groups.append((self.per_share, whose, lambda opened: share_of(opened.principal, opened.address) == share))
+        if not principal:
+            most = room_for_unknown(self.browsing.sessions)
+            groups.append((most, "server for unknown callers", lambda opened: not opened.principal))
+        groups.append((self.browsing.sessions, "server", lambda opened: True))
+        for most, of, counts in groups:
+            counted = [opened for opened in self._open.values() if counts(opened)]
             if len(counted) < most:
                 continue
-            waiting = [one for one in counted if one.owner is None]
+            waiting = [opened for opened in counted if opened.owner is None]
             if not waiting:
                 _refuse_more(most, of)
-            self.close(min(waiting, key=lambda one: one.last_used))
+            self.close(min(waiting, key=lambda opened: opened.last_used))
 
     def _check_connection(self, owner: object) -> None:
         most = SESSIONS_PER_CONNECTION
