@@ -27,7 +27,7 @@ from typing import Any, Final, Protocol as Interface, TypeAlias
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from awp_publish.calls.call import CallListener
-from awp_publish.calls.guard import Guards
+from awp_publish.calls.gates.gate import Guards
 from awp_publish.calls.invoke import Accept, CallCounter, CarryWithSession, Invoker, Observer
 from awp_publish.checks.engine import Finding as Finding
 from awp_publish.documents import CORE

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, cast
 
-from awp_publish.calls.guard import CLAIM_AFTER
+from awp_publish.calls.gates.idempotency import CLAIM_AFTER
 from awp_publish.declare.settings import About, ActionSettings, AgentSettings, AwasSettings, PageSettings, SiteSettings
 from awp_publish.http import sockets
 from awp_publish.maps import expressions, live_page, rules, runtime, steps

@@ -8,15 +8,12 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from starlette.requests import cookie_parser
 
 from awp_publish.model import Action, JsonObject
 from awp_publish.problems import InvalidCredentials, InvalidIdempotencyKey, Problem, UnknownAgent
-
-if TYPE_CHECKING:  # steps are made by the guard, and only kept here
-    from awp_publish.stores.store import Add
 
 _NOT_TEXT: Final = re.compile("[\ud800-\udfff]")
 _NOT_AN_ISSUER: Final = re.compile("[\\s\x00-\x1f\x7f\ud800-\udfff]")
@@ -145,6 +142,7 @@ def read_key(text: str) -> str:
 
 
 _NOWHERE: Final[Mapping[str, str]] = MappingProxyType({})
+_NOTHING: Final[Mapping[object, object]] = MappingProxyType({})
 _NO_ACTION: Final = partial(UnknownAgent, "There is no such action here.")
 
 
@@ -152,9 +150,9 @@ class Call:
     """One call, whichever door received it.
 
     `context` is the door's own request, from which that to a route is made. `disconnected()` returns when the client
-    has disconnected. For the guard: `credentials()` reads what identifies the caller, `session_id` is the session that
-    the site keeps for a caller without a cookie jar, `claim` marks an idempotent call as running, `spent` the
-    confirmation that admitted it as used, and `headers` are added to the answer, whatever it is.
+    has disconnected. For the gates: `credentials()` reads what identifies the caller, `session_id` is the session that
+    the site keeps for a caller without a cookie jar, `asked` is what the gates asked for the call that they admitted,
+    and `headers` are added to the answer, whatever it is.
 
     While it runs: once `answer` has the handler's complete answer, nothing interrupts the call, although the handler
     may go on working. Exactly one result is delivered, before the `deadline` (perf_counter) or because of it.
@@ -162,10 +160,11 @@ class Call:
 
     # All slots are set: a class attribute as a default would cost each access more than setting it does.
     __slots__ = (
+        "_presented",
         "action",
         "answer",
+        "asked",
         "authorization",
-        "claim",
         "confirmation",
         "context",
         "conversation",
@@ -174,7 +173,6 @@ class Call:
         "deliver",
         "disconnected",
         "door",
-        "fingerprints",
         "finisher",
         "has_cookie_jar",
         "has_shown_conversation",
@@ -196,7 +194,6 @@ class Call:
         "request_id",
         "session",
         "session_id",
-        "spent",
         "started",
         "task",
         "unknown",
@@ -233,9 +230,9 @@ class Call:
         self.label: Label = "unknown"
         self.session_id = ""
         self.headers: RawHeaders = ()
-        self.claim: Add | None = None
-        self.fingerprints: tuple[str, ...] = ()
-        self.spent: Add | None = None
+        self.asked: Mapping[Any, Any] = _NOTHING
+        """The checks that have admitted it, each with what it asked of the store."""
+        self._presented: Credentials | None = None
         self.unknown: Callable[[], Problem] = _NO_ACTION
         """Makes this door's problem for an unknown action, for callers who must not learn that it exists."""
         self.objection: Problem | None = None
@@ -267,6 +264,13 @@ class Call:
     def has_credentials(self) -> bool:
         """Return True if the door has said how the caller's credentials are read."""
         return self.credentials is not _nobody
+
+    @property
+    def presented(self) -> Credentials:
+        """What identifies the caller, read once."""
+        if self._presented is None:
+            self._presented = self.credentials()
+        return self._presented
 
     def refuse(self, problem: Problem) -> None:
         """Raise a problem of the call's request, or, for an action that is not public, keep it for the guard.

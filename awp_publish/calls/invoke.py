@@ -15,12 +15,14 @@ from functools import cache, partial
 from itertools import islice
 from time import perf_counter
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import orjson
 from starlette.exceptions import HTTPException
 
 from awp_publish.calls.call import Call, CallListener, Content, Deliver, Label, Outcome, RawHeaders, Result
+from awp_publish.calls.gates.gate import Guards
+from awp_publish.calls.guard import Guard, guard_of
 from awp_publish.model import DEFAULT_OPERATION, Action, Agent, Catalog, JsonObject, Status
 from awp_publish.problems import (
     DeclarationError,
@@ -37,9 +39,6 @@ from awp_publish.problems import (
 )
 from awp_publish.schema import UnusableSchema, Validator, compile_schema, media
 from awp_publish.schema.redaction import Redact, answer_redactor, input_redactor
-
-if TYPE_CHECKING:
-    from awp_publish.calls.guard import Guard, Guards
 
 # --- OpenTelemetry spans of calls ---
 
@@ -266,7 +265,7 @@ class _Prepared:
     action: Action
     inputs: Validator
     outputs: Validator
-    guard: "Guard | None"
+    guard: Guard | None
     accept: Accept | None
     content: RawHeaders = ()
     headers: tuple[tuple[str, bytes, JsonObject], ...] = ()
@@ -274,7 +273,7 @@ class _Prepared:
 
 def _prepare(
     action: Action,
-    guards: "Guards | None",
+    guards: Guards | None,
     accept: Accept | None,
     check: Callable[[Call], None] | None,
     rehearse: Callable[[Call], Awaitable[None]] | None,
@@ -284,7 +283,7 @@ def _prepare(
     except UnusableSchema as error:
         remedy = "Declare inputs=... and outputs=... (a model or a JSON Schema)."
         raise DeclarationError(f'action "{action.id}"', f"{error}.", remedy) from error
-    guard = guards.guard_of(action, inputs, check=check, rehearse=rehearse) if guards is not None else None
+    guard = guard_of(guards, action, inputs, check=check, rehearse=rehearse) if guards is not None else None
     later = accept if action.is_background else None
     kind = media.declared_type(action.outputs)
     content = (media.write_header(kind),) if kind else ()
@@ -345,7 +344,7 @@ class Invoker:
         self,
         catalog: Catalog,
         reach: Reach,
-        guards: "Guards | None" = None,
+        guards: Guards | None = None,
         accept: Accept | None = None,
         observer: Observer | None = None,
         sessions: CarryWithSession | None = None,
@@ -551,7 +550,7 @@ class Invoker:
             if not call.is_delivered:
                 result = self._validate(prepared, call, result)
                 if guard is not None:
-                    result = await guard.conclude(call, result)
+                    await guard.conclude(call, result)
                 self._count(call, result)
                 await deliver(result)
         except asyncio.CancelledError:
@@ -586,7 +585,7 @@ class Invoker:
     async def _conclude(self, prepared: _Prepared, call: Call, result: Result, deliver: Deliver) -> None:
         """Record and count the result of a call, then deliver it."""
         if prepared.guard is not None:
-            result = await prepared.guard.conclude(call, result)
+            await prepared.guard.conclude(call, result)
         self._count(call, result)
         await deliver(result)
 

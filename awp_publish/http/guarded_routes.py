@@ -16,7 +16,7 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Final, cast
 
 from awp_publish.calls.call import Call, Outcome, Result
-from awp_publish.calls.guard import Guards
+from awp_publish.calls.gates.gate import Guards
 from awp_publish.calls.invoke import Invoker, Observer
 from awp_publish.declare.discover import find_arrival, unwrap
 from awp_publish.http.credentials import read_credentials, refuse_foreign_pages

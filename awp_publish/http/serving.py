@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from awp_publish.calls.guard import Guards
+from awp_publish.calls.gates.gate import Guards
 from awp_publish.calls.invoke import Accept, CarryWithSession, Invoker, Observer
 from awp_publish.declare.discover import Route
 from awp_publish.http.dispatch import CalledApplication

@@ -23,7 +23,10 @@ def agent(request: pytest.FixtureRequest) -> Agent:
 
 
 def steps_of(agent: Any, path: str, body: str) -> int:
-    post = async_to_sync(agent.client.post) if isinstance(agent, Asgi) else agent.client.post
+    async def send(*sent: Any, **options: Any) -> Any:
+        return await agent.client.post(*sent, **options)
+
+    post = async_to_sync(send) if isinstance(agent, Asgi) else agent.client.post
     with counting() as steps:
         answer = post(path, body, content_type="application/json", headers={"host": "shop.example"})
     assert answer.status_code < 500

@@ -2,7 +2,7 @@
 
 import hmac
 
-from awp_publish.calls.guard import Tokens
+from awp_publish.calls.tokens import Tokens
 
 
 def test_digests_are_hmacs_under_each_of_the_keys_the_newest_first():

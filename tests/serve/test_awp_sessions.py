@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 
 from awp_publish import BearerToken, Browsing, Proxies
 from awp_publish.browsing.errors import AwpError
-from awp_publish.calls.guard import Tokens
+from awp_publish.calls.tokens import Tokens
 from awp_publish.plugins.awp import door as limits
 from awp_publish.plugins.awp.door import Sessions
 from tests.serve.awp_client import AwpClient

@@ -13,7 +13,7 @@ from starlette.routing import Route
 from awp_publish import AgentPublisher, ApiKey, BearerToken, DeclarationError, Principal, SharedSecret, Site
 from awp_publish.calls.authentication import Custom, people_of, read_authenticators
 from awp_publish.calls.call import Call
-from awp_publish.calls.guard import Guards
+from awp_publish.calls.gates.gate import Guards
 from awp_publish.calls.invoke import Invoker
 from awp_publish.stores.memory import MemoryStore
 from tests.serve.doors import DOORS

@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, DeclarationError, Site
-from awp_publish.calls.guard import Tokens
+from awp_publish.calls.tokens import Tokens
 from tests.serve.guarded import ANN, BEN, KEYS, invoke, known_callers, make_shop, publish, told
 
 PURPOSE = "confirmation:shop.example"

@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from starlette.middleware.sessions import SessionMiddleware
 
 from awp_publish import AgentPublisher, DeclarationError
-from awp_publish.calls.guard import Tokens
+from awp_publish.calls.tokens import Tokens
 from tests.serve.doors import DOORS
 from tests.serve.guarded import KEYS, invoke, make_shop, told
 from tests.serve.mcp_messages import MODERN, connect

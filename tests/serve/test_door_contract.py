@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from awp_publish import AgentPublisher, BearerToken, Principal, Refused, Site, problems as guards
 from awp_publish.calls.call import Call
-from awp_publish.calls.guard import Tokens
+from awp_publish.calls.tokens import Tokens
 from awp_publish.problems import AuthExpired, StoreUnavailable
 from awp_publish.stores.memory import MemoryStore
 from tests.serve.doors import DOORS as OTHERS, BridgeCaller, DoorCaller, Told

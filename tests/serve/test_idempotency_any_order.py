@@ -17,12 +17,13 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, Refused
-from awp_publish.calls import guard
+from awp_publish.calls.gates import idempotency
+from awp_publish.calls.gates.gate import Facts
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.sqlite import SqliteStore
 from tests.serve.guarded import KEYS, Caller, Watched, make_shop
 
-WINDOW, LEASE = 3600.0, 30.0 + guard.MARGIN
+WINDOW, LEASE = 3600.0, 30.0 + idempotency.MARGIN
 AGENTS = {"repeatable": {"effect": "idempotent"}, "other": {}, "irreversible": {"effect": "irreversible"}}
 FREED_BY = {
     "repeatable": {"refused", "failed"},
@@ -69,12 +70,12 @@ class Entry:
 @cache
 def make_apps() -> tuple[AgentPublisher, ...]:
     """Two processes of one site, on one store. Made once; what they keep is new in each example."""
-    defaults = guard.Guard.__init__.__defaults__
-    guard.Guard.__init__.__defaults__ = (CLOCK, *(defaults or ())[1:])
+    defaults = dict(Facts.__init__.__kwdefaults__ or {})
+    Facts.__init__.__kwdefaults__ = defaults | {"clock": CLOCK}
     try:
         return tuple(_make_app() for _ in range(2))
     finally:
-        guard.Guard.__init__.__defaults__ = defaults
+        Facts.__init__.__kwdefaults__ = defaults
 
 
 def _make_app() -> AgentPublisher:

@@ -29,9 +29,9 @@ from pathlib import Path
 
 from fastapi import FastAPI
 from awp_publish import AgentPublisher, Site
-from awp_publish.calls import guard
+from awp_publish.calls.gates import idempotency
 
-guard.MARGIN = {MARGIN}
+idempotency.MARGIN = {MARGIN}
 site = Site(name="Shop", description="Sells things.", url="https://shop.example", timeout={TIMEOUT},
             store=os.environ["STORE"], secret_keys=["a-secret-key-that-outlives-the-process"])
 app = FastAPI()

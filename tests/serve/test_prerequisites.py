@@ -8,7 +8,7 @@ import pytest
 from starlette.applications import Starlette
 
 from awp_publish import Refused
-from awp_publish.calls.guard import Tokens
+from awp_publish.calls.tokens import Tokens
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores.memory import MemoryStore
 from tests.serve.guarded import ANN, BEN, KEYS, Watched, invoke, known_callers, make_shop, publish, told

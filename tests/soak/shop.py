@@ -10,7 +10,7 @@ from typing import Final
 from fastapi import FastAPI
 
 from awp_publish import AgentPublisher, BearerToken, Idempotency, Site
-from awp_publish.calls import guard
+from awp_publish.calls.gates import idempotency
 from awp_publish.plugins.jobs.jobs import JobStore
 from awp_publish.plugins.redis.store import RedisStore
 from awp_publish.stores.sqlite import SqliteStore
@@ -18,7 +18,7 @@ from tests.soak import PEEKS, TOKEN
 
 TIMEOUT: Final = 2.0
 
-guard.MARGIN = 0.5  # type: ignore[misc]
+idempotency.MARGIN = 0.5  # type: ignore[misc]
 (JobStore.__init__.__kwdefaults__ or {}).update(lease_seconds=4.0, beat_seconds=1.0)  # what a dead process held, soon
 for _kind in (SqliteStore, RedisStore):  # the two seconds of a site are too few for a busy machine
     (_kind.__init__.__kwdefaults__ or {})["timeout"] = 10.0

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from awp_publish.browsing.addresses import parse_address
-from awp_publish.calls.guard import Tokens
+from awp_publish.calls.tokens import Tokens
 from awp_publish.plugins.sessions import cookies as bounds
 from awp_publish.plugins.sessions.cookies import CookieSessions
 from awp_publish.problems import StoreUnavailable

@@ -277,7 +277,7 @@ def describe_function(
         if injected:
             arguments |= injected
         if is_async:
-            answer = await cast(Callable[..., Awaitable[object]], function)(**arguments)
+            answer = await cast("Callable[..., Awaitable[object]]", function)(**arguments)
         else:
             answer = await run_in_thread(partial(function, **arguments))
             if inspect.isawaitable(answer):

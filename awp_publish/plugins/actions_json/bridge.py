@@ -29,7 +29,7 @@ from awp_publish.browsing.cookies import write_set_cookie
 from awp_publish.browsing.page import PAGE_BYTES, PageCache, SessionLimits, Steps
 from awp_publish.browsing.session import Session
 from awp_publish.calls.call import RECEIPT, SESSION_HEADER, Call, Outcome, Principal, Result, share_of
-from awp_publish.calls.guard import REPLAYED
+from awp_publish.calls.gates.idempotency import REPLAYED
 from awp_publish.calls.health import count_workers
 from awp_publish.calls.invoke import Invoker
 from awp_publish.declare.settings import IDLE_SECONDS

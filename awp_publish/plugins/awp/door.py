@@ -32,7 +32,7 @@ from awp_publish.browsing.page import PAGE_BYTES, PAGES_PER_SESSION, PageCache, 
 from awp_publish.browsing.session import METHODS, Session
 from awp_publish.calls.authentication import ApiKey, ApplicationUser, SessionUser, SharedSecret
 from awp_publish.calls.call import Principal, Signed, read_key, share_of
-from awp_publish.calls.guard import Expired, NotOurs, Tokens
+from awp_publish.calls.tokens import Expired, NotOurs, Tokens
 from awp_publish.declare.settings import IDLE_SECONDS, Browsing
 from awp_publish.http.credentials import client_address, read_credentials
 from awp_publish.http.doors import session_ids_of

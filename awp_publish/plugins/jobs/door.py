@@ -17,6 +17,7 @@ import orjson
 from awp_publish.browsing.addresses import parse_address
 from awp_publish.calls.authentication import CALLER
 from awp_publish.calls.call import SESSION_HEADER, Call, Outcome, Principal, Result, never_disconnected, share_of
+from awp_publish.calls.gates.prerequisites import certify
 from awp_publish.calls.invoke import Accept, Invoker
 from awp_publish.http.credentials import TrustedProxies, read_credentials
 from awp_publish.http.dispatch import CalledApplication, RouteCaller, pack_request, unpack_request
@@ -251,7 +252,7 @@ class Background:
         if isinstance(result, Problem):
             return result
         headers = [pair for pair in result.headers if pair[0].lower() != b"set-cookie"]
-        return JobResult(result.status, (*headers, *await self._guards.certify(call)), result.body)
+        return JobResult(result.status, (*headers, *await certify(self._guards, call)), result.body)
 
     async def _keep_cookies(self, job: Job, set_cookies: list[str]) -> None:
         """Save the cookies of a job in the session of its call, or in a new one."""

@@ -31,9 +31,9 @@ import orjson
 
 from awp_publish.calls.authentication import AuthenticationGate
 from awp_publish.calls.call import Call, Deliver, Label, Principal, Result
-from awp_publish.calls.guard import Expired, NotOurs, Tokens
 from awp_publish.calls.invoke import Carry, Handle
 from awp_publish.calls.threads import run_in_thread
+from awp_publish.calls.tokens import Expired, NotOurs, Tokens
 from awp_publish.checks import Finding
 from awp_publish.checks.urls import is_loopback
 from awp_publish.documents.plain_request import QUERY_METHODS

@@ -1,6 +1,6 @@
 """Sessions of callers without a cookie jar: what actions set in cookies is kept in the store under an id."""
 
-from awp_publish.calls.guard import Tokens
+from awp_publish.calls.tokens import Tokens
 from awp_publish.plugin import CallHooks, Context, Plugin, Serving
 from awp_publish.plugins.sessions.cookies import LIFETIME, CookieSessions, SessionCalls, has_session_callers
 

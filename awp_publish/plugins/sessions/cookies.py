@@ -23,7 +23,9 @@ import orjson
 from awp_publish.browsing.addresses import WebAddress, parse_address
 from awp_publish.browsing.cookies import Cookie, CookieJar
 from awp_publish.calls.call import SESSION_HEADER, Call, Deliver, Outcome, Result
-from awp_publish.calls.guard import VOLATILE_COOKIES, Guards, Tokens
+from awp_publish.calls.fingerprints import VOLATILE_COOKIES
+from awp_publish.calls.gates.gate import Guards
+from awp_publish.calls.tokens import Tokens
 from awp_publish.http.credentials import TrustedProxies, client_address, read_credentials
 from awp_publish.http.dispatch import NOT_CARRIED, ROUTE_CALL, come_from_outside, read_answer
 from awp_publish.http.exchange import Scope, read_fields

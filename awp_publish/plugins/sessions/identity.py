@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 import orjson
 
 from awp_publish.browsing.cookies import Cookie
-from awp_publish.calls.guard import VOLATILE_COOKIES
+from awp_publish.calls.fingerprints import VOLATILE_COOKIES
 
 Identity: TypeAlias = Mapping[tuple[str, str, str], object]
 """What identifies somebody in each cookie, by the cookie's key."""

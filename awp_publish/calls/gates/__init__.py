@@ -1,0 +1,1 @@
+"""The gates through which a call goes, a file each."""

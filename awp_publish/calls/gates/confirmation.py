@@ -1,0 +1,232 @@
+"""Has a person agreed? (agent.json section 9)
+
+The first call returns what would happen, the second brings a signed token. A token is bound to its caller, action and
+input and to the text that the person read; it expires, and is used up by the call that it admits, in every process. If
+only the route knows the caller, it is bound to the credentials sent to it.
+"""
+
+import asyncio
+import inspect
+import logging
+import secrets
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import partial
+from typing import Final, cast
+
+from starlette.exceptions import HTTPException
+
+from awp_publish.calls.authentication import challenges_of_route
+from awp_publish.calls.call import Call, Outcome, Result
+from awp_publish.calls.fingerprints import canonical, shown_by
+from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck
+from awp_publish.calls.summaries import MAX_SUMMARY, cut, in_order, summarizer, takes_call, visible
+from awp_publish.calls.threads import run_in_thread
+from awp_publish.calls.tokens import Expired, NotOurs, Tokens
+from awp_publish.model import Action, utc_text
+from awp_publish.problems import (
+    AuthenticationRequired,
+    ConfirmationExpired,
+    ConfirmationForeign,
+    ConfirmationMismatch,
+    ConfirmationRequired,
+    ConfirmationSpent,
+    ConfirmationStale,
+    ConfirmationTampered,
+    HandlerFailed,
+    JobQueueFull,
+    Problem,
+    StoreUnavailable,
+    TooManyJobs,
+    raised,
+)
+from awp_publish.schema.redaction import input_redactor
+from awp_publish.stores.store import Add, Look, Seen, Swap
+
+logger: Final = logging.getLogger("awp_publish.calls")
+
+SPENT_MARGIN: Final = 86400.0
+"""Seconds that a used token is remembered beyond its lifetime, so that a clock set back does not revive it."""
+
+_NOT_STARTED: Final = (TooManyJobs, JobQueueFull)
+"""Refusals of calls that had been admitted, but did nothing."""
+
+_USED: Final = "This confirmation has already been used."
+
+
+class _Consent(Ask):
+    """A call's confirmation: why it is asked for anew, or the step that uses it up and a digest of the summary."""
+
+    waits = True
+
+    def __init__(
+        self, fault: tuple[type[Problem], str] | None = None, spend: Add | None = None, summary: object = None
+    ) -> None:
+        self.looks = () if spend is None else (Look(spend.key),)
+        self.fault = fault
+        self.spend = spend
+        self.summary = summary
+
+
+class _Confirmation(GateCheck):
+    def __init__(self, action: Action, facts: Facts, tokens: Tokens) -> None:
+        self._action = action
+        self._store = facts.guards.store
+        self._codes = facts.guards.codes
+        self._tokens = tokens
+        self._check = facts.check
+        self._rehearse = facts.rehearse if action.rehearsal is not None else None
+        self._summary, self._redact_input = summarizer(action), input_redactor(action.inputs)
+        self._in_order = in_order(action.inputs)
+        words = action.confirmation_summary
+        self._summary_takes_call = callable(words) and takes_call(words)
+
+    def ask(self, call: Call) -> Ask | None:
+        """Look whether the call's token was used."""
+        return self._read(call)
+
+    def _read(self, call: Call) -> _Consent:
+        """Read the call's token, without checking yet whether it was used and what the person read."""
+        tokens, action = self._tokens, self._action
+        if call.confirmation is None:
+            return _Consent(fault=(ConfirmationRequired, f"Action {action.id} needs a person's confirmation."))
+        try:
+            facts = tokens.read(call.confirmation)
+        except Expired:
+            return _Consent(fault=(ConfirmationExpired, "The confirmation has expired."))
+        except NotOurs:
+            detail = "The confirmation was not issued by this site, or was modified."
+            return _Consent(fault=(ConfirmationTampered, detail))
+        if facts.get("action") != action.id or facts.get("caller") != call.caller_key:
+            detail = "The confirmation belongs to another caller or another action."
+            return _Consent(fault=(ConfirmationForeign, detail))
+        if facts.get("shown") not in tokens.digests(self._shown(call)):
+            return _Consent(fault=(ConfirmationForeign, "The confirmation was requested with other credentials."))
+        if facts.get("input") not in tokens.digests(canonical(call.input)):
+            return _Consent(fault=(ConfirmationMismatch, "The input is not the one that was confirmed."))
+        spend = Add(f"spent:{facts.get('id')}", b"1", tokens.lifetime + SPENT_MARGIN)
+        return _Consent(spend=spend, summary=facts.get("summary"))
+
+    async def consider(self, call: Call, ask: Ask, seen: Sequence[Seen]) -> None:
+        """Claim the confirmation. Without a valid one, raises a Problem with the question for a person.
+
+        The summary is made again, because what the person agreed to may no longer be what would happen. No question is
+        returned to a caller without credentials if the route requires some, or for an input that cannot be sent to the
+        route.
+        """
+        consent = cast(_Consent, ask)
+        is_spent = bool(seen) and seen[0] is not None
+        if self._action.auth_required and not (call.principal or self._shown(call)):
+            headers = [("WWW-Authenticate", kind) for kind in challenges_of_route(self._action)]
+            raise AuthenticationRequired("The action needs to know who calls.", headers=headers)
+        if self._check is not None:
+            self._check(call)
+        if self._rehearse is not None and consent.spend is None:
+            await self._rehearse(call)
+        try:
+            summary = await self._summarize(call)
+        except Problem as problem:  # a basket is empty once its order is placed
+            raise ConfirmationSpent(_USED) if is_spent else problem from None
+        if is_spent:
+            raise self._question(call, summary, ConfirmationSpent, _USED)
+        if consent.fault is not None or consent.spend is None:
+            raise self._question(call, summary, *(consent.fault or (ConfirmationRequired, "")))
+        if consent.summary not in self._tokens.digests(summary):
+            raise self._question(call, summary, ConfirmationStale, "The call would no longer do what was confirmed.")
+        consent.claims = (consent.spend,)
+
+    async def refused(self, call: Call, ask: Ask, failed: int, seen: Seen) -> Outcome:
+        """Raise ConfirmationSpent: another call was faster."""
+        raise ConfirmationSpent(_USED)
+
+    async def ended(self, call: Call, ask: Ask | None, result: Result) -> None:
+        """Give the confirmation of a call back that was not started."""
+        if not isinstance(ask, _Consent) or ask.spend is None or not isinstance(result, _NOT_STARTED):
+            return
+        try:
+            await self._store.run((Swap(ask.spend.key, ask.spend.value, None),), durable=True)
+        except StoreUnavailable:
+            where = (self._action.id, call.request_id)
+            logger.exception("a confirmation of action %s could not be given back (request_id=%s)", *where)
+
+    def _shown(self, call: Call) -> str:
+        """Return the credentials of a caller whom only the route, or a session of ours, identifies."""
+        if call.principal is not None:
+            return ""
+        words = f"session {call.session_id}" if call.session_id else ""
+        if self._action.way is not None:
+            words = shown_by(call.credentials(), self._action.route_credentials, cookies=True) + words
+        return words
+
+    def _question(self, call: Call, summary: str, kind: type[Problem], detail: str) -> Problem:
+        """Return a refusal with the question for a person, and the token to send if they agree."""
+        tokens = self._tokens
+        facts = {
+            "id": secrets.token_urlsafe(12),
+            "action": self._action.id,
+            "caller": call.caller_key,
+            "shown": tokens.digests(self._shown(call))[0],
+            "input": tokens.digests(canonical(call.input))[0],
+            "summary": tokens.digests(summary)[0],
+        }
+        token, expires = tokens.write(facts)
+        expires_at = utc_text(datetime.fromtimestamp(expires, UTC))
+        question = {"token": token, "summary": summary, "expires_at": expires_at}
+        return kind(detail, members={"confirmation": question})
+
+    async def _summarize(self, call: Call) -> str:
+        """Return what a call would do. Raises HandlerFailed if the site's own function fails or takes too long."""
+        action, words = self._action, self._action.confirmation_summary
+        given = self._in_order(call.input)
+        if not callable(words):
+            return self._summary(given)
+        if self._redact_input is not None:
+            given = self._redact_input(given)
+        arguments = (given, call) if self._summary_takes_call else (given,)
+        make = partial(words, *arguments)
+
+        def make_here() -> object:
+            try:
+                return make()
+            except StopIteration as error:  # a future cannot hold it, so that the caller would wait forever
+                raise RuntimeError("The summary raised StopIteration.") from error
+
+        limit = asyncio.timeout(action.timeout)
+        try:
+            async with limit:
+                made = make() if inspect.iscoroutinefunction(words) else await run_in_thread(make_here)
+                summary = await made if inspect.isawaitable(made) else made
+            if not isinstance(summary, str) or not summary.strip():
+                raise TypeError(f"A summary must be a non-empty text, not {type(summary).__name__}.")
+        except Problem:
+            raise
+        except HTTPException as error:
+            raise raised(error, self._codes) from error
+        except Exception as error:
+            how = "took too long" if limit.expired() else "failed"
+            where = (action.id, how, call.request_id)
+            logger.exception("the summary of a confirmation of action %s %s (request_id=%s)", *where)
+            raise HandlerFailed(f"The summary for the confirmation of action {action.id} {how}.") from error
+        return cut(visible, summary, MAX_SUMMARY)
+
+
+def _of(action: Action, facts: Facts) -> GateCheck | None:
+    tokens = facts.guards.confirmations
+    return _Confirmation(action, facts, tokens) if tokens is not None and action.needs_confirmation else None
+
+
+CONFIRMATION: Final = Gate(
+    name="confirmation",
+    order=800,
+    of=_of,
+    refuses=(
+        ConfirmationRequired,
+        ConfirmationExpired,
+        ConfirmationTampered,
+        ConfirmationForeign,
+        ConfirmationSpent,
+        ConfirmationMismatch,
+        ConfirmationStale,
+    ),
+    options=("confirm", 'effect="irreversible"'),
+)

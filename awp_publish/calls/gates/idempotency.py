@@ -1,0 +1,294 @@
+"""Was this call made before? (agent.json section 9)
+
+The same key and input return the recorded answer without running again. `CLAIM_AFTER` defines what happens if something
+fails between the handler and the record: a key is free again only if running once more does no harm. Otherwise it
+answers `outcome-unknown` until its window ends.
+"""
+
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from hashlib import sha256
+from typing import Any, Final, Literal, NoReturn, TypeAlias, cast
+
+import orjson
+
+from awp_publish.calls.call import Call, Content, Outcome, Result, read_key, share_of
+from awp_publish.calls.fingerprints import canonical, shown_by
+from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck, too_many
+from awp_publish.model import Action
+from awp_publish.problems import (
+    AnswerNotKept,
+    HandlerFailed,
+    HandlerRedirected,
+    HandlerTimeout,
+    IdempotencyKeyInFlight,
+    IdempotencyKeyReused,
+    InvalidIdempotencyKey,
+    InvalidOutput,
+    OutcomeUnknown,
+    StoreUnavailable,
+)
+from awp_publish.schema import media, member_names
+from awp_publish.schema.redaction import answer_redactor
+from awp_publish.stores.store import Add, Count, Counted, Look, Reserve, Seen, Step, Swap, unavailable
+
+logger: Final = logging.getLogger("awp_publish.calls")
+
+REPLAYED: Final = (b"idempotent-replayed", b"true")
+MARGIN: Final = 10.0
+"""Seconds after an action's timeout from which on its call cannot be running any more."""
+
+MAX_ANSWER_BYTES: Final = 1_048_576
+MAX_ANONYMOUS_ANSWER_BYTES: Final = 65_536
+"""Bytes of an answer that is recorded, for a known and for an unknown caller.
+
+A larger answer is given once: afterwards its key is free if the action may run twice, else it answers
+`answer-not-kept`.
+"""
+
+MAX_ANONYMOUS_KEYS: Final = 1000
+ANONYMOUS_WINDOW: Final = 3600.0
+"""Keys that unknown callers of one address may claim within so many seconds."""
+
+SMALL_ANSWER_BYTES: Final = 1024
+MAX_ANONYMOUS_BYTES: Final = 16 * 1024 * 1024
+"""Bytes of larger records that are kept for unknown callers of one address within the window of an action's keys.
+
+Smaller ones are bounded by the number of keys.
+"""
+
+Fate: TypeAlias = Literal["recorded", "free", "unknown"]
+
+CLAIM_AFTER: Final[dict[str, tuple[Fate, Fate, Fate]]] = {
+    "answered": ("recorded", "recorded", "recorded"),
+    "refused": ("free", "free", "free"),
+    "failed": ("free", "free", "unknown"),
+    "interrupted": ("free", "unknown", "unknown"),
+}
+"""What becomes of a key, by how its call ended: for repeatable, other and irreversible actions."""
+
+_RECORDED_HEADERS: Final = frozenset({b"location", b"link", media.HEADER})
+"""Headers of an answer that are recorded. A Set-Cookie is secret and given only once."""
+
+_INTERRUPTIONS: Final = (HandlerTimeout, HandlerRedirected, InvalidOutput, StoreUnavailable)
+"""StoreUnavailable is one of them because a job may have been accepted although the store did not answer."""
+
+_FIRST: Final = "The first call with this idempotency key"
+
+
+class _Claim(Ask):
+    """The claim of a call's key. `fingerprints` distinguish its input, one for each key that the site signs with."""
+
+    def __init__(self, claim: Add, fingerprints: tuple[str, ...], claims: Sequence[Step]) -> None:
+        self.claim = claim
+        self.fingerprints = fingerprints
+        self.claims = claims
+
+    @property
+    def looks(self) -> Sequence[Step]:  # type: ignore[override]  # made only for the few calls that look
+        """The record of the key."""
+        return (Look(self.claim.key),)
+
+
+class _Keys(GateCheck):
+    def __init__(self, action: Action, facts: Facts) -> None:
+        keys = action.idempotency
+        assert keys is not None
+        self._action = action
+        self._store = facts.guards.store
+        self._tokens = facts.guards.fingerprints
+        self._clock = facts.clock
+        # Keys of different callers and actions cannot collide: a key has no line breaks, and an action's id no colons.
+        self._prefix = f"key:{action.id}:"
+        self._longest = action.timeout + MARGIN
+        self._is_repeatable, self._is_irreversible = action.is_repeatable, action.is_irreversible
+        self._key_field, self._is_input = keys.key_field, keys.key_field in member_names(action.inputs)
+        self._redact = answer_redactor(action.outputs)
+        self._window = float(keys.seconds)
+        self._keep = self._longest if self._is_repeatable else max(keys.seconds, self._longest)
+
+    def enter(self, call: Call) -> None:
+        """Take the key out of the input.
+
+        agent.json lists the field beside the inputs, so callers also send it there; it is removed unless it is an input
+        of the action.
+        """
+        if self._key_field in call.input:
+            call.key_in_input = call.input[self._key_field]
+            if not self._is_input:
+                call.input = {name: value for name, value in call.input.items() if name != self._key_field}
+
+    def ask(self, call: Call) -> Ask | None:
+        """Claim the call's key. Raises InvalidIdempotencyKey."""
+        key = self._read_key(call)
+        if key is None:
+            return None
+        fingerprints = self._fingerprints(call)
+        until = int((self._clock() + self._longest) * 1000)  # in milliseconds
+        running = {"state": "running", "for": fingerprints[0], "until": until, "by": call.request_id}
+        claim = Add(f"{self._prefix}{call.caller_key}\n{key}", orjson.dumps(running), self._keep)
+        claims: tuple[Step, ...] = (claim,)
+        if call.principal is None:
+            claims = (claim, Count(f"keys:ip:{call.presented.address}", MAX_ANONYMOUS_KEYS, ANONYMOUS_WINDOW))
+        return _Claim(claim, fingerprints, claims)
+
+    def judge(self, call: Call, ask: Ask, seen: Sequence[Seen], failed: int | None) -> Outcome | None:
+        """Return the recorded answer, where the store was only looked at."""
+        recorded = seen[0] if seen else None
+        return self._answer_again(cast(_Claim, ask), recorded) if isinstance(recorded, bytes) else None
+
+    async def refused(self, call: Call, ask: Ask, failed: int, seen: Seen) -> Outcome:
+        """Return the recorded answer of a key that is claimed. Raises RateLimited if an address has too many keys."""
+        if failed == 0:
+            return self._answer_again(cast(_Claim, ask), cast(bytes, seen))
+        who = "Unknown callers of one address may use"
+        detail = f"{who} {MAX_ANONYMOUS_KEYS} idempotency keys an hour, known ones more. The next is possible"
+        raise too_many(detail, cast(Counted, seen))
+
+    async def ended(self, call: Call, ask: Ask | None, result: Result) -> None:
+        """Record how the call ended under its key. The answer stands even if that fails."""
+        if not isinstance(ask, _Claim):
+            return
+        record, instead = self._record_of(call, ask, result)
+        if record is not None and call.principal is None and len(record) > SMALL_ANSWER_BYTES and record != instead:
+            record = record if await self._reserve(call, len(record)) else instead
+        claim, where = ask.claim, (self._action.id, call.request_id)
+        try:
+            await self._store.run((Swap(claim.key, claim.value, record, self._window),), durable=True)
+        except StoreUnavailable:
+            logger.exception("the answer of action %s could not be recorded (request_id=%s)", *where)
+            if isinstance(result, Outcome) and record != instead:
+                # A full store has room for what is smaller than the claim, which would say that the call runs.
+                with suppress(StoreUnavailable):
+                    await self._store.run((Swap(claim.key, claim.value, instead, self._window),), durable=True)
+
+    def _record_of(self, call: Call, ask: _Claim, result: Result) -> tuple[bytes | None, bytes | None]:
+        """Return what is kept under a key, None to free it, and what can be kept where there is no room for that."""
+        if not isinstance(result, Outcome):
+            if isinstance(result, HandlerFailed):
+                ending = "failed"
+            else:
+                ending = "interrupted" if isinstance(result, _INTERRUPTIONS) else "refused"
+            fate = CLAIM_AFTER[ending][0 if self._is_repeatable else 2 if self._is_irreversible else 1]
+            return (_state("unknown", ask) if fate == "unknown" else None), None
+        if self._redact is not None and self._redact(orjson.loads(result.body)) != orjson.loads(result.body):
+            return _state("given once", ask), None
+        record = _write(result, ask)
+        instead = None if self._is_repeatable else _state("not recorded", ask)
+        if len(record) > (MAX_ANONYMOUS_ANSWER_BYTES if call.principal is None else MAX_ANSWER_BYTES):
+            logger.warning("an answer of action %s is too large to be recorded under its key", self._action.id)
+            return (None if self._is_repeatable else _state("too large", ask)), instead
+        return record, instead
+
+    async def _reserve(self, call: Call, size: int) -> bool:
+        """Reserve bytes for an unknown caller's answer. Returns False if its address has none left."""
+        turn = int(self._clock() // self._window)  # bytes are given back when the records have expired
+        key = f"answer-bytes:{self._window:g}:{turn}:{share_of('', call.presented.address)}"
+        try:
+            ran = await self._store.run((Reserve(key, size, MAX_ANONYMOUS_BYTES, 2 * self._window),))
+        except StoreUnavailable:
+            return False
+        return ran.failed is None
+
+    def _read_key(self, call: Call) -> str | None:
+        """Return the key of a call, None without one. Raises InvalidIdempotencyKey."""
+        key = read_key(call.idempotency_key) if call.idempotency_key is not None else None
+        if (inside := call.key_in_input) is not None:
+            if isinstance(inside, bool | list | dict):
+                raise InvalidIdempotencyKey(f"{self._key_field}: must be a string.")
+            if key not in (None, read_key(str(inside))):
+                raise InvalidIdempotencyKey(f"The idempotency key and the input's member {self._key_field} differ.")
+            key = read_key(str(inside))
+        return key
+
+    def _fingerprints(self, call: Call) -> tuple[str, ...]:
+        """Return digests of the input, and of the credentials that an unknown caller sends to a route.
+
+        These are not part of the key: with other credentials a key is refused, neither replayed to somebody else nor
+        run again for somebody whose token was renewed.
+        """
+        content, action = canonical(call.input), self._action
+        if call.principal is None and action.way is not None:
+            # Cookies change on their own, so they count only if the route identifies callers by their credentials.
+            shown = shown_by(call.presented, action.route_credentials, cookies=action.route_authenticates)
+            content += b"\n" + shown.encode("utf-8", "surrogatepass") if shown else b""
+        return (sha256(content).hexdigest(),) if self._tokens is None else self._tokens.digests(content)
+
+    def _answer_again(self, ask: _Claim, record: bytes) -> Outcome:
+        """Return the answer that is recorded under a key. Raises the Problem of a key without one."""
+        try:
+            facts, answer = _read(record)
+            state, meant_for = facts["state"], facts["for"]
+            is_running = state == "running" and self._clock() * 1000 < facts["until"]
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            logger.error("the record of an idempotency key cannot be read: %s", type(error).__name__)
+            raise unavailable("The record of this idempotency key is damaged.") from error
+        if meant_for not in ask.fingerprints:
+            raise IdempotencyKeyReused("This idempotency key was used before with another input or other credentials.")
+        if is_running:
+            raise IdempotencyKeyInFlight(f"{_FIRST} has not ended yet.", headers=[("Retry-After", "1")])
+        return answer if answer is not None else _refuse(state)
+
+
+_NOT_KEPT: Final = {
+    "too large": "its answer was too large to be kept",
+    "not recorded": "its answer could not be recorded",
+    "given once": "its answer is given only once",
+}
+"""States of keys whose calls succeeded, but whose answers are not recorded, and the reason."""
+
+
+def _refuse(state: object) -> NoReturn:
+    if reason := _NOT_KEPT.get(str(state)):
+        raise AnswerNotKept(f"{_FIRST} succeeded; {reason}.")
+    raise OutcomeUnknown(f"{_FIRST} ended without an answer; it may have taken effect.")
+
+
+def _state(state: str, ask: _Claim) -> bytes:
+    """Return a record without an answer."""
+    return orjson.dumps({"state": state, "for": ask.fingerprints[0]}) + b"\n"
+
+
+def _write(outcome: Outcome, ask: _Claim) -> bytes:
+    """Return the record of an answer: one line of JSON, then the unchanged body."""
+    headers = [
+        (name.decode("latin-1"), value.decode("latin-1"))
+        for name, value in outcome.headers
+        if name in _RECORDED_HEADERS
+    ]
+    facts: dict[str, Any] = {
+        "state": "done",
+        "for": ask.fingerprints[0],
+        "status": outcome.status,
+        "headers": headers,
+    }
+    if outcome.content is not None:
+        facts["content"] = list(outcome.content)
+    return orjson.dumps(facts) + b"\n" + outcome.body
+
+
+def _read(record: bytes) -> tuple[dict[str, Any], Outcome | None]:
+    """Return the facts of a record, and its answer if it has one. Raises ValueError, KeyError, TypeError."""
+    line, _, body = record.partition(b"\n")
+    facts = orjson.loads(line)
+    if not isinstance(facts["for"], str):
+        raise TypeError
+    if facts["state"] != "done":
+        return facts, None
+    headers = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in facts["headers"])
+    content = Content(*facts["content"]) if "content" in facts else None
+    return facts, Outcome(body, orjson.loads(body), int(facts["status"]), (REPLAYED, *headers), content)
+
+
+def _of(action: Action, facts: Facts) -> GateCheck | None:
+    return _Keys(action, facts) if action.idempotency is not None else None
+
+
+IDEMPOTENCY: Final = Gate(
+    name="idempotency",
+    order=600,
+    of=_of,
+    refuses=(InvalidIdempotencyKey, IdempotencyKeyReused, IdempotencyKeyInFlight, OutcomeUnknown, AnswerNotKept),
+    options=("idempotency",),
+)

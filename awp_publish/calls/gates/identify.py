@@ -1,0 +1,131 @@
+"""Who calls? The caller of everything that follows: by the site's authenticators, and by the signature of an agent."""
+
+from collections.abc import Awaitable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Final
+
+from awp_publish.calls.authentication import CALLER, AgentAuthenticator, AuthenticationGate
+from awp_publish.calls.call import Call, Principal
+from awp_publish.calls.gates.gate import Facts, Gate, GateCheck, Guards
+from awp_publish.model import Action
+from awp_publish.problems import (
+    AuthenticationRequired,
+    AuthExpired,
+    InsufficientPermissions,
+    InsufficientScope,
+    InvalidCredentials,
+    Problem,
+    RateLimited,
+)
+
+
+def authentication_of(action: Action, guards: Guards) -> AuthenticationGate | None:
+    """Return what identifies the callers of an action, None for a site without authenticators."""
+    if not guards.authenticators:
+        return None
+    # A route with its own security scheme requires credentials itself; ours only identify callers whom we know.
+    ours = action.auth_required and not action.route_authenticates
+    return AuthenticationGate(
+        guards.authenticators,
+        required=ours,
+        scopes=action.scopes if ours else (),
+        realm=guards.realm,
+        metadata_url=guards.metadata_url,
+        trusts_route=action.route_authenticates,
+        store=guards.store,
+    )
+
+
+def agents_of(guards: Guards) -> AgentAuthenticator | None:
+    """Return the authenticator that knows agents by their signatures, None without one."""
+    return next((one for one in guards.authenticators if isinstance(one, AgentAuthenticator)), None)
+
+
+class _Identify(GateCheck):
+    """Finds the caller. Whether that is sufficient is decided after the audience: see `_Require`."""
+
+    def __init__(self, action: Action, gate: AuthenticationGate, agents: AgentAuthenticator | None) -> None:
+        self._is_public = action.is_public
+        self._gate = gate
+        self._agents = agents
+
+    def enter(self, call: Call) -> Awaitable[None] | None:
+        """Set the call's principal. Raises what the authenticators raise, unless that would tell of the action."""
+        find = self._gate.find_at_once
+        if find is None or call.authorization is None or (principal := find(call.authorization)) is None:
+            return self._identify(call)
+        _set(call, principal)
+        return None
+
+    async def _identify(self, call: Call) -> None:
+        principal, credentials, agents = call.principal, call.presented, self._agents
+        if agents is not None:
+            with suppress(Problem):  # raised again where it matters
+                await agents(credentials)
+            call.label = agents.label_of(credentials)
+        try:
+            principal = await self._gate.identify(credentials)
+        except Problem:
+            if self._is_public:
+                raise
+        _set(call, principal)
+
+
+def _set(call: Call, principal: Principal | None) -> None:
+    if principal is not None and principal.label != call.label:
+        principal = replace(principal, label=call.label)
+    call.principal = principal
+    CALLER.set(principal)
+
+
+class _Require(GateCheck):
+    """Refuses callers who are not known, who lack a scope, or who are not among the agents that an action is for."""
+
+    def __init__(self, action: Action, gate: AuthenticationGate, agents: AgentAuthenticator | None) -> None:
+        self._action = action
+        self._gate = gate
+        self._agents = agents
+
+    def enter(self, call: Call) -> None:
+        """Raise AuthenticationRequired, InsufficientScope or InsufficientPermissions."""
+        self._gate.require(call.principal)
+        # Only an agent that has signed can be one of them, however else the caller is known.
+        if (allowed := self._action.allow_agents) and not self._is_among(allowed, call):
+            raise InsufficientPermissions(
+                f"Action {self._action.id} is only for {', '.join(allowed)}; this caller is {call.label}.",
+                recovery="Sign the request as Accept-Signature says, if you are one of those agents.",
+                headers=getattr(self._agents, "demands", ()),
+            )
+
+    def _is_among(self, allowed: tuple[str, ...], call: Call) -> bool:
+        return self._agents is not None and not self._agents.names_of(call.presented).isdisjoint(allowed)
+
+
+def _identify(action: Action, facts: Facts) -> GateCheck | None:
+    gate = authentication_of(action, facts.guards)
+    return _Identify(action, gate, agents_of(facts.guards)) if gate is not None else None
+
+
+def _require(action: Action, facts: Facts) -> GateCheck | None:
+    gate = authentication_of(action, facts.guards)
+    if gate is None or not (gate.required or gate.scopes or action.allow_agents):
+        return None
+    return _Require(action, gate, agents_of(facts.guards))
+
+
+IDENTIFY: Final = Gate(
+    name="identification",
+    order=100,
+    of=_identify,
+    refuses=(InvalidCredentials, AuthExpired, RateLimited),
+    options=("authenticate",),
+)
+
+REQUIRE: Final = Gate(
+    name="authentication",
+    order=300,
+    of=_require,
+    refuses=(AuthenticationRequired, InsufficientScope, InsufficientPermissions),
+    options=("auth_required", "scopes", "allow_agents"),
+)

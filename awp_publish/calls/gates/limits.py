@@ -1,0 +1,105 @@
+"""How often may a caller call? (AWAS 1.0 `rateLimit`, agent.json section 9)
+
+The published value is enforced. A window opens with its first call. Answers say how much is left, in RateLimit and
+RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers-10) and in AWAS's X-RateLimit-* (1.1, HTTP behaviour).
+"""
+
+from collections.abc import Sequence
+from math import ceil
+from typing import Final, cast
+
+from awp_publish.calls.call import Call, Outcome
+from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck, too_many
+from awp_publish.calls.gates.identify import agents_of
+from awp_publish.model import Action, RateLimit
+from awp_publish.problems import RateLimited
+from awp_publish.stores.store import Count, Counted, Seen
+
+SITE: Final = "site-wide"
+"""The name of the limit for all actions together. No action has this name, because ids have no hyphens."""
+
+
+class _Limit:
+    """A limit and its name: an action's id, or SITE for the limit of all actions together.
+
+    `key` is the prefix of its counts in the store, `state` the format of its item in RateLimit: remaining calls and
+    seconds.
+    """
+
+    __slots__ = ("header", "key", "most", "name", "rate", "scope", "seconds", "state", "whom")
+
+    def __init__(self, name: str, rate: RateLimit) -> None:
+        self.name = name
+        self.rate = rate
+        self.most, self.seconds, self.scope, self.whom = rate.requests, rate.seconds, rate.scope, rate.whom
+        self.key = f"limit:{name}:"
+        self.state = b'"%b";r=%%d;t=%%d' % name.encode("ascii")
+        self.header = (b"x-ratelimit-limit", b"%d" % rate.requests)
+
+
+class _Counts(Ask):
+    """The limits that concern one call, in the order of its counts."""
+
+    def __init__(self, limits: Sequence[_Limit], counts: Sequence[Count]) -> None:
+        self.counts = counts
+        self.limits = limits
+
+
+class _Limits(GateCheck):
+    def __init__(self, limits: tuple[_Limit, ...], facts: Facts) -> None:
+        self._limits = limits
+        self._agents = agents_of(facts.guards) if any(limit.whom for limit in limits) else None
+        policies = ", ".join(f'"{limit.name}";q={limit.most};w={limit.seconds}' for limit in limits)
+        self._policies = (b"ratelimit-policy", policies.encode("ascii"))
+        self._clock = facts.clock
+
+    def ask(self, call: Call) -> Ask | None:
+        """Count the call under each limit: for all callers, for its address, or for the known caller."""
+        limits = self._limits
+        if self._agents is not None:
+            names = self._agents.names_of(call.presented)
+            limits = tuple(limit for limit in limits if limit.whom in names)
+        principal, counts = call.principal, []
+        for limit in limits:
+            if limit.scope == "global":
+                key = limit.key
+            elif principal is None or limit.scope == "ip":
+                key = f"{limit.key}ip:{call.presented.address}"
+            else:
+                key = f"{limit.key}user:{principal.key}"
+            counts.append(Count(key, limit.most, limit.seconds))
+        return _Counts(limits, counts)
+
+    def judge(self, call: Call, ask: Ask, seen: Sequence[Seen], failed: int | None) -> Outcome | None:
+        """Put the state of each limit on the answer, and in AWAS's fields that of the tightest. Raises RateLimited."""
+        limits = cast(_Counts, ask).limits
+        states: list[bytes] = []
+        tightest: tuple[int, int, float] | None = None
+        for limit, found in zip(limits, seen, strict=False):
+            events, seconds_left = cast(Counted, found)
+            left = limit.most - events if limit.most > events else 0
+            states.append(limit.state % (left, ceil(seconds_left)))
+            if tightest is None or (left, limit.most, seconds_left) < tightest:
+                tightest, header = (left, limit.most, seconds_left), limit.header
+        if tightest is not None:
+            call.headers += (
+                self._policies,
+                (b"ratelimit", b", ".join(states)),
+                header,
+                (b"x-ratelimit-remaining", b"%d" % tightest[0]),
+                (b"x-ratelimit-reset", b"%d" % ceil(self._clock() + tightest[2])),  # Unix seconds
+            )
+        if failed is not None:
+            limit = limits[failed]
+            whose = "The site allows" if limit.name == SITE else f"Action {limit.name} allows"
+            raise too_many(f"{whose} {limit.rate}; the next call is possible", cast(Counted, seen[-1]))
+        return None
+
+
+def _of(action: Action, facts: Facts) -> GateCheck | None:
+    named = ((SITE, facts.guards.rate_limit), (action.id, action.rate_limit))
+    limits = tuple(_Limit(name, rate) for name, rate in named if rate is not None)
+    return _Limits(limits, facts) if limits else None
+
+
+LIMITS: Final = Gate(name="limits", order=400, of=_of, refuses=(RateLimited,), options=("rate_limit",))
