@@ -8,7 +8,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 # --- Small frozen values that a declaration is made of: limits, contacts, status ---
@@ -279,7 +279,7 @@ class Action:
     present; `is_required` means that another action requires this one. `allow_agents` are labels and directories of
     agents that sign requests (empty: everybody). `max_body_bytes` is None if the site's limit applies. `audience` are
     those who may see the action, `expose` the DOORS that offer it (None: all). Nobody sees an action that is not
-    `is_approved`.
+    `is_approved`. `options` are those that plug-ins read, by their names.
     """
 
     id: str
@@ -329,6 +329,7 @@ class Action:
     expose: frozenset[str] | None = None
     is_approved: bool = True
     extensions: JsonObject = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_public(self) -> bool:

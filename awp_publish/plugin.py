@@ -27,7 +27,13 @@ from typing import Any, Final, Protocol as Interface, TypeAlias
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from awp_publish.calls.call import CallListener
-from awp_publish.calls.gates.gate import Guards
+from awp_publish.calls.gates.gate import (
+    Ask as Ask,
+    Facts as Facts,
+    Gate as Gate,
+    GateCheck as GateCheck,
+    Guards,
+)
 from awp_publish.calls.invoke import Accept, CallCounter, CarryWithSession, Invoker, Observer
 from awp_publish.checks.engine import Finding as Finding
 from awp_publish.documents import CORE
@@ -235,9 +241,10 @@ class CallHooks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """A verb of the command line. `run` gets the loaded application and the parsed arguments, and returns the status.
+    """A verb of the command line: `awp-publish NAME module:app`.
 
-    `arguments` adds its arguments to an `argparse.ArgumentParser`.
+    `run` gets the console (`say`, `json`), the loaded application and the parsed arguments, and returns the status: 0
+    if nothing is wrong, 1 if something was found. `arguments` adds its arguments to an `argparse.ArgumentParser`.
     """
 
     help: str
@@ -273,6 +280,12 @@ class Plugin:
     problems: Sequence[type[Problem]] = ()
     stores: Mapping[str, OpenStore] = field(default_factory=dict)
     """What opens a store, by the scheme of its URL."""
+
+    gates: Callable[[Setup], Iterable[Gate]] | None = None
+    """Gates of every call, which stand between those of the core by their `order`."""
+
+    action_options: Mapping[str, Any] = field(default_factory=dict)
+    """Options of actions by name, each with its type: `@site.action("pay", quota=5)`. See `Action.options`."""
 
     counter: Callable[[Setup], CallCounter | None] | None = None
     serve: Callable[[Serving], Any] | None = None

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from awp_publish.calls.gates.idempotency import CLAIM_AFTER
+from awp_publish.calls.guard import GATES
 from awp_publish.declare.settings import About, ActionSettings, AgentSettings, AwasSettings, PageSettings, SiteSettings
 from awp_publish.http import sockets
 from awp_publish.maps import expressions, live_page, rules, runtime, steps
@@ -14,33 +15,13 @@ from awp_publish.plugins.actions_json import bridge, drift
 from awp_publish.plugins.actions_json.document import SITE_INPUTS
 from awp_publish.problems import (
     ALL,
-    AnswerNotKept,
-    AuthenticationRequired,
-    AuthExpired,
-    ConfirmationExpired,
-    ConfirmationForeign,
-    ConfirmationMismatch,
-    ConfirmationRequired,
-    ConfirmationSpent,
-    ConfirmationStale,
-    ConfirmationTampered,
     CrossSiteCookies,
     ForeignHost,
-    IdempotencyKeyInFlight,
-    IdempotencyKeyReused,
-    InsufficientScope,
-    InvalidCredentials,
-    InvalidIdempotencyKey,
-    InvalidInput,
     InvalidOutput,
-    OutcomeUnknown,
-    PrerequisiteRequired,
     Problem,
-    RateLimited,
     SessionUnknown,
     StoreUnavailable,
     TemporarilyUnavailable,
-    UnknownAgent,
     code_of,
 )
 from awp_publish.schema.options import option_rows
@@ -55,56 +36,31 @@ def table(columns: str, rows: Iterable[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class GateFacts:
-    """One gate: its name, the options that put it there, and the problems with which it refuses."""
+class Around:
+    """What refuses calls before or after the gates: its name, what puts it there, and its problems."""
 
     name: str
-    declared_by: str
+    options: tuple[str, ...]
     refuses: tuple[type[Problem], ...]
 
 
-GATES: Final = (
-    GateFacts("browsers", "always there", (ForeignHost, CrossSiteCookies)),
-    GateFacts("liveness", "`@site.status`, `set_status`", (TemporarilyUnavailable,)),
-    GateFacts("session", "cookies of the site, see [sessions](sessions.md)", (SessionUnknown,)),
-    GateFacts(
-        "authentication",
-        "`authenticate`, `auth_required`, `scopes`",
-        (AuthenticationRequired, InvalidCredentials, AuthExpired, InsufficientScope, RateLimited),
-    ),
-    GateFacts("audience", "`audience`, `expose`", (UnknownAgent,)),
-    GateFacts("limits", "`rate_limit`", (RateLimited,)),
-    GateFacts("input", "always there", (InvalidInput,)),
-    GateFacts(
-        "idempotency",
-        "`idempotency`",
-        (InvalidIdempotencyKey, IdempotencyKeyReused, IdempotencyKeyInFlight, OutcomeUnknown, AnswerNotKept),
-    ),
-    GateFacts("prerequisites", "`requires`", (PrerequisiteRequired,)),
-    GateFacts(
-        "confirmation",
-        '`confirm`, `effect="irreversible"`',
-        (
-            ConfirmationRequired,
-            ConfirmationExpired,
-            ConfirmationTampered,
-            ConfirmationForeign,
-            ConfirmationSpent,
-            ConfirmationMismatch,
-            ConfirmationStale,
-        ),
-    ),
-    GateFacts("store", "every gate that remembers", (StoreUnavailable,)),
-    GateFacts("output", "always there", (InvalidOutput,)),
+BEFORE: Final = (
+    Around("browsers", (), (ForeignHost, CrossSiteCookies)),
+    Around("liveness", ("@site.status", "set_status"), (TemporarilyUnavailable,)),
+    Around("session", ("AWP-Session",), (SessionUnknown,)),
+)
+AFTER: Final = (
+    Around("store", ("store",), (StoreUnavailable,)),
+    Around("output", (), (InvalidOutput,)),
 )
 
 
 def gate_table() -> str:
     """The gates as a Markdown table."""
     rows = [
-        f"| {gate.name} | {gate.declared_by} | {kind.title} | {kind.default_status} | `{kind.slug}` "
-        f"| {kind.default_recovery} |"
-        for gate in GATES
+        f"| {gate.name} | {', '.join(f'`{option}`' for option in gate.options) or 'always there'} | {kind.title} "
+        f"| {kind.default_status} | `{kind.slug}` | {kind.default_recovery} |"
+        for gate in (*BEFORE, *GATES, *AFTER)
         for kind in gate.refuses
     ]
     return table("| gate | declared by | refuses | status | problem type | recovery |", rows)

@@ -22,20 +22,21 @@ PATHS: Final = tuple(document.path for protocol in known_protocols() for documen
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Returns 0 if nothing is wrong, 1 if something was found, 2 if the command failed."""
-    parser = make_parser()
-    options, rest = parser.parse_known_args(arguments)
-    console = Console(as_json=options.json)
-    if options.version:
-        from awp_publish import __version__
-
-        console.say(f"awp-publish {__version__}")
-        console.json({"version": __version__})
-        return 0
-    if options.command is None:
-        parser.error("no command is given")
-    if unknown := take_rest(options, rest):
-        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    sent = [*(sys.argv[1:] if arguments is None else arguments)]
+    console = Console(as_json="--json" in sent)
     try:
+        parser = make_parser(sent)
+        options, rest = parser.parse_known_args(sent)
+        if options.version:
+            from awp_publish import __version__
+
+            console.say(f"awp-publish {__version__}")
+            console.json({"version": __version__})
+            return 0
+        if options.command is None:
+            parser.error("no command is given")
+        if unknown := take_rest(options, rest):
+            parser.error(f"unrecognized arguments: {' '.join(unknown)}")
         return run(console, options)
     except BrokenPipeError:  # the reader has closed the pipe: awp-publish show ... | head
         sys.stderr.close()
@@ -68,6 +69,8 @@ def run(console: Console, options: argparse.Namespace) -> int:
     from awp_publish.cli import application, pages
     from awp_publish.plugins.jobs.door import serve_jobs
 
+    if (of_plugin := getattr(options, "of_plugin", None)) is not None:
+        return int(of_plugin.run(console, application.load(options.target), options))
     match options.command:
         case "check" if options.as_model:
             return application.check_as_model(console, options.target)
@@ -136,13 +139,36 @@ def describe_failure(error: Exception) -> str:
     return str(error)
 
 
-def make_parser() -> argparse.ArgumentParser:
-    """Make the parser of the command line."""
+def make_parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """Make the parser of the command line. It knows the commands of plug-ins if the `arguments` may need them."""
     parser = argparse.ArgumentParser(prog="awp-publish", description=__doc__)
     parser.add_argument("--version", action="store_true", help="print the version")
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
-    add_commands(parser.add_subparsers(dest="command"))
+    commands = parser.add_subparsers(dest="command")
+    add_commands(commands)
+    named = [argument for argument in arguments if not argument.startswith("-")]
+    if not named or named[0] not in commands.choices:
+        add_commands_of_plugins(commands, named[1:])
     return parser
+
+
+def add_commands_of_plugins(commands: "argparse._SubParsersAction[Any]", targets: Sequence[str]) -> None:
+    """Add the commands of installed plug-ins, and of those that the application among the `targets` has."""
+    from awp_publish.cli.application import load, site_of
+    from awp_publish.plugin import installed
+
+    plugins = [*installed().values()]
+    for target in targets:
+        if ":" in target and "/" not in target and (site := site_of(load(target))) is not None:
+            plugins += [setup.plugin for setup in site.plugins.values()]
+    of_plugins = {name: command for plugin in plugins for name, command in plugin.commands.items()}
+    for name, command in of_plugins.items():
+        if name not in commands.choices:
+            parser = commands.add_parser(name, help=command.help)
+            parser.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
+            parser.add_argument("target", help="module:app")
+            command.arguments(parser)
+            parser.set_defaults(of_plugin=command)
 
 
 def add_commands(commands: "argparse._SubParsersAction[Any]", project: str | None = None) -> None:

@@ -37,12 +37,13 @@ class Declaring(Protocol):
 class AgentHandle:
     """A declared agent, on which operations are declared."""
 
-    def __init__(self, declaring: Declaring, agent_id: str, given: Given) -> None:
-        """Take the agent's options as given; those that are options of an action hold for each operation."""
+    def __init__(self, declaring: Declaring, agent_id: str, given: Given, of_plugins: Given) -> None:
+        """Take the agent's options as given; those of an action or of a plug-in hold for each operation."""
         self._declaring = declaring
         self._id = agent_id
         self._named = {name: value for name, value in given.items() if name in _NAMING}
-        self._shared = {name: value for name, value in given.items() if name in _ACTION_OPTIONS.difference(_NAMING)}
+        shared = {name: value for name, value in given.items() if name in _ACTION_OPTIONS.difference(_NAMING)}
+        self._shared = {**shared, **of_plugins}
         self._declare: Callable[[Callable[..., Any] | type], object] | None = None
 
     def __call__(self, function: F) -> F:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from difflib import get_close_matches
 from functools import cache
 from importlib.util import find_spec
@@ -9,6 +10,7 @@ from typing import Any, Final, cast
 
 from pydantic import TypeAdapter
 
+from awp_publish.declare.settings import ActionSettings
 from awp_publish.plugin import DeclaredSite, Plugin, Setup, installed
 from awp_publish.problems import DeclarationError
 from awp_publish.schema.options import check, unpack
@@ -41,7 +43,20 @@ def read_plugins(values: object, site: DeclaredSite) -> dict[str, Setup]:
         for plugin in installed().values()
         if plugin.name not in chosen and plugin.name not in unwanted and _is_default(plugin)
     }
-    return {name: Setup(plugin, options, site) for name, (plugin, options) in (defaults | chosen).items()}
+    setups = {name: Setup(plugin, options, site) for name, (plugin, options) in (defaults | chosen).items()}
+    _refuse_shared_options(setups)
+    return setups
+
+
+def _refuse_shared_options(setups: Mapping[str, Setup]) -> None:
+    """Refuse an option of actions that two read, of the core and all plug-ins. Raises DeclarationError."""
+    readers = dict.fromkeys((option.name for option in fields(ActionSettings)), "the core")
+    for setup in setups.values():
+        for name in setup.plugin.action_options:
+            if other := readers.get(name):
+                wrong = f'plugins: "{setup.plugin.name}" has the option "{name}" of actions, and so has {other}.'
+                raise DeclarationError("site", wrong, "Leave one of the plug-ins out, or rename its option.")
+            readers[name] = f'"{setup.plugin.name}"'
 
 
 def start(setups: Mapping[str, Setup]) -> None:
@@ -49,6 +64,26 @@ def start(setups: Mapping[str, Setup]) -> None:
     for setup in setups.values():
         if setup.plugin.start is not None:
             setup.state = setup.plugin.start(setup)
+
+
+def options_of(setups: Mapping[str, Setup]) -> dict[str, Any]:
+    """Return the options of actions that plug-ins read, each with its type."""
+    return {name: kind for setup in setups.values() for name, kind in setup.plugin.action_options.items()}
+
+
+def split_options(
+    given: Mapping[str, object], setups: Mapping[str, Setup]
+) -> tuple[dict[str, object], dict[str, object]]:
+    """Return an action's options without those that plug-ins read, and these."""
+    own = options_of(setups)
+    rest = {name: value for name, value in given.items() if name not in own}
+    return rest, {name: value for name, value in given.items() if name in own}
+
+
+def check_options(subject: str, given: Mapping[str, object], setups: Mapping[str, Setup]) -> dict[str, object]:
+    """Return the options that plug-ins read, as values of their types. Raises DeclarationError."""
+    kinds = options_of(setups)
+    return {name: check(subject, _adapter(kinds[name]), unpack(value), name) for name, value in given.items()}
 
 
 def _read(value: object) -> tuple[Plugin, object]:

@@ -597,6 +597,8 @@ class Declaration:
     options: ActionSettings
     operation: str | None = None
     agent: str | None = None
+    of_plugins: Mapping[str, Any] = field(default_factory=dict)
+    """Options that plug-ins read."""
 
 
 def resolve(
@@ -631,7 +633,7 @@ def resolve(
             raise DeclarationError(subject, "description: is missing.", "Write a docstring or give description=...")
         named = (declaration.operation or DEFAULT_OPERATION, declaration.agent)
         action = make_action(subject, declaration.id, description, options, implementation, timeout, *named)
-        actions.append(action)
+        actions.append(replace(action, options=declaration.of_plugins) if declaration.of_plugins else action)
     for inclusion in inclusions:
         found = include_routes(inclusion, routes, actions, timeout, included, credential_headers)
         actions += found

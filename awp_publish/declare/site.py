@@ -33,7 +33,7 @@ from awp_publish.declare.discover import find_injector, find_openapi, find_route
 from awp_publish.declare.discover.functions import describe_function
 from awp_publish.declare.discover.routes import is_bound_for_a_call, mark
 from awp_publish.declare.pages import DeclaredPages
-from awp_publish.declare.plugins import read_plugins, start
+from awp_publish.declare.plugins import check_options, options_of, read_plugins, split_options, start
 from awp_publish.declare.resolve import SUBJECT as INCLUDE, Declaration, Inclusion, resolve
 from awp_publish.declare.settings import (
     ACTION,
@@ -272,8 +272,9 @@ class Site:
         _check_id("agent", subject, agent_id)
         if agent_id in self._agents:
             raise DeclarationError(subject, "is declared twice.", "Give one of the two another id.")
-        self._agents[agent_id] = check(subject, AGENT, given, known=AGENT_OPTIONS)
-        return AgentHandle(self._declaring, agent_id, given)
+        given, of_plugins = split_options(given, self.plugins)
+        self._agents[agent_id] = check(subject, AGENT, given, known=AGENT_OPTIONS.union(options_of(self.plugins)))
+        return AgentHandle(self._declaring, agent_id, given, of_plugins)
 
     def model(
         self, model: type, /, *, fields: Sequence[str], search: Sequence[str] = (), read_only: bool = True
@@ -379,7 +380,11 @@ class Site:
         """Check a declaration's options as soon as it is written, before it has a function."""
         self.refuse_when_frozen(subject)
         _check_id("action", subject, action_id)
-        return Declaration(subject, action_id, kind, None, check(subject, ACTION, given, known=_ACTION_OPTIONS))
+        given, of_plugins = split_options(given, self.plugins)
+        known = _ACTION_OPTIONS.union(options_of(self.plugins))
+        options = check(subject, ACTION, given, known=known)
+        of_plugins = check_options(subject, of_plugins, self.plugins)
+        return Declaration(subject, action_id, kind, None, options, of_plugins=of_plugins)
 
     def _add(self, declaration: Declaration, function: Callable[..., object] | None) -> None:
         self.refuse_when_frozen(declaration.subject)

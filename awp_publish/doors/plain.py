@@ -10,10 +10,10 @@ from difflib import get_close_matches
 from functools import partial
 from typing import Final
 
-from awp_publish.calls.call import Call
 from awp_publish.calls.invoke import Invoker
-from awp_publish.http.credentials import is_cross_site, read_credentials, refuse_foreign_pages
-from awp_publish.http.endpoint import Admission, DoorRequest, Endpoint, PlainRequest, ProblemRenderer, read_admission
+from awp_publish.http.calling import Calls
+from awp_publish.http.credentials import is_cross_site, refuse_foreign_pages
+from awp_publish.http.endpoint import Admission, DoorRequest, Endpoint, PlainRequest, ProblemRenderer
 from awp_publish.http.exchange import Cors, Fields, is_json, parse_json, read_body
 from awp_publish.http.forms import FieldReader, is_form, read_form, read_query
 from awp_publish.model import Action, Catalog
@@ -70,6 +70,7 @@ class PlainDoor(Endpoint):
         self._action = action
         self._invoker = invoker
         self._admission = admission
+        self._calls = Calls(DOOR, invoker, admission, _PLACES)
         self._reader: FieldReader | None = None
         # Members that may accompany the inputs, unless the action itself has an input of that name.
         beside = {
@@ -93,24 +94,19 @@ class PlainDoor(Endpoint):
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Run one call."""
-        fields, scope, action = request.fields, request.scope, self._action
-        call = Call(action, {}, request.request_id, DOOR, scope, request.disconnected)
-        call.places = _PLACES
-        if is_guarded := action.id in self._invoker.guarded:
-            call.unknown = self._unknown
-            call.credentials = partial(read_credentials, scope, fields, self._admission.trusted_proxies)
+        given: dict[str, object] = {}
+        beside: dict[str, object] = {}
+        objection: Problem | None = None
         try:
-            if (method := scope["method"]) not in self._own_methods.split(", "):
+            if (method := request.scope["method"]) not in self._own_methods.split(", "):
                 raise MethodNotAllowed(f"{self.usage}, not {method[:20]}.", headers=[("Allow", self._own_methods)])
             given = await self._read(request)
             beside = {name: given.pop(name) for name in self._beside if name in given}
-            call.input = given
-            if is_guarded:
-                if isinstance(receipts := beside.get("receipts"), str):
-                    beside["receipts"] = [one.strip() for one in receipts.split(",")]
-                read_admission(call, beside, fields)
+            if isinstance(receipts := beside.get("receipts"), str):
+                beside["receipts"] = [receipt.strip() for receipt in receipts.split(",")]
         except Problem as problem:
-            call.refuse(problem)
+            objection = problem
+        call = self._calls.make(self._action, given, request, beside, unknown=self._unknown, objection=objection)
         request.call = call
         await self._invoker.run(call, request.deliver)
 

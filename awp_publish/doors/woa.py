@@ -6,10 +6,9 @@ from functools import partial
 from typing import Final
 from urllib.parse import parse_qs, parse_qsl
 
-from awp_publish.calls.call import Call
 from awp_publish.calls.invoke import Invoker
-from awp_publish.http.credentials import read_credentials
-from awp_publish.http.endpoint import Admission, DoorRequest, Endpoint, ProblemRenderer, read_admission
+from awp_publish.http.calling import Calls
+from awp_publish.http.endpoint import Admission, DoorRequest, Endpoint, ProblemRenderer
 from awp_publish.http.exchange import Cors, accepts, is_json, json_kind, parse_json, read_body
 from awp_publish.model import Catalog, DoorFacts
 from awp_publish.problems import (
@@ -107,12 +106,9 @@ class WoaDoor(Endpoint):
     def __init__(self, catalog: Catalog, invoker: Invoker, admission: Admission) -> None:
         super().__init__(ProblemRenderer(catalog), Cors(admission.allow_origins), admission.own_origins)
         self._invoker = invoker
-        # Each action, whether its calls need the caller's credentials, and whether it is public.
-        self._offered = {
-            named: (one, one.id in invoker.guarded, one.is_public) for named, one in invoker.offered(PROTOCOL).items()
-        }
+        self._offered = invoker.offered(PROTOCOL)
         self._admission = admission
-        self._small = admission.smallest_limit(catalog.actions)
+        self._calls = Calls(PROTOCOL, invoker, admission, PLACES)
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Run one invocation: a POST request with a JSON body and a JSON answer (WoA section 4.3.1)."""
@@ -149,22 +145,11 @@ class WoaDoor(Endpoint):
             detail = f"must be an object, not {json_kind(given)}"
             raise InvalidInput(f"The input {detail}.", errors=[Violation("", detail)])
 
-        found = self._offered.get((agent, operation))
-        if found is None:
+        action = self._offered.get((agent, operation))
+        if action is None:
             raise self._invoker.unknown(PROTOCOL, agent, operation)
-        action, is_guarded, is_public = found
-        call = request.call = Call(action, given, request.request_id, PROTOCOL, scope, request.disconnected)
-        call.places = PLACES
-        if is_guarded or len(body) > self._small:
-            if not is_public:
-                call.unknown = partial(self._invoker.unknown, PROTOCOL, agent, operation)
-            call.credentials = partial(read_credentials, scope, fields, self._admission.trusted_proxies)
-            try:
-                self._admission.check_size(action, len(body))
-                if is_guarded:
-                    read_admission(call, envelope, fields)
-            except Problem as problem:
-                call.refuse(problem)
+        unknown = None if action.is_public else partial(self._invoker.unknown, PROTOCOL, agent, operation)
+        request.call = call = self._calls.make(action, given, request, envelope, size=len(body), unknown=unknown)
         await self._invoker.run(call, request.deliver)
 
     def note_refusal(self, request: DoorRequest, problem: Problem) -> None:

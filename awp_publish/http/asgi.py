@@ -169,6 +169,7 @@ class AgentPublisher:
         self.app = app
         self.site = site
         self._protocols = protocols_of(site.plugins) if protocols is None else tuple(protocols)
+        self._problems = [kind for setup in site.plugins.values() for kind in setup.plugin.problems]
         self._link_headers = link_headers
         self._check = check
         self._status = StatusKeeper(site.liveness, site.probe)
@@ -402,7 +403,7 @@ class AgentPublisher:
     def _prepare(self, catalog: Catalog, before: _Published | None, now: datetime) -> _Published:
         link = link_header(catalog, self._protocols, of_pages=False).encode("latin-1")
         earlier = {**before.documents, **before.fallbacks} if before else {}
-        listed = [*published(self._protocols, catalog), *problem_documents(catalog)]
+        listed = [*published(self._protocols, catalog), *problem_documents(catalog, self._problems)]
         documents = prepare((one for one in listed if not one.is_fallback), catalog, link, earlier, now)
         fallbacks = prepare((one for one in listed if one.is_fallback), catalog, link, earlier, now)
         if before is not None:
@@ -498,6 +499,12 @@ class AgentPublisher:
             receipts=receipts if receipted else None,
             receipted=receipted,
             credentials=frozenset(known for action in actions for known in action.route_credentials),
+            gates=tuple(
+                gate
+                for setup in site.plugins.values()
+                if setup.plugin.gates is not None
+                for gate in setup.plugin.gates(setup)
+            ),
         )
 
 

@@ -30,7 +30,7 @@ from awp_publish.http.exchange import (
 )
 from awp_publish.http.html import Pieces, tag
 from awp_publish.model import Catalog
-from awp_publish.problems import ALL, MethodNotAllowed, Refused, below, code_of, slug_of
+from awp_publish.problems import ALL, MethodNotAllowed, Problem, Refused, below, code_of, slug_of
 
 METHODS: Final = "GET, HEAD, OPTIONS"
 LARGE: Final = 262_144
@@ -229,30 +229,27 @@ MAX_AGE: Final = 3600
 _FILL: Final = Pieces(Path(__file__).with_name("problems.html")).fill
 
 
-def problem_documents(catalog: Catalog) -> Iterator[Document]:
-    """Yield a page for each built-in problem and each error code of the site, and an index."""
+def problem_documents(catalog: Catalog, more: Iterable[type[Problem]] = ()) -> Iterator[Document]:
+    """Yield a page for each built-in problem, each of `more` and each error code of the site, and an index."""
     base = catalog.paths.problems
-    codes = {code_of(kind.slug) for kind in ALL} | set(catalog.site.errors)
-    for code in sorted(codes):
-        yield Document(f"{base}/{slug_of(code)}", MEDIA_TYPE, partial(_render_page, code), max_age=MAX_AGE)
-    yield Document(base, MEDIA_TYPE, partial(_render_index, tuple(sorted(codes))), max_age=MAX_AGE)
+    kinds = dict.fromkeys(catalog.site.errors, Refused) | {code_of(kind.slug): kind for kind in (*ALL, *more)}
+    for code in sorted(kinds):
+        render = partial(_render_page, code, kinds[code])
+        yield Document(f"{base}/{slug_of(code)}", MEDIA_TYPE, render, max_age=MAX_AGE)
+    yield Document(base, MEDIA_TYPE, partial(_render_index, tuple(sorted(kinds))), max_age=MAX_AGE)
 
 
-def _render_page(code: str, catalog: Catalog) -> bytes:
-    recovery, index = catalog.site.errors.get(code), catalog.absolute(catalog.paths.problems)
-    return _write_page(code, recovery, catalog.prefix, catalog.site.name, index)
+def _render_page(code: str, kind: type[Problem], catalog: Catalog) -> bytes:
+    is_own = code_of(kind.slug) == code
+    status = str(kind.default_status) if is_own else "the status of the action's own answer"
+    recovery = catalog.site.errors.get(code) or below(catalog.prefix, kind.default_recovery)
+    index = catalog.absolute(catalog.paths.problems)
+    return _write_page(code, status, f"{kind.title}.", recovery, catalog.site.name, index)
 
 
 @lru_cache(256)  # all catalogs of a site have the same pages
-def _write_page(code: str, recovery: str | None, prefix: str, site: str, index: str) -> bytes:
-    kind = next((kind for kind in ALL if code_of(kind.slug) == code), Refused)
-    own = code_of(kind.slug) == code
-    facts = {
-        "Code": code,
-        "Status": str(kind.default_status) if own else "the status of the action's own answer",
-        "Meaning": f"{kind.title}.",
-        "What to do": recovery or below(prefix, kind.default_recovery),
-    }
+def _write_page(code: str, status: str, meaning: str, recovery: str, site: str, index: str) -> bytes:
+    facts = {"Code": code, "Status": status, "Meaning": meaning, "What to do": recovery}
     rows = [(tag("dt", name), tag("dd", text)) for name, text in facts.items()]
     return _FILL("page", title=slug_of(code), site=site, facts=rows, index=index).encode()
 

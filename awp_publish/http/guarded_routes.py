@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from http.cookies import CookieError, SimpleCookie
 from typing import Final, cast
 
@@ -19,9 +18,10 @@ from awp_publish.calls.call import Call, Outcome, Result
 from awp_publish.calls.gates.gate import Guards
 from awp_publish.calls.invoke import Invoker, Observer
 from awp_publish.declare.discover import find_arrival, unwrap
-from awp_publish.http.credentials import read_credentials, refuse_foreign_pages
+from awp_publish.http.calling import Calls
+from awp_publish.http.credentials import refuse_foreign_pages
 from awp_publish.http.dispatch import JSON, PASSED, read_answer
-from awp_publish.http.endpoint import Admission, Endpoint, PlainRequest, ProblemRenderer, read_admission
+from awp_publish.http.endpoint import Admission, Endpoint, PlainRequest, ProblemRenderer
 from awp_publish.http.exchange import (
     AsgiApp,
     Cors,
@@ -268,6 +268,7 @@ class _DirectDoor(Endpoint):
         self._app = app
         self._invoker = invoker
         self._admission = admission
+        self._calls = Calls(DOOR, invoker, admission)
         self._guarded = guarded
         self._codes = catalog.site.errors
 
@@ -280,14 +281,11 @@ class _DirectDoor(Endpoint):
         if scope["method"] not in SAFE:
             refuse_foreign_pages(fields, self._own_origins)
         body = await read_body(scope, fields, receive, self._admission.max_body_bytes)
-        self._admission.check_size(route.action, len(body))
         given = route.read(scope, fields, body)
         scope["extensions"] = {}  # server extensions for sending files would bypass the buffer
         exchange = _Exchange(self._app, scope, body, self._codes)
-        call = exchange.call = Call(route.action, given, request.request_id, DOOR, exchange, request.disconnected)
-        call.credentials = partial(read_credentials, scope, fields, self._admission.trusted_proxies)
-        read_admission(call, {}, fields)
-        request.call = call
+        call = exchange.call = request.call = self._calls.make(route.action, given, request, size=len(body))
+        call.context = exchange
         await self._invoker.run(call, request.deliver)
 
     def note_refusal(self, request: _DirectRequest, problem: Problem) -> None:  # type: ignore[override]

@@ -70,9 +70,10 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.message import Message as ProtobufMessage
 
 from awp_publish.calls.call import Call, Principal, Result
+from awp_publish.http.calling import Calls
 from awp_publish.http.credentials import client_address, read_credentials
 from awp_publish.http.doors import session_ids_of
-from awp_publish.http.endpoint import ProblemRenderer, read_admission, read_request_id
+from awp_publish.http.endpoint import ProblemRenderer, read_request_id
 from awp_publish.http.exchange import (
     Fields,
     Message as AsgiMessage,
@@ -761,7 +762,7 @@ class A2aHandler(RequestHandler):
     def __init__(self, door: Context) -> None:
         self.renderer = ProblemRenderer(door.catalog, RECOVERIES)
         self._invoker = door.invoker
-        self._admission = door.admission
+        self._calls = Calls(DOOR, door.invoker, door.admission, _PLACES)
         self._trusted = door.admission.trusted_proxies
         self._has_jobs = door.ask("jobs") is not None
         self._sessions = session_ids_of(door)
@@ -1085,18 +1086,12 @@ class A2aHandler(RequestHandler):
                 kept = make_data_parts({"skill": action.id, "input": redact(given)})
                 _replace_parts(kept_message, kept or [Part(text=LEFT_OUT)])
             gone = partial(self._abandoned, request)
-            call = Call(action, given, request.request_id, DOOR, request.scope, gone)
-            call.places, call.objection = _PLACES, objection
-            if is_guarded := action.id in self._invoker.guarded:
-                call.unknown = partial(self._skills.unknown, action.id)
-                call.credentials = partial(read_credentials, request.scope, request.fields, self._trusted)
-            try:
-                self._admission.check_size(action, request.size)
-                if is_guarded:
-                    read_admission(call, members, request.fields)
-            except Problem as problem:
-                call.refuse(problem)
-            if is_guarded:
+            unknown = partial(self._skills.unknown, action.id)
+            call = self._calls.make(
+                action, given, request, members, size=request.size, unknown=unknown, objection=objection
+            )
+            call.disconnected = gone
+            if action.id in self._invoker.guarded:
                 # A caller who knows a task need not know the context whose session it had.
                 call.conversation = message.context_id or (task.context_id if request.is_new else None)
                 call.has_shown_conversation = bool(message.context_id)

@@ -25,10 +25,11 @@ from mcp_types.methods import validate_client_request
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from awp_publish.calls.call import RECEIPT, SESSION_HEADER, Call, Deliver, Outcome, Result
+from awp_publish.http.calling import Calls
 from awp_publish.http.credentials import read_credentials
-from awp_publish.http.endpoint import read_admission
 from awp_publish.http.exchange import Fields, wait_for_disconnect
 from awp_publish.http.lifespan import ended_by_stop
+from awp_publish.model import Action
 from awp_publish.plugin import Context
 from awp_publish.plugins.identity import protected_resource
 from awp_publish.plugins.mcp.elicitation import question_for, read_reply
@@ -120,9 +121,8 @@ class Tools:
 
     def __init__(self, door: Context) -> None:
         self._invoker = door.invoker
-        self._admission = door.admission
         self._proxies = door.admission.trusted_proxies
-        self._small = door.admission.smallest_limit(door.catalog.actions)
+        self._door_calls = Calls(PROTOCOL, door.invoker, door.admission, _PLACES)
         self._jobs = jobs.jobs if (jobs := door.ask("jobs")) is not None else None
         self.tasks: Any = None  # the extension for tasks, if the site has background actions
         self.cards: Cards | None = None
@@ -270,28 +270,21 @@ class Tools:
         if tool.own and not tool.own.isdisjoint(given):
             arguments = {name: given[name] for name in tool.own & given.keys()}
             given = {name: value for name, value in given.items() if name not in tool.own}
-        call = Call(action, given, exchange.request_id, PROTOCOL, exchange.scope, exchange.disconnected)
-        call.places = _PLACES
+        names = self.modern if context.protocol_version in MODERN_PROTOCOL_VERSIONS else self._classic
+        unknown = partial(_unknown_tool, names, params["name"])
         is_guarded = action.id in self._invoker.guarded
-        if is_guarded or exchange.size > self._small:
-            names = self.modern if context.protocol_version in MODERN_PROTOCOL_VERSIONS else self._classic
-            call.unknown = partial(_unknown_tool, names, params["name"])
-            call.credentials = partial(read_credentials, exchange.scope, exchange.fields, self._proxies)
-            try:
-                self._admission.check_size(action, exchange.size)
-                if is_guarded:
-                    key_field = action.idempotency.key_field if action.idempotency else "idempotency_key"
-                    own = {name: name for name in (CONFIRMATION, RECEIPTS, SESSION)}
-                    places = {key_field: "idempotencyKey", **own}
-                    meta = cast(Mapping[str, Any], context.meta or {})
-                    members = {name: meta[META + key] for name, key in places.items() if META + key in meta}
-                    read_admission(call, {**members, **arguments}, exchange.fields)
+        members = {**_members_of(action, context), **arguments} if is_guarded else arguments
+        try:
+            call = self._door_calls.make(action, given, exchange, members, size=exchange.size, unknown=unknown)
+            if is_guarded:
+                try:
                     read_reply(call, params)
-            except Problem as problem:
-                if action.is_public:
-                    self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
-                    return self.render(exchange, tool, call, context, problem)
-                call.refuse(problem)
+                except Problem as problem:
+                    call.refuse(problem)
+        except Problem as problem:
+            self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
+            unmade = Call(action, given, exchange.request_id, PROTOCOL, exchange.scope, exchange.disconnected)
+            return self.render(exchange, tool, unmade, context, problem)
         deliver = partial(self._deliver, exchange, tool, call, context)
         if exchange.is_streamed:
             outcome = await self._run_with_progress(context, exchange, call, deliver)
@@ -450,6 +443,14 @@ class Tools:
                 following.cancel()
                 leaving.cancel()
                 await asyncio.wait({following, leaving})
+
+
+def _members_of(action: Action, context: RequestContext) -> dict[str, object]:
+    """Return what accompanies a call in the request's `_meta`: key, confirmation, receipts and session."""
+    key_field = action.idempotency.key_field if action.idempotency else "idempotency_key"
+    places = {key_field: "idempotencyKey", **{name: name for name in (CONFIRMATION, RECEIPTS, SESSION)}}
+    meta = cast(Mapping[str, Any], context.meta or {})
+    return {name: meta[META + key] for name, key in places.items() if META + key in meta}
 
 
 def _unknown_tool(tools: Mapping[str, Tool], name: str) -> Problem:

@@ -1,0 +1,127 @@
+"""How the request of a door becomes a call: the only place where a request's credentials are put on one.
+
+A door reads its envelope and names the action; everything else is the same at every door. What a door forgets is
+refused: a call of which nobody has said how its credentials are read is a call by nobody.
+"""
+
+from abc import abstractmethod
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import Any, Final, Protocol
+
+from awp_publish.calls.call import Call
+from awp_publish.calls.invoke import Invoker
+from awp_publish.http.credentials import read_credentials
+from awp_publish.http.endpoint import Admission, DoorRequest, Endpoint, ProblemRenderer, read_admission
+from awp_publish.http.exchange import Cors, Fields, Scope
+from awp_publish.model import Action, JsonObject
+from awp_publish.plugin import Context
+from awp_publish.problems import Problem, UnknownAction
+
+_NONE: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+class Source(Protocol):
+    """The request of a call."""
+
+    scope: Scope
+    fields: Fields
+    request_id: str
+
+    @property
+    def disconnected(self) -> Callable[[], Awaitable[None]]: ...
+
+
+class Calls:
+    """Makes the calls of one door. `places` say where it expects what callers put among the inputs by mistake."""
+
+    def __init__(self, door: str, invoker: Invoker, admission: Admission, places: Mapping[str, str] = _NONE) -> None:
+        self.door = door
+        self.places = places
+        self._guarded = invoker.guarded
+        self._admission = admission
+        self._small = admission.smallest_limit(action for action in invoker.offered(door).values())
+
+    def make(
+        self,
+        action: Action,
+        given: JsonObject,
+        source: Source,
+        members: Mapping[str, object] = _NONE,
+        *,
+        size: int = 0,
+        unknown: Callable[[], Problem] | None = None,
+        objection: Problem | None = None,
+    ) -> Call:
+        """Return the call that a request makes of an action.
+
+        `members` accompany the input in the door's own envelope: key, confirmation, receipts, session. `size` is that
+        of the request's body, in bytes. `unknown` makes the door's problem for an unknown action, `objection` is what
+        is wrong with the request so far. Both this and what is found here are raised at once only for public actions;
+        for others the gates raise it once the caller may know of the action.
+        """
+        call = Call(action, given, source.request_id, self.door, source.scope, source.disconnected)
+        call.places = self.places
+        is_guarded = action.id in self._guarded
+        if is_guarded or size > self._small or objection is not None:
+            if unknown is not None:
+                call.unknown = unknown
+            call.credentials = partial(read_credentials, source.scope, source.fields, self._admission.trusted_proxies)
+            try:
+                if objection is not None:
+                    raise objection
+                self._admission.check_size(action, size)
+                if is_guarded:
+                    read_admission(call, members, source.fields)
+            except Problem as problem:
+                call.refuse(problem)
+        return call
+
+
+class CallEndpoint(Endpoint):
+    """Base class of a plug-in's door: `handle` reads its envelope, and `call` does the rest.
+
+    `context` is the address of the site at which the door is opened.
+    """
+
+    request_type = DoorRequest
+
+    def __init__(self, door: str, context: Context, places: Mapping[str, str] | None = None) -> None:
+        admission = context.admission
+        super().__init__(ProblemRenderer(context.catalog), Cors(admission.allow_origins), admission.own_origins)
+        self.door = door
+        self.actions: Mapping[str, Action] = {action.id: action for action in context.catalog.actions}
+        """The actions that are offered here, by id. Not all of them are public."""
+        self.max_body_bytes: int = admission.max_body_bytes
+        self._invoker: Invoker = context.invoker
+        self._calls = Calls(door, context.invoker, admission, places or {})
+
+    @abstractmethod
+    async def handle(self, request: DoorRequest, named: str | None) -> None:
+        """Answer a request with an allowed method. Raises a Problem, which becomes the answer."""
+
+    async def call(
+        self,
+        request: DoorRequest,
+        action_id: str,
+        given: JsonObject,
+        members: Mapping[str, object] = _NONE,
+        *,
+        size: int = 0,
+    ) -> None:
+        """Call an action through all of its gates, and answer the request. Raises UnknownAction and other problems."""
+        action = self.actions.get(action_id)
+        if action is None:
+            raise self.unknown(action_id)
+        unknown = partial(self.unknown, action_id)
+        request.call = self._calls.make(action, given, request, members, size=size, unknown=unknown)
+        await self._invoker.run(request.call, request.deliver)
+
+    def unknown(self, action_id: str) -> Problem:
+        """Return the problem for an unknown action, and for one that the caller may not know of."""
+        return UnknownAction(f'This site has no action "{action_id[:100]}".')
+
+    def note_refusal(self, request: DoorRequest, problem: Problem) -> None:
+        """Report a request that never became a call."""
+        self._invoker.note_refusal(self.door, request.request_id, problem)
