@@ -179,7 +179,10 @@ SEGMENTS_PATTERN: Final = r"^[^\u0000]*$"
 DEFAULT_OPERATION: Final = "default"
 
 DOORS: Final = ("woa", "plain", "mcp", "a2a", "awp", "bridge")
-"""The doors at which an action can be exposed."""
+"""The doors at which an action can be exposed, besides those of other plug-ins."""
+
+NOT_DOORS: Final = ("route", "job")
+"""Where calls come from that no door has let in: the action's own route, and a background job, admitted before."""
 
 PUBLIC: Final = "public"
 KNOWN: Final = "known"
@@ -278,7 +281,7 @@ class Action:
     `depends_on` names the actions that come before this one, `requires` those of them whose receipts a call has to
     present; `is_required` means that another action requires this one. `allow_agents` are labels and directories of
     agents that sign requests (empty: everybody). `max_body_bytes` is None if the site's limit applies. `audience` are
-    those who may see the action, `expose` the DOORS that offer it (None: all). Nobody sees an action that is not
+    those who may see the action, `expose` the doors that offer it (None: all). Nobody sees an action that is not
     `is_approved`. `options` are those that plug-ins read, by their names.
     """
 
@@ -343,8 +346,8 @@ class Action:
         return scopes is not None and (self.audience == KNOWN or self.audience in scopes)
 
     def is_exposed_at(self, door: str) -> bool:
-        """Return True if a door offers the action; a name that is not one of DOORS offers everything."""
-        return self.expose is None or door in self.expose or door not in DOORS
+        """Return True if a door offers the action."""
+        return self.expose is None or door in self.expose or door in NOT_DOORS
 
     @property
     def method(self) -> str:
@@ -716,11 +719,15 @@ class Paths:
 
 @dataclass(frozen=True, slots=True)
 class DoorFacts:
-    """A live protocol endpoint that documents may announce. `path` is a path template below the site's url."""
+    """A live protocol endpoint that documents may announce. `path` is a path template below the site's url.
+
+    A door with a `title` is named to readers as a way to call.
+    """
 
     protocol: str
     version: str
     path: str
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -490,7 +490,6 @@ Rate: TypeAlias = Annotated[str, PlainValidator(check_rate)]
 SelectorsOption: TypeAlias = Annotated[
     Literal["data-awas", "data-ai"] | Mapping[str, str], PlainValidator(read_selectors)
 ]
-DoorName: TypeAlias = Literal["woa", "plain", "mcp", "a2a", "awp", "bridge"]
 
 
 def read_urls(given: object) -> tuple[str, ...]:
@@ -1070,7 +1069,7 @@ class ActionSettings:
         ),
     ] = PUBLIC
     expose: Annotated[
-        Sequence[DoorName] | None,
+        Sequence[Text] | None,
         Option(
             'the doors at which the action is offered, out of `"woa"`, `"plain"`, `"mcp"`, `"a2a"`, `"awp"`, '
             '`"bridge"`',

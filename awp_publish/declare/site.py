@@ -9,7 +9,7 @@ async def search(q: str) -> SearchResults: ...
 
 import logging
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
 from functools import partial
@@ -49,6 +49,7 @@ from awp_publish.declare.settings import (
     takes_id,
 )
 from awp_publish.model import (
+    DOORS,
     PUBLIC,
     Authentication,
     Catalog,
@@ -56,11 +57,12 @@ from awp_publish.model import (
     DoorFacts,
     JsonObject,
     LeftOut,
+    Paths,
     SiteFacts,
     seconds_of,
 )
-from awp_publish.plugin import Finding, Setup, installed, open_store
-from awp_publish.problems import DeclarationError
+from awp_publish.plugin import Door, Finding, Setup, installed, open_store
+from awp_publish.problems import DeclarationError, did_you_mean
 from awp_publish.schema import UnusableSchema, write_schema
 from awp_publish.schema.options import DURATION, ID, TEXTS, check, listing
 from awp_publish.stores import ForeignStore, Store
@@ -405,6 +407,12 @@ class Site:
                 subject, "is declared after the site was published.", "Declare before the application starts."
             )
 
+    def _doors(self, paths: Paths) -> Iterator[Door]:
+        """Return the doors of plug-ins."""
+        for setup in self.plugins.values():
+            if setup.plugin.doors is not None:
+                yield from setup.plugin.doors(setup, paths)
+
     def _check_whole(self, catalog: Catalog) -> None:
         """Check declarations against each other and the installation. Raises DeclarationError that names the action."""
         actions = catalog.actions
@@ -414,6 +422,14 @@ class Site:
                 if step not in known:
                     wrong = f'about.workflows: "{workflow.id}" names the unknown action "{step}".'
                     raise DeclarationError("site", wrong)
+        doors = {*DOORS, *(door.name for door in self._doors(catalog.paths))}
+        for action in actions:
+            for name in action.expose or ():
+                if name not in doors:
+                    wrong = f'expose: there is no door "{name}" here.'
+                    near = did_you_mean(name, doors)
+                    remedy = near or f"There are: {', '.join(sorted(doors))}."
+                    raise DeclarationError(f'action "{action.id}"', wrong, remedy)
         by_routes = [action.id for action in actions if action.route_authenticates]
         if self.settings.list_only_allowed and by_routes and not self.authenticators:
             raise DeclarationError(

@@ -14,10 +14,17 @@ from awp_publish.calls.call import Call
 from awp_publish.calls.invoke import Invoker
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.endpoint import Admission, DoorRequest, Endpoint, ProblemRenderer, read_admission
-from awp_publish.http.exchange import Cors, Fields, Scope
+from awp_publish.http.exchange import Cors, Fields, Scope, is_json, json_kind, parse_json, read_body
 from awp_publish.model import Action, JsonObject
 from awp_publish.plugin import Context
-from awp_publish.problems import Problem, UnknownAction
+from awp_publish.problems import (
+    EnvelopeNotAnObject,
+    InvalidInput,
+    Problem,
+    UnknownAction,
+    UnsupportedMediaType,
+    Violation,
+)
 
 _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 
@@ -93,7 +100,7 @@ class CallEndpoint(Endpoint):
         self.door = door
         self.actions: Mapping[str, Action] = {action.id: action for action in context.catalog.actions}
         """The actions that are offered here, by id. Not all of them are public."""
-        self.max_body_bytes: int = admission.max_body_bytes
+        self._most: int = admission.max_body_bytes
         self._invoker: Invoker = context.invoker
         self._calls = Calls(door, context.invoker, admission, places or {})
 
@@ -101,26 +108,50 @@ class CallEndpoint(Endpoint):
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Answer a request with an allowed method. Raises a Problem, which becomes the answer."""
 
+    async def read_object(self, request: DoorRequest) -> tuple[JsonObject, int]:
+        """Return the JSON object in a request's body, and the body's size in bytes.
+
+        Raises UnsupportedMediaType, BodyTooLarge, NotJson, EnvelopeNotAnObject.
+        """
+        if not is_json(request.fields.get(b"content-type", b"")):
+            raise UnsupportedMediaType("The body must be application/json in UTF-8.")
+        if request.fields.get(b"content-encoding", b"identity") != b"identity":
+            raise UnsupportedMediaType("The body must not be content-encoded.")
+        body = await read_body(request.scope, request.fields, request.receive, self._most)
+        sent = parse_json(body)
+        if not isinstance(sent, dict):
+            raise EnvelopeNotAnObject(f"The body is {json_kind(sent)}, not an object.")
+        return sent, len(body)
+
     async def call(
         self,
         request: DoorRequest,
-        action_id: str,
-        given: JsonObject,
+        action_id: object,
+        given: object,
         members: Mapping[str, object] = _NONE,
         *,
         size: int = 0,
     ) -> None:
-        """Call an action through all of its gates, and answer the request. Raises UnknownAction and other problems."""
-        action = self.actions.get(action_id)
+        """Call an action through all of its gates, and answer the request.
+
+        `members` are what may accompany the input: `idempotency_key`, `confirmation`, `receipts`, `session`; the
+        headers of the same meaning are read as well. `size` is that of the body in bytes. Raises UnknownAction,
+        InvalidInput and the problems of the gates.
+        """
+        action = self.actions.get(action_id) if isinstance(action_id, str) else None
         if action is None:
             raise self.unknown(action_id)
+        if not isinstance(given, dict):
+            detail = f"must be an object, not {json_kind(given)}"
+            raise InvalidInput(f"The input {detail}.", errors=[Violation("", detail)])
         unknown = partial(self.unknown, action_id)
         request.call = self._calls.make(action, given, request, members, size=size, unknown=unknown)
         await self._invoker.run(request.call, request.deliver)
 
-    def unknown(self, action_id: str) -> Problem:
+    def unknown(self, action_id: object) -> Problem:
         """Return the problem for an unknown action, and for one that the caller may not know of."""
-        return UnknownAction(f'This site has no action "{action_id[:100]}".')
+        named = action_id[:100] if isinstance(action_id, str) else json_kind(action_id)
+        return UnknownAction(f'This site has no action "{named}".')
 
     def note_refusal(self, request: DoorRequest, problem: Problem) -> None:
         """Report a request that never became a call."""

@@ -162,5 +162,7 @@ def open_doors(
 ) -> list[Endpoints]:
     """Open the doors of all plug-ins at an address."""
     return [
-        door.open(AddressContext(served[name], address, door.name)) for name, listed in doors.items() for door in listed
+        door.open(AddressContext(served[name], address, door.name if door.calls else None))
+        for name, listed in doors.items()
+        for door in listed
     ]

@@ -24,7 +24,7 @@ def _keeps(setup: Setup, catalog: Catalog) -> str:
 
 
 def _doors(setup: Setup, paths: Paths) -> Iterator[Door]:
-    yield Door(name="a2a", version=VERSION, path=paths.a2a, open=_open)
+    yield Door(name="a2a", title="A2A", version=VERSION, path=paths.a2a, open=_open)
 
 
 def _open(context: Context) -> Endpoints:

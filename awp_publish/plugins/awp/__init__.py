@@ -11,7 +11,7 @@ VERSION: Final = "0.1"
 
 
 def _doors(setup: Setup, paths: Paths) -> Iterator[Door]:
-    yield Door(name="awp", version=VERSION, path=paths.awp, open=_open)
+    yield Door(name="awp", title="AWP", version=VERSION, path=paths.awp, open=_open)
 
 
 def _open(context: Context) -> Endpoints:

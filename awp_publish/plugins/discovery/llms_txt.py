@@ -49,7 +49,6 @@ MAX_ADDRESSES: Final = 1000
 
 SITEMAP_MD_PATH: Final = "/sitemap.md"
 
-_DOORS: Final = {"mcp": "MCP", "a2a": "A2A", "awp": "AWP"}
 _LIMITS: Final = (("minimum", ">="), ("exclusiveMinimum", ">"), ("maximum", "<="), ("exclusiveMaximum", "<"))
 
 
@@ -132,7 +131,7 @@ def usage(catalog: Catalog) -> Sequence[str]:
 
 
 def _doors(catalog: Catalog) -> list[tuple[str, str]]:
-    return [(_DOORS[door.protocol], door.path) for door in catalog.doors if door.protocol in _DOORS]
+    return [(door.title, door.path) for door in catalog.doors if door.title]
 
 
 def _rules(catalog: Catalog) -> Iterator[str]:

@@ -74,7 +74,7 @@ def _calls(context: Context) -> CallHooks:
 
 
 def _doors(setup: Setup, paths: Paths) -> Iterator[Door]:
-    yield Door(name="jobs", path=paths.jobs, open=_open)
+    yield Door(name="jobs", calls=False, path=paths.jobs, open=_open)
 
 
 def _open(context: Context) -> Endpoints:

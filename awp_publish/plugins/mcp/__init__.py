@@ -8,7 +8,7 @@ from awp_publish.plugins.mcp.server_card import PROTOCOL, VERSIONS
 
 
 def _doors(setup: Setup, paths: Paths) -> Iterator[Door]:
-    yield Door(name="mcp", version=VERSIONS[-1], path=paths.mcp, open=_open)
+    yield Door(name="mcp", title="MCP", version=VERSIONS[-1], path=paths.mcp, open=_open)
 
 
 def _open(context: Context) -> Endpoints:

@@ -7,7 +7,7 @@ from awp_publish.plugin import Context, Door, Endpoints, Plugin, Setup
 
 
 def _doors(setup: Setup, paths: Paths) -> Iterator[Door]:
-    yield Door(name="overview", path=paths.root, open=_open)
+    yield Door(name="overview", calls=False, path=paths.root, open=_open)
 
 
 def _open(context: Context) -> Endpoints:

@@ -56,7 +56,7 @@ def _around(context: Context, app: ASGIApp) -> ASGIApp:
 
 def _doors(setup: Setup, paths: Paths) -> Iterator[Door]:
     if setup.site.settings.page_formats is not None:
-        yield Door(name=DOOR, version=SOM_VERSION, path=paths.som, open=_open)
+        yield Door(name=DOOR, calls=False, version=SOM_VERSION, path=paths.som, open=_open)
 
 
 def _open(context: Context) -> Endpoints:

@@ -27,7 +27,7 @@ def _check(setup: Setup, catalog: Catalog) -> Iterator[Finding]:
 
 def _doors(setup: Setup, paths: Paths) -> Iterator[Door]:
     if setup.site.settings.traffic.metrics:
-        yield Door(name="metrics", path=paths.metrics, open=_open)
+        yield Door(name="metrics", calls=False, path=paths.metrics, open=_open)
 
 
 def _open(context: Context) -> Endpoints:

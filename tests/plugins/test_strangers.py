@@ -1,0 +1,212 @@
+"""What somebody else adds is one file outside of the package, and no edit of ours: each part of the interface."""
+
+import shutil
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+from starlette.testclient import TestClient
+
+from awp_publish import AgentPublisher, BearerToken, DeclarationError, Site, cli, plugin
+from awp_publish.stores.memory import MemoryStore
+from tests.plugins import queue_plugin
+
+APP = """
+from starlette.applications import Starlette
+from awp_publish import AgentPublisher, Site
+from queue_of_strangers import Queue
+
+site = Site("Shop", "Sells books.", "https://shop.example", plugins=[Queue()])
+app = AgentPublisher(Starlette(), site=site)
+"""
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch) -> Iterator[Path]:
+    """A folder with the plug-in and its entry point, as pip would leave it."""
+    shutil.copy(queue_plugin.__file__, tmp_path / "queue_of_strangers.py")
+    (tmp_path / "shop_of_strangers.py").write_text(APP)
+    about = tmp_path / "queue_of_strangers-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: queue-of-strangers\nVersion: 1\n")
+    (about / "entry_points.txt").write_text("[awp_publish.plugins]\nqueue = queue_of_strangers:PLUGIN\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    plugin.installed.cache_clear()
+    yield tmp_path
+    for name in ("queue_of_strangers", "shop_of_strangers"):
+        sys.modules.pop(name, None)
+    plugin.installed.cache_clear()
+
+
+def make_client(chosen: object, **options: Any) -> TestClient:
+    site: Any = Site("Shop", "Sells books.", "https://shop.example", plugins=["mcp", chosen], **options)
+
+    @site.agent("find", quota=2)
+    async def find(q: str) -> str:
+        """Find a book."""
+        return q
+
+    @site.agent("hidden", audience="known", quota=1)
+    async def hidden() -> str:
+        """Known callers only."""
+        return "hidden"
+
+    @site.agent("elsewhere", expose=["mcp"])
+    async def elsewhere() -> str:
+        """Not at the queue."""
+        return "elsewhere"
+
+    @site.agent("burn", confirm=True, idempotency="1h", expose=["queue", "woa"])
+    async def burn(title: str) -> str:
+        """Burn a book."""
+        return title
+
+    async def page(request):
+        return PlainTextResponse("a page")
+
+    app = AgentPublisher(Starlette(routes=[Route("/page", page)]), site=site)
+    return TestClient(app, base_url="https://shop.example")
+
+
+@pytest.fixture(params=["entry point", "value", "plug-in"])
+def client(request, installed) -> Iterator[TestClient]:
+    module = import_module("queue_of_strangers")
+    chosen = {"entry point": "queue", "value": module.Queue(seconds=60), "plug-in": module.PLUGIN}[request.param]
+    with make_client(chosen, authenticate=BearerToken({"t-1": "ann"})) as client:
+        yield client
+
+
+def test_a_gate_counts_and_refuses_at_every_door(client):
+    answers = [client.post("/agents/find/invoke", json={"input": {"q": "Emma"}}) for _ in range(2)]
+    assert [answer.headers["x-quota-left"] for answer in answers] == ["1", "0"]
+    for path, body in (
+        ("/agents/find/invoke", {"input": {"q": "Emma"}}),
+        ("/agents/actions/find", {"q": "Emma"}),
+        ("/queue", {"do": "find", "with": {"q": "Emma"}}),
+    ):
+        refused = client.post(path, json=body)
+        assert (refused.status_code, refused.json()["code"]) == (429, "QUOTA_EXCEEDED")
+        assert refused.json()["recovery"] == "Wait for the seconds in retry_after, then retry."
+        assert refused.json()["retry_after"] > 0
+
+
+def test_a_gate_is_asked_of_a_valid_input_and_an_invalid_one_alike(client):
+    refused = client.post("/agents/find/invoke", json={"input": {}})
+    assert (refused.status_code, refused.headers["x-quota-left"]) == (422, "1")
+
+
+def test_a_door_has_the_refusals_of_all_doors(client):
+    def send(body: object, **headers: str):
+        return client.post("/queue", json=body, headers=headers)
+
+    assert send({"do": "find", "with": {"q": "Emma"}}).json() == "Emma"
+    codes = [
+        (send({"do": "find", "with": {}}), 422, "INVALID_INPUT"),
+        (send({"do": "fly", "with": {}}), 404, "UNKNOWN_ACTION"),
+        (send({"do": "hidden", "with": {}}), 404, "UNKNOWN_ACTION"),
+        (send({"do": "elsewhere", "with": {}}), 404, "UNKNOWN_ACTION"),
+        (send({"do": "burn", "with": {"title": "Emma"}}), 428, "CONFIRMATION_REQUIRED"),
+        (send({"do": "find", "with": {"q": "Emma"}}, authorization="Bearer wrong"), 401, "INVALID_CREDENTIALS"),
+        (send({"do": "find", "with": {"q": "x" * 2_000_000}}), 413, "BODY_TOO_LARGE"),
+        (send({"do": 7, "with": {}}), 404, "UNKNOWN_ACTION"),
+        (send({"do": "find", "with": []}), 422, "INVALID_INPUT"),
+        (send([]), 400, "ENVELOPE_NOT_AN_OBJECT"),
+        (client.post("/queue", content=b"do=find"), 415, "UNSUPPORTED_MEDIA_TYPE"),
+        (send({"do": "burn", "with": {"title": "Emma"}, "receipts": 7}), 400, "INVALID_ENVELOPE"),
+        (client.get("/queue"), 405, "METHOD_NOT_ALLOWED"),
+        (client.post("/queue", content=b"{", headers={"content-type": "application/json"}), 400, "NOT_JSON"),
+    ]
+    for answer, status, code in codes:
+        assert (answer.status_code, answer.json()["code"]) == (status, code)
+    assert send({"do": "hidden", "with": {}}, authorization="Bearer t-1").json() == "hidden"
+
+
+def test_a_door_takes_keys_and_confirmations_in_its_envelope(client):
+    sent = {"do": "burn", "with": {"title": "Emma"}, "idempotency_key": "k-1"}
+    asked = client.post("/queue", json=sent).json()
+    sent["confirmation"] = asked["confirmation"]["token"]
+    assert [client.post("/queue", json=sent).text for _ in range(2)] == ['"Emma"', '"Emma"']
+
+
+def test_a_door_is_named_to_readers(client):
+    assert "Queue /queue" in client.get("/llms.txt").text
+    assert "- Queue: https://shop.example/queue" in client.get("/llms-full.txt").text
+
+
+def test_a_document_is_served_with_a_tag_and_to_everybody(client):
+    answer = client.get("/queue.json")
+    assert answer.json() == {"quotas": {"find": 2, "elsewhere": None, "burn": None}}
+    assert answer.headers["access-control-allow-origin"] == "*"
+    again = client.get("/queue.json", headers={"if-none-match": answer.headers["etag"]})
+    assert again.status_code == 304
+
+
+def test_a_problem_has_a_page(client):
+    page = client.get("/agents/problems/quota-exceeded")
+    assert (page.status_code, "429" in page.text) == (200, True)
+
+
+def test_the_application_is_wrapped(client):
+    assert client.get("/page").headers["x-queue"] == "here"
+
+
+def test_a_store_is_opened_by_its_url(installed):
+    with make_client("queue", store="queue://anywhere") as client:
+        assert isinstance(client.app, AgentPublisher)
+        assert isinstance(client.app.site.store, MemoryStore)
+        assert client.post("/agents/find/invoke", json={"input": {"q": "Emma"}}).json() == "Emma"
+
+
+def test_a_check_finds_what_is_missing(installed):
+    site = Site("Shop", "Sells books.", "https://shop.example", plugins=["queue"])
+    site.freeze(())
+    assert [finding.check for finding in site.findings] == ["no-quota"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"quota": "many"}, "quota: "), ({"quotas": 2}, 'quotas: there is no such option; did you mean "quota"?')],
+)
+def test_an_option_of_actions_is_checked_where_it_is_written(installed, options, words):
+    site = Site("Shop", "Sells books.", "https://shop.example", plugins=["queue"])
+    with pytest.raises(DeclarationError, match=words.replace("?", r"\?")):
+        site.action("find", **options)
+
+
+def test_an_option_of_actions_is_unknown_without_its_plug_in():
+    site: Any = Site("Shop", "Sells books.", "https://shop.example")
+    with pytest.raises(DeclarationError, match="quota: there is no such option"):
+        site.action("find", quota=2)
+
+
+def test_a_door_that_is_not_there_cannot_be_named(installed):
+    site = Site("Shop", "Sells books.", "https://shop.example", plugins=["queue"])
+
+    @site.agent("find", expose=["queues"])
+    async def find() -> str:
+        """Find."""
+        return ""
+
+    with pytest.raises(DeclarationError, match=r'there is no door "queues" here\. Did you mean "queue"'):
+        site.freeze(())
+
+
+@pytest.mark.parametrize("named", ["installed", "by the application"])
+def test_a_command_is_a_verb_of_the_command_line(installed, named, capsys, monkeypatch):
+    if named != "installed":
+        (installed / "queue_of_strangers-1.dist-info" / "entry_points.txt").write_text("")
+        plugin.installed.cache_clear()
+    assert cli.main(["count-plugins", "shop_of_strangers:app", "--times", "3"]) == 0
+    assert capsys.readouterr().out.endswith("plug-ins, 3 times\n")
+
+
+def test_two_plug_ins_may_not_read_the_same_option(installed):
+    other = plugin.Plugin(name="other", action_options={"quota": str})
+    with pytest.raises(DeclarationError, match='"other" has the option "quota" of actions, and so has "queue"'):
+        Site("Shop", "Sells books.", "https://shop.example", plugins=["queue", other])
