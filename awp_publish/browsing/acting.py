@@ -41,8 +41,8 @@ from awp_publish.browsing.markup import (
     regions_of,
     sanitise,
 )
-from awp_publish.model import JsonObject
 from awp_publish.pages.som import Budget
+from awp_publish.schema import JsonObject
 
 if TYPE_CHECKING:
     from awp_publish.browsing.page import Browser, Compiled, LoadedPage

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final, Literal, NoReturn, TypeAlias, TypeVar, get_args
 
-from awp_publish.model import JsonObject
+from awp_publish.schema import JsonObject
 
 Code: TypeAlias = Literal[
     "INVALID_REQUEST",

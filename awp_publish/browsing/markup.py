@@ -11,8 +11,8 @@ from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Final, TypeAlias
 
-from awp_publish.model import JsonObject
 from awp_publish.pages.tree import SHADOW, Node, Template, Tree
+from awp_publish.schema import JsonObject
 
 Place: TypeAlias = str
 """The path of an element in the tree, as `Tree.select` returns it and `Tree.node_at` takes it."""

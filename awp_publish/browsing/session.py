@@ -53,8 +53,8 @@ from awp_publish.browsing.page import (
     request_only,
     write_cursor,
 )
-from awp_publish.model import JsonObject
 from awp_publish.pages.som import Budget
+from awp_publish.schema import JsonObject
 
 _SCREEN: Final = 300
 _BOTTOM: Final = 1_000_000

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from awp_publish.maps import rules
-from awp_publish.model import JsonObject
+from awp_publish.schema import JsonObject
 
 MAX_TREE: Final = 2 * rules.MAX_TOOLS
 """Tools of all composed maps together."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from awp_publish.model import JsonObject
+from awp_publish.schema import JsonObject
 
 PORTABLE: Final[Mapping[str, str]] = {
     "pointer.move": "x*:number y*:number duration_ms:integer",

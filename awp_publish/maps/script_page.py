@@ -35,8 +35,8 @@ from awp_publish.maps.live_page import (
     PrimitiveError,
     roles_of,
 )
-from awp_publish.model import JsonObject
 from awp_publish.problems import DeclarationError
+from awp_publish.schema import JsonObject
 
 Ask: TypeAlias = Callable[[str, JsonObject], Awaitable[JsonObject]]
 """Calls a method of the script by name. Returns its answer, `{ok, value, url, title}` or `{ok, error, url}`."""

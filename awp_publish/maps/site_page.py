@@ -38,10 +38,10 @@ from awp_publish.maps.live_page import (
     PrimitiveError,
     roles_of,
 )
-from awp_publish.model import JsonObject
 from awp_publish.pages.elements import AccessibleNames
 from awp_publish.pages.regions import role_of
 from awp_publish.pages.tree import INLINE, STRIPPED, Node, Visibility
+from awp_publish.schema import JsonObject
 
 if TYPE_CHECKING:
     from awp_publish.browsing.session import Session

@@ -22,9 +22,8 @@ from awp_publish.maps import rules
 from awp_publish.maps.expressions import UNDEFINED, ExpressionError, fill
 from awp_publish.maps.live_page import FoundElement, LivePage, PrimitiveError
 from awp_publish.maps.primitives import PRIMITIVES, arguments_of
-from awp_publish.model import JsonObject
 from awp_publish.problems import Violation
-from awp_publish.schema import Validator, compile_schema
+from awp_publish.schema import JsonObject, Validator, compile_schema
 
 MAX_CANDIDATES: Final = 20
 """Elements that are listed if a target matches several."""

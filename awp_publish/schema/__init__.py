@@ -30,7 +30,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, JsonSchema
 from pydantic.networks import validate_email
 from pydantic_core import CoreSchema, core_schema
 
-from awp_publish.model import JsonObject
+from awp_publish.model import JsonObject as JsonObject
 from awp_publish.problems import MAX_VIOLATIONS, Violation, did_you_mean, nearest
 from awp_publish.schema.reading import DIALECT, part_at
 
