@@ -8,7 +8,6 @@ address is called over HTTP. No further package is needed, except `websockets` f
 """
 
 import base64
-import http.client
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -20,9 +19,8 @@ from urllib.parse import quote, urljoin, urlsplit
 
 from awp_publish.http.exchange import AsgiApp
 from awp_publish.http.in_process import InProcess, Response, TalkFailed
-from awp_publish.http.networks import AddressNotPublic
 from awp_publish.model import Paths
-from awp_publish.plugins.identity.fetching import connect_public
+from awp_publish.outgoing import AddressNotPublic, TooLarge, connect_public, send
 
 Door: TypeAlias = Literal["woa", "plain", "mcp", "a2a", "awp"]
 Confirm: TypeAlias = Callable[[str], bool] | bool
@@ -490,33 +488,35 @@ class _Network:
     def _request_once(
         self, method: str, address: str, headers: Mapping[str, str], body: bytes, until: float
     ) -> Response:
-        parts = urlsplit(address)
-        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        connection = kind(cast(str, parts.hostname), parts.port, timeout=self._timeout)
-        if self._has_to_be_public:
-            connection._create_connection = self._connect  # type: ignore[attr-defined]
+        path = urlsplit(address).path
         try:
-            connection.request(method, parts._replace(scheme="", netloc="").geturl(), body, dict(headers))
-            with connection.getresponse() as answer:
-                fields = {name.lower(): value for name, value in answer.getheaders()}
-                read = bytearray()
-                while piece := answer.read1(65_536):
-                    read += piece
-                    if len(read) > MAX_BYTES:
-                        detail = f"The answer of {parts.path} has more than {MAX_BYTES} bytes."
-                        raise _network_failed(parts.path, "ANSWER_TOO_LARGE", detail)
-                    if time.monotonic() > until:
-                        raise TimeoutError(f"{parts.path} was not answered within {self._timeout:g} seconds.")
-                return Response(answer.status, fields, bytes(read))
-        finally:
-            connection.close()
+            answer = send(
+                method,
+                address,
+                body,
+                headers,
+                deadline=until,
+                most_bytes=MAX_BYTES,
+                only_public=self._has_to_be_public,
+            )
+        except TooLarge:
+            detail = f"The answer of {path} has more than {MAX_BYTES} bytes."
+            raise _network_failed(path, "ANSWER_TOO_LARGE", detail) from None
+        except AddressNotPublic as error:
+            raise self._not_public(error) from None
+        except TimeoutError:
+            raise TimeoutError(f"{path} was not answered within {self._timeout:g} seconds.") from None
+        return Response(answer.status, {name.lower(): value for name, value in answer.headers.items()}, answer.body)
 
     def _connect(self, *given: Any, **named: Any) -> Any:
         try:
             return connect_public(*given, **named)
         except AddressNotPublic as error:
-            detail = f"{error}. If that is meant, write AgentClient(..., allow_private=True)."
-            raise _network_failed(cast(str, self._parts.hostname), "PRIVATE_ADDRESS", detail) from None
+            raise self._not_public(error) from None
+
+    def _not_public(self, error: AddressNotPublic) -> CallFailed:
+        detail = f"{error}. If that is meant, write AgentClient(..., allow_private=True)."
+        return _network_failed(cast(str, self._parts.hostname), "PRIVATE_ADDRESS", detail)
 
     def talk(self, path: str, headers: Mapping[str, str], messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         try:
