@@ -46,14 +46,18 @@ ASKED_AGAIN: Final = frozenset({"CONFIRMATION_EXPIRED", "CONFIRMATION_STALE", "C
 
 
 class CallFailed(Exception):
-    """A call was refused or failed. `problem` has the members of the site's problem, among them `code` and `status`."""
+    """A call was refused or failed. `problem` has the members of the site's problem, among them `code` and `status`.
+
+    `status` is 0 where the site has given no HTTP status.
+    """
 
     def __init__(self, action: str, problem: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> None:
         self.action = action
         self.problem = dict(problem)
         self.code = str(problem.get("code", ""))
-        self.status = int(problem.get("status") or 0)
-        self.headers = dict(headers or {})
+        status = problem.get("status")
+        self.status = status if type(status) is int and 100 <= status <= 599 else 0
+        self.headers = _texts(headers)
         super().__init__(f"{action}: {self.code} ({self.status}): {problem.get('detail', '')}")
 
 
@@ -203,7 +207,18 @@ class AgentClient:
         return self.send(action, {**(inputs or {}), **more}).output
 
     def send(self, action: str, inputs: Mapping[str, Any] | None = None, *, key: str | None = None) -> Answer:
-        """Call an action, optionally with an idempotency `key`, and return the whole answer. Raises CallFailed."""
+        """Call an action, optionally with an idempotency `key`, and return the whole answer. Raises CallFailed.
+
+        An answer that is none of the door's is a CallFailed, too, with the code UNREADABLE_ANSWER.
+        """
+        json.dumps(inputs or {})  # what cannot be sent is the caller's mistake
+        try:
+            return self._send(action, inputs, key)
+        except (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError) as error:
+            detail = f"The site's answer cannot be read: {type(error).__name__}: {error}"[:500]
+            raise CallFailed(action, {"code": "UNREADABLE_ANSWER", "detail": detail}) from error
+
+    def _send(self, action: str, inputs: Mapping[str, Any] | None, key: str | None) -> Answer:
         given, confirmation, followed = dict(inputs or {}), None, set[str]()
         other = {"mcp": self._over_mcp, "a2a": self._over_a2a, "awp": self._over_awp}
         over = other.get(self.door, self._over_http)
@@ -300,7 +315,7 @@ class AgentClient:
             problem = problem if "detail" in problem else {"detail": error.get("message", ""), "status": answer.status}
             raise CallFailed(action, problem, answer.headers)
         result = response["result"]
-        extra = result.get("_meta", {}).get("awp/headers", {})
+        extra = _texts(result.get("_meta", {}).get("awp/headers", {}))
         if result.get("isError"):
             problem = result.get("_meta", {}).get("awp/problem") or {"detail": result["content"][0].get("text", "")}
             raise CallFailed(action, problem, extra)
@@ -331,7 +346,7 @@ class AgentClient:
             time.sleep(pause)
             pause = min(pause * 2, MAX_POLL_SECONDS)
             task = self._send_a2a(action, "GetTask", {"id": task["id"]})
-        headers = task.get("metadata", {}).get("headers", {})
+        headers = _texts(task.get("metadata", {}).get("headers", {}))
         if task["status"]["state"] != "TASK_STATE_COMPLETED":
             parts = task["status"].get("message", {}).get("parts", [])
             found = next((part["data"] for part in parts if isinstance(part.get("data"), Mapping)), None)
@@ -420,9 +435,14 @@ def _members(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
+def _texts(members: object) -> dict[str, str]:
+    """Return the members that are texts: a site may send anything as its headers."""
+    return {str(name): value for name, value in _members(members).items() if isinstance(value, str)}
+
+
 def _with_hyphens(members: Mapping[str, str]) -> dict[str, str]:
     """Return the HTTP headers for members of an AWP message, whose names have underscores instead of hyphens."""
-    return {name.replace("_", "-"): value for name, value in members.items()}
+    return {name.replace("_", "-"): value for name, value in _texts(members).items()}
 
 
 def _problem_in(answer: Response) -> dict[str, Any]:
@@ -539,8 +559,9 @@ class _Network:
             ) as socket:
                 for message in messages:
                     socket.send(json.dumps(message))
+                    until = time.monotonic() + self._timeout  # for all that comes before the answer, too
                     while True:
-                        heard = json.loads(socket.recv(timeout=self._timeout))
+                        heard = json.loads(socket.recv(timeout=max(until - time.monotonic(), 0.0)))
                         if heard.get("id") == message["id"]:
                             break
                     received.append(heard)
