@@ -20,7 +20,7 @@ from awp_publish.checks.descriptions import Judgement, judge_descriptions, tools
 from awp_publish.checks.fetching import SECONDS, FetchRefused, fetch
 from awp_publish.checks.text import read as read_document
 from awp_publish.checks.urls import is_private
-from awp_publish.cli.console import Console, ask, is_asking
+from awp_publish.cli.console import Console, ask, is_asking, warn
 from awp_publish.client import AgentClient, CallFailed, Door
 from awp_publish.declare.site import Site
 from awp_publish.documents import woa
@@ -337,7 +337,7 @@ def show(console: Console, target: str, path: str | None, *, included: bool, tok
         if console.as_json and not kind.endswith("json"):
             console.json({"path": path, "status": status, "media_type": kind, "text": text})
         else:
-            sys.stdout.write(f"{text}\n")
+            console.data(text)
         return int(status != 200)
     if tokens:  # documents with the same bytes are counted once
         by_body: dict[bytes, list[Published]] = {}
@@ -404,13 +404,13 @@ def show_robots(console: Console, target: str) -> int:
     """Print the lines about pages for robots.txt. Returns 1 if pages are not available as SOM."""
     status, _, body = get(Application(target).app, som.PATH)
     if status != 200:
-        print(f"awp-publish: {target} does not serve its pages as SOM", file=sys.stderr)
+        warn(f"awp-publish: {target} does not serve its pages as SOM")
         return 1
     lines = som.robots_lines_of(orjson.loads(body))
     if console.as_json:
         console.json({"lines": lines.splitlines()})
     else:
-        sys.stdout.write(lines)
+        console.data(lines.removesuffix("\n"))
     return 0
 
 
@@ -501,7 +501,7 @@ def show_traffic(console: Console, target: str, days: int) -> int:
     site = Application(target).declared
     record: TrafficRecord | None = site.ask("traffic")
     if record is None:
-        print(f"awp-publish: {target} keeps no traffic: it has Site(traffic=False)", file=sys.stderr)
+        warn(f"awp-publish: {target} keeps no traffic: it has Site(traffic=False)")
         return 1
 
     async def read() -> TrafficReport:
@@ -513,16 +513,16 @@ def show_traffic(console: Console, target: str, days: int) -> int:
     try:
         report = asyncio.run(read())
     except StoreUnavailable as problem:
-        print(f"awp-publish: {problem.detail}", file=sys.stderr)
+        warn(f"awp-publish: {problem.detail}")
         return 2
     if not site.store.is_shared:
         told = (
             'its store is the memory of its own process, which nobody else sees; give Site(store="sqlite:///agents.db")'
         )
-        print(f"awp-publish: {target}: {told}", file=sys.stderr)
+        warn(f"awp-publish: {target}: {told}")
     if console.as_json:
         for line in report.lines():
-            sys.stdout.write(orjson.dumps(line).decode() + "\n")
+            console.data(orjson.dumps(line).decode())
     else:
         console.say(describe_traffic(report))
     return 0
@@ -725,7 +725,7 @@ def call(
         fields[name.strip()] = value.strip()
 
     def confirm(summary: str) -> bool:
-        print(summary, file=sys.stderr)
+        warn(summary)
         return ask("Do this? [y/N]").lower() in ("y", "yes")
 
     consent = True if yes else confirm if is_asking() and not console.as_json else None
@@ -758,17 +758,17 @@ def call(
             lines += [f"  {problem['recovery']}"] if problem.get("recovery") else []
             if isinstance(question, Mapping):
                 lines += [f"  {question.get('summary', '')}", "  Use --yes to confirm."]
-            print("\n".join(lines), file=sys.stderr)
+            warn(*lines)
         return 1
     if console.as_json:
         output = answer.output.decode("latin-1") if isinstance(answer.output, bytes) else answer.output
         console.json({"output": output, "headers": dict(answer.headers)})
     elif isinstance(answer.output, bytes):
-        sys.stdout.buffer.write(answer.output)
+        console.bytes(answer.output)
     elif isinstance(answer.output, str):
-        print(answer.output)
+        console.data(answer.output)
     else:
-        print(json.dumps(answer.output, indent=2, ensure_ascii=False))
+        console.data(json.dumps(answer.output, indent=2, ensure_ascii=False))
     return 0
 
 
@@ -846,6 +846,6 @@ def _ask_for(schema: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, 
             wrong = validate(value)
             if not wrong:
                 break
-            print(f"  It {wrong[0].detail}.", file=sys.stderr)
+            warn(f"  It {wrong[0].detail}.")
         found[name] = value
     return found
