@@ -8,6 +8,7 @@ address is called over HTTP. No further package is needed, except `websockets` f
 """
 
 import base64
+import http.client
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -19,8 +20,9 @@ from urllib.parse import quote, urljoin, urlsplit
 
 from awp_publish.http.exchange import AsgiApp
 from awp_publish.http.in_process import InProcess, Response, TalkFailed
+from awp_publish.http.networks import AddressNotPublic
 from awp_publish.model import Paths
-from awp_publish.outgoing import AddressNotPublic, TooLarge, connect_public, send
+from awp_publish.plugins.identity.fetching import connect_public
 
 Door: TypeAlias = Literal["woa", "plain", "mcp", "a2a", "awp"]
 Confirm: TypeAlias = Callable[[str], bool] | bool
@@ -46,18 +48,14 @@ ASKED_AGAIN: Final = frozenset({"CONFIRMATION_EXPIRED", "CONFIRMATION_STALE", "C
 
 
 class CallFailed(Exception):
-    """A call was refused or failed. `problem` has the members of the site's problem, among them `code` and `status`.
-
-    `status` is 0 where the site has given no HTTP status.
-    """
+    """A call was refused or failed. `problem` has the members of the site's problem, among them `code` and `status`."""
 
     def __init__(self, action: str, problem: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> None:
         self.action = action
         self.problem = dict(problem)
         self.code = str(problem.get("code", ""))
-        status = problem.get("status")
-        self.status = status if type(status) is int and 100 <= status <= 599 else 0
-        self.headers = _texts(headers)
+        self.status = int(problem.get("status") or 0)
+        self.headers = dict(headers or {})
         super().__init__(f"{action}: {self.code} ({self.status}): {problem.get('detail', '')}")
 
 
@@ -207,18 +205,7 @@ class AgentClient:
         return self.send(action, {**(inputs or {}), **more}).output
 
     def send(self, action: str, inputs: Mapping[str, Any] | None = None, *, key: str | None = None) -> Answer:
-        """Call an action, optionally with an idempotency `key`, and return the whole answer. Raises CallFailed.
-
-        An answer that is none of the door's is a CallFailed, too, with the code UNREADABLE_ANSWER.
-        """
-        json.dumps(inputs or {})  # what cannot be sent is the caller's mistake
-        try:
-            return self._send(action, inputs, key)
-        except (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError) as error:
-            detail = f"The site's answer cannot be read: {type(error).__name__}: {error}"[:500]
-            raise CallFailed(action, {"code": "UNREADABLE_ANSWER", "detail": detail}) from error
-
-    def _send(self, action: str, inputs: Mapping[str, Any] | None, key: str | None) -> Answer:
+        """Call an action, optionally with an idempotency `key`, and return the whole answer. Raises CallFailed."""
         given, confirmation, followed = dict(inputs or {}), None, set[str]()
         other = {"mcp": self._over_mcp, "a2a": self._over_a2a, "awp": self._over_awp}
         over = other.get(self.door, self._over_http)
@@ -315,7 +302,7 @@ class AgentClient:
             problem = problem if "detail" in problem else {"detail": error.get("message", ""), "status": answer.status}
             raise CallFailed(action, problem, answer.headers)
         result = response["result"]
-        extra = _texts(result.get("_meta", {}).get("awp/headers", {}))
+        extra = result.get("_meta", {}).get("awp/headers", {})
         if result.get("isError"):
             problem = result.get("_meta", {}).get("awp/problem") or {"detail": result["content"][0].get("text", "")}
             raise CallFailed(action, problem, extra)
@@ -346,7 +333,7 @@ class AgentClient:
             time.sleep(pause)
             pause = min(pause * 2, MAX_POLL_SECONDS)
             task = self._send_a2a(action, "GetTask", {"id": task["id"]})
-        headers = _texts(task.get("metadata", {}).get("headers", {}))
+        headers = task.get("metadata", {}).get("headers", {})
         if task["status"]["state"] != "TASK_STATE_COMPLETED":
             parts = task["status"].get("message", {}).get("parts", [])
             found = next((part["data"] for part in parts if isinstance(part.get("data"), Mapping)), None)
@@ -435,14 +422,9 @@ def _members(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _texts(members: object) -> dict[str, str]:
-    """Return the members that are texts: a site may send anything as its headers."""
-    return {str(name): value for name, value in _members(members).items() if isinstance(value, str)}
-
-
 def _with_hyphens(members: Mapping[str, str]) -> dict[str, str]:
     """Return the HTTP headers for members of an AWP message, whose names have underscores instead of hyphens."""
-    return {name.replace("_", "-"): value for name, value in _texts(members).items()}
+    return {name.replace("_", "-"): value for name, value in members.items()}
 
 
 def _problem_in(answer: Response) -> dict[str, Any]:
@@ -508,35 +490,33 @@ class _Network:
     def _request_once(
         self, method: str, address: str, headers: Mapping[str, str], body: bytes, until: float
     ) -> Response:
-        path = urlsplit(address).path
+        parts = urlsplit(address)
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        connection = kind(cast(str, parts.hostname), parts.port, timeout=self._timeout)
+        if self._has_to_be_public:
+            connection._create_connection = self._connect  # type: ignore[attr-defined]
         try:
-            answer = send(
-                method,
-                address,
-                body,
-                headers,
-                deadline=until,
-                most_bytes=MAX_BYTES,
-                only_public=self._has_to_be_public,
-            )
-        except TooLarge:
-            detail = f"The answer of {path} has more than {MAX_BYTES} bytes."
-            raise _network_failed(path, "ANSWER_TOO_LARGE", detail) from None
-        except AddressNotPublic as error:
-            raise self._not_public(error) from None
-        except TimeoutError:
-            raise TimeoutError(f"{path} was not answered within {self._timeout:g} seconds.") from None
-        return Response(answer.status, {name.lower(): value for name, value in answer.headers.items()}, answer.body)
+            connection.request(method, parts._replace(scheme="", netloc="").geturl(), body, dict(headers))
+            with connection.getresponse() as answer:
+                fields = {name.lower(): value for name, value in answer.getheaders()}
+                read = bytearray()
+                while piece := answer.read1(65_536):
+                    read += piece
+                    if len(read) > MAX_BYTES:
+                        detail = f"The answer of {parts.path} has more than {MAX_BYTES} bytes."
+                        raise _network_failed(parts.path, "ANSWER_TOO_LARGE", detail)
+                    if time.monotonic() > until:
+                        raise TimeoutError(f"{parts.path} was not answered within {self._timeout:g} seconds.")
+                return Response(answer.status, fields, bytes(read))
+        finally:
+            connection.close()
 
     def _connect(self, *given: Any, **named: Any) -> Any:
         try:
             return connect_public(*given, **named)
         except AddressNotPublic as error:
-            raise self._not_public(error) from None
-
-    def _not_public(self, error: AddressNotPublic) -> CallFailed:
-        detail = f"{error}. If that is meant, write AgentClient(..., allow_private=True)."
-        return _network_failed(cast(str, self._parts.hostname), "PRIVATE_ADDRESS", detail)
+            detail = f"{error}. If that is meant, write AgentClient(..., allow_private=True)."
+            raise _network_failed(cast(str, self._parts.hostname), "PRIVATE_ADDRESS", detail) from None
 
     def talk(self, path: str, headers: Mapping[str, str], messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         try:
@@ -559,9 +539,8 @@ class _Network:
             ) as socket:
                 for message in messages:
                     socket.send(json.dumps(message))
-                    until = time.monotonic() + self._timeout  # for all that comes before the answer, too
                     while True:
-                        heard = json.loads(socket.recv(timeout=max(until - time.monotonic(), 0.0)))
+                        heard = json.loads(socket.recv(timeout=self._timeout))
                         if heard.get("id") == message["id"]:
                             break
                     received.append(heard)

@@ -16,7 +16,6 @@ PACKAGE = ROOT / "awp_publish"
 RANKS = {
     "model": 0,
     "problems": 0,
-    "outgoing": 0,
     "schema": 1,
     "stores": 1,
     "pages": 1,
@@ -36,19 +35,7 @@ RANKS = {
     "": 8,
 }
 ENGINES = {"pages", "browsing", "maps"}
-PLUGIN_MAY = {
-    "plugin",
-    "model",
-    "outgoing",
-    "problems",
-    "schema",
-    "stores",
-    "documents",
-    "calls",
-    "http",
-    "checks",
-    *ENGINES,
-}
+PLUGIN_MAY = {"plugin", "model", "problems", "schema", "stores", "documents", "calls", "http", "checks", *ENGINES}
 PLUGIN_MAY_NOT = {"http.asgi", "http.serving"}
 EXTRAS = {
     "brotli",
@@ -76,7 +63,7 @@ EXTRAS = {
     "prometheus_client",
 }
 STILL: list[str] = [
-    "awp_publish.maps.runtime imports awp_publish.model",
+    "awp_publish.checks.fetching imports awp_publish.http.networks",
     "awp_publish.maps.runtime imports awp_publish.checks.engine",
     "awp_publish.maps.runtime imports awp_publish.checks.text",
     "awp_publish.maps.runtime imports awp_publish.plugins.actions_json.checks",
@@ -86,6 +73,7 @@ STILL: list[str] = [
     "awp_publish.maps.steps imports awp_publish.problems",
     "awp_publish.plugins.a2a.handler imports awp_publish.plugins.events.log",
     "awp_publish.plugins.a2a.handler imports awp_publish.plugins.events.webhooks",
+    "awp_publish.plugins.a2a.handler imports awp_publish.plugins.identity.fetching",
     "awp_publish.plugins.a2a.tasks imports awp_publish.plugins.jobs.jobs",
     "awp_publish.plugins.actions_json.bridge imports awp_publish.declare.settings",
     "awp_publish.plugins.actions_json.bridge imports awp_publish.plugins.sessions.cookies",
@@ -98,12 +86,14 @@ STILL: list[str] = [
     "awp_publish.plugins.discovery.catalogues imports awp_publish.plugins.mcp.server_card",
     "awp_publish.plugins.discovery.crawling imports awp_publish.plugins.identity.protected_resource",
     "awp_publish.plugins.discovery.crawling imports awp_publish.plugins.pages.som",
+    "awp_publish.plugins.events.webhooks imports awp_publish.plugins.identity.fetching",
     "awp_publish.plugins.jobs.door imports awp_publish.plugins.sessions.cookies",
     "awp_publish.plugins.jobs.door imports awp_publish.plugins.taskiq.queue",
     "awp_publish.plugins.mcp.calls imports awp_publish.plugins.identity.protected_resource",
     "awp_publish.plugins.mcp.door imports awp_publish.plugins.identity.protected_resource",
     "awp_publish.plugins.mcp.events imports awp_publish.plugins.events.log",
     "awp_publish.plugins.mcp.events imports awp_publish.plugins.events.webhooks",
+    "awp_publish.plugins.mcp.events imports awp_publish.plugins.identity.fetching",
     "awp_publish.plugins.mcp.progress imports awp_publish.plugins.jobs.jobs",
     "awp_publish.plugins.mcp.progress imports awp_publish.plugins.jobs.worker",
     "awp_publish.plugins.mcp.resources imports awp_publish.plugins.discovery.agent_skills",

@@ -15,7 +15,7 @@ from urllib.robotparser import RobotFileParser
 import orjson
 
 from awp_publish.checks import check_documents
-from awp_publish.checks.fetching import FetchedDocument, FetchRefused, fetch_document
+from awp_publish.checks.fetching import FetchedDocument, FetchRefused, fetch_document, origin_of
 from awp_publish.checks.urls import split
 from awp_publish.cli.console import Console
 from awp_publish.declare.discover.openapi import Components, as_object, as_objects, read_operation
@@ -34,7 +34,6 @@ from awp_publish.model import (
     snake_case,
     utc_text,
 )
-from awp_publish.outgoing import origin_of
 from awp_publish.problems import DeclarationError
 
 if TYPE_CHECKING:

@@ -23,8 +23,9 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, ApiKey, BearerToken, DeclarationError, Site, WebBotAuth, current_caller
-from awp_publish.outgoing import connect_public, is_public_address
+from awp_publish.http.networks import is_public_address
 from awp_publish.plugins.identity.botauth import MEDIA_TYPE, WELL_KNOWN, directory_of
+from awp_publish.plugins.identity.fetching import connect_public
 from tests.serve.awp_client import AwpClient
 
 SIGNER = "https://signer.example"

@@ -7,7 +7,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from awp_publish.outgoing import Posted, connect_public, post
+from awp_publish.plugins.identity.fetching import Posted, connect_public, post
 from tests.serve.webhook_receiver import receiving
 
 BODY = b'{"type": "gap"}'

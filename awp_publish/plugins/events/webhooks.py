@@ -33,8 +33,10 @@ import orjson
 
 from awp_publish.calls.threads import ThreadsOfTheirOwn
 from awp_publish.checks.urls import is_private
-from awp_publish.outgoing import Failure, Posted, is_public_address, post
+from awp_publish.http.networks import is_public_address
 from awp_publish.plugins.events.log import APPENDED, Events
+from awp_publish.plugins.identity import fetching
+from awp_publish.plugins.identity.fetching import Failure, Posted
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores.store import WEBHOOK, Add, Count, Look, Schedule, Step, Store, Swap, Unschedule
 
@@ -376,8 +378,8 @@ class Webhooks:
             headers["webhook-signature"] = " ".join(
                 sign(_key_of(one), message.id, moment, message.body) for one in keys
             )
-        send = partial(post, hook.url, message.body, headers, trusted=self.trusted)
-        return await asyncio.get_running_loop().run_in_executor(self._threads, send)
+        post = partial(fetching.post, hook.url, message.body, headers, trusted=self.trusted)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, post)
 
     # --- Working ---
 
