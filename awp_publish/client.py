@@ -8,27 +8,36 @@ address is called over HTTP. No further package is needed, except `websockets` f
 """
 
 import base64
-import http.client
 import json
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
+from socket import SHUT_RDWR
+from threading import Timer
 from typing import Any, Final, Literal, Protocol, TypeAlias, cast
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import quote, urlsplit
 
 from awp_publish.http.exchange import AsgiApp
 from awp_publish.http.in_process import InProcess, Response, TalkFailed
-from awp_publish.http.networks import AddressNotPublic
 from awp_publish.model import Paths
-from awp_publish.plugins.identity.fetching import connect_public
+from awp_publish.outgoing import (
+    AddressNotPublic,
+    AnswerTooLarge,
+    Deadline,
+    OutOfTime,
+    TooManyRedirects,
+    connect,
+    request,
+)
 
 Door: TypeAlias = Literal["woa", "plain", "mcp", "a2a", "awp"]
 Confirm: TypeAlias = Callable[[str], bool] | bool
 
 DOORS: Final[tuple[Door, ...]] = ("woa", "plain", "mcp", "a2a", "awp")
 MCP_VERSION: Final = "2026-07-28"
+METHODS: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
 POLL_SECONDS: Final = 0.05
 MAX_POLL_SECONDS: Final = 2.0
 """Seconds between two polls of a job, at first and at most."""
@@ -37,6 +46,9 @@ MAX_BYTES: Final = 16 * 1024 * 1024
 """Bytes of one response over the network, at most."""
 
 MAX_REDIRECTS: Final = 3
+CLOSE_SECONDS: Final = 1.0
+"""Seconds for which a closed WebSocket is waited for."""
+
 MAX_RETRY_SECONDS: Final = 5.0
 """The longest Retry-After, in seconds, after which a refused call is sent once more."""
 
@@ -54,9 +66,19 @@ class CallFailed(Exception):
         self.action = action
         self.problem = dict(problem)
         self.code = str(problem.get("code", ""))
-        self.status = int(problem.get("status") or 0)
+        self.status = _status_in(problem)
         self.headers = dict(headers or {})
         super().__init__(f"{action}: {self.code} ({self.status}): {problem.get('detail', '')}")
+
+
+def _status_in(problem: Mapping[str, Any]) -> int:
+    """Return the HTTP status that a problem names, 0 if it names none."""
+    status = problem.get("status")
+    if isinstance(status, str) and status.isascii() and status.isdecimal() and len(status) == 3:
+        status = int(status)
+    if not isinstance(status, (int, float)) or isinstance(status, bool):
+        return 0
+    return int(status) if 100 <= status <= 999 else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,14 +181,14 @@ class AgentClient:
             return self._found
         site, named = self._read("/agent.json"), {}
         protocols = _members(site.get("protocols"))
-        own = urlsplit(str(_members(protocols.get("x-woa")).get("document", ""))).path
+        own = _path_of(_members(protocols.get("x-woa")).get("document"))
         prefix = own.removesuffix("/.well-known/woa.json") if own.endswith("/.well-known/woa.json") else ""
         for door, name in (("woa", "x-woa"), ("mcp", "mcp"), ("a2a", "a2a"), ("awp", "x-awp")):
             named[door] = _members(protocols.get(name)).get("endpoint")
         if not named["woa"]:
             rest = _members(_members(self._read("/.well-known/woa.json").get("transports")).get("rest"))
             if rest:
-                path = str(rest.get("invoke_path") or "/agents/{agent_id}/invoke")
+                path = str(rest.get("invoke_path") or Paths().invoke)
                 named["woa"] = f"{str(rest.get('base') or '').rstrip('/')}{path}"
         if not named["mcp"]:
             remotes = self._read("/.well-known/mcp/server-card.json").get("remotes")
@@ -182,14 +204,14 @@ class AgentClient:
         for action in actions if isinstance(actions, list) else ():
             below.append((_members(action).get("endpoint"), f"/actions/{_members(action).get('id')}"))
         for address, end in below:
-            if isinstance(address, str) and "root" not in named and urlsplit(address).path.endswith(end):
+            if isinstance(address, str) and "root" not in named and _path_of(address).endswith(end):
                 named["root"] = address.removesuffix(end)
         self._found = {}
         for name, address in named.items():
-            if isinstance(address, str) and address:
-                parts = urlsplit(address)
-                path = f"/{parts.path.removeprefix(self._transport.prefix or prefix).lstrip('/')}"
-                self._found[name] = f"{path}?{parts.query}" if parts.query else path
+            if path := _path_of(address):
+                path, mark, query = path.partition("?")
+                path = f"/{path.removeprefix(self._transport.prefix or prefix).lstrip('/')}"
+                self._found[name] = f"{path}{mark}{query}"
         if actions:
             self._found["plain"] = ""
         return self._found
@@ -223,6 +245,8 @@ class AgentClient:
                     if self.confirm is None or not (self.confirm(summary) if callable(self.confirm) else self.confirm):
                         raise
                     confirmation = str(question.get("token"))
+                    if not _fits_header(confirmation):
+                        raise
                 elif failed.code == "SESSION_UNKNOWN" and self.session is not None:
                     self.session = None
                 else:
@@ -230,8 +254,9 @@ class AgentClient:
                     if failed.code not in RETRIED or not pause.isdecimal() or float(pause) > MAX_RETRY_SECONDS:
                         raise
                     time.sleep(float(pause))
-        self.session = answer.headers.get("awp-session", self.session)
-        if receipt := answer.headers.get("awp-receipt"):
+        if _fits_header(session := answer.headers.get("awp-session", "")):
+            self.session = session
+        if _fits_header(receipt := answer.headers.get("awp-receipt", "")):
             self.receipts[action] = receipt
         output = answer.output
         if isinstance(output, Mapping) and {"job_id", "poll_endpoint"} <= output.keys():
@@ -267,13 +292,14 @@ class AgentClient:
             path = f"{self._root}/actions/{quote(action, safe='')}"
             answer = self._post(path, inputs, headers)
             if answer.status == 405:  # the action takes the method of its route
-                method = answer.headers.get("allow", "GET").partition(",")[0]
-                answer = self._post(path, inputs, headers, method)
+                method = answer.headers.get("allow", "").partition(",")[0].strip()
+                answer = self._post(path, inputs, headers, method if method in METHODS else "GET")
         kind = answer.headers.get("content-type", "").partition(";")[0]
         if answer.status >= 400 or kind == "application/problem+json":
             raise CallFailed(action, _problem_in(answer), answer.headers)
         if kind == "application/json" or kind.endswith("+json"):
-            return Answer(answer.json(), answer.headers)
+            with _reading(action, answer):
+                return Answer(answer.json(), answer.headers)
         is_text = kind.startswith("text/")
         return Answer(answer.body.decode("utf-8", "replace") if is_text else answer.body, answer.headers)
 
@@ -295,24 +321,8 @@ class AgentClient:
             "mcp-name": action,
         }
         answer = self._post(self._addresses().get("mcp", Paths().mcp), message, headers)
-        response = answer.json()
-        if "error" in response or "result" not in response:
-            error = response.get("error", {})
-            problem = error.get("data") if isinstance(error.get("data"), Mapping) else response
-            problem = problem if "detail" in problem else {"detail": error.get("message", ""), "status": answer.status}
-            raise CallFailed(action, problem, answer.headers)
-        result = response["result"]
-        extra = result.get("_meta", {}).get("awp/headers", {})
-        if result.get("isError"):
-            problem = result.get("_meta", {}).get("awp/problem") or {"detail": result["content"][0].get("text", "")}
-            raise CallFailed(action, problem, extra)
-        if "structuredContent" in result:
-            return Answer(result["structuredContent"], extra)
-        block = result["content"][0]
-        if block["type"] == "text":
-            return Answer(block["text"], extra)
-        held = block.get("resource", block)
-        return Answer(base64.b64decode(held.get("blob") or held["data"]), extra)
+        with _reading(action, answer):
+            return _read_mcp(action, answer)
 
     def _over_a2a(
         self, action: str, inputs: dict[str, Any], key: str | None, confirmation: str | None, receipts: list[str]
@@ -325,39 +335,33 @@ class AgentClient:
             **{name: value for name, value in beside.items() if value is not None},
         }
         message = {"messageId": f"m-{time.time_ns()}", "role": "ROLE_USER", "parts": [{"data": data}]}
-        task = self._send_a2a(action, "SendMessage", {"message": message})["task"]
+        task = self._send_a2a(action, "SendMessage", {"message": message}, lambda result: result["task"])
         until, pause = time.monotonic() + self.timeout, POLL_SECONDS
-        while task["status"]["state"] in ("TASK_STATE_SUBMITTED", "TASK_STATE_WORKING"):
+        while task.state in ("TASK_STATE_SUBMITTED", "TASK_STATE_WORKING"):
             if time.monotonic() > until:
                 raise TimeoutError(f"{action} has not ended within {self.timeout:g} seconds.")
             time.sleep(pause)
             pause = min(pause * 2, MAX_POLL_SECONDS)
-            task = self._send_a2a(action, "GetTask", {"id": task["id"]})
-        headers = task.get("metadata", {}).get("headers", {})
-        if task["status"]["state"] != "TASK_STATE_COMPLETED":
-            parts = task["status"].get("message", {}).get("parts", [])
-            found = next((part["data"] for part in parts if isinstance(part.get("data"), Mapping)), None)
-            raise CallFailed(action, found or {"detail": task["status"]["state"]}, headers)
-        part = task["artifacts"][0]["parts"][0]
-        if "raw" in part:
-            return Answer(base64.b64decode(part["raw"]), headers)
-        return Answer(part["data"] if "data" in part else part.get("text"), headers)
+            task = self._send_a2a(action, "GetTask", {"id": task.id})
+        with _reading(action):
+            return task.read(action)
 
-    def _send_a2a(self, action: str, method: str, params: object) -> Any:
+    def _send_a2a(
+        self, action: str, method: str, params: object, task_in: Callable[[Any], Any] = lambda result: result
+    ) -> "_Task":
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         answer = self._post(self._addresses().get("a2a", Paths().a2a), body, {**self.headers, "a2a-version": "1.0"})
-        try:
+        with _reading(action, answer):
             message = answer.json()
-        except ValueError:
-            message = None
-        if not isinstance(message, dict) or message.keys().isdisjoint(("error", "result")):
-            problem = {"status": answer.status, "detail": f"The A2A door does not answer (HTTP {answer.status})."}
-            raise CallFailed(action, problem, answer.headers)
-        if "error" in message:
-            data = message["error"].get("data") or [{}]
-            metadata = data[0].get("metadata") if isinstance(data, list) and data else None
-            raise CallFailed(action, metadata or {"detail": message["error"].get("message", "")}, answer.headers)
-        return message["result"]
+            if not isinstance(message, dict) or message.keys().isdisjoint(("error", "result")):
+                problem = {"status": answer.status, "detail": f"The A2A door does not answer (HTTP {answer.status})."}
+                raise CallFailed(action, problem, answer.headers)
+            if "error" in message:
+                data = message["error"].get("data") or [{}]
+                metadata = data[0].get("metadata") if isinstance(data, list) and data else None
+                raise CallFailed(action, metadata or {"detail": message["error"].get("message", "")}, answer.headers)
+            task = task_in(message["result"])
+            return _Task(str(task["id"]), str(task["status"]["state"]), task)
 
     def _over_awp(
         self, action: str, inputs: dict[str, Any], key: str | None, confirmation: str | None, receipts: list[str]
@@ -375,15 +379,8 @@ class AgentClient:
             answers = self._transport.talk(self._addresses().get("awp", Paths().awp), self.headers, messages)
         except TalkFailed as failed:
             raise CallFailed(action, {"status": failed.status, "detail": str(failed)}) from failed
-        for message in answers:
-            if "error" in message:
-                details = message["error"].get("details", {})
-                problem = details if "detail" in details else {**details, "detail": message["error"].get("message", "")}
-                raise CallFailed(action, problem, _with_hyphens(details.get("headers", {})))
-        headers, output = _with_hyphens(message["result"].get("headers", {})), message["result"]["output"]
-        if (kind := headers.get("awp-content-type")) is not None and not kind.startswith("text/"):
-            output = base64.b64decode(output)
-        return Answer(output, headers)
+        with _reading(action):
+            return _read_awp(action, answers)
 
     def _post(self, path: str, body: object, headers: Mapping[str, str], method: str = "POST") -> Response:
         sent = json.dumps(body).encode()
@@ -397,7 +394,7 @@ class AgentClient:
 
     def _wait(self, action: str, address: str) -> Any:
         """Return the result of a background job as soon as it has ended. Raises CallFailed, TimeoutError."""
-        path = urlsplit(address).path.removeprefix(self._transport.prefix)
+        path = _path_of(address).partition("?")[0].removeprefix(self._transport.prefix)
         jobs = f"{self._root}/jobs/"
         path = path[path.index(jobs) :] if jobs in path else path
         until, pause = time.monotonic() + self.timeout, POLL_SECONDS
@@ -405,15 +402,15 @@ class AgentClient:
             answer = self._transport.request("GET", path, self.headers, b"")
             if answer.status >= 400:
                 raise CallFailed(action, _problem_in(answer), answer.headers)
-            job = answer.json()
-            if "result" in job:
-                return job["result"]
-            if "problem" in job:
-                raise CallFailed(action, job["problem"], answer.headers)
+            with _reading(action, answer):
+                job = answer.json()
+                if "result" in job:
+                    return job["result"]
+                if "problem" in job:
+                    raise CallFailed(action, job["problem"], answer.headers)
+                status = str(job["status"])
             if time.monotonic() > until:
-                raise TimeoutError(
-                    f"{action} has not ended within {self.timeout:g} seconds: its job is {job['status']}."
-                )
+                raise TimeoutError(f"{action} has not ended within {self.timeout:g} seconds: its job is {status}.")
             time.sleep(pause)
             pause = min(pause * 2, MAX_POLL_SECONDS)
 
@@ -422,19 +419,104 @@ def _members(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _with_hyphens(members: Mapping[str, str]) -> dict[str, str]:
-    """Return the HTTP headers for members of an AWP message, whose names have underscores instead of hyphens."""
-    return {name.replace("_", "-"): value for name, value in members.items()}
+def _fits_header(value: str) -> bool:
+    return bool(value) and value.isascii() and value.isprintable()
+
+
+def _path_of(address: object) -> str:
+    """Return the path and query of an address as they are sent, "" if there are none."""
+    try:
+        parts = urlsplit(address if isinstance(address, str) else "")
+    except ValueError:
+        return ""
+    path = f"{parts.path}?{parts.query}" if parts.query else parts.path
+    return quote(path, safe="%/:?#[]@!$&'()*+,;={}~", errors="replace")
+
+
+def _header_members(members: object, underscored: bool = False) -> dict[str, str]:
+    """Return the HTTP headers that an envelope has as members; those of AWP have underscores instead of hyphens."""
+    items = _members(members).items()
+    return {name.replace("_", "-") if underscored else name: text for name, text in items if isinstance(text, str)}
 
 
 def _problem_in(answer: Response) -> dict[str, Any]:
     try:
-        found = answer.json()
-    except ValueError:
-        found = None
-    if isinstance(found, dict) and "code" in found:
-        return found
+        problem = answer.json()
+    except (ValueError, RecursionError):
+        problem = None
+    if isinstance(problem, dict) and "code" in problem:
+        return {**problem, "status": _status_in(problem) or answer.status}
     return {"status": answer.status, "code": "", "detail": answer.body[:200].decode("utf-8", "replace")}
+
+
+@contextmanager
+def _reading(action: str, answer: Response | None = None) -> Iterator[None]:
+    """Raise CallFailed for an answer that is not built as its door's protocol demands."""
+    try:
+        yield
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        status, headers = (answer.status, answer.headers) if answer is not None else (0, {})
+        detail = f"The answer cannot be read: {type(error).__name__}."
+        raise CallFailed(action, {"status": status, "code": "UNREADABLE_ANSWER", "detail": detail}, headers) from error
+
+
+# --- Answers of the doors that are not plain HTTP. All are read inside of `_reading`. ---
+
+
+def _read_mcp(action: str, answer: Response) -> Answer:
+    response = answer.json()
+    if "error" in response or "result" not in response:
+        error = response.get("error", {})
+        problem = error.get("data") if isinstance(error.get("data"), Mapping) else response
+        problem = problem if "detail" in problem else {"detail": error.get("message", ""), "status": answer.status}
+        raise CallFailed(action, problem, answer.headers)
+    result = response["result"]
+    meta = _members(result.get("_meta"))
+    headers = _header_members(meta.get("awp/headers"))
+    if result.get("isError"):
+        problem = meta.get("awp/problem") or {"detail": result["content"][0].get("text", "")}
+        raise CallFailed(action, problem, headers)
+    if "structuredContent" in result:
+        return Answer(result["structuredContent"], headers)
+    block = result["content"][0]
+    if block["type"] == "text":
+        return Answer(block["text"], headers)
+    resource = block.get("resource", block)
+    return Answer(base64.b64decode(resource.get("blob") or resource["data"]), headers)
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """A task of A2A."""
+
+    id: str
+    state: str
+    members: Mapping[str, Any]
+
+    def read(self, action: str) -> Answer:
+        task = self.members
+        headers = _header_members(_members(task.get("metadata")).get("headers"))
+        if self.state != "TASK_STATE_COMPLETED":
+            parts = _members(task["status"].get("message")).get("parts", [])
+            problem = next((part["data"] for part in parts if isinstance(part.get("data"), Mapping)), None)
+            raise CallFailed(action, problem or {"detail": self.state}, headers)
+        part = task["artifacts"][0]["parts"][0]
+        if "raw" in part:
+            return Answer(base64.b64decode(part["raw"]), headers)
+        return Answer(part["data"] if "data" in part else part.get("text"), headers)
+
+
+def _read_awp(action: str, answers: list[dict[str, Any]]) -> Answer:
+    for message in answers:
+        if "error" in message:
+            details = message["error"].get("details", {})
+            problem = details if "detail" in details else {**details, "detail": message["error"].get("message", "")}
+            raise CallFailed(action, problem, _header_members(details.get("headers"), underscored=True))
+    result = answers[-1]["result"]
+    headers, output = _header_members(result.get("headers"), underscored=True), result["output"]
+    if (kind := headers.get("awp-content-type")) is not None and not kind.startswith("text/"):
+        output = base64.b64decode(output)
+    return Answer(output, headers)
 
 
 # --- Transports ---
@@ -455,25 +537,40 @@ class _Network:
         except ValueError:
             says_what_it_is = "." not in parts.hostname or parts.hostname.endswith(".localhost")
         self._has_to_be_public = not (allow_private or says_what_it_is)
+        self._authority = parts.netloc.rpartition("@")[2]
         self.prefix = parts.path.rstrip("/")
 
     def request(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Response:
-        address, until = (
-            f"{self._parts.scheme}://{self._parts.netloc}{self.prefix}{path}",
-            time.monotonic() + self._timeout,
-        )
-        for _ in range(MAX_REDIRECTS + 1):
-            answer = self._request_once(method, address, headers, body, until)
-            location = answer.headers.get("location")
-            if answer.status not in (301, 302, 303, 307, 308) or location is None:
-                return answer
-            address = urljoin(address, location)
-            if not self._is_ours(address):
-                raise _network_failed(path, "OFF_SITE_REDIRECT", f"{path} redirects to another site, {address[:200]}.")
-            if answer.status not in (307, 308) and method not in ("GET", "HEAD"):
-                detail = f"{path} redirects to {address[:200]}: the call was not made. Give AgentClient that address."
+        def check(_: str, target: str, status: int) -> None:
+            if not self._is_ours(target):
+                raise _network_failed(path, "OFF_SITE_REDIRECT", f"{path} redirects to another site, {target[:200]}.")
+            if status not in (307, 308) and method not in ("GET", "HEAD"):
+                detail = f"{path} redirects to {target[:200]}: the call was not made. Give AgentClient that address."
                 raise _network_failed(path, "REDIRECTED", detail)
-        raise _network_failed(path, "REDIRECTED", "Too many redirects.")
+
+        try:
+            answer = request(
+                method,
+                f"{self._parts.scheme}://{self._authority}{self.prefix}{path}",
+                headers=headers,
+                body=body,
+                deadline=Deadline(self._timeout),
+                max_bytes=MAX_BYTES,
+                is_public=self._has_to_be_public,
+                max_redirects=MAX_REDIRECTS,
+                check=check,
+            )
+        except AddressNotPublic as error:
+            raise self._not_public(error) from None
+        except AnswerTooLarge:
+            detail = f"The answer of {path} has more than {MAX_BYTES} bytes."
+            raise _network_failed(path, "ANSWER_TOO_LARGE", detail) from None
+        except TooManyRedirects:
+            raise _network_failed(path, "REDIRECTED", "Too many redirects.") from None
+        except OutOfTime:
+            raise OutOfTime(f"{path} was not answered within {self._timeout:g} seconds.") from None
+        fields = {name.lower(): value for name, value in answer.headers.items()}
+        return Response(answer.status, fields, answer.body)
 
     def _is_ours(self, address: str) -> bool:
         """Return True if an address has the target's authority, or differs only by upgrading http to https."""
@@ -487,60 +584,55 @@ class _Network:
         steps_up = (self._parts.scheme, parts.scheme) == ("http", "https") and ports == [80, 443]
         return steps_up or (parts.scheme == self._parts.scheme and ports[0] == ports[1])
 
-    def _request_once(
-        self, method: str, address: str, headers: Mapping[str, str], body: bytes, until: float
-    ) -> Response:
-        parts = urlsplit(address)
-        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        connection = kind(cast(str, parts.hostname), parts.port, timeout=self._timeout)
-        if self._has_to_be_public:
-            connection._create_connection = self._connect  # type: ignore[attr-defined]
-        try:
-            connection.request(method, parts._replace(scheme="", netloc="").geturl(), body, dict(headers))
-            with connection.getresponse() as answer:
-                fields = {name.lower(): value for name, value in answer.getheaders()}
-                read = bytearray()
-                while piece := answer.read1(65_536):
-                    read += piece
-                    if len(read) > MAX_BYTES:
-                        detail = f"The answer of {parts.path} has more than {MAX_BYTES} bytes."
-                        raise _network_failed(parts.path, "ANSWER_TOO_LARGE", detail)
-                    if time.monotonic() > until:
-                        raise TimeoutError(f"{parts.path} was not answered within {self._timeout:g} seconds.")
-                return Response(answer.status, fields, bytes(read))
-        finally:
-            connection.close()
-
-    def _connect(self, *given: Any, **named: Any) -> Any:
-        try:
-            return connect_public(*given, **named)
-        except AddressNotPublic as error:
-            detail = f"{error}. If that is meant, write AgentClient(..., allow_private=True)."
-            raise _network_failed(cast(str, self._parts.hostname), "PRIVATE_ADDRESS", detail) from None
+    def _not_public(self, error: AddressNotPublic) -> CallFailed:
+        detail = f"{error}. If that is meant, write AgentClient(..., allow_private=True)."
+        return _network_failed(cast(str, self._parts.hostname), "PRIVATE_ADDRESS", detail)
 
     def talk(self, path: str, headers: Mapping[str, str], messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         try:
-            from websockets.exceptions import InvalidStatus
-            from websockets.sync.client import connect
+            from websockets.exceptions import InvalidStatus, WebSocketException
+            from websockets.sync.client import connect as open_websocket
         except ModuleNotFoundError:
             wanted = 'The AWP door of a site needs the package websockets: pip install "awp-publish[awp]".'
             raise RuntimeError(wanted) from None
         scheme = "wss" if self._parts.scheme == "https" else "ws"
         received: list[dict[str, Any]] = []
-        port = self._parts.port or (443 if scheme == "wss" else 80)
-        opened = {"sock": self._connect((self._parts.hostname, port), self._timeout)} if self._has_to_be_public else {}
+        deadline = Deadline(self._timeout)
+        host, port = cast(str, self._parts.hostname), self._parts.port or (443 if scheme == "wss" else 80)
         try:
-            with connect(
-                f"{scheme}://{self._parts.netloc}{self.prefix}{path}",
+            connected = connect(host, port, deadline, is_public=self._has_to_be_public)
+        except AddressNotPublic as error:
+            raise self._not_public(error) from None
+
+        def cut() -> None:
+            with suppress(OSError):  # it is closed already
+                connected.shutdown(SHUT_RDWR)
+
+        # websockets has a time limit for each step, but none for all of them.
+        timer = Timer(deadline.left(), cut)
+        timer.daemon = True
+        timer.start()
+        try:
+            with open_websocket(
+                f"{scheme}://{self._authority}{self.prefix}{path}",
+                sock=connected,
                 additional_headers=dict(headers),
-                open_timeout=self._timeout,
+                open_timeout=deadline.left(),
+                close_timeout=CLOSE_SECONDS,
                 max_size=MAX_BYTES,
-                **opened,
-            ) as socket:
+            ) as opened:
+                left = MAX_BYTES
                 for message in messages:
-                    socket.send(json.dumps(message))
+                    opened.send(json.dumps(message))
                     while True:
-                        heard = json.loads(socket.recv(timeout=self._timeout))
+                        text = opened.recv(timeout=deadline.left())
+                        left -= len(text)
+                        if left < 0:
+                            detail = f"The answers of {path} have more than {MAX_BYTES} bytes."
+                            raise _network_failed(path, "ANSWER_TOO_LARGE", detail)
+                        heard = json.loads(text)
+                        if not isinstance(heard, dict):
+                            raise TalkFailed("A message is not a JSON object.")
                         if heard.get("id") == message["id"]:
                             break
                     received.append(heard)
@@ -548,6 +640,14 @@ class _Network:
                         break
         except InvalidStatus as refused:
             raise TalkFailed("The connection was refused.", refused.response.status_code) from None
+        except (ValueError, RecursionError):
+            raise TalkFailed("A message is not JSON.") from None
+        except (TimeoutError, WebSocketException) as error:
+            deadline.left()  # raises OutOfTime if that is what closed it
+            raise TalkFailed(f"The connection was closed: {error}") from None
+        finally:
+            timer.cancel()
+            connected.close()
         return received
 
     def close(self) -> None:

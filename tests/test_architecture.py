@@ -18,6 +18,7 @@ RANKS = {
     "problems": 0,
     "schema": 1,
     "stores": 1,
+    "outgoing": 1,
     "pages": 1,
     "browsing": 1,
     "maps": 1,
@@ -35,7 +36,19 @@ RANKS = {
     "": 8,
 }
 ENGINES = {"pages", "browsing", "maps"}
-PLUGIN_MAY = {"plugin", "model", "problems", "schema", "stores", "documents", "calls", "http", "checks", *ENGINES}
+PLUGIN_MAY = {
+    "plugin",
+    "model",
+    "problems",
+    "schema",
+    "stores",
+    "outgoing",
+    "documents",
+    "calls",
+    "http",
+    "checks",
+    *ENGINES,
+}
 PLUGIN_MAY_NOT = {"http.asgi", "http.serving"}
 EXTRAS = {
     "brotli",
@@ -63,7 +76,7 @@ EXTRAS = {
     "prometheus_client",
 }
 STILL: list[str] = [
-    "awp_publish.checks.fetching imports awp_publish.http.networks",
+    "awp_publish.maps.runtime imports awp_publish.model",
     "awp_publish.maps.runtime imports awp_publish.checks.engine",
     "awp_publish.maps.runtime imports awp_publish.checks.text",
     "awp_publish.maps.runtime imports awp_publish.plugins.actions_json.checks",
@@ -73,7 +86,6 @@ STILL: list[str] = [
     "awp_publish.maps.steps imports awp_publish.problems",
     "awp_publish.plugins.a2a.handler imports awp_publish.plugins.events.log",
     "awp_publish.plugins.a2a.handler imports awp_publish.plugins.events.webhooks",
-    "awp_publish.plugins.a2a.handler imports awp_publish.plugins.identity.fetching",
     "awp_publish.plugins.a2a.tasks imports awp_publish.plugins.jobs.jobs",
     "awp_publish.plugins.actions_json.bridge imports awp_publish.declare.settings",
     "awp_publish.plugins.actions_json.bridge imports awp_publish.plugins.sessions.cookies",
@@ -86,14 +98,12 @@ STILL: list[str] = [
     "awp_publish.plugins.discovery.catalogues imports awp_publish.plugins.mcp.server_card",
     "awp_publish.plugins.discovery.crawling imports awp_publish.plugins.identity.protected_resource",
     "awp_publish.plugins.discovery.crawling imports awp_publish.plugins.pages.som",
-    "awp_publish.plugins.events.webhooks imports awp_publish.plugins.identity.fetching",
     "awp_publish.plugins.jobs.door imports awp_publish.plugins.sessions.cookies",
     "awp_publish.plugins.jobs.door imports awp_publish.plugins.taskiq.queue",
     "awp_publish.plugins.mcp.calls imports awp_publish.plugins.identity.protected_resource",
     "awp_publish.plugins.mcp.door imports awp_publish.plugins.identity.protected_resource",
     "awp_publish.plugins.mcp.events imports awp_publish.plugins.events.log",
     "awp_publish.plugins.mcp.events imports awp_publish.plugins.events.webhooks",
-    "awp_publish.plugins.mcp.events imports awp_publish.plugins.identity.fetching",
     "awp_publish.plugins.mcp.progress imports awp_publish.plugins.jobs.jobs",
     "awp_publish.plugins.mcp.progress imports awp_publish.plugins.jobs.worker",
     "awp_publish.plugins.mcp.resources imports awp_publish.plugins.discovery.agent_skills",

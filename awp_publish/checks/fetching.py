@@ -1,26 +1,16 @@
-"""Fetches documents for commands that a person runs; nothing here is used while a site is served.
-
-Connections are made to the very IP addresses that were resolved and checked, so that a name cannot be rebound
-meanwhile.
-"""
+"""Fetches documents for commands that a person runs; nothing here is used while a site is served."""
 
 from __future__ import annotations
 
-import http.client
-import socket
-import ssl
-import time
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import SplitResult, urljoin
+from urllib.parse import SplitResult, urlsplit
 
 from awp_publish.checks.urls import is_private, split
-from awp_publish.http.networks import connect_to_first, is_public_address
+from awp_publish.outgoing import DEFAULT_PORTS, AddressNotPublic, Deadline, TooManyRedirects, request
 
 SECONDS: Final = 10.0
 MAX_REDIRECTS: Final = 3
-_REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
-_PIECE: Final = 65_536
 
 
 class FetchRefused(OSError):
@@ -58,78 +48,48 @@ def fetch_document(
     No credentials are sent, redirects are checked like addresses, and a document that is longer than `max_bytes` or
     takes longer than `seconds` is not read.
     """
-    deadline = time.monotonic() + seconds
-    for _ in range(MAX_REDIRECTS + 1):
-        parts = split(url)
-        if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
-            raise FetchRefused(f"{url[:200]} is not an http(s) address.")
+    deadline = Deadline(seconds)
+
+    def check_host(address: str) -> None:
+        parts = split(address)
+        if parts is None or parts.scheme not in DEFAULT_PORTS or not parts.hostname:
+            raise FetchRefused(f"{address[:200]} is not an http(s) address.")
         if parts.username is not None or parts.password is not None:
             raise FetchRefused("An address with a user name or a password in it is not fetched.")
-        connection = _connect(parts, allow_private, deadline)
-        try:
-            path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-            headers = {"Host": parts.netloc, "Accept": accept, "User-Agent": "awp-publish"}
-            connection.request("GET", path, headers=headers | {"Accept-Encoding": "identity", "Connection": "close"})
-            with connection.getresponse() as response:
-                location = response.headers.get("Location")
-                if response.status in _REDIRECTS and location:
-                    there = urljoin(url, location)
-                    if parts.scheme == "https" and not there.startswith("https:"):
-                        raise FetchRefused(f"{url} leads to an address that is not encrypted.")
-                    target = split(there)
-                    if stay and (target is None or origin_of(target) != origin_of(parts)):
-                        raise FetchRefused(f"{url} leads to another site: {there[:200]}.")
-                    url = there
-                    continue
-                if response.status != 200:
-                    raise FetchRefused(f"{url} answered with the status {response.status}.")
-                body = bytearray()
-                while piece := response.read1(_PIECE):
-                    body += piece
-                    if len(body) > max_bytes:
-                        raise FetchRefused(f"{url} has more than {max_bytes} bytes.")
-                    if time.monotonic() > deadline:
-                        raise FetchRefused(f"{url} took longer than {seconds:g} seconds.")
-                charset = response.headers.get_content_charset("")
-                kind = response.headers.get_content_type() if "Content-Type" in response.headers else ""
-                return FetchedDocument(bytes(body), url, kind, charset)
-        except (http.client.HTTPException, ValueError) as error:
-            raise FetchRefused(f"{url} did not answer as a web server does: {error}.") from error
-        except (TimeoutError, ssl.SSLError, ConnectionError) as error:
-            raise FetchRefused(f"{url} could not be fetched: {error}.") from error
-        finally:
-            connection.close()
-    raise FetchRefused(f"{url} leads to more than {MAX_REDIRECTS} other addresses.")
+        if not allow_private and is_private(parts.hostname):
+            raise FetchRefused(f"{parts.hostname} is on this machine or in its own network, and is not fetched.")
+
+    def check_redirect(source: str, target: str, _: int) -> None:
+        check_host(target)
+        if stay and origin_of(urlsplit(source)) != origin_of(urlsplit(target)):
+            raise FetchRefused(f"{source} leads to another site: {target[:200]}.")
+
+    check_host(url)
+    try:
+        answer = request(
+            "GET",
+            url,
+            headers={"Accept": accept},
+            deadline=deadline,
+            max_bytes=max_bytes,
+            is_public=not allow_private,
+            max_redirects=MAX_REDIRECTS,
+            check=check_redirect,
+        )
+    except FetchRefused:
+        raise
+    except AddressNotPublic as error:
+        raise FetchRefused(f"{url[:200]} is or leads to an address in its own network, and is not fetched.") from error
+    except TooManyRedirects as error:
+        raise FetchRefused(f"{url[:200]} leads to more than {MAX_REDIRECTS} other addresses.") from error
+    except (OSError, ValueError) as error:
+        raise FetchRefused(f"{url[:200]} could not be fetched: {error}.") from error
+    if answer.status != 200:
+        raise FetchRefused(f"{answer.url[:200]} answered with the status {answer.status}.")
+    kind = answer.headers.get_content_type() if "Content-Type" in answer.headers else ""
+    return FetchedDocument(answer.body, answer.url, kind, answer.headers.get_content_charset(""))
 
 
 def origin_of(parts: SplitResult) -> tuple[str, str, int]:
     """Return scheme, host and port of an address, with the default port of the scheme."""
-    return parts.scheme, (parts.hostname or "").rstrip("."), parts.port or (443 if parts.scheme == "https" else 80)
-
-
-def _connect(parts: SplitResult, allow_private: bool, deadline: float) -> http.client.HTTPConnection:
-    host = parts.hostname or ""
-    port = parts.port or (443 if parts.scheme == "https" else 80)
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:
-        raise FetchRefused(f"{host} is not known: {error}.") from error
-    addresses = [str(entry[4][0]) for entry in found]
-    if not allow_private and (is_private(host) or not all(is_public_address(one) for one in addresses)):
-        raise FetchRefused(f"{host} is on this machine or in its own network, and is not fetched.")
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise FetchRefused(f"{host} was not reached in time.")
-    try:
-        connected = connect_to_first(addresses, port, left)
-    except OSError as error:
-        raise FetchRefused(f"{host} could not be reached: {error}.") from error
-    try:
-        if parts.scheme == "https":
-            connected = ssl.create_default_context().wrap_socket(connected, server_hostname=host)
-    except OSError as error:
-        connected.close()
-        raise FetchRefused(f"{host} could not be reached: {error}.") from error
-    connection = http.client.HTTPConnection(host, port, timeout=left)
-    connection.sock = connected
-    return connection
+    return parts.scheme, (parts.hostname or "").rstrip("."), parts.port or DEFAULT_PORTS.get(parts.scheme, 80)

@@ -23,7 +23,8 @@ PLACEHOLDER = re.compile(r"\{([^{}/?]*)\}")
 
 WEB = frozenset({"http", "https", "ws", "wss", "ftp"})
 _NETWORKS = "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.168.0.0/16"
-PRIVATE_NETWORKS = tuple(map(ip_network, f"{_NETWORKS} ::/128 ::1/128 fc00::/7 fe80::/10".split()))
+PRIVATE_NETWORKS = tuple(map(ip_network, f"{_NETWORKS} ::/128 ::1/128 fc00::/7 fe80::/10 fec0::/10".split()))
+_NAT64 = ip_network("64:ff9b::/96")
 PRIVATE_SUFFIXES = (".localhost", ".local", ".internal", ".home.arpa", ".lan", ".intranet")
 
 
@@ -110,7 +111,10 @@ def _address(host: str) -> IPv4Address | IPv6Address | None:
     """Parse an IP address, also in the legacy forms that browsers accept (`2130706433`, `0x7f.1`)."""
     try:
         address = ip_address(host.partition("%")[0])
-        return getattr(address, "ipv4_mapped", None) or address
+        if isinstance(address, IPv6Address):
+            embedded = IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else None
+            return address.ipv4_mapped or address.sixtofour or embedded or address
+        return address
     except ValueError:
         if not _OLD_ADDRESS.fullmatch(host) or not host[0].isdecimal():
             return None

@@ -46,8 +46,9 @@ MAX_BYTES: Final = 2_000_000
 """Bytes of a page or document that `synthesize` reads."""
 MAX_PAGES: Final = 200
 MAX_ACTIONS: Final = 100
+REQUEST_SECONDS: Final = 10.0
 SECONDS: Final = 60.0
-"""Seconds that all requests may take together."""
+"""Seconds that one request may take, and all requests together."""
 MAX_TEXT: Final = 200
 MAX_NODES: Final = 300
 """Characters of a text that is kept, and nodes that are visited for it."""
@@ -194,7 +195,7 @@ def synthesize(
             address,
             max_bytes=MAX_BYTES,
             allow_private=allow_private,
-            seconds=min(10.0, left),
+            seconds=min(REQUEST_SECONDS, left),
             accept=accept,
             stay=True,
         )

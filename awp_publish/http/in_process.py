@@ -225,7 +225,7 @@ class Response:
         """Return the JSON of the body; of an event stream, the JSON of its last event."""
         if self.headers.get("content-type", "").startswith("text/event-stream"):
             lines = [line[5:] for line in self.body.decode().splitlines() if line.startswith("data:")]
-            return json.loads(next(line for line in reversed(lines) if line.strip()))
+            return json.loads(next((line for line in reversed(lines) if line.strip()), ""))
         return json.loads(self.body)
 
 

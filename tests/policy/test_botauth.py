@@ -23,9 +23,8 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, ApiKey, BearerToken, DeclarationError, Site, WebBotAuth, current_caller
-from awp_publish.http.networks import is_public_address
+from awp_publish.outgoing import Deadline, connect, is_public_address
 from awp_publish.plugins.identity.botauth import MEDIA_TYPE, WELL_KNOWN, directory_of
-from awp_publish.plugins.identity.fetching import connect_public
 from tests.serve.awp_client import AwpClient
 
 SIGNER = "https://signer.example"
@@ -613,7 +612,7 @@ def test_no_private_address_is_asked(open_client, published):
         assert answer.status_code == 403 or answer.json()["label"] == ""
     assert published.requests == []
     with pytest.raises(OSError, match="address that is not public"):
-        connect_public(("localhost", port), 1.0)
+        connect("localhost", port, Deadline(1.0))
 
 
 def test_addresses_are_public_or_not():

@@ -2,13 +2,17 @@
 
 import socket
 from contextlib import suppress
+from functools import partial
 from threading import Event, Thread
 from unittest.mock import Mock
 
 import pytest
 
-from awp_publish.plugins.identity.fetching import Posted, connect_public, post
+from awp_publish import outgoing
+from awp_publish.outgoing import Deadline, Posted, connect
 from tests.serve.webhook_receiver import receiving
+
+post = partial(outgoing.post, seconds=5.0)
 
 BODY = b'{"type": "gap"}'
 
@@ -61,7 +65,7 @@ def connections(monkeypatch):
     asked: list[tuple[str, float]] = []
     outcomes: dict[str, OSError | socket.socket] = {}
 
-    def connect(address, timeout, _):
+    def connect_to(address, timeout):
         asked.append((address[0], timeout))
         if isinstance(outcome := outcomes[address[0]], OSError):
             raise outcome
@@ -70,7 +74,7 @@ def connections(monkeypatch):
     def resolve(host, port, **_):
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, port)) for one in (*outcomes, *outcomes)]
 
-    monkeypatch.setattr(socket, "create_connection", connect)
+    monkeypatch.setattr(socket, "create_connection", connect_to)
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
     return asked, outcomes
 
@@ -80,8 +84,7 @@ def test_the_addresses_of_a_name_are_tried_in_turn_within_one_time(connections):
     first, other = socket.socketpair()
     with first, other:
         outcomes |= {"1.1.1.1": ConnectionRefusedError(), "2606:4700::1": TimeoutError(), "8.8.8.8": first}
-        assert connect_public(("shop.example", 443), 8.0) is first
-        assert first.gettimeout() == 8.0
+        assert connect("shop.example", 443, Deadline(8.0)) is first
     assert [one for one, _ in asked] == ["1.1.1.1", "2606:4700::1", "8.8.8.8"]
     assert (asked[0][1] <= 4.0, asked[1][1] <= 4.0, asked[2][1] <= 8.0) == (True, True, True)
 
@@ -90,7 +93,7 @@ def test_the_last_failure_of_all_addresses_is_told(connections):
     asked, outcomes = connections
     outcomes |= {"1.1.1.1": TimeoutError(), "8.8.8.8": ConnectionRefusedError("the last")}
     with pytest.raises(ConnectionRefusedError, match="the last"):
-        connect_public(("shop.example", 443), 8.0)
+        connect("shop.example", 443, Deadline(8.0))
     assert len(asked) == 2
 
 
@@ -98,7 +101,7 @@ def test_no_address_of_a_name_is_asked_if_one_is_private(connections):
     asked, outcomes = connections
     outcomes |= {"1.1.1.1": ConnectionRefusedError(), "10.0.0.1": ConnectionRefusedError()}
     with pytest.raises(OSError, match="address that is not public"):
-        connect_public(("shop.example", 443), 8.0)
+        connect("shop.example", 443, Deadline(8.0))
     assert asked == []
 
 

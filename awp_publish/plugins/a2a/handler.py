@@ -85,6 +85,7 @@ from awp_publish.http.exchange import (
 )
 from awp_publish.http.streams import OpenStreams
 from awp_publish.model import Action, Catalog, Event, JsonObject
+from awp_publish.outgoing import Failure, Posted
 from awp_publish.plugin import Context
 from awp_publish.plugins.a2a.agent_card import INPUT_MODES
 from awp_publish.plugins.a2a.tasks import (
@@ -125,7 +126,6 @@ from awp_publish.plugins.events.webhooks import (
     Webhooks,
     note,
 )
-from awp_publish.plugins.identity.fetching import Failure, Posted
 from awp_publish.problems import (
     InvalidEnvelope,
     InvalidInput,

@@ -31,12 +31,11 @@ from weakref import WeakValueDictionary
 
 import orjson
 
+from awp_publish import outgoing
 from awp_publish.calls.threads import ThreadsOfTheirOwn
 from awp_publish.checks.urls import is_private
-from awp_publish.http.networks import is_public_address
+from awp_publish.outgoing import Failure, Posted, is_public_address
 from awp_publish.plugins.events.log import APPENDED, Events
-from awp_publish.plugins.identity import fetching
-from awp_publish.plugins.identity.fetching import Failure, Posted
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores.store import WEBHOOK, Add, Count, Look, Schedule, Step, Store, Swap, Unschedule
 
@@ -57,6 +56,9 @@ OTHERS_EVERY: Final = 5
 
 LOOK_SECONDS is the time between two rounds.
 """
+
+SEND_SECONDS: Final = 5.0
+"""Seconds within which a receiver has to answer."""
 
 MAX_AT_ONCE: Final = 32
 MAX_AT_ONCE_OF_CALLER: Final = 8
@@ -378,7 +380,7 @@ class Webhooks:
             headers["webhook-signature"] = " ".join(
                 sign(_key_of(one), message.id, moment, message.body) for one in keys
             )
-        post = partial(fetching.post, hook.url, message.body, headers, trusted=self.trusted)
+        post = partial(outgoing.post, hook.url, message.body, headers, seconds=SEND_SECONDS, trusted=self.trusted)
         return await asyncio.get_running_loop().run_in_executor(self._threads, post)
 
     # --- Working ---

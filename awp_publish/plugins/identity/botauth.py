@@ -31,7 +31,8 @@ from awp_publish.calls.call import Credentials, Label, Principal
 from awp_publish.http.exchange import read_fields
 from awp_publish.http.signed import DIGESTS, SIGNED
 from awp_publish.model import SAFE_IN_PATH
-from awp_publish.plugins.identity.fetching import FetchedKeys, fetch_json, signature_keys
+from awp_publish.outgoing import Deadline
+from awp_publish.plugins.identity.fetching import FETCH_TIMEOUT, FetchedKeys, fetch_json, signature_keys
 from awp_publish.problems import DeclarationError, InvalidCredentials, Problem, RateLimited, TemporarilyUnavailable
 from awp_publish.stores.store import Add, Store
 
@@ -487,7 +488,8 @@ class _Directories:
 
     def _load(self, kind: str, address: str) -> _Directory:
         """Fetch a directory, or the keys of a client id metadata document: its own, or those at its `jwks_uri`."""
-        document = self._fetch(address)
+        deadline = Deadline(FETCH_TIMEOUT)
+        document = self._fetch(address, deadline)
         if kind != "cimd":
             return read_directory(document)
         if not isinstance(document, Mapping) or document.get("client_id") != address:
@@ -497,15 +499,20 @@ class _Directories:
         keys = document.get("jwks_uri")
         if directory_of(keys, self._allow_private, "jwks_uri") is None:
             raise ValueError("it has neither jwks nor a jwks_uri that is an https address")
-        return read_directory(self._fetch(str(keys)))
+        return read_directory(self._fetch(str(keys), deadline))
 
-    def _fetch(self, address: str) -> object:
+    def _fetch(self, address: str, deadline: Deadline) -> object:
         self._fetching += 1
         try:
             kinds = (MEDIA_TYPE, "application/jwk-set+json", "application/json")
             accept, is_public = ", ".join(kinds), not self._allow_private
             return fetch_json(
-                address, is_public=is_public, media_types=kinds, most_bytes=MAX_DIRECTORY_BYTES, accept=accept
+                address,
+                is_public=is_public,
+                deadline=deadline,
+                media_types=kinds,
+                most_bytes=MAX_DIRECTORY_BYTES,
+                accept=accept,
             )
         finally:
             self._fetching -= 1

@@ -30,6 +30,7 @@ from awp_publish.http.exchange import HOLDS_THREAD
 from awp_publish.http.lifespan import is_stopping
 from awp_publish.http.streams import OpenStreams
 from awp_publish.model import Event, utc_text
+from awp_publish.outgoing import Failure, Posted
 from awp_publish.plugin import Context
 from awp_publish.plugins.events.log import Batch, Events, Occurrence, Positions, logs_for, read_cursor, write_cursor
 from awp_publish.plugins.events.webhooks import (
@@ -49,7 +50,6 @@ from awp_publish.plugins.events.webhooks import (
     read_secret,
     try_again,
 )
-from awp_publish.plugins.identity.fetching import Failure, Posted
 from awp_publish.plugins.mcp.calls import Tools
 from awp_publish.plugins.mcp.exchange import (
     PROTOCOL,
