@@ -581,7 +581,6 @@ def test_tags_group_actions_wherever_a_document_can_say_so(open_client):
         ({"audience": ""}, "audience: '' is not an audience"),
         ({"audience": None}, "audience: must be text"),
         ({"expose": "mcp"}, "expose: must be a list, not one text"),
-        ({"expose": ["rest"]}, "expose.0: must be 'woa', 'plain', 'mcp', 'a2a', 'awp' or 'bridge', not 'rest'"),
     ],
 )
 def test_a_wrong_audience_is_refused_where_it_is_written(options, words):
