@@ -112,6 +112,9 @@ REPLAYED: Final = (b"idempotent-replayed", b"true")
 MARGIN: Final = 10.0
 """Seconds after an action's timeout from which on its call cannot be running any more."""
 
+ACCEPTING_SECONDS: Final = 30.0
+"""Seconds that accepting a job may take. Its call has ended then, however long the job runs."""
+
 MAX_ANSWER_BYTES: Final = 1_048_576
 MAX_ANONYMOUS_ANSWER_BYTES: Final = 65_536
 """Bytes of an answer that is recorded, for a known and for an unknown caller.
@@ -374,7 +377,7 @@ class Guard:
 
         keys = action.idempotency
         self._takes_keys = keys is not None
-        self._longest = action.timeout + MARGIN
+        self._longest = (ACCEPTING_SECONDS if action.is_background else action.timeout) + MARGIN
         self._is_repeatable, self._is_irreversible = action.is_repeatable, action.is_irreversible
         if keys is not None:
             self._key_field, self._is_input = keys.key_field, keys.key_field in member_names(action.inputs)
