@@ -134,6 +134,12 @@ MAX_ANONYMOUS_BYTES: Final = 16 * 1024 * 1024
 Smaller ones are bounded by the number of keys.
 """
 
+MAX_CALLER_BYTES: Final = 128 * 1024 * 1024
+"""Bytes of records that are kept for a known caller within the window of an action's keys, smaller ones included."""
+
+RECORD_BYTES: Final = 256
+"""Bytes that a record needs in the store besides its value."""
+
 MAX_RECEIPTS: Final = 50
 """Receipts of one call that are read."""
 
@@ -613,6 +619,7 @@ class Guard:
         if (claim := call.claim) is not None:
             kept: bytes | None = None
             instead: bytes | None = None  # what can be recorded where there is no room for an answer
+            room: tuple[Reserve, ...] = ()
             fingerprint = call.fingerprints[0].encode()
             if not isinstance(result, Outcome):
                 if isinstance(result, HandlerFailed):
@@ -640,10 +647,13 @@ class Guard:
                     logger.warning("an answer of action %s is too large to be recorded under its key", self._action.id)
                     ended = b'{"state":"too large","for":"%b"}\n' % fingerprint
                     kept = None if self._is_repeatable else ended
-                elif call.principal is None and len(kept) > SMALL_ANSWER_BYTES:
-                    kept = kept if await self._reserve_answer(call, len(kept)) else instead
+                elif call.principal is not None or len(kept) > SMALL_ANSWER_BYTES:
+                    room = (self._room_for(call, len(kept)),)
             try:
-                await self._store.run((_new(Swap, (claim.key, claim.value, kept, self._window)),), durable=True)
+                record = _new(Swap, (claim.key, claim.value, kept, self._window))
+                if (await self._store.run((record, *room), durable=True)).failed == 1:
+                    logger.warning("a caller has no room left for an answer of action %s", self._action.id)
+                    await self._store.run((record._replace(new=instead),), durable=True)
             except StoreUnavailable:
                 which = (self._action.id, call.request_id)
                 logger.exception("the answer of action %s could not be recorded (request_id=%s)", *which)
@@ -657,16 +667,16 @@ class Guard:
 
     # --- Idempotency keys ---
 
-    async def _reserve_answer(self, call: Call, size: int) -> bool:
-        """Reserve bytes for an unknown caller's answer. Returns False if its address has none left."""
-        address = call.credentials().address
-        turn = int(self.clock() // self._window)  # bytes are given back when the records have expired
-        key = f"answer-bytes:{self._window:g}:{turn}:{share_of('', address)}"
-        try:
-            ran = await self._store.run((Reserve(key, size, MAX_ANONYMOUS_BYTES, 2 * self._window),))
-        except StoreUnavailable:
-            return False
-        return ran.failed is None
+    def _room_for(self, call: Call, size: int) -> Reserve:
+        """Return the step that reserves the bytes of an answer; it does not hold if its caller has none left."""
+        seconds, principal = self._window, call.principal
+        turn = int(self.clock() // seconds)  # bytes are given back when the records have expired
+        prefix = f"answer-bytes:{seconds:g}:{turn}:"
+        if principal is None:
+            share = share_of("", call.credentials().address)
+            return Reserve(prefix + share, size, MAX_ANONYMOUS_BYTES, 2 * seconds)
+        share = share_of(principal.key, "")
+        return Reserve(prefix + share, size + RECORD_BYTES, MAX_CALLER_BYTES, 2 * seconds)
 
     def _claim(self, call: Call, credentials: Credentials | None) -> Add | None:
         """Return the step that claims a call's key, or None without a key. Raises InvalidIdempotencyKey."""
