@@ -24,7 +24,7 @@ from awp_publish.browsing.addresses import WebAddress, parse_address
 from awp_publish.browsing.cookies import Cookie, CookieJar
 from awp_publish.calls.call import SESSION_HEADER, Call, Deliver, Outcome, Result
 from awp_publish.calls.guard import VOLATILE_COOKIES, Guards, Tokens
-from awp_publish.http.credentials import TrustedProxies, client_address, read_credentials
+from awp_publish.http.credentials import TrustedProxies, client_address, network_around, read_credentials
 from awp_publish.http.dispatch import NOT_CARRIED, ROUTE_CALL, come_from_outside, read_answer
 from awp_publish.http.exchange import Scope, read_fields
 from awp_publish.http.in_process import Outside, SessionPass, with_cookies
@@ -56,6 +56,9 @@ MAX_BYTES: Final = 16_384
 MAX_ANONYMOUS: Final = 300
 ANONYMOUS_WINDOW: Final = 3600.0
 """Sessions that anonymous callers of one address may begin within ANONYMOUS_WINDOW seconds."""
+
+ADDRESSES_OF_NETWORK: Final = 8
+"""Times MAX_ANONYMOUS that anonymous callers of one IPv6 network of 48 bits may begin, which has 65,536 of 64 bits."""
 
 MAX_RENEWALS: Final = 20
 """How often the id of a session may have changed while a call or job of it ran."""
@@ -166,6 +169,9 @@ class CookieSessions:
         steps: list[Step] = [Add(key, raw, IDLE)]
         if not owner:
             steps.append(Count(f"sessions:ip:{address}", MAX_ANONYMOUS, ANONYMOUS_WINDOW))
+            if network := network_around(address):
+                most = MAX_ANONYMOUS * ADDRESSES_OF_NETWORK
+                steps.append(Count(f"sessions:ip:{network}", most, ANONYMOUS_WINDOW))
         ran = await self._store.run(steps)
         if ran.failed == 0:  # another call of the same conversation has begun it meanwhile
             other = self._read(key, ran.seen[0]) if isinstance(ran.seen[0], bytes) else None
@@ -174,7 +180,10 @@ class CookieSessions:
             await self.update(other, set_cookies, at)
             return True
         if ran.failed is not None:
-            logger.warning("a session was not begun: callers of one address may begin %d an hour", MAX_ANONYMOUS)
+            of, most = (
+                ("address", MAX_ANONYMOUS) if ran.failed == 1 else ("network", MAX_ANONYMOUS * ADDRESSES_OF_NETWORK)
+            )
+            logger.warning("a session was not begun: callers of one %s may begin %d an hour", of, most)
         return ran.failed is None
 
     async def update(
