@@ -177,6 +177,9 @@ _IDENTIFYING: Final = re.compile(
 VOLATILE_COOKIES: Final = re.compile(r"AWSALB|__cf|cf_|_g(a|id|at|cl)|_fbp|csrf|xsrf|messages$", re.IGNORECASE)
 """Names of cookies that do not identify the caller and change on their own."""
 
+_UNREAD: Final = Credentials({})
+"""Stands for credentials that were not read, because nothing of them but a token was needed."""
+
 _new: Final = tuple.__new__
 """Makes a named tuple without calling its class's Python-level `__new__`: each guarded call makes four."""
 
@@ -435,7 +438,7 @@ class Guard:
         """Admit a call (None), or return its recorded answer. Raises the Problem for which it is refused."""
         # Who is the caller, and may the caller know of the action?
         action, gate, principal = self._action, self._authentication, call.principal
-        credentials: Credentials | None = None  # not read if the token alone identifies the caller
+        credentials = _UNREAD  # they are not read if the token alone identifies the caller
         agents: AgentAuthenticator | None = None
         if gate is not None:
             known: Principal | None = None
@@ -469,7 +472,7 @@ class Guard:
                 gate.require(principal)
             allowed = action.allow_agents
             # Only an agent that has signed can be one of them, however else the caller is known.
-            if allowed and (agents is None or credentials is None or agents.names_of(credentials).isdisjoint(allowed)):
+            if allowed and (agents is None or agents.names_of(credentials).isdisjoint(allowed)):
                 raise InsufficientPermissions(
                     f"Action {action.id} is only for {', '.join(allowed)}; this caller is {call.label}.",
                     recovery="Sign the request as Accept-Signature says, if you are one of those agents.",
@@ -477,7 +480,8 @@ class Guard:
                 )
         address = ""
         if principal is None or self._counts_addresses:
-            credentials = credentials or call.credentials()
+            if credentials is _UNREAD:
+                credentials = call.credentials()
             address = credentials.address
 
         # What can be decided without the store? It is raised only if neither a limit nor a recorded answer comes first.
@@ -519,7 +523,7 @@ class Guard:
         # Count, and look or claim
         steps: list[Step] = []
         limits = self._limits
-        if self._names_agents and agents is not None and credentials is not None:
+        if self._names_agents and agents is not None:
             whom = agents.names_of(credentials)
             limits = tuple(one for one in limits if one.rate.whom in whom)
         for limit in limits:
@@ -678,8 +682,11 @@ class Guard:
         share = share_of(principal.key, "")
         return Reserve(prefix + share, size + RECORD_BYTES, MAX_CALLER_BYTES, 2 * seconds)
 
-    def _claim(self, call: Call, credentials: Credentials | None) -> Add | None:
-        """Return the step that claims a call's key, or None without a key. Raises InvalidIdempotencyKey."""
+    def _claim(self, call: Call, credentials: Credentials) -> Add | None:
+        """Return the step that claims a call's key, or None without a key. Raises InvalidIdempotencyKey.
+
+        `credentials` are those of the call if its caller is not known.
+        """
         key = call.idempotency_key
         if key is not None:
             key = read_key(key)
@@ -695,7 +702,7 @@ class Guard:
         # part of the key: with other credentials a key is refused, neither replayed to somebody else nor run again for
         # somebody whose token was renewed.
         content, action, principal = _canonical(call.input), self._action, call.principal
-        if principal is None and action.way is not None and credentials is not None:
+        if principal is None and action.way is not None:
             # Cookies change on their own, so they count only if the route identifies callers by their credentials.
             words = shown_by(credentials, action.route_credentials, cookies=action.route_authenticates)
             content += b"\n" + words.encode("utf-8", "surrogatepass") if words else b""
