@@ -580,7 +580,8 @@ class Invoker:
                 is_declared = any(name == media.HEADER for name, _ in result.headers)  # by the route, for this answer
                 if not is_declared:
                     result.headers = (*result.headers, *prepared.content)
-                    result.content = Content(media.declared_type(call.action.outputs), "")
+                    disposition = result.content.disposition if result.content is not None else ""
+                    result.content = Content(media.declared_type(call.action.outputs), "", disposition)
         return result
 
     async def _conclude(self, prepared: _Prepared, call: Call, result: Result, deliver: Deliver) -> None:
