@@ -111,6 +111,8 @@ class WoaDoor(Endpoint):
         self._offered = {
             named: (one, one.id in invoker.guarded, one.is_public) for named, one in invoker.offered(PROTOCOL).items()
         }
+        absent = invoker.absent
+        self._absent = (absent, True, False) if absent is not None else None
         self._admission = admission
         self._small = admission.smallest_limit(catalog.actions)
 
@@ -149,7 +151,7 @@ class WoaDoor(Endpoint):
             detail = f"must be an object, not {json_kind(given)}"
             raise InvalidInput(f"The input {detail}.", errors=[Violation("", detail)])
 
-        found = self._offered.get((agent, operation))
+        found = self._offered.get((agent, operation), self._absent)
         if found is None:
             raise self._invoker.unknown(PROTOCOL, agent, operation)
         action, is_guarded, is_public = found

@@ -331,6 +331,8 @@ class SessionCalls:
             action.id: parse_address(catalog.absolute(action.target.path if action.target else catalog.paths.invoke))
             for action in catalog.actions
         }
+        self._address = parse_address(catalog.absolute(catalog.paths.invoke))
+        """The address of actions that do not exist."""
         self._receipted = guards.receipted
         self._recovery: str | None = None
         if (sign_in := catalog.sign_in) is not None and code_of(SessionUnknown.slug) not in catalog.site.errors:
@@ -340,7 +342,8 @@ class SessionCalls:
     async def __call__(self, run: Run, call: Call, deliver: Deliver) -> None:
         """Run a call in its session. Delivers SessionUnknown if it is unknown or belongs to another caller."""
         scope = cast(Scope, call.context)
-        fields, at, taken = read_fields(scope["headers"]), self._addresses[call.action.id], list[str]()
+        fields, taken = read_fields(scope["headers"]), list[str]()
+        at = self._addresses.get(call.action.id, self._address)
         if call.has_cookie_jar or has_own_cookies(fields.get(b"cookie", b"").decode("latin-1")):
             if SESSION_HEADER in fields:
                 self._put_headers(call, scope, "")
