@@ -202,6 +202,13 @@ async def test_one_caller_leaves_a_slot_to_others_and_has_all_the_rest(house):
     assert most == 3
 
 
+async def test_a_worker_with_two_slots_and_nothing_to_do_takes_a_job_without_the_turn(house):
+    in_turn, more = [await house.jobs.accept("again", {}, principal="ann") for _ in range(2)]
+    assert await house.store.take(QUEUE, 60.0, 1) == (in_turn.id,)  # by a worker that is slow
+    house.start(concurrency=2)
+    assert (await house.until(more)).status == "done"
+
+
 async def test_endless_jobs_of_one_stranger_leave_others_a_slot_for_all_of_theirs(house):
     ran = []
 

@@ -446,7 +446,7 @@ class Worker:
         if queue != MORE:
             return free
         more = sum(taken_from == MORE for taken_from in self._carried.values())
-        return min(free, max(self._most - 2 - more, not self._carried))
+        return min(free, max(self._most - 2 - more, 0 if self._carried else 1))
 
     def _release(self, task: asyncio.Task[None]) -> None:
         del self._carried[task]
