@@ -18,6 +18,7 @@ from awp_publish.calls.authentication import (
     ApiKey as ApiKey,
     ApplicationUser as ApplicationUser,
     BearerToken as BearerToken,
+    Custom as Custom,
     SessionUser as SessionUser,
     SharedSecret as SharedSecret,
     current_caller as current_caller,

@@ -19,8 +19,14 @@ class Steps:
 
     count = 0
 
-    def enter(self, frame: FrameType, event: str, argument: object) -> Callable[..., None]:
+    def __init__(self, within: str = "") -> None:
+        """Count in files whose path has `within`."""
+        self._within = within
+
+    def enter(self, frame: FrameType, event: str, argument: object) -> Callable[..., None] | None:
         """Count the call of a function; what it returns is told of the lines."""
+        if self._within not in frame.f_code.co_filename:
+            return None
         self.count += 1
         return self.add
 
@@ -29,9 +35,9 @@ class Steps:
 
 
 @contextmanager
-def counting() -> Iterator[Steps]:
-    """Count the steps of all functions that are entered inside of the context."""
-    steps, tracer, of_threads = Steps(), sys.gettrace(), threading.gettrace()
+def counting(within: str = "") -> Iterator[Steps]:
+    """Count the steps of all functions that are entered inside of the context, in files whose path has `within`."""
+    steps, tracer, of_threads = Steps(within), sys.gettrace(), threading.gettrace()
     threading.settrace(steps.enter)
     sys.settrace(steps.enter)
     try:

@@ -292,6 +292,7 @@ def test_public_names_are_few_and_documented():
         "BearerToken",
         "Browsing",
         "Credentials",
+        "Custom",
         "DeclarationError",
         "Idempotency",
         "Import",

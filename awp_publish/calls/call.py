@@ -326,10 +326,14 @@ class Call:
 
 
 class Content(NamedTuple):
-    """What a JSON string stands for if a route's answer was not JSON: a text in a charset, or base64 (charset "")."""
+    """How a route's answer was sent: as JSON, as a text in a charset, or as bytes (charset "", base64 in the JSON).
+
+    `disposition` is its Content-Disposition (RFC 6266), "" if it had none.
+    """
 
     media_type: str
     charset: str
+    disposition: str = ""
 
     def bytes_of(self, output: object) -> bytes:
         """Return the answer as the route sent it."""
@@ -341,7 +345,7 @@ class Content(NamedTuple):
 class Outcome:
     """An action's answer: JSON text, the decoded value, and the headers to pass on to the caller.
 
-    `content` is set if the JSON is a string that stands for something else.
+    `content` is set if the JSON is a string that stands for something else, or was sent to be saved as a file.
     """
 
     body: bytes

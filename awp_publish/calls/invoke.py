@@ -332,6 +332,31 @@ def _known(what: str, names: Collection[str]) -> str:
     return f"Known {what}: {', '.join(islice(names, MAX_KNOWN)) or 'none'}{more}."
 
 
+def absent_action(catalog: Catalog) -> Action | None:
+    """Return an action that nobody may know of, None if the catalog has no other such one.
+
+    At a site with actions for a limited audience, a call of an unknown name is made as one of this action: it is then
+    refused after the same steps as that of a name that exists, so that nobody can tell the two apart.
+    """
+    if all(action.is_public for action in catalog.actions):
+        return None
+    return Action(
+        id="",
+        name="",
+        description="",
+        inputs={},
+        outputs={},
+        agent_id="",
+        type="custom",
+        effect="write",
+        audience=NOBODY,
+    )
+
+
+NOBODY: Final = "\n"
+"""A scope that no token has: scopes are separated by white space."""
+
+
 class Invoker:
     """Runs calls of one catalog. Everything that depends only on an action is prepared once, here.
 
@@ -357,6 +382,10 @@ class Invoker:
         self._actions: Mapping[str, _Prepared] = {
             action.id: _prepare(action, guards, accept, check, rehearse) for action in catalog.actions
         }
+        self.absent = absent_action(catalog) if guards is not None else None
+        """The action as which unknown names are called, None where they are refused at once."""
+        if self.absent is not None:
+            self._actions = {**self._actions, self.absent.id: _prepare(self.absent, guards, None, None, None)}
         redactors = ((action.id, input_redactor(action.inputs)) for action in catalog.actions)
         self.input_redactors: Mapping[str, Redact] = {name: one for name, one in redactors if one is not None}
         """Functions that redact secrets, for the actions whose inputs contain some."""
@@ -579,7 +608,8 @@ class Invoker:
                 is_declared = any(name == media.HEADER for name, _ in result.headers)  # by the route, for this answer
                 if not is_declared:
                     result.headers = (*result.headers, *prepared.content)
-                    result.content = Content(media.declared_type(call.action.outputs), "")
+                    disposition = result.content.disposition if result.content is not None else ""
+                    result.content = Content(media.declared_type(call.action.outputs), "", disposition)
         return result
 
     async def _conclude(self, prepared: _Prepared, call: Call, result: Result, deliver: Deliver) -> None:

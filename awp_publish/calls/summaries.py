@@ -99,7 +99,7 @@ _UNSEEN: Final = re.compile(
 """Letters and marks that are invisible although Unicode counts them as visible."""
 
 
-_LIKE_QUOTES: Final = re.compile("[\u02ba\u02ee\u201c-\u201f\u2033\u2036\u275d\u275e\u301d-\u301f\uff02]")
+_LIKE_QUOTES: Final = re.compile("[\u02ba\u02ee\u05f4\u201c-\u201f\u2033\u2036\u275d\u275e\u3003\u301d-\u301f\uff02]")
 """Characters that a person may take for a quotation mark."""
 
 

@@ -63,8 +63,9 @@ class PlainDoor(Endpoint):
     ) -> None:
         """Create the door. `unknown` makes the problem for an unknown action from its id."""
         self._own_methods = "GET, HEAD, OPTIONS" if action.method == "GET" else f"{action.method}, OPTIONS"
-        self.methods = self._own_methods if action.is_public else UnknownActionDoor.methods
-        self._unknown = partial(unknown, action.id)
+        self._is_public = action.is_public
+        self.methods = self._own_methods if self._is_public else UnknownActionDoor.methods
+        self._unknown = unknown
         self.usage = f"Action {action.id} is called with {action.method}"
         super().__init__(renderer, cors, admission.own_origins)
         self._action = action
@@ -78,10 +79,9 @@ class PlainDoor(Endpoint):
             "confirmation": action.needs_confirmation,
             "receipts": action.requires,
         }
-        self._beside = [name for name, is_used in beside.items() if is_used]
+        self._beside = frozenset(name for name, is_used in beside.items() if is_used)
         if self._beside:
-            own = members(resolved(action.inputs, action.inputs))
-            self._beside = [name for name in self._beside if name not in own]
+            self._beside -= members(resolved(action.inputs, action.inputs)).keys()
 
     def refuse_foreign(self, fields: Fields) -> None:
         """Refuse a request from another site's page if it has cookies or credentials that a browser adds itself."""
@@ -98,15 +98,18 @@ class PlainDoor(Endpoint):
         beside: dict[str, object] = {}
         objection: Problem | None = None
         try:
-            if (method := request.scope["method"]) not in self._own_methods.split(", "):
-                raise MethodNotAllowed(f"{self.usage}, not {method[:20]}.", headers=[("Allow", self._own_methods)])
             given = await self._read(request)
-            beside = {name: given.pop(name) for name in self._beside if name in given}
+            beside = {name: given.pop(name) for name in self._beside & given.keys()}
             if isinstance(receipts := beside.get("receipts"), str):
                 beside["receipts"] = [receipt.strip() for receipt in receipts.split(",")]
+            if not self._is_public:  # whatever its own method is, it takes the same steps as an unknown action
+                detail = f"{self.usage}, not {request.scope['method'][:20]}."
+                wrong = MethodNotAllowed(detail, headers=[("Allow", self._own_methods)])
+                objection = wrong if request.scope["method"] not in self._own_methods.split(", ") else None
         except Problem as problem:
             objection = problem
-        call = self._calls.make(self._action, given, request, beside, unknown=self._unknown, objection=objection)
+        unknown = partial(self._unknown, self._action.id if named is None else named)
+        call = self._calls.make(self._action, given, request, beside, unknown=unknown, objection=objection)
         request.call = call
         await self._invoker.run(call, request.deliver)
 
@@ -152,18 +155,46 @@ class PlainDoor(Endpoint):
 
 
 class UnknownActionDoor(Endpoint):
-    """Answers at the addresses of unknown actions."""
+    """Answers at the addresses of unknown actions, and of those for a limited audience.
 
+    For who may not know of an action, both take the same steps: `hidden` are the doors of the latter by id, `absent` is
+    that of an action which nobody may know of, None if there are no such actions.
+    """
+
+    request_type = PlainRequest
     methods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
     usage = "Actions are called with their own methods"
 
-    def __init__(self, catalog: Catalog, admission: Admission, renderer: ProblemRenderer, cors: Cors) -> None:
+    def __init__(
+        self, catalog: Catalog, invoker: Invoker, admission: Admission, renderer: ProblemRenderer, cors: Cors
+    ) -> None:
         super().__init__(renderer, cors, admission.own_origins)
+        self._invoker = invoker
         self._known = [action.id for action in catalog.public.actions[:MAX_COMPARED]]
+        hidden = (action for action in catalog.actions if not action.is_public)
+        make = partial(PlainDoor, invoker=invoker, admission=admission, renderer=renderer, cors=cors)
+        self._hidden = {action.id: make(action, unknown=self.describe) for action in hidden}
+        absent = invoker.absent
+        self._absent = make(absent, unknown=self.describe) if absent is not None else None
+
+    def refuse_foreign(self, fields: Fields) -> None:
+        """Refuse a request from another site's page as the doors of actions do."""
+        if self._absent is not None:
+            self._absent.refuse_foreign(fields)
+        else:
+            super().refuse_foreign(fields)
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
-        """Raise the problem for an unknown action."""
-        raise self.describe(named or "")
+        """Call an action that the caller may perhaps know of. Raises the problem for an unknown one."""
+        door = self._hidden.get(named or "", self._absent)
+        if door is None:
+            raise self.describe(named or "")
+        await door.handle(request, named or "")
+
+    def note_refusal(self, request: DoorRequest, problem: Problem) -> None:
+        """Report a request that never became a call."""
+        if self._absent is not None:
+            self._invoker.note_refusal(DOOR, request.request_id, problem)
 
     def describe(self, named: str) -> Problem:
         """Return the problem for an unknown action, with suggestions."""

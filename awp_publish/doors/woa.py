@@ -106,7 +106,7 @@ class WoaDoor(Endpoint):
     def __init__(self, catalog: Catalog, invoker: Invoker, admission: Admission) -> None:
         super().__init__(ProblemRenderer(catalog), Cors(admission.allow_origins), admission.own_origins)
         self._invoker = invoker
-        self._offered = invoker.offered(PROTOCOL)
+        self._offered, self._absent = invoker.offered(PROTOCOL), invoker.absent
         self._admission = admission
         self._calls = Calls(PROTOCOL, invoker, admission, PLACES)
 
@@ -145,7 +145,7 @@ class WoaDoor(Endpoint):
             detail = f"must be an object, not {json_kind(given)}"
             raise InvalidInput(f"The input {detail}.", errors=[Violation("", detail)])
 
-        action = self._offered.get((agent, operation))
+        action = self._offered.get((agent, operation), self._absent)
         if action is None:
             raise self._invoker.unknown(PROTOCOL, agent, operation)
         unknown = None if action.is_public else partial(self._invoker.unknown, PROTOCOL, agent, operation)

@@ -455,18 +455,21 @@ class AgentPublisher:
         below: dict[str, AnswerRest] = {}
         exact: dict[str, Answer] = {paths.status: StatusDoor(catalog, self._status, origins)}
         said, offered = ProblemRenderer(catalog, DIALECT), catalog.exposed_at(PLAIN)
-        below[f"{paths.actions}/"] = missing = UnknownActionDoor(offered, admission, said, cors)
-        for action in offered.actions:
+        below[f"{paths.actions}/"] = missing = UnknownActionDoor(offered, invoker, admission, said, cors)
+        for action in offered.public.actions:
             plain = PlainDoor(action, invoker, admission, said, cors, missing.describe)
             exact[catalog.plain_path_of(action)] = plain
         woa, invocations = WoaDoor(catalog, invoker, admission), InvokeAddress(paths.invoke)
+        # Addresses of hidden agents are found like those of unknown ones.
+        shown = {agent.id for agent in catalog.exposed_at(WOA).public.agents}
         for path, agent_id in invocations.calls(catalog.exposed_at(WOA)).items():
             if path in exact:
                 remedy = "Give the agent another id, or our addresses other paths: Site(paths=...)."
                 raise DeclarationError(
                     f'agent "{agent_id}"', f"is called at {path}, which is another address of ours.", remedy
                 )
-            exact[path] = partial(woa.answer, agent_id)
+            if agent_id in shown:
+                exact[path] = partial(woa.answer, agent_id)
         for door in live:
             exact |= door.exact
             below |= door.below

@@ -76,13 +76,15 @@ class Calls:
                 call.unknown = unknown
             call.credentials = partial(read_credentials, source.scope, source.fields, self._admission.trusted_proxies)
             try:
-                if objection is not None:
-                    raise objection
                 self._admission.check_size(action, size)
                 if is_guarded:
                     read_admission(call, members, source.fields)
             except Problem as problem:
-                call.refuse(problem)
+                objection = objection or problem
+            if not action.is_public:  # in as many steps with an objection as without one
+                call.objection = objection
+            elif objection is not None:
+                raise objection
         return call
 
 

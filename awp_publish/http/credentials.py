@@ -30,6 +30,9 @@ MAX_HOPS: Final = 50
 CALLER_NETWORK: Final = 64
 """Bits of an IPv6 address that identify a caller, who can choose the others freely."""
 
+SITE_NETWORK: Final = 48
+"""Bits of the IPv6 network that a site may be assigned (RFC 6177), with 65,536 networks of callers in it."""
+
 BROWSER_FIELDS: Final = frozenset(
     {b"origin", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest", b"sec-fetch-user", b"sec-fetch-storage-access"}
 )
@@ -191,6 +194,17 @@ def _key_of(address: Address | None) -> str:
     if isinstance(address, IPv6Address):
         return str(IPv6Network((address, CALLER_NETWORK), strict=False))
     return "" if address is None else str(address)
+
+
+@lru_cache(maxsize=4096)
+def network_around(address: str) -> str:
+    """Return the IPv6 network of SITE_NETWORK bits around a client's address, "" for any other address."""
+    if ":" not in address:
+        return ""
+    try:
+        return str(IPv6Network(address, strict=False).supernet(new_prefix=SITE_NETWORK))
+    except ValueError:
+        return ""
 
 
 # --- Other sites' pages ---

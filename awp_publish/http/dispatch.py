@@ -155,10 +155,11 @@ def read_answer(
         filename = media.file_name(disposition)
         if kind != media.TEXT or filename:
             carried.append(media.write_header(kind, filename))
-        content = Content(content_type.decode("latin-1") or kind, charset)
+        content = Content(content_type.decode("latin-1") or kind, charset, disposition.decode("latin-1"))
         return Outcome(orjson.dumps(text), text, shown, tuple(carried), content)
     try:
-        return Outcome(body, orjson.loads(body), shown, tuple(carried) if carried else ())
+        sent = Content(content_type.decode("latin-1"), "", disposition.decode("latin-1")) if disposition else None
+        return Outcome(body, orjson.loads(body), shown, tuple(carried) if carried else (), sent)
     except orjson.JSONDecodeError:
         return InvalidOutput(f"Action {action.id} answered with a body that is declared as JSON and is not.")
 

@@ -169,10 +169,7 @@ def prepare(
     A document with the same bytes as in `before` keeps its date, so that caches stay valid. `link` is the Link header
     (RFC 8288) of all documents. `Last-Modified` is the site's declared `updated`, or `now`.
     """
-    first = catalog.site.updated if not before and catalog.site.updated else now
-    # HTTP dates have no fractions; a date without a zone is read as UTC.
-    modified = (first if first.tzinfo else first.replace(tzinfo=UTC)).astimezone(UTC).replace(microsecond=0)
-    dated = b"last-modified", format_datetime(modified, usegmt=True).encode()
+    modified = catalog.site.updated if not before and catalog.site.updated else now
     rendered: dict[object, Encodings] = {}
     prepared, view = {}, views_of(catalog)
     for document in documents:
@@ -183,19 +180,26 @@ def prepare(
         if old is not None and old.body == rendered[way].body:
             prepared[path] = old
             continue
-        headers: RawHeaders = (
-            (b"content-type", document.media_type.encode()),
-            (b"cache-control", f"public, max-age={document.max_age}".encode()),
-            (b"vary", b"Accept-Encoding"),
-            dated,
-            ANY_ORIGIN,
-            (b"access-control-expose-headers", b"ETag, Link"),
-            NO_SNIFFING,
-            *(((b"link", link),) if link else ()),
-            *((name.lower().encode(), value.encode()) for name, value in document.headers),
-        )
-        prepared[path] = Prepared(rendered[way], headers, modified, document.media_type.split(";", 1)[0])
+        prepared[path] = prepare_one(document, rendered[way], modified, link)
     return prepared
+
+
+def prepare_one(document: Document, encodings: Encodings, modified: datetime, link: bytes = b"") -> Prepared:
+    """Return a document with the headers that all documents have. A date without a zone is read as UTC."""
+    # HTTP dates have no fractions.
+    modified = (modified if modified.tzinfo else modified.replace(tzinfo=UTC)).astimezone(UTC).replace(microsecond=0)
+    headers: RawHeaders = (
+        (b"content-type", document.media_type.encode()),
+        (b"cache-control", f"public, max-age={document.max_age}".encode()),
+        (b"vary", b"Accept-Encoding"),
+        (b"last-modified", format_datetime(modified, usegmt=True).encode()),
+        ANY_ORIGIN,
+        (b"access-control-expose-headers", b"ETag, Link"),
+        NO_SNIFFING,
+        *(((b"link", link),) if link else ()),
+        *((name.lower().encode(), value.encode()) for name, value in document.headers),
+    )
+    return Prepared(encodings, headers, modified, document.media_type.split(";", 1)[0])
 
 
 _COMPRESSORS: Final[list[tuple[str, Callable[[bytes, int], bytes]]]] = [

@@ -49,6 +49,7 @@ from awp_publish.problems import (
     Problem,
     code_of,
 )
+from awp_publish.schema import media
 
 # --- One HTTP request to a door: its id and its answer ---
 
@@ -190,14 +191,17 @@ class DoorRequest:
 
 
 class PlainRequest(DoorRequest):
-    """A request that is answered with the route's own body if the route did not answer with JSON."""
+    """A request that is answered with the route's own body and media type, as the file that it may be."""
 
     __slots__ = ()
 
     def write(self, outcome: Outcome, content: Content) -> tuple[RawHeaders, bytes]:
-        """Return the route's media type and body."""
-        content_type = (b"content-type", content.media_type.encode("latin-1"))
-        return (content_type, *STATIC_HEADERS[1:]), content.bytes_of(outcome.output)
+        """Return the route's media type, its Content-Disposition and its body."""
+        headers: RawHeaders = ((b"content-type", content.media_type.encode("latin-1")), *STATIC_HEADERS[1:])
+        if content.disposition:
+            headers += ((b"content-disposition", content.disposition.encode("latin-1")),)
+        is_json = media.is_json(media.media_type_of(content.media_type.encode("latin-1")))
+        return headers, outcome.body if is_json else content.bytes_of(outcome.output)
 
 
 def read_request_id(fields: Fields) -> str:

@@ -33,6 +33,7 @@ from pydantic_core import CoreSchema, core_schema
 from awp_publish.model import JsonObject as JsonObject
 from awp_publish.problems import MAX_VIOLATIONS, Violation, did_you_mean, nearest
 from awp_publish.schema.reading import DIALECT, part_at
+from awp_publish.schema.unique import UniqueItems
 
 Mode: TypeAlias = Literal["validation", "serialization"]
 
@@ -528,7 +529,7 @@ def _compile(
             registry=registry,
             validate_formats=asserts_formats,
             formats=_FORMATS if asserts_formats else None,
-            keywords={"contentEncoding": _ContentEncoding} if asserts_formats else None,
+            keywords=_KEYWORDS if asserts_formats else _UNIQUE,
             pattern_options=_PATTERNS,
         )
     except BaseException as error:
@@ -595,6 +596,10 @@ class _ContentEncoding:
         """Raise ValueError for a text that is not base64 although the keyword says so."""
         if self._is_base64 and isinstance(instance, str) and not is_base64(instance):
             raise ValueError("not base64")
+
+
+_UNIQUE: Final[dict[str, Any]] = {"uniqueItems": UniqueItems}
+_KEYWORDS: Final[dict[str, Any]] = {"contentEncoding": _ContentEncoding, **_UNIQUE}
 
 
 def is_base64(text: str) -> bool:

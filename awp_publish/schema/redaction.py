@@ -2,10 +2,12 @@
 
 `format: password` and `writeOnly: true` mark secrets of an input; `readOnce: true` marks what an answer returns once
 and nobody stores, such as a token. A mark counts at any depth: behind references, in unions, in items. If only some of
-several alternatives are marked, the value is hidden, because hiding too much does no harm.
+several alternatives are marked, the value is hidden, because hiding too much does no harm. For the same reason, nothing
+is shown of an input with secrets that is of a type which its place does not take, or in a member that the schema does
+not allow: a secret may have been sent there by mistake.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final, TypeAlias
@@ -25,7 +27,7 @@ Redact: TypeAlias = Callable[[Any], Any]
 
 def input_redactor(inputs: JsonObject, mark: object = HIDDEN) -> Redact | None:
     """Return a function that replaces the secrets of an input with `mark`, or None if the schema marks none."""
-    return _redactor(inputs, is_secret, mark, (b"writeOnly", b"password"))
+    return _redactor(inputs, is_secret, mark, (b"writeOnly", b"password"), hides_misplaced=True)
 
 
 def answer_redactor(outputs: JsonObject) -> Redact | None:
@@ -34,7 +36,12 @@ def answer_redactor(outputs: JsonObject) -> Redact | None:
 
 
 def _redactor(
-    root: JsonObject, is_marked: Callable[[JsonObject], bool], mark: object, words: Iterable[bytes]
+    root: JsonObject,
+    is_marked: Callable[[JsonObject], bool],
+    mark: object,
+    words: Iterable[bytes],
+    *,
+    hides_misplaced: bool = False,
 ) -> Redact | None:
     """Make a redactor, or return None if nothing is marked. A schema with a mark contains one of `words` in its
     JSON.
@@ -45,16 +52,19 @@ def _redactor(
             return None
     if not any(map(is_marked, subschemas(root))):
         return None
-    return partial(_Redactor(root, is_marked, mark).copy, (root,))
+    return partial(_Redactor(root, is_marked, mark, hides_misplaced).copy, (root,))
 
 
 class _Redactor:
     """Redacts values by one schema."""
 
-    def __init__(self, root: JsonObject, is_marked: Callable[[JsonObject], bool], mark: object) -> None:
+    def __init__(
+        self, root: JsonObject, is_marked: Callable[[JsonObject], bool], mark: object, hides_misplaced: bool
+    ) -> None:
         self._root = root
         self._is_marked = is_marked
         self._mark = mark
+        self._hides_misplaced = hides_misplaced
         self._named = named_subschemas(root)
         self._known: dict[tuple[int, ...], tuple[JsonObject, ...]] = {}
         self._patterns: dict[str, Callable[[object], bool] | None] = {}
@@ -76,10 +86,16 @@ class _Redactor:
             if len(self._known) < _MAX_KNOWN:
                 self._known[key] = parts
         if not parts:
-            return value
+            return self._mark if self._hides_misplaced and False in schemas else value
         if any(map(self._is_marked, parts)):
             return value if value is None else self._mark
+        if self._hides_misplaced and not _takes(parts, value):
+            return self._mark
         if isinstance(value, dict):
+            if any(
+                map(self._is_marked, parts_of(self._root, [one.get("propertyNames") for one in parts], self._named))
+            ):
+                return self._mark
             return {name: self.copy(self._members(parts, name), member) for name, member in value.items()}
         if isinstance(value, list):
             further = [one.get(name) for one in parts for name in ("items", "contains", "unevaluatedItems")]
@@ -106,6 +122,23 @@ class _Redactor:
             found += own or [part.get("additionalProperties"), part.get("unevaluatedProperties")]
         return found
 
+
+def _takes(parts: Iterable[JsonObject], value: object) -> bool:
+    """Return True unless the types of all parts of a schema, or of all its alternatives, exclude a value."""
+    types: list[Any] = [one["type"] for one in parts if "type" in one]
+    names = {name for one in types for name in ([one] if isinstance(one, str) else one)}
+    return value is None or not names or any(isinstance(value, _TYPES.get(name, object)) for name in names)
+
+
+_TYPES: Final[Mapping[str, type | tuple[type, ...]]] = {
+    "string": str,
+    "number": (int, float),
+    "integer": (int, float),
+    "boolean": bool,
+    "array": list,
+    "object": dict,
+    "null": (),
+}
 
 _MAX_KNOWN: Final = 10_000
 """Combinations of subschemas that are cached. There are few, unless a long input multiplies those of array items."""

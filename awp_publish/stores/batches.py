@@ -24,7 +24,7 @@ from typing import Final, Protocol, TypeAlias, cast
 
 from awp_publish.calls.threads import Thread, ThreadsOfTheirOwn, is_gevent, make_lock, make_queue
 from awp_publish.problems import StoreUnavailable
-from awp_publish.stores.store import LeasingTransaction, Look, Ran, Step, Swap, carry_out, unavailable
+from awp_publish.stores.store import LeasingTransaction, Look, Ran, Reserve, Step, Swap, carry_out, unavailable
 
 logger: Final = logging.getLogger("awp_publish.stores")
 
@@ -62,7 +62,8 @@ class StoreRequest:
     `deadline`, in seconds of `time.monotonic`, is the last moment at which it may be carried out. The backend checks
     `is_wanted` before it begins, and calls `commit` before its work can no longer be undone: the waiting task gives up
     at the deadline, or, once the request is committed, when all of its time is over. `writes` is False if it only
-    reads. `may_be_late` is True if it only records an outcome in place of its claim: better late than never.
+    reads. `may_be_late` is True if it only records an outcome in place of its claim, and the bytes that this takes:
+    better late than never.
     """
 
     __slots__ = (
@@ -86,7 +87,7 @@ class StoreRequest:
         self.loop = loop
         self.writes = bool(kinds - {Look})
         self.deadline = now + seconds * (SHARE_OF_STEPS if self.writes else 1.0)
-        self.may_be_late = kinds == {Swap}
+        self.may_be_late = Swap in kinds and kinds <= {Swap, Reserve}
         self.answer: Answer | Exception | None = None
         self._end = now + seconds
         self._future: asyncio.Future[Answer] = loop.create_future()

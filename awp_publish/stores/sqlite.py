@@ -6,6 +6,7 @@ and a writer do not wait for each other. Any number of processes on one machine 
 
 import logging
 import os
+import shutil
 import sqlite3
 import stat
 import time
@@ -14,7 +15,7 @@ from contextlib import suppress
 from typing import Final
 
 from awp_publish.stores.batches import BatchedStore, BatchThread, RunSteps, StoreRequest
-from awp_publish.stores.store import CLOCK_TOLERANCE, SECRETS, Swap, decode, encode, unavailable
+from awp_publish.stores.store import CLOCK_TOLERANCE, SECRETS, Add, Swap, decode, encode, unavailable
 
 # --- The tables of the SQLite store, and every statement on them ---
 # Some records (SECRETS) hold credentials, of which no trace may be left. `secure_delete` overwrites what is deleted,
@@ -144,6 +145,9 @@ MIN_PURGE: Final = 64
 ERASE_INTERVAL: Final = 1.0
 """Seconds after which replaced secrets are erased from the write-ahead log too, and between attempts to do so."""
 
+MIN_FREE_BYTES: Final = 16 * 1024 * 1024
+"""Bytes left on the disk below which nothing new is stored: they are for the answers of calls that run already."""
+
 BUSY: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 """Transient errors: another connection holds the lock."""
 
@@ -202,6 +206,7 @@ class _SqliteBackend:
         self._page_size = 0
         self._erase_at: float | None = None
         self._has_warned = False
+        self._was_nearly_full = False
 
     def carry_out(self, requests: Sequence[StoreRequest]) -> None:
         """Carry out all requests in one transaction, or each in its own if one of them may have made that fail."""
@@ -264,6 +269,13 @@ class _SqliteBackend:
         now = self._clock()
         transaction = SqliteTransaction(connection, self._namespace, self._page_size)
         wanted = [request for request in requests if request.is_wanted]
+        if any(map(_adds, wanted)) and self._is_nearly_full():
+            refused = [
+                request for request in wanted if any(transaction.value(key, now) is None for key in _adds(request))
+            ]
+            for request in refused:
+                request.answer = unavailable(DETAILS[sqlite3.SQLITE_FULL])
+            wanted = [request for request in wanted if request not in refused]
         answers = [request.carry_out(transaction, now) for request in wanted]
         if not all(request.commit() for request in wanted):  # a caller gave up meanwhile: its steps must not happen
             connection.execute("ROLLBACK")
@@ -280,6 +292,17 @@ class _SqliteBackend:
             self._erase_at = time.monotonic() + ERASE_INTERVAL
         for request, answer in zip(wanted, answers, strict=True):
             request.answer = answer
+
+    def _is_nearly_full(self) -> bool:
+        """Return True if the disk has room only for replacing what is stored. Logs when that changes."""
+        is_full = shutil.disk_usage(os.path.dirname(self._path)).free < MIN_FREE_BYTES
+        if is_full is not self._was_nearly_full:
+            self._was_nearly_full = is_full
+            if is_full:
+                logger.error("the disk of the store is nearly full: nothing new is stored")
+            else:
+                logger.warning("the disk of the store has room again")
+        return is_full
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is not None:
@@ -358,3 +381,9 @@ def _code(error: Exception) -> int | None:
 
 def _detail(error: Exception) -> str:
     return DETAILS.get(_code(error), "The site's store failed.")
+
+
+def _adds(request: StoreRequest) -> list[str]:
+    """Return the keys under which a request may store something new."""
+    steps = request.order.steps if isinstance(request.order, RunSteps) else ()
+    return [step.key for step in steps if type(step) is Add and step.seconds > 0]

@@ -333,3 +333,10 @@ def test_pages_are_counted_by_the_templates_of_the_urlconf(client):
     assert counted[OTHERS] == 2  # the admin's
     assert sum(counted.values()) == 8
     assert [name for name in counted if name.startswith("/archive/{year}/")]
+
+
+def test_options_says_who_may_read_the_markdown_of_a_page(client):
+    origin = {"origin": "https://agent.example", "access-control-request-method": "GET"}
+    asked = client.options("/page.md", headers=origin)
+    assert (asked.status_code, asked["Allow"]) == (204, "GET, HEAD, OPTIONS")
+    assert client.options("/nowhere.md", headers=origin).status_code == 404

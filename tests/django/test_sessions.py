@@ -125,6 +125,16 @@ async def test_who_signs_in_without_a_cookie_jar_is_known_until_they_sign_out(sh
     assert (await call(agent, "my_orders", session))[1] == "SESSION_UNKNOWN"
 
 
+@pytest.mark.parametrize("call", [through_mcp, through_woa])
+async def test_who_signs_in_gets_another_session_than_the_one_that_others_know(shop, agent, user, call):
+    planted, _ = await call(agent, "count_visits")
+    renewed, _ = await call(agent, "sign_in", planted)
+    assert renewed not in (None, planted)
+    assert (await call(agent, "my_orders", planted))[1] == "SESSION_UNKNOWN"
+    assert await call(agent, "my_orders", renewed) == (None, {"of": "ann"})
+    assert (await call(agent, "count_visits", renewed))[1] == {"visits": 2}, "what it had is kept"
+
+
 async def test_a_basket_of_somebody_unknown_is_kept(shop, agent):
     session, first = await through_mcp(agent, "count_visits")
     assert first == {"visits": 1}

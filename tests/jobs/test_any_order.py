@@ -7,7 +7,7 @@ import pytest
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 
-from awp_publish.plugins.jobs.jobs import ALL_JOBS, MAX_ATTEMPTS, MORE, QUEUE, JobResult, JobStore, Stored
+from awp_publish.plugins.jobs.jobs import ALL_JOBS, LEASED, MAX_ATTEMPTS, MORE, QUEUE, JobResult, JobStore, Stored
 from awp_publish.problems import JobEnded, JobInterrupted
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.store import Schedule
@@ -57,8 +57,24 @@ class Life(RuleBasedStateMachine):
         """No two members are due at the same time, so that their order does not hang on their random ids."""
         self.clock.seconds += 0.001
 
+    @rule()
+    def reclaim(self):
+        self.tick()
+        self.reclaim_all()
+
+    def reclaim_all(self) -> None:
+        for job_id in self.do(self.store.take(LEASED, LEASE, 1000)):
+            self.do(self.jobs.reclaim(job_id, KNOWN.get))
+
+    @rule(target=runs, queue=st.sampled_from([QUEUE, MORE]))
+    def take_and_die_before_the_run_begins(self, queue):
+        self.tick()
+        for job_id in self.do(self.store.take(queue, LEASE, 1)):
+            self.do(self.jobs.pick(job_id, KNOWN.get))
+        return multiple()
+
     def begin(self, job_id: str) -> Stored | None:
-        waiting = self.do(self.jobs.reclaim(job_id, KNOWN.get))
+        waiting = self.do(self.jobs.pick(job_id, KNOWN.get))
         if waiting is None:
             return None
         begun = self.do(self.jobs.begin(waiting, KNOWN[waiting.job.action]))
@@ -130,17 +146,26 @@ class Life(RuleBasedStateMachine):
             assert job.attempt <= MAX_ATTEMPTS
             assert job.action != "gone" or self.begun[job_id] == 0
 
+    @invariant()
+    def of_each_caller_one_job_has_the_turn_if_any_waits(self):
+        for caller in ("ann", "ben"):
+            jobs = [one for one in (self.look(job_id).job for job_id in self.ids) if one.share == caller]
+            waits = any(one.status == "accepted" for one in jobs)
+            assert waits <= sum(one.has_turn for one in jobs) <= 1
+
     def teardown(self) -> None:
         """Everything comes to its end, once there is a worker that works and the others sleep."""
         for _ in range(3 * MAX_ATTEMPTS):
             self.clock.seconds += LEASE
+            self.reclaim_all()
             for job_id in self.take_all():
                 begun = self.begin(job_id)
                 if begun is not None:
                     self.finish_now(begun)
         assert all(self.look(job_id).job.has_ended for job_id in self.ids)
         assert self.take_all() == []
-        for queue in (ALL_JOBS, "jobs of ann", "jobs of ben"):  # nothing that has ended takes anybody's room
+        of_callers = ("jobs of ann", "jobs of ben", "turn of ann", "turn of ben")
+        for queue in (ALL_JOBS, *of_callers):  # nothing that has ended takes anybody's room
             assert self.do(self.store.run([Schedule(queue, "other", 0, most=1)])).failed is None
         for job_id in self.ids:
             job = self.look(job_id).job
@@ -149,7 +174,7 @@ class Life(RuleBasedStateMachine):
         self.loop.close()
 
     def take_all(self) -> list[str]:
-        return [one for queue in (QUEUE, MORE) for one in self.do(self.store.take(queue, LEASE, 1000))]
+        return [one for queue in (QUEUE, MORE, LEASED) for one in self.do(self.store.take(queue, LEASE, 1000))]
 
     def finish_now(self, begun: Stored) -> None:
         assert self.do(self.jobs.end(begun, "done", JobResult(200, (), b"1"))) is not None

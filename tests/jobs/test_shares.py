@@ -16,7 +16,10 @@ from awp_publish.plugins.jobs import worker
 from awp_publish.plugins.jobs.jobs import (
     BYTES_OF_UNKNOWN,
     FORGOTTEN,
+    LEASED,
     MAX_JOBS_OF_CALLER,
+    MORE,
+    QUEUE,
     ByteLimits,
     Job,
     JobResult,
@@ -25,7 +28,7 @@ from awp_publish.plugins.jobs.jobs import (
 from awp_publish.problems import JobEnded, JobQueueFull, TooManyJobs
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.store import Reserve
-from tests.jobs.conftest import Clock, until
+from tests.jobs.conftest import REPEATABLE, Clock, until
 from tests.serve.doors import DOORS
 from tests.serve.guarded import ANN, BEN, KEYS, invoke, known_callers, make_shop
 
@@ -197,6 +200,46 @@ async def test_one_caller_leaves_a_slot_to_others_and_has_all_the_rest(house):
     for job in jobs:
         await house.until(job)
     assert most == 3
+
+
+async def test_a_worker_with_two_slots_and_nothing_to_do_takes_a_job_without_the_turn(house):
+    in_turn, more = [await house.jobs.accept("again", {}, principal="ann") for _ in range(2)]
+    assert await house.store.take(QUEUE, 60.0, 1) == (in_turn.id,)  # by a worker that is slow
+    house.start(concurrency=2)
+    assert (await house.until(more)).status == "done"
+
+
+async def test_endless_jobs_of_one_stranger_leave_others_a_slot_for_all_of_theirs(house):
+    ran = []
+
+    async def run(job: Job) -> JobResult:
+        ran.append(job.share)
+        if job.share == "ip:1":
+            await asyncio.Event().wait()
+        return JobResult(200, (), b"1")
+
+    for _ in range(20):
+        await house.jobs.accept("again", {}, share="ip:1")
+    house.start(run)
+    await until(lambda: asyncio.sleep(0, len(ran)), lambda count: count == 3)
+    jobs = [await house.jobs.accept("again", {}, principal="ben") for _ in range(3)]
+    jobs += [await house.jobs.accept("again", {}, share="ip:2") for _ in range(3)]
+    for job in jobs:
+        await house.until(job)
+    assert ran.count("ip:1") == 3
+
+
+async def test_a_job_whose_worker_died_before_it_began_waits_again_where_it_was(house):
+    dead = house.open_jobs(lease_seconds=0.0)
+    in_turn, more, last = [await house.jobs.accept("again", {}, principal="ann") for _ in range(3)]
+    of_ben = await house.jobs.accept("again", {}, principal="ben")
+    for queue, first, second in ((QUEUE, in_turn, of_ben), (MORE, more, last)):
+        assert await house.store.take(queue, 60.0, 1) == (first.id,)
+        picked = await dead.pick(first.id, REPEATABLE.get)
+        assert picked is not None
+        assert await house.store.take(LEASED, 60.0, 10) == (first.id,)
+        await house.jobs.reclaim(first.id, REPEATABLE.get)
+        assert await house.store.take(queue, 60.0, 2) == (first.id, second.id)
 
 
 # --- How many bytes of jobs and of their results are kept ---

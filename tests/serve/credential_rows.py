@@ -25,11 +25,15 @@ from awp_publish.http.exchange import Scope
 from tests.serve.direct_client import Line
 
 ISSUER: Final = "https://login.example"
+SECOND_ISSUER: Final = "https://second.example"
+"""Another issuer that the site trusts, for people of its own."""
+
 SHOP: Final = "https://shop.example"
 COOKIE_SECRET: Final = "the-secret-of-the-cookies"
 KIMS_KEY: Final = "the-api-key-of-kim"
 
 ISSUER_KEY: Final = rsa.generate_private_key(65537, 2048)
+SECOND_ISSUER_KEY: Final = rsa.generate_private_key(65537, 2048)
 OTHER_ISSUER_KEY: Final = rsa.generate_private_key(65537, 2048)
 KEY: Final = ec.generate_private_key(ec.SECP256R1())
 OTHER_KEY: Final = ec.generate_private_key(ec.SECP256R1())
@@ -41,16 +45,23 @@ SCOPES: Final[Mapping[str, frozenset[str]]] = {
     "cat": frozenset(),
     "kim": frozenset({"buy", "stock", "operator"}),
     "https://signer.example": frozenset(),
+    "ann of the second issuer": frozenset({"buy", "stock", "operator"}),
 }
 """The scopes of those whom the site knows: ann, ben and dan by tokens, cat by a cookie, kim by a key, an agent by its
-signature.
+signature, and another ann by the tokens of another issuer.
 """
+
+
+def name_of(principal: Principal) -> str:
+    """The name of a caller in SCOPES."""
+    return f"{principal.id} of the second issuer" if principal.issuer == SECOND_ISSUER else principal.id
 
 
 def authenticators() -> list[Any]:
     """How the site knows its callers."""
     return [
         JwtBearer(issuer=ISSUER, audience=SHOP, jwks={"keys": [jwk() | {"kid": "one"}]}),
+        JwtBearer(issuer=SECOND_ISSUER, audience=SHOP, jwks={"keys": [jwk(SECOND_ISSUER_KEY) | {"kid": "two"}]}),
         ApiKey({KIMS_KEY: Principal("kim", SCOPES["kim"])}),
         SessionUser("user"),
         WebBotAuth(keys={SIGNER: {"keys": [public(KEY)]}}, signers=[SIGNER]),
@@ -60,8 +71,8 @@ def authenticators() -> list[Any]:
 SIGNER: Final = "https://signer.example"
 
 
-def jwk() -> dict[str, Any]:
-    return RSAAlgorithm.to_jwk(ISSUER_KEY.public_key(), as_dict=True)
+def jwk(key: rsa.RSAPrivateKey = ISSUER_KEY) -> dict[str, Any]:
+    return RSAAlgorithm.to_jwk(key.public_key(), as_dict=True)
 
 
 def public(key: ec.EllipticCurvePrivateKey) -> dict[str, str]:
@@ -90,6 +101,19 @@ def token(sub: str = "ann", *, scope: str | None = None, is_bound: bool = False,
     return jwt.encode(kept, ISSUER_KEY, "RS256", {"kid": "one"})
 
 
+def token_of_the_second_issuer(key: rsa.RSAPrivateKey = SECOND_ISSUER_KEY, kid: str = "two") -> str:
+    """A token for somebody who is called ann there."""
+    claims = {"iss": SECOND_ISSUER, "aud": SHOP, "sub": "ann", "exp": int(time.time()) + 36_000}
+    claims["scope"] = " ".join(sorted(SCOPES["ann of the second issuer"]))
+    return jwt.encode(claims, key, "RS256", {"kid": kid})
+
+
+def bound_to(**confirmation: object) -> str:
+    """A token that is bound to what only some servers could check (RFC 7800 section 3, RFC 8705 section 3.1)."""
+    claims = jwt.decode(token(), options={"verify_signature": False})
+    return jwt.encode(claims | {"cnf": confirmation}, ISSUER_KEY, "RS256", {"kid": "one"})
+
+
 def encoded(part: object) -> str:
     return base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=")
 
@@ -105,6 +129,11 @@ def unsigned() -> str:
 def signed_by_another() -> str:
     claims = jwt.decode(token(), options={"verify_signature": False})
     return jwt.encode(claims, OTHER_ISSUER_KEY, "RS256", {"kid": "one"})
+
+
+def signed_by_the_second() -> str:
+    claims = jwt.decode(token(), options={"verify_signature": False})
+    return jwt.encode(claims, SECOND_ISSUER_KEY, "RS256", {"kid": "two"})
 
 
 def signed_with_the_public_key() -> str:
@@ -298,6 +327,15 @@ def _invalid() -> Sequence[Row]:
         "a proof of another key": lambda scope: dpop(scope, bound, key=OTHER_KEY),
         "an old proof": lambda scope: dpop(scope, bound, iat=int(time.time()) - 3_600),
         "two proofs": dpop_twice,
+        "a token that is bound to a certificate": _bearer(bound_to(**{"x5t#S256": digest("a certificate")})),
+        "a token that is bound to the id of a key": _bearer(bound_to(kid="one")),
+        "a token that is bound to a whole key, with a proof": lambda scope: dpop(scope, bound_to(jwk=public(KEY))),
+        "a token that is bound in two ways, with a proof": lambda scope: dpop(
+            scope, bound_to(jkt=thumbprint(KEY), **{"x5t#S256": digest("a certificate")})
+        ),
+        "a token that is bound in a way that nobody knows": _bearer(bound_to(moon="full")),
+        "a token of the second issuer, signed by the first": _bearer(token_of_the_second_issuer(ISSUER_KEY, "one")),
+        "a token of the first issuer, signed by the second": _bearer(signed_by_the_second()),
         "a free token with a proof": lambda scope: dpop(scope, token()),
         "a wrong key": _header("x-api-key", "wrong"),
         "the right token as a key": _header("x-api-key", token()),
@@ -326,12 +364,25 @@ def _others() -> Sequence[Row]:
         Row("expired", _bearer(token(exp=int(time.time()) - 3_600)), codes=EXPIRED),
         Row("another caller", _bearer(token("ben")), "ben"),
         Row("another caller with what ann was given", _bearer(token("dan")), "dan", borrows=True),
+        Row(
+            "the same name from the second issuer",
+            _bearer(token_of_the_second_issuer()),
+            "ann of the second issuer",
+            borrows=True,
+        ),
         Row("the right caller without a scope", _bearer(token(scope="")), "ann", scopes=frozenset()),
         Row("the right caller with another scope", _bearer(token(scope="Buy buy2 sell")), "ann", scopes=frozenset()),
         Row("the cookie, from another site", lambda scope: [(b"cookie", session_cookie()), *evil], codes=FOREIGN),
         Row("the right token, under another name of the host", lambda scope: [good, *rebound], codes=FOREIGN),
         Row("another's session", _bearer(token("ben")), codes=UNKNOWN_SESSION, session="another's"),
         Row("a session without its caller", lambda scope: [], codes=UNKNOWN_SESSION | NOBODY, session="another's"),
+        Row(
+            "a session of the same name from the first issuer",
+            _bearer(token_of_the_second_issuer()),
+            codes=UNKNOWN_SESSION,
+            session="another's",
+        ),
+        Row("a session by the id before its caller signed in", _bearer(token()), codes=UNKNOWN_SESSION, session="old"),
         Row("a session that has ended", _bearer(token()), codes=UNKNOWN_SESSION, session="ended"),
         Row("a session that nobody has begun", _bearer(token()), codes=UNKNOWN_SESSION, session="garbage"),
     )

@@ -23,7 +23,7 @@ from starlette.websockets import WebSocketDisconnect
 from awp_publish import AgentPublisher, Site, current_caller
 from awp_publish.http.serving import doors_of
 from tests.serve.awp_client import AwpClient
-from tests.serve.credential_rows import COOKIE_SECRET, RIGHT, SIGNER, Row, authenticators, token
+from tests.serve.credential_rows import COOKIE_SECRET, RIGHT, SIGNER, Row, authenticators, name_of, token
 from tests.serve.direct_client import DirectClient
 from tests.serve.doors import DOORS, BridgeCaller
 from tests.serve.guarded import KEYS, make_shop
@@ -240,7 +240,7 @@ def make_world() -> World:
 
     def run(name: str, caller: str | None = None) -> str:
         principal = current_caller()
-        who = caller or (principal.id if principal is not None else "nobody")
+        who = caller or (name_of(principal) if principal is not None else "nobody")
         runs.append((name, who))
         return f"{MARK} {name} for {who};"
 
@@ -270,6 +270,13 @@ def make_world() -> World:
     async def sign_in(request: Request) -> str:
         """Begin a session."""
         request.session["basket"] = "books"
+        return "welcome"
+
+    @app.post("/log-in")
+    @site.action("log_in")
+    async def log_in(request: Request) -> str:
+        """Become somebody in a session, which gets another id."""
+        request.session["user"] = "cat"
         return "welcome"
 
     @app.post("/sign-out")
@@ -315,11 +322,13 @@ def _add_own(app: FastAPI, site: Site, name: str, run: Callable[[str, str], str]
 
 
 def _begin_sessions(world: World) -> None:
-    """Sessions of ann: one that goes on, one that has ended, and an id that never was one."""
+    """Sessions of ann: one that goes on, one that has ended, one by its old id, and an id that never was one."""
     world.wear(RIGHT[1])
-    for name in ("another's", "ended"):
+    for name in ("another's", "ended", "old"):
         world.sessions[name] = world.invoke("sign_in").headers["awp-session"]
     world.invoke("sign_out", Extras(session=world.sessions["ended"]))
+    renewed = world.invoke("log_in", Extras(session=world.sessions["old"])).headers["awp-session"]
+    assert renewed != world.sessions["old"]
     world.sessions["garbage"] = "A" * 56
 
 

@@ -379,6 +379,17 @@ def test_sessions_that_have_ended_make_room(clock, monkeypatch):
         clock.now += 61
 
 
+def test_one_wide_network_leaves_other_unknown_callers_half_of_their_sessions(clock):
+    sessions = Sessions(Browsing(sessions=100), ("https://shop.example",), clock)
+    for number in range(40):
+        sessions.create(f"one of many {number}", "", {}, 30, f"2001:db8:0:{number:x}::/64")
+    with pytest.raises(AwpError, match=r"Maximum sessions \(40\) of this network"):
+        sessions.create("one more", "", {}, 30, "2001:db8:0:99::/64")
+    sessions.create("known", "ann", {}, 30, "2001:db8:0:99::/64")
+    for number in range(40):
+        sessions.create(f"other {number}", "", {}, 30, "2001:db8:1::/64" if number < 20 else "192.0.2.1")
+
+
 @pytest.mark.parametrize(
     ("first", "second"),
     [

@@ -2,16 +2,19 @@
 
 import asyncio
 import threading
+from collections.abc import Sequence
 
 import pytest
 from fastapi import Depends, FastAPI, Header, HTTPException, Request
+from starlette.applications import Starlette
 from starlette.middleware.sessions import SessionMiddleware
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, Refused, report_progress
+from awp_publish.calls.gates.gate import Facts
 from awp_publish.stores.memory import MemoryStore
-from awp_publish.stores.store import Add, Swap
-from tests.serve.guarded import ANN, BEN, invoke, known_callers, make_shop, publish, told
+from awp_publish.stores.store import JOB, Add, Step, Swap
+from tests.serve.guarded import ANN, BEN, KEYS, Caller, Watched, invoke, known_callers, make_shop, publish, told
 from tests.serve.test_prerequisites import poll
 
 KEY = {"idempotency-key": "k-1"}
@@ -226,3 +229,40 @@ def test_jobs_count_against_the_limits_of_their_action(open_client):
 
     client = publish(site, open_client)
     assert [invoke(client, "print").status_code for _ in range(3)] == [202, 202, 429]
+
+
+@pytest.mark.parametrize(("effect", "later"), [("idempotent", ""), ("write", "OUTCOME_UNKNOWN")])
+async def test_a_key_is_claimed_no_longer_than_it_takes_to_accept_a_job(effect, later, monkeypatch):
+    now = 1_700_000_000.0
+    defaults = Facts.__init__.__kwdefaults__ or {}
+    monkeypatch.setattr(Facts.__init__, "__kwdefaults__", defaults | {"clock": lambda: now})
+    store = MemoryStore(lambda: now)
+
+    def start(store) -> AgentPublisher:
+        """Start a process of the site."""
+        site = make_shop(store=store, secret_keys=KEYS)
+
+        @site.agent("print", execution="async", effect=effect, idempotency="24h")
+        async def print_book() -> str:
+            """Print a book."""
+            return "printed"
+
+        return AgentPublisher(Starlette(), site=site)
+
+    died = asyncio.Event()
+
+    async def die(steps: Sequence[Step]) -> None:
+        if any(isinstance(step, Add) and step.key.startswith(JOB) for step in steps):
+            died.set()
+            await asyncio.Event().wait()
+
+    dying = Watched(store)
+    dying.trouble = die
+    first = asyncio.create_task(Caller(start(dying), "print", {}, KEY).call())
+    await died.wait()
+    app = start(store)
+    now += 30.0
+    assert (await Caller(app, "print", {}, KEY).call()).code == "IDEMPOTENCY_KEY_IN_FLIGHT"
+    now += 11.0
+    assert (await Caller(app, "print", {}, KEY).call()).code == later
+    first.cancel()

@@ -648,9 +648,44 @@ def test_the_script_knows_the_addresses_of_its_site_and_may_be_kept(open_client)
     again = client.get("/agents/actions.js", headers={"if-none-match": answer.headers["etag"]})
     assert (again.status_code, again.text) == (304, "")
     assert client.head("/agents/actions.js").text == ""
-    assert client.post("/agents/actions.js").status_code == 405
     assert "eval(" not in answer.text
     assert "innerHTML" not in answer.text
+
+
+def test_the_script_answers_as_every_document_does(open_client):
+    site = Site("Shop", "Sells.", url="https://shop.example", doors=["bridge"])
+    client = open_client(AgentPublisher(Starlette(), site=site))
+    etag = client.get("/agents/actions.js", headers={"accept-encoding": "identity"}).headers["etag"]
+    requests: list[tuple[str, dict[str, str]]] = [
+        ("GET", {}),
+        ("HEAD", {}),
+        ("OPTIONS", {"origin": "https://agent.example", "access-control-request-method": "GET"}),
+        ("POST", {}),
+        ("DELETE", {}),
+        ("GET", {"if-match": etag}),
+        ("GET", {"if-match": "*"}),
+        ("GET", {"if-match": '"another"'}),
+        ("HEAD", {"if-match": '"another"'}),
+        ("GET", {"if-none-match": etag}),
+        ("GET", {"if-none-match": f"W/{etag}"}),
+        ("GET", {"if-none-match": "*"}),
+        ("GET", {"if-modified-since": "Fri, 01 Jan 2100 00:00:00 GMT"}),
+        ("GET", {"if-unmodified-since": "Sat, 01 Jan 2000 00:00:00 GMT"}),
+        ("GET", {"accept-encoding": "gzip"}),
+    ]
+    own = {"etag", "content-length", "link", "content-type"}
+    for method, headers in requests:
+        tags = {name: "ETAG" if value.strip("W/") == etag else value for name, value in headers.items()}
+        answers = []
+        for path in ("/agents/actions.js", "/agent.json"):
+            sent = {"accept-encoding": "identity", **headers}
+            if "ETAG" in tags.values() and path == "/agent.json":
+                theirs = client.get(path, headers={"accept-encoding": "identity"}).headers["etag"]
+                sent = {name: value.replace(etag, theirs) for name, value in sent.items()}
+            answer = client.request(method, path, headers=sent)
+            facts = {name: value for name, value in answer.headers.items() if name not in own}
+            answers.append((answer.status_code, bool(answer.content), facts, sorted(answer.headers.keys() - {"link"})))
+        assert answers[0] == answers[1], (method, headers)
 
 
 def test_the_bridge_tells_http_to_upgrade(open_client):

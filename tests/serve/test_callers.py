@@ -10,8 +10,8 @@ from starlette.middleware.sessions import SessionMiddleware
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from awp_publish import AgentPublisher, ApiKey, BearerToken, DeclarationError, Principal, SharedSecret, Site
-from awp_publish.calls.authentication import Custom, people_of, read_authenticators
+from awp_publish import AgentPublisher, ApiKey, BearerToken, Custom, DeclarationError, Principal, SharedSecret, Site
+from awp_publish.calls.authentication import people_of, read_authenticators
 from awp_publish.calls.call import Call
 from awp_publish.calls.gates.gate import Guards
 from awp_publish.calls.invoke import Invoker

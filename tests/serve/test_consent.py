@@ -351,6 +351,7 @@ NAMED: Any = {"properties": {"price": {"type": "number"}, "title": {}, "copies":
         ("{title}", {"title": "\\"}, '"\\\\"'),
         ("{title}", {"title": "Straße 東京 🎉"}, '"Straße 東京 🎉"'),
         ("{title}", {"title": "\u201cb\u201d\uff02"}, '"\\u201cb\\u201d\\uff02"'),
+        ("{title}", {"title": "a\u05f4 b\u3003"}, '"a\\u05f4 b\\u3003"'),
         ("{title}", {"title": "\u061c\u200e\u200f\ufeff\u00ad\u2060"}, '"\\u061c\\u200e\\u200f\\ufeff\\u00ad\\u2060"'),
         (
             "{title}",

@@ -254,6 +254,30 @@ def test_auth_md_stands_only_where_callers_are_known(open_client):
     assert "It sets the cookie `sid`." in text
 
 
+PREFLIGHT = {"origin": "https://agent.example", "access-control-request-method": "GET"}
+
+
+@pytest.mark.parametrize("origins", [(), ("https://agent.example",), ("*",)])
+@pytest.mark.parametrize("path", ["/index.md", "/teas/assam.md"])
+def test_origins_that_the_site_allows_may_read_the_markdown_of_its_pages(open_client, path, origins):
+    client = open_client(make_app(allow_origins=origins))
+    may_read = {"*": "*", "https://agent.example": "https://agent.example"}.get(origins[0]) if origins else None
+    asked = client.options(path, headers=PREFLIGHT)
+    assert (asked.status_code, asked.headers["allow"]) == (204, "GET, HEAD, OPTIONS")
+    assert asked.text == ""
+    got = client.get(path, headers={"origin": "https://agent.example"})
+    unchanged = client.get(path, headers={"origin": "https://agent.example", "if-none-match": got.headers["etag"]})
+    assert (got.status_code, unchanged.status_code) == (200, 304)
+    allowed = [one.headers.get("access-control-allow-origin") for one in (asked, got, unchanged)]
+    assert allowed == [may_read] * 3
+    assert ("origin" in got.headers.get("vary", "").lower()) is (origins == ("https://agent.example",))
+    other = client.get(path, headers={"origin": "https://other.example"})
+    assert other.headers.get("access-control-allow-origin") == ("*" if may_read == "*" else None)
+    html = client.get(path.removesuffix("index.md").removesuffix(".md"), headers={"origin": "https://agent.example"})
+    assert "access-control-allow-origin" not in html.headers
+    assert client.options("/nowhere.md", headers=PREFLIGHT).status_code == 404
+
+
 def test_a_page_has_its_markdown_at_its_address_with_md_behind_it(open_client):
     client = open_client(make_app(about=About(updated="2026-11-01")))
     answer = client.get("/index.md")

@@ -441,7 +441,32 @@ def test_answers_to_one_address_cannot_fill_the_store(open_client):
     last = invoke(client, "order", {}, {"idempotency-key": f"k-{calls - 1}"})
     assert told(last) == (409, "ANSWER_NOT_KEPT")
     assert len(runs) == calls
-    for whose in (ANN, {}):  # of known callers all are kept, of others small ones
+    for whose in (ANN, {}):  # of known callers more are kept, of others small ones
         given = {} if whose else {"size": 10}
         first, again = (invoke(client, "order", given, whose | {"idempotency-key": "new"}) for _ in range(2))
         assert (again.content, again.headers["idempotent-replayed"]) == (first.content, "true")
+
+
+@pytest.mark.parametrize("size", [10, 20_000])
+def test_answers_to_one_known_caller_cannot_fill_the_store(open_client, monkeypatch, size):
+    monkeypatch.setattr("awp_publish.calls.gates.idempotency.MAX_CALLER_BYTES", 100_000)
+    store = MemoryStore()
+    site, runs = make_shop(authenticate=known_callers(), store=store), []
+
+    @site.agent("order", idempotency="24h")
+    async def order() -> str:
+        """Order something."""
+        runs.append(1)
+        return "x" * size
+
+    client = publish(site, open_client)
+    calls = 100_000 // (size + 300) + 20
+    for number in range(calls):
+        assert invoke(client, "order", {}, ANN | {"idempotency-key": f"k-{number}"}).status_code == 200
+    first, last = (invoke(client, "order", {}, ANN | {"idempotency-key": f"k-{n}"}) for n in (0, calls - 1))
+    assert first.headers["idempotent-replayed"] == "true"
+    assert told(last) == (409, "ANSWER_NOT_KEPT")
+    assert len(runs) == calls
+    for whose in (BEN, {}):
+        answers = [invoke(client, "order", {}, whose | {"idempotency-key": "new"}) for _ in range(2)]
+        assert answers[1].headers["idempotent-replayed"] == "true"

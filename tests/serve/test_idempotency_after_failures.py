@@ -1,7 +1,9 @@
 """What becomes of an idempotency key when its first call did not end well: each cell of CLAIM_AFTER."""
 
 import asyncio
+import shutil
 import sqlite3
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -93,6 +95,31 @@ MISHAPS = {
     "redirected": _redirect,
     "misshapen": _misshape,
 }
+
+
+@pytest.mark.parametrize("kind", ["repeatable", "other"])
+def test_a_call_is_refused_before_a_full_disk_could_lose_its_answer(open_client, tmp_path, monkeypatch, kind, caplog):
+    free = 10**12
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
+    site, runs = make_shop(authenticate=known_callers(), store=f"sqlite:///{tmp_path / 'agents.db'}"), []
+
+    @site.agent("order", idempotency="24h", **KINDS[kind])
+    async def order() -> str:
+        """Order something, while others fill the disk."""
+        nonlocal free
+        free = 15 * 1024 * 1024
+        runs.append(1)
+        return "x" * 300_000
+
+    client, other = publish(site, open_client), KEY | ANN | {"idempotency-key": "k-2"}
+    first = invoke(client, "order", {}, KEY | ANN)
+    again = invoke(client, "order", {}, KEY | ANN)
+    assert (first.status_code, again.content, again.headers["idempotent-replayed"]) == (200, first.content, "true")
+    assert told(invoke(client, "order", {}, other)) == (503, "STORE_UNAVAILABLE")
+    assert told(invoke(client, "order", {}, other)) == (503, "STORE_UNAVAILABLE")
+    assert (len(runs), caplog.text.count("nearly full")) == (1, 1)
+    free = 10**12
+    assert (invoke(client, "order", {}, other).status_code, len(runs)) == (200, 2)
 
 
 @pytest.mark.parametrize("kind", ["repeatable", "other"])

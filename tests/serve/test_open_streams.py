@@ -143,6 +143,18 @@ def a2a_message(data: Mapping[str, Any]) -> dict[str, Any]:
     return {"message": {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"data": data}]}}
 
 
+async def open_a2a_task(app, headers: Mapping[str, str]) -> Opened:
+    """A stream of what becomes of a task that runs already."""
+    params = a2a_message({"skill": "later"}) | {"configuration": {"returnImmediately": True}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": params}
+    begun = Opened(app, scope_of("http", "/a2a", {"a2a-version": "1.0", **headers}))
+    begun.say({"type": "http.request", "body": json.dumps(body).encode()})
+    begun.start()
+    task = json.loads((await begun.hear())["body"])["result"]["task"]
+    await begun.close()
+    return await open_a2a(app, "SubscribeToTask", {"id": task["id"]}, headers)
+
+
 async def open_awp(app, headers: Mapping[str, str]) -> Opened:
     opened = await connect(app, "/awp", headers)
     if opened.problem is None:
@@ -161,6 +173,7 @@ KINDS = {
     ),
     "a2a events": lambda app, headers: open_a2a(app, "SendStreamingMessage", a2a_message({"skill": "sold"}), headers),
     "a2a jobs": lambda app, headers: open_a2a(app, "SendStreamingMessage", a2a_message({"skill": "later"}), headers),
+    "a2a tasks": open_a2a_task,
     "awp": open_awp,
     "bridge": lambda app, headers: connect(app, "/actions-bridge", headers),
 }

@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, JSONResponse
 from starlette.routing import Route
 
 from awp_publish import AgentPublisher, DeclarationError, Paths
-from tests.serve.guarded import ANN, KEYS, known_callers, make_shop, told
+from tests.serve.guarded import ANN, KEYS, invoke, known_callers, make_shop, publish, told
 from tests.serve.test_prerequisites import poll
 
 AT = "/agents/actions"
@@ -325,6 +325,27 @@ def test_an_answer_that_is_not_json_is_given_as_it_is(shop):
     assert (picture.headers["content-type"], picture.content) == ("image/png", b"\x89PNG\xff")
     page = shop.get(f"{AT}/picture?as_page=true")
     assert (page.headers["content-type"], page.text) == ("text/html; charset=utf-8", "<p>é</p>")
+
+
+@pytest.mark.parametrize("kind", ["application/pdf", "text/csv", "application/json"])
+def test_a_file_is_given_and_replayed_as_a_file_to_save(open_client, kind):
+    disposition = "attachment; filename=\"rates.x\"; filename*=UTF-8''%E2%82%AC%20rates.x"
+    site, app = make_shop(), FastAPI()
+
+    @app.get("/rates")
+    @site.action("rates", idempotency="24h", outputs={})
+    async def rates() -> Response:
+        """Save the rates."""
+        return Response(b'{"a": 1}', media_type=kind, headers={"content-disposition": disposition})
+
+    client = publish(site, open_client, app)
+    direct = client.get("/rates")
+    first, again = (client.get(f"{AT}/rates", headers={"idempotency-key": "k"}) for _ in range(2))
+    for answer in (first, again):
+        assert answer.headers["content-disposition"] == disposition
+        assert (answer.headers["content-type"], answer.content) == (direct.headers["content-type"], direct.content)
+    assert again.headers["idempotent-replayed"] == "true"
+    assert "content-disposition" not in invoke(client, "rates").headers
 
 
 @pytest.mark.parametrize("as_page", [False, True])

@@ -196,3 +196,50 @@ def test_a_mark_hides_a_value_wherever_it_stands(where):
     assert SECRET not in str(noted)
     assert "(hidden)" in str(noted["input"])
     assert ("b" in given) == ("b" in noted["input"])
+
+
+class Account(BaseModel):
+    login: SignIn
+    others: list[SignIn] = []
+    by_name: dict[str, SignIn] = {}
+
+
+MISPLACED: dict[str, Any] = {
+    "where it belongs": {"pins": {"a": SECRET}, "codes": [SECRET], "account": {"login": GIVEN, "others": [GIVEN]}},
+    "in models in a table": {"account": {"login": GIVEN, "by_name": {"a": GIVEN}}},
+    "in place of a table": {"pins": SECRET},
+    "in place of a list": {"codes": SECRET},
+    "a list in place of a table": {"pins": [SECRET]},
+    "a table in place of a list": {"codes": {"a": SECRET}},
+    "in place of a model": {"account": SECRET},
+    "in place of a model in it": {"account": {"login": SECRET, "others": SECRET, "by_name": [SECRET]}},
+    "in a member of another name": {"pin": SECRET},
+    "in a member of another name of a model": {"account": {"login": {"name": "ann", "pasword": SECRET}}},
+    "as the name of a member": {"names": {SECRET: 1}},
+}
+
+
+@pytest.mark.parametrize("where", MISPLACED)
+def test_a_secret_is_not_logged_wherever_it_was_sent(where, caplog):
+    facts: list[Any] = []
+    site = make_shop(log_inputs=True)
+    site.on_call(facts.append)
+
+    @site.agent("take")
+    async def take(
+        pins: dict[str, SecretStr] = {},  # noqa: B006
+        codes: list[SecretStr] = [],  # noqa: B006
+        account: Account | None = None,
+        names: dict[SecretStr, int] = {},  # noqa: B006
+        copies: int = 1,
+    ) -> int:
+        """Take."""
+        return copies
+
+    client = TestClient(AgentPublisher(Starlette(), site=site))
+    given = {"copies": 7, **MISPLACED[where]}
+    with caplog.at_level("DEBUG", "awp_publish"):
+        client.post("/agents/take/invoke", json={"input": given})
+        client.post("/agents/actions/take", json=given)
+    assert [one["input"]["copies"] for one in facts] == [7, 7]
+    assert SECRET not in f"{facts}{caplog.text}"

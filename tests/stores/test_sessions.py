@@ -109,6 +109,15 @@ async def test_unknown_callers_of_one_address_begin_only_so_many(sessions, monke
     await begin(sessions, "a=1", owner="ann")
 
 
+async def test_unknown_callers_of_one_wide_network_begin_only_so_many(sessions, monkeypatch):
+    monkeypatch.setattr(bounds, "MAX_ANONYMOUS", 1)
+    for number in range(bounds.ADDRESSES_OF_NETWORK):
+        await begin(sessions, "a=1", address=f"2001:db8:0:{number}::/64")
+    assert await sessions.begin(session_key(sessions.new_id()), "", "2001:db8:0:99::/64", ["a=1"], HOME) is False
+    await begin(sessions, "a=1", address="2001:db8:1::/64")
+    await begin(sessions, "a=1", address="192.0.2.2")
+
+
 async def test_a_damaged_record_is_a_store_that_is_unavailable(sessions, store):
     session_id = await begin(sessions, "a=1")
     found = await sessions.find(session_id)

@@ -39,6 +39,9 @@ REPLAYED: Final = (b"idempotent-replayed", b"true")
 MARGIN: Final = 10.0
 """Seconds after an action's timeout from which on its call cannot be running any more."""
 
+ACCEPTING_SECONDS: Final = 30.0
+"""Seconds that accepting a job may take. Its call has ended then, however long the job runs."""
+
 MAX_ANSWER_BYTES: Final = 1_048_576
 MAX_ANONYMOUS_ANSWER_BYTES: Final = 65_536
 """Bytes of an answer that is recorded, for a known and for an unknown caller.
@@ -57,6 +60,12 @@ MAX_ANONYMOUS_BYTES: Final = 16 * 1024 * 1024
 
 Smaller ones are bounded by the number of keys.
 """
+
+MAX_CALLER_BYTES: Final = 128 * 1024 * 1024
+"""Bytes of records that are kept for a known caller within the window of an action's keys, smaller ones included."""
+
+RECORD_BYTES: Final = 256
+"""Bytes that a record needs in the store besides its value."""
 
 Fate: TypeAlias = Literal["recorded", "free", "unknown"]
 
@@ -101,7 +110,7 @@ class _Keys(GateCheck):
         self._clock = facts.clock
         # Keys of different callers and actions cannot collide: a key has no line breaks, and an action's id no colons.
         self._prefix = f"key:{action.id}:"
-        self._longest = action.timeout + MARGIN
+        self._longest = (ACCEPTING_SECONDS if action.is_background else action.timeout) + MARGIN
         self._is_repeatable, self._is_irreversible = action.is_repeatable, action.is_irreversible
         self._key_field, self._is_input = keys.key_field, keys.key_field in member_names(action.inputs)
         self._redact = answer_redactor(action.outputs)
@@ -150,46 +159,49 @@ class _Keys(GateCheck):
         """Record how the call ended under its key. The answer stands even if that fails."""
         if not isinstance(ask, _Claim):
             return
-        record, instead = self._record_of(call, ask, result)
-        if record is not None and call.principal is None and len(record) > SMALL_ANSWER_BYTES and record != instead:
-            record = record if await self._reserve(call, len(record)) else instead
+        record, instead, room = self._record_of(call, ask, result)
         claim, where = ask.claim, (self._action.id, call.request_id)
+        swap = Swap(claim.key, claim.value, record, self._window)
         try:
-            await self._store.run((Swap(claim.key, claim.value, record, self._window),), durable=True)
+            if (await self._store.run((swap, *room), durable=True)).failed == 1:
+                logger.warning("a caller has no room left for an answer of action %s", self._action.id)
+                await self._store.run((swap._replace(new=instead),), durable=True)
         except StoreUnavailable:
             logger.exception("the answer of action %s could not be recorded (request_id=%s)", *where)
             if isinstance(result, Outcome) and record != instead:
                 # A full store has room for what is smaller than the claim, which would say that the call runs.
                 with suppress(StoreUnavailable):
-                    await self._store.run((Swap(claim.key, claim.value, instead, self._window),), durable=True)
+                    await self._store.run((swap._replace(new=instead),), durable=True)
 
-    def _record_of(self, call: Call, ask: _Claim, result: Result) -> tuple[bytes | None, bytes | None]:
-        """Return what is kept under a key, None to free it, and what can be kept where there is no room for that."""
+    def _record_of(
+        self, call: Call, ask: _Claim, result: Result
+    ) -> tuple[bytes | None, bytes | None, tuple[Reserve, ...]]:
+        """Return what is kept under a key, None to free it; what is kept instead where there is no room; that room."""
         if not isinstance(result, Outcome):
             if isinstance(result, HandlerFailed):
                 ending = "failed"
             else:
                 ending = "interrupted" if isinstance(result, _INTERRUPTIONS) else "refused"
             fate = CLAIM_AFTER[ending][0 if self._is_repeatable else 2 if self._is_irreversible else 1]
-            return (_state("unknown", ask) if fate == "unknown" else None), None
+            return (_state("unknown", ask) if fate == "unknown" else None), None, ()
         if self._redact is not None and self._redact(orjson.loads(result.body)) != orjson.loads(result.body):
-            return _state("given once", ask), None
+            return _state("given once", ask), None, ()
         record = _write(result, ask)
         instead = None if self._is_repeatable else _state("not recorded", ask)
         if len(record) > (MAX_ANONYMOUS_ANSWER_BYTES if call.principal is None else MAX_ANSWER_BYTES):
             logger.warning("an answer of action %s is too large to be recorded under its key", self._action.id)
-            return (None if self._is_repeatable else _state("too large", ask)), instead
-        return record, instead
+            return (None if self._is_repeatable else _state("too large", ask)), instead, ()
+        is_counted = call.principal is not None or len(record) > SMALL_ANSWER_BYTES
+        return record, instead, (self._room_for(call, len(record)),) if is_counted else ()
 
-    async def _reserve(self, call: Call, size: int) -> bool:
-        """Reserve bytes for an unknown caller's answer. Returns False if its address has none left."""
-        turn = int(self._clock() // self._window)  # bytes are given back when the records have expired
-        key = f"answer-bytes:{self._window:g}:{turn}:{share_of('', call.presented.address)}"
-        try:
-            ran = await self._store.run((Reserve(key, size, MAX_ANONYMOUS_BYTES, 2 * self._window),))
-        except StoreUnavailable:
-            return False
-        return ran.failed is None
+    def _room_for(self, call: Call, size: int) -> Reserve:
+        """Return the step that reserves the bytes of an answer; it does not hold if its caller has none left."""
+        seconds, principal = self._window, call.principal
+        turn = int(self._clock() // seconds)  # bytes are given back when the records have expired
+        prefix = f"answer-bytes:{seconds:g}:{turn}:"
+        if principal is None:
+            return Reserve(prefix + share_of("", call.presented.address), size, MAX_ANONYMOUS_BYTES, 2 * seconds)
+        return Reserve(prefix + share_of(principal.key, ""), size + RECORD_BYTES, MAX_CALLER_BYTES, 2 * seconds)
 
     def _read_key(self, call: Call) -> str | None:
         """Return the key of a call, None without one. Raises InvalidIdempotencyKey."""

@@ -174,7 +174,7 @@ class A2aRequest:
 
     A message has a `call`, or the `problem` because of which it did not become one; `before` are the skill and the
     input that its task had before it. `event` is the event to which it subscribes, instead of a call. `is_new` means
-    that its task began with it: then nothing is stored if the call is refused.
+    that its task began with it: then nothing is stored if the call is refused. `said` is the message without a session.
     """
 
     # Class defaults, because most requests need few of them.
@@ -193,6 +193,7 @@ class A2aRequest:
     call: Call | None = None
     problem: Problem | None = None
     event: tuple[Event, JsonObject] | None = None
+    said: Message | None = None
     is_background = False
     _is_disconnected = False
 
@@ -1070,6 +1071,8 @@ class A2aHandler(RequestHandler):
         ):
             if "session" in struct.fields:
                 del struct.fields["session"]  # a secret that no task may contain
+        request.said = Message()
+        request.said.CopyFrom(kept_message)
         del task.history[:-MAX_HISTORY]
         request.record = record
         try:
@@ -1098,15 +1101,30 @@ class A2aHandler(RequestHandler):
         except Problem as problem:
             self._invoker.note_refusal(DOOR, request.request_id, problem)
             request.problem = problem.without_frames()
-            if request.call is None and self._invoker.input_redactors:  # without a known skill nothing can be redacted
-                words = [
-                    part for part in kept_message.parts if part.text and not part.text.lstrip().startswith(("{", "["))
-                ]
-                _replace_parts(kept_message, words or [Part(text=LEFT_OUT)])
+            if request.call is None and (self._invoker.input_redactors or isinstance(problem, UnknownOperation)):
+                self._leave_out(request)
             return
         request.before = record.skill, record.input
         record.skill, record.input, request.call = action.id, given, call
         request.is_background = self._has_jobs and action.is_background
+
+    def _leave_out(self, request: A2aRequest) -> None:
+        """Leave out of a message what may be a secret: without a known skill nothing can be redacted.
+
+        A skill that the caller may not know of is one of those, so that its messages look like all others.
+        """
+        said = request.said
+        kept = [one for one in request.record.task.history if said is not None and one.message_id == said.message_id]
+        if said is None or not kept:
+            return
+        calls = [part for part in said.parts if part.text.lstrip().startswith(("{", "["))]
+        if self._invoker.input_redactors:
+            words = [part for part in said.parts if part.text and part not in calls]
+            _replace_parts(kept[-1], words or [Part(text=LEFT_OUT)])
+            return
+        parts = [Part(text=LEFT_OUT) if part in calls else part for part in said.parts]
+        del kept[-1].parts[:]
+        kept[-1].parts.extend(parts)
 
     async def _event_of(self, request: A2aRequest) -> tuple[Event, JsonObject] | None:
         """Return the event to which a message subscribes, with its filters, or None. Raises InvalidInput."""
@@ -1207,6 +1225,7 @@ class A2aHandler(RequestHandler):
         if isinstance(result, UnknownOperation):  # for its caller it was not a call
             if call is not None:
                 record.skill, record.input = request.before
+                self._leave_out(request)
             call = None
         added, record.job = call.headers if call is not None else (), ""
         if isinstance(result, Problem):

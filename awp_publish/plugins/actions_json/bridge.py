@@ -19,6 +19,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import Final, Protocol, cast
 
@@ -35,10 +36,10 @@ from awp_publish.calls.invoke import Invoker
 from awp_publish.declare.settings import IDLE_SECONDS
 from awp_publish.http.credentials import client_address, read_credentials
 from awp_publish.http.dispatch import PASSED
+from awp_publish.http.documents import Encodings, Prepared, prepare_one
 from awp_publish.http.doors import session_ids_of
 from awp_publish.http.endpoint import ProblemRenderer
 from awp_publish.http.exchange import (
-    NO_SNIFFING,
     Receive,
     Reply,
     Scope,
@@ -77,8 +78,8 @@ from awp_publish.maps.runtime import (
 from awp_publish.maps.script_page import SCRIPT, ScriptPage
 from awp_publish.maps.site_page import SitePage
 from awp_publish.maps.steps import HARMLESS, errors_of, run_primitive
-from awp_publish.model import JsonObject
-from awp_publish.plugin import Context, Endpoints
+from awp_publish.model import Catalog, JsonObject
+from awp_publish.plugin import Context, Document, Endpoints
 from awp_publish.plugins.actions_json import document as actions_json
 from awp_publish.plugins.actions_json.document import HANDLER, SITE_ACTION, SITE_TOOL
 from awp_publish.plugins.sessions.cookies import CHALLENGE
@@ -527,6 +528,20 @@ MEMBERS: Final = ("confirmation", "receipts", "idempotency_key", "session")
 """Members that may accompany the arguments of a call, as in the envelopes of other doors."""
 
 _CONFIGURATION: Final = b"/*SITE*/{}/*SITE*/"
+
+
+def _render_script(catalog: Catalog) -> bytes:
+    """Return the script of visitors' tabs for one address of the site."""
+    facts = {
+        "bridge": catalog.prefix + catalog.paths.bridge,
+        "invoke": catalog.prefix + catalog.paths.invoke,
+        "site": catalog.site.name,
+    }
+    # Escape "<", so that "</script" does not end the element if a site inlines the script.
+    written = orjson.dumps(facts).replace(b"<", b"\\u003c")
+    return SCRIPT.read_bytes().replace(_CONFIGURATION, written)
+
+
 _UPGRADE: Final = Reply(426, (PLAIN, (b"upgrade", b"websocket")), b"The bridge is spoken to over WebSocket.\n")
 
 RECOVERIES: Final[Mapping[str, str]] = {
@@ -793,34 +808,14 @@ class Bridge:
             await send_reply(_UPGRADE, send)
 
     @cached_property
-    def _script(self) -> tuple[bytes, bytes]:
-        catalog = self.door.catalog
-        facts = {
-            "bridge": catalog.prefix + catalog.paths.bridge,
-            "invoke": catalog.prefix + catalog.paths.invoke,
-            "site": catalog.site.name,
-        }
-        # Escape "<", so that "</script" does not end the element if a site inlines the script.
-        written = orjson.dumps(facts).replace(b"<", b"\\u003c")
-        body = SCRIPT.read_bytes().replace(_CONFIGURATION, written)
-        return body, b'"%s"' % hashlib.sha256(body).hexdigest()[:32].encode()
+    def _script(self) -> Prepared:
+        document = Document(self.door.catalog.paths.script, "text/javascript; charset=utf-8", _render_script)
+        encodings = Encodings(document.render(self.door.catalog))
+        return prepare_one(document, encodings, self.door.catalog.site.updated or datetime.now(UTC))
 
     async def answer_script(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve the script of visitors' tabs."""
-        if scope["method"] not in ("GET", "HEAD"):
-            await send_reply(Reply(405, (PLAIN, (b"allow", b"GET, HEAD")), b"Read the script with GET.\n"), send)
-            return
-        body, etag = self._script
-        headers = ((b"etag", etag), (b"cache-control", b"public, max-age=300"), NO_SNIFFING)
-        if etag in read_fields(scope["headers"]).get(b"if-none-match", b""):
-            await send_reply(Reply(304, headers), send)
-            return
-        described = (
-            (b"content-type", b"text/javascript; charset=utf-8"),
-            (b"content-length", b"%d" % len(body)),
-            *headers,
-        )
-        await send_reply(Reply(200, described, b"" if scope["method"] == "HEAD" else body), send)
+        """Serve the script of visitors' tabs, as all documents are served."""
+        await send_reply(self._script.answer(scope["method"], scope["headers"]), send)
 
     # --- Connections ---
 

@@ -34,7 +34,7 @@ from awp_publish.calls.authentication import ApiKey, ApplicationUser, SessionUse
 from awp_publish.calls.call import Principal, Signed, read_key, share_of
 from awp_publish.calls.tokens import Expired, NotOurs, Tokens
 from awp_publish.declare.settings import IDLE_SECONDS, Browsing
-from awp_publish.http.credentials import client_address, read_credentials
+from awp_publish.http.credentials import client_address, network_around, read_credentials
 from awp_publish.http.doors import session_ids_of
 from awp_publish.http.endpoint import ProblemRenderer
 from awp_publish.http.exchange import Pair, Receive, Reply, Scope, Send, read_fields, send_reply, with_header
@@ -409,6 +409,10 @@ class OpenSession:
         return round((self.expires - self.created) * 1000)
 
 
+def _is_of_network(network: str, opened: OpenSession) -> bool:
+    return not opened.principal and network_around(opened.address) == network
+
+
 class Sessions:
     """All sessions of one address of the site in this process. Times are in seconds of `clock`."""
 
@@ -416,6 +420,7 @@ class Sessions:
         self.browsing = browsing
         share = max(browsing.sessions // ADDRESS_SHARE, SESSIONS_PER_CONNECTION)
         self.per_share = min(browsing.sessions, share)
+        self.per_network = max(room_for_unknown(browsing.sessions) // 2, self.per_share)
         self.idle = IDLE_SECONDS
         self._limits = SessionLimits(pages=PAGES_PER_SESSION, page_bytes=PAGE_BYTES)
         self._origins = Origins.of(*urls)
@@ -491,6 +496,8 @@ class Sessions:
             whose = "caller" if principal else "address"
             groups.append((self.per_share, whose, lambda opened: share_of(opened.principal, opened.address) == share))
         if not principal:
+            if network := network_around(address):
+                groups.append((self.per_network, "network", partial(_is_of_network, network)))
             most = room_for_unknown(self.browsing.sessions)
             groups.append((most, "server for unknown callers", lambda opened: not opened.principal))
         groups.append((self.browsing.sessions, "server", lambda opened: True))

@@ -269,7 +269,8 @@ class Background:
                     session, set_cookies, at, new_id=new_id, successes=successes, may_renew=session.key == key
                 )
             elif not has_begun and self._sessions.are_worth_keeping(set_cookies, at):
-                await self._sessions.begin(key, job.principal, job.share.removeprefix("ip:"), set_cookies, at)
+                address = "" if job.principal else job.share.removeprefix("ip:")  # a known caller has its own share
+                await self._sessions.begin(key, job.principal, address, set_cookies, at)
         except (StoreUnavailable, SessionUnknown):  # the caller gets the answer nevertheless
             logger.exception(
                 "the cookies of a job of action %s are not kept (request_id=%s)", job.action, job.request_id

@@ -4,11 +4,15 @@ A job is a record under its id, and a member of a queue that is due when a worke
 accepted, and, while it runs, whenever its lease expires without having been renewed. Each change replaces exactly the
 bytes that it was based on (compare and swap), so that of two concurrent changes only one succeeds.
 
-One caller's jobs do not hold up those of others. The only job of its caller is queued in QUEUE, like one whose run was
-cut short; all further ones are queued in MORE, for which workers use one slot less. In MORE, the second job of one
-caller comes before the third of another, unless that has waited a minute longer. Until a job has ended it is also a
-member of two bounded queues, its caller's and that of all known or all unknown callers (`_queue_of_all`), which only
-count.
+One caller's jobs do not hold up those of others. Each caller has one turn: the job that has it waits in QUEUE, and
+passes it on when it ends, to the job of the same caller that has waited longest. All other jobs wait in MORE, for which
+workers use two slots less, so that callers with many long jobs leave slots to the turns of others. In MORE, the second
+job of one caller comes before the third of another, unless that has waited a minute longer. A job that a worker has
+taken is leased: it is a member of LEASED instead, and is due there if it has not begun, or its lease was not renewed,
+in time. It then waits again, in front of those that wait where it was.
+
+Until a job has ended it is also a member of two bounded queues, its caller's and that of all known or all unknown
+callers (`_queue_of_all`). In its caller's it is due while it waits for the turn; the other one only counts.
 
 The bytes of a record are reserved in the total of its caller as long as the record is kept, with its result; those of
 unknown callers also in a total of all of them together, so that they leave room for known ones. A member of FORGOTTEN
@@ -20,6 +24,7 @@ import logging
 import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, get_args
@@ -83,8 +88,9 @@ class Job:
 
     `principal` is the id of the caller who started it, "" for an unknown one. `context` is what the door needs to
     repeat the request, and may hold credentials; `share` is the quota that the job counts against, `reserved` the bytes
-    that it takes of it. These, and the input, are dropped when the job ends. `worker` is the token of the run that owns
-    the job, `attempt` counts the runs. A done job has a `result`, a failed or cancelled one a `problem`.
+    that it takes of it. These, and the input, are dropped when the job ends. `has_turn` is set for the one job of its
+    share that waits, or runs, in the turn of its share. `worker` is the token of the run that owns the job, `attempt`
+    counts the runs. A done job has a `result`, a failed or cancelled one a `problem`.
     """
 
     id: str
@@ -96,6 +102,7 @@ class Job:
     context: JsonObject = field(default_factory=dict, repr=False)
     share: str = ""
     reserved: int = 0
+    has_turn: bool = False
     status: Status = "accepted"
     progress: Progress | None = None
     cancel_requested: bool = False
@@ -154,6 +161,7 @@ def end_job(job: Job, status: Status, ended: JobResult | Problem, now: datetime)
         context={},
         share="",
         reserved=0,
+        has_turn=False,
         worker="",
         cancel_requested=False,
         updated=now,
@@ -232,6 +240,7 @@ _KINDS: Final[Mapping[str, type]] = {
     "context": dict,
     "share": str,
     "reserved": int,
+    "has_turn": bool,
     "status": str,
     "cancel_requested": bool,
     "worker": str,
@@ -294,6 +303,8 @@ logger: Final = logging.getLogger("awp_publish.plugins.jobs")
 
 QUEUE: Final = "jobs"
 MORE: Final = "jobs:more"
+LEASED: Final = "jobs:leased"
+_QUEUES: Final = (QUEUE, MORE, LEASED)
 ALL_JOBS: Final = "jobs:all"
 ALL_UNKNOWN: Final = "jobs:all:unknown"
 FORGOTTEN: Final = "jobs:forgotten"
@@ -352,6 +363,9 @@ MAX_ATTEMPTS: Final = 3
 
 MAX_TRIES: Final = 20
 """Attempts to change a job that others change at the same time."""
+
+Failed: TypeAlias = Literal["record", "bytes", "heir"] | None
+"""What kept a final state from being written: the job or its heir was changed by others, or there are no bytes left."""
 
 IsRepeatable: TypeAlias = Callable[[str], bool | None]
 """Returns whether an action may run again after a run was cut short; None if the site has no such action."""
@@ -439,32 +453,34 @@ class JobStore:
         )
         job = replace(job, reserved=len(write_job(job)) + RECORD_BYTES)
         try:
-            await self._queue(job)
+            job = await self._queue(job)
         except (TooManyJobs, JobQueueFull):
             if not await self.forget():
                 raise
-            await self._queue(job)
+            job = await self._queue(job)
         for listener in self._listeners:
             listener()
         return job
 
-    async def _queue(self, job: Job) -> None:
-        """Put a job into the store. Most callers have only one, so that case is tried first."""
+    async def _queue(self, job: Job) -> Job:
+        """Put a job into the store, and return it. Most callers have only one, so that case is tried first."""
         pending, most = self._pending_seconds, self._most if job.principal else self._most // 2
-        add = Add(_key(job.id), write_job(job), pending)
+        queued = replace(job, has_turn=True)
+        add = Add(_key(job.id), write_job(queued), pending)
         in_all = Schedule(_queue_of_all(job.share), job.id, pending, most)
-        of_caller = Schedule(_queue_of_caller(job.share), job.id, pending, 1)
+        of_caller = Schedule(_queue_of_caller(job.share), job.id, pending, self._most_of_caller)
         bytes_of = self._reserve(job.share, job.reserved)
         expiry = Schedule(FORGOTTEN, _expiry_of(job.id, job.reserved, job.share), pending + EXPIRY_MARGIN)
-        first = Schedule(QUEUE, job.id, 0.0)
-        ran = await self.store.run((add, of_caller, in_all, *bytes_of, first, expiry), durable=True)
-        if ran.failed == 1 and isinstance(others := ran.seen[1], Counted):
-            of_caller = of_caller._replace(most=self._most_of_caller)
+        has_room: tuple[Step, ...] = (add, of_caller, in_all, *bytes_of)
+        turn, first = Schedule(_turn_of(job.share), job.id, pending, 1), Schedule(QUEUE, job.id, 0.0)
+        ran = await self.store.run((*has_room, turn, first, expiry), durable=True)
+        if ran.failed == len(has_room) and isinstance(others := ran.seen[1], Counted):  # another job has the turn
             head_start = min((others.events - self._most_of_caller) * HEAD_START, 0.0)
-            later = Schedule(MORE, job.id, head_start)
-            ran = await self.store.run((add, of_caller, in_all, *bytes_of, later, expiry), durable=True)
+            queued = job
+            has_room = (add._replace(value=write_job(job)), of_caller._replace(delay=0.0), in_all, *bytes_of)
+            ran = await self.store.run((*has_room, Schedule(MORE, job.id, head_start), expiry), durable=True)
         if ran.failed is None:
-            return
+            return queued
         of_all = "" if job.principal else " of callers whom the site does not know"
         yours = f"{of_all} at your address" if of_all else " of yours"
         retry = [("Retry-After", str(RETRY_SECONDS))]
@@ -505,7 +521,7 @@ class JobStore:
             job_id, reserved, share = member.split(" ", 2)
             # The first step holds only without a record: that of a job which runs for long is renewed.
             gone = Add(_key(job_id), b"", 0.0)
-            queues = (QUEUE, MORE, _queue_of_all(share), _queue_of_caller(share))
+            queues = (*_QUEUES, _queue_of_all(share), _queue_of_caller(share), _turn_of(share))
             unschedule = [Unschedule(FORGOTTEN, member), *(Unschedule(queue, job_id) for queue in queues)]
             ran = await self.store.run([gone, *self._reserve(share, -int(reserved)), *unschedule])
             if ran.failed is not None:
@@ -563,9 +579,12 @@ class JobStore:
 
         return unlisten
 
-    async def look(self, job_id: str) -> Stored | None:
-        """Return a job with its bytes; None if there is none. Raises UnreadableJob, StoreUnavailable."""
-        raw = (await self.store.run((Look(_key(job_id)),))).seen[0]
+    async def look(self, job_id: str, *also: Step) -> Stored | None:
+        """Return a job with its bytes, and carry out further steps; None if there is none.
+
+        Raises UnreadableJob, StoreUnavailable.
+        """
+        raw = (await self.store.run((Look(_key(job_id)), *also))).seen[0]
         if not isinstance(raw, bytes):
             return None
         try:
@@ -574,37 +593,87 @@ class JobStore:
             logger.error("job %s: %s", job_id, error)
             raise
 
-    async def reclaim(self, job_id: str, is_repeatable: IsRepeatable, taken: datetime | None = None) -> Stored | None:
-        """Decide about a job that is due. Returns it if it waits to be run, None if nothing needs to be done.
+    async def pick(self, job_id: str, is_repeatable: IsRepeatable, lease: float | None = None) -> Stored | None:
+        """Lease a job that was taken from QUEUE or MORE. Returns it if it still has to be run.
 
-        A running job is due because its worker is gone: it waits for its next turn if it is repeatable, and otherwise
-        ends as JobInterrupted. One that has begun since it was `taken` is left alone: a queue may deliver it meanwhile.
+        If it has not begun after `lease` seconds, it waits again where it was: see `reclaim`.
+        """
+        lease = self.lease_seconds if lease is None else lease
+        try:
+            stored = await self.look(job_id, Schedule(LEASED, job_id, lease), *_unschedule(job_id, QUEUE, MORE))
+        except UnreadableJob:
+            await self.postpone(job_id, UNREADABLE_SECONDS)
+            return None
+        if stored is None or stored.job.has_ended:
+            await self._sweep(job_id)
+            return None
+        if stored.job.status == "running":  # it has begun meanwhile, and was leased once more
+            return None
+        if is_repeatable(stored.job.action) is None:
+            await self._end_unknown(stored)
+            return None
+        return stored
+
+    async def reclaim(self, job_id: str, is_repeatable: IsRepeatable, taken: datetime | None = None) -> None:
+        """Decide about a job whose lease has ended, because its worker is gone or was slow.
+
+        One that has not begun waits again, first of those where it was. One that runs waits for another run if it is
+        repeatable, and otherwise ends as JobInterrupted; one that has begun since it was `taken` is left alone.
         """
         try:
             stored = await self.look(job_id)
         except UnreadableJob:
             await self.postpone(job_id, UNREADABLE_SECONDS)
-            return None
+            return
         if stored is None or stored.job.has_ended:
-            await self.store.run([Unschedule(queue, job_id) for queue in (QUEUE, MORE, ALL_JOBS, ALL_UNKNOWN)])
-            return None
-        repeatable = is_repeatable(stored.job.action)
-        if stored.job.status == "accepted" and repeatable is not None:
-            return stored
-        if stored.job.status == "running" and taken is not None and stored.job.updated > taken:
-            return None
+            await self._sweep(job_id)
+            return
+        job, repeatable = stored.job, is_repeatable(stored.job.action)
+        if job.status == "accepted" and repeatable is not None:
+            await self._wait_again(stored, job)
+            return
+        if job.status == "running" and taken is not None and job.updated > taken:
+            return
         live = self._live.get(job_id)
-        if live is not None and live.token == stored.job.worker:
+        if live is not None and live.token == job.worker:
             await self.postpone(
                 job_id, self.lease_seconds
             )  # it runs here: its lease expired while the store was unavailable
-            return None
+            return
         if repeatable is None:
-            detail = f'The site no longer has action "{stored.job.action}".'
-            await self.end(stored, "failed", UnknownOperation(detail))
-            return None
-        await self.give_up(stored, repeatable)
-        return None
+            await self._end_unknown(stored)
+        else:
+            await self.give_up(stored, repeatable)
+
+    async def put_back(self, stored: Stored, delay: float) -> None:
+        """Let a job that was leased wait again in `delay` seconds, behind those that wait already."""
+        await self._wait_again(stored, stored.job, delay)
+
+    async def _wait_again(
+        self, stored: Stored, job: Job, delay: float | None = None, *, durable: bool = False
+    ) -> Stored | None:
+        """Let a job that was leased wait again, by default in front; in the turn of its share if no other job has it.
+
+        Returns None, with nothing done, if somebody else changed its record.
+        """
+        delay = -self._most_of_caller * HEAD_START if delay is None else delay
+        unlease = _unschedule(job.id, *_QUEUES)
+        turn = Schedule(_turn_of(job.share), job.id, self._pending_seconds, 1)
+        of_caller = Schedule(_queue_of_caller(job.share), job.id, self._pending_seconds)
+        in_turn: list[Step] = [turn, of_caller, *unlease, Schedule(QUEUE, job.id, delay)]
+        waiting = await self.change(stored, replace(job, has_turn=True), in_turn, durable=durable)
+        if waiting is not None or job.has_turn:
+            return waiting
+        more: list[Step] = [of_caller._replace(delay=delay), *unlease, Schedule(MORE, job.id, delay)]
+        return await self.change(stored, job, more, durable=durable)
+
+    async def _end_unknown(self, stored: Stored) -> None:
+        detail = f'The site no longer has action "{stored.job.action}".'
+        await self.end(stored, "failed", UnknownOperation(detail))
+
+    async def _sweep(self, job_id: str) -> None:
+        """Remove a job that has ended from the queues that may still have it."""
+        await self.store.run(_unschedule(job_id, *_QUEUES, ALL_JOBS, ALL_UNKNOWN))
 
     async def give_up(self, stored: Stored, repeatable: bool, *, on_purpose: bool = False) -> Stored | None:
         """Settle a job whose run was cut short: it waits for another run, or ends.
@@ -624,9 +693,7 @@ class JobStore:
             return None
         attempt = job.attempt - 1 if on_purpose else job.attempt
         waiting = replace(job, status="accepted", worker="", attempt=attempt, progress=None, updated=self.clock())
-        # It comes first among those that leave a slot to other callers: it may be one of many of its caller.
-        first = Schedule(MORE, job.id, -self._most_of_caller * HEAD_START)
-        return await self.change(stored, waiting, (first, Unschedule(QUEUE, job.id)), durable=True)
+        return await self._wait_again(stored, waiting, durable=True)
 
     async def begin(self, stored: Stored, repeatable: bool) -> Stored | None:
         """Claim an accepted job under a new token. Returns None if another worker was quicker.
@@ -635,7 +702,8 @@ class JobStore:
         """
         job = stored.job
         running = replace(job, status="running", worker=new_id(), attempt=job.attempt + 1, updated=self.clock())
-        lease = (Schedule(QUEUE, job.id, self.lease_seconds), Unschedule(MORE, job.id))
+        of_caller = Schedule(_queue_of_caller(job.share), job.id, self._pending_seconds)  # it waits for no turn
+        lease: list[Step] = [*_unschedule(job.id, QUEUE, MORE), Schedule(LEASED, job.id, self.lease_seconds), of_caller]
         return await self.change(stored, running, lease, durable=not repeatable)
 
     async def beat(self, stored: Stored) -> Stored | None:
@@ -644,11 +712,11 @@ class JobStore:
         Returns None if somebody else changed the record.
         """
         beating = replace(stored.job, updated=self.clock())
-        return await self.change(stored, beating, (Schedule(QUEUE, beating.id, self.lease_seconds),))
+        return await self.change(stored, beating, (Schedule(LEASED, beating.id, self.lease_seconds),))
 
     async def postpone(self, job_id: str, delay: float) -> None:
         """Look at a job again after `delay` seconds."""
-        await self.store.run((Schedule(QUEUE, job_id, delay), Unschedule(MORE, job_id)))
+        await self.store.run((Schedule(LEASED, job_id, delay), *_unschedule(job_id, QUEUE, MORE)))
 
     async def end(self, stored: Stored, status: Status, result: JobResult | Problem) -> Stored | None:
         """Write a job's final state. Returns None if somebody else changed the record.
@@ -656,27 +724,52 @@ class JobStore:
         A result for which an unknown caller has no bytes left is not kept: the job ends as AnswerNotKept.
         """
         ended = store_job(end_job(stored.job, status, result, self.clock()))
-        failed = await self._write_end(stored, ended, is_bounded=not stored.job.principal)
-        if failed is not None and failed > 0:
-            detail = f"The action has answered, but its answer of {len(ended.raw)} bytes could not be kept."
-            ended = store_job(end_job(stored.job, "failed", AnswerNotKept(detail), self.clock()))
-            failed = await self._write_end(stored, ended, is_bounded=False)
+        is_bounded = not stored.job.principal
+        for _ in range(MAX_TRIES):
+            heir = await self._find_heir(stored.job) if stored.job.has_turn else None
+            failed = await self._write_end(stored, ended, heir, is_bounded=is_bounded)
+            if failed == "bytes":
+                detail = f"The action has answered, but its answer of {len(ended.raw)} bytes could not be kept."
+                ended = store_job(end_job(stored.job, "failed", AnswerNotKept(detail), self.clock()))
+                is_bounded = False
+            elif failed != "heir":
+                break
         if self.announced is not None:
             self.announced[1]()
         return ended if failed is None else None
 
-    async def _write_end(self, stored: Stored, ended: Stored, *, is_bounded: bool) -> int | None:
-        """Write a final state. Returns the index of the step that did not hold: 0 if others changed the record."""
+    async def _find_heir(self, job: Job) -> Stored | None:
+        """Return the job that has waited longest for the turn of a job's caller, None if none waits."""
+        for _ in range(MAX_TRIES):
+            waiting = await self.store.take(_queue_of_caller(job.share), self.lease_seconds, 1)
+            if not waiting:
+                break
+            with suppress(UnreadableJob):
+                stored = await self.look(waiting[0])
+                if stored is not None and stored.job.status == "accepted" and stored.job.id != job.id:
+                    return stored
+        return None
+
+    async def _write_end(self, stored: Stored, ended: Stored, heir: Stored | None, *, is_bounded: bool) -> Failed:
+        """Write a final state, and pass the turn of the job on to its heir. Returns what kept it from that."""
         job, reserved = stored.job, len(ended.raw) + RECORD_BYTES
-        swap = Swap(_key(job.id), stored.raw, ended.raw, self._result_seconds)
-        steps: list[Step] = [swap, *self._reserve(job.share, reserved - job.reserved, is_bounded=is_bounded)]
-        queues = (QUEUE, MORE, _queue_of_all(job.share), _queue_of_caller(job.share))
-        steps += [Unschedule(queue, job.id) for queue in queues]
+        bytes_of = self._reserve(job.share, reserved - job.reserved, is_bounded=is_bounded)
+        steps: list[Step] = [Swap(_key(job.id), stored.raw, ended.raw, self._result_seconds), *bytes_of]
+        of_caller, turn = _queue_of_caller(job.share), _turn_of(job.share)
+        steps += _unschedule(job.id, *_QUEUES, _queue_of_all(job.share), of_caller, turn)
+        if heir is not None:
+            next_id, pending = heir.job.id, self._pending_seconds
+            steps.append(Swap(_key(next_id), heir.raw, write_job(replace(heir.job, has_turn=True)), pending))
+            steps += [Schedule(queue, next_id, pending) for queue in (of_caller, turn)]
+            steps += [Schedule(QUEUE, next_id, 0.0), *_unschedule(next_id, MORE, LEASED)]
         steps.append(Unschedule(FORGOTTEN, _expiry_of(job.id, job.reserved, job.share)))
         steps.append(Schedule(FORGOTTEN, _expiry_of(job.id, reserved, job.share), self._result_seconds + EXPIRY_MARGIN))
         if self.announced is not None:
             steps.append(Schedule(self.announced[0], job.id, 0.0))
-        return (await self.store.run(steps, durable=True)).failed
+        failed = (await self.store.run(steps, durable=True)).failed
+        if failed is None:
+            return None
+        return "record" if failed == 0 else "bytes" if failed <= len(bytes_of) else "heir"
 
     async def change(self, stored: Stored, job: Job, also: Sequence[Step], *, durable: bool = False) -> Stored | None:
         """Replace a record, together with further steps.
@@ -704,6 +797,15 @@ def _key(job_id: str) -> str:
 
 def _queue_of_caller(share: str) -> str:
     return f"jobs of {share}"
+
+
+def _turn_of(share: str) -> str:
+    """Return the queue of the one job that has the turn of a share."""
+    return f"turn of {share}"
+
+
+def _unschedule(job_id: str, *queues: str) -> list[Unschedule]:
+    return [Unschedule(queue, job_id) for queue in queues]
 
 
 def _queue_of_all(share: str) -> str:

@@ -12,6 +12,7 @@ from typing import Final, Protocol, TypeAlias
 
 from awp_publish.plugins.jobs.jobs import (
     FORGET_SECONDS,
+    LEASED,
     MAX_FORGOTTEN,
     MORE,
     QUEUE,
@@ -132,12 +133,16 @@ class Runner:
         self._runs: set[JobRun] = set()
         self._is_stopping = False
 
-    async def carry(self, job_id: str, taken: datetime | None = None) -> None:
-        """Run a due job if it still has to be run. Returns when it has ended. Raises StoreUnavailable."""
+    async def carry(self, job_id: str) -> None:
+        """Run a job that was taken if it still has to be run. Returns when it has ended. Raises StoreUnavailable."""
         if self._is_stopping:
             await self.jobs.postpone(job_id, 0.0)
             return
-        await self._carry(await self.jobs.reclaim(job_id, self._is_repeatable, taken))
+        await self._carry(await self.jobs.pick(job_id, self._is_repeatable))
+
+    async def reclaim(self, job_id: str, taken: datetime) -> None:
+        """Decide about a job whose lease has ended. Raises StoreUnavailable."""
+        await self.jobs.reclaim(job_id, self._is_repeatable, taken)
 
     async def carry_accepted(self, job_id: str) -> None:
         """Run a job that another process found to be due, if it still waits."""
@@ -313,15 +318,21 @@ class JobRun:
         return await self._jobs.end(self._as_reported(), status, ended) is not None
 
 
+MAX_RECLAIMED: Final = 32
+"""Jobs whose lease has ended that are looked at together."""
+
 MAX_WAIT: Final = 15.0
 """Maximum seconds between two attempts to reach an unavailable store."""
 
 
 class Carrier(Protocol):
-    """Handles a due job: runs it here (`Runner`) or sends it to another process (`TaskiqQueue`)."""
+    """Handles a job that was taken: runs it here (`Runner`) or sends it to another process (`TaskiqQueue`)."""
 
-    async def carry(self, job_id: str, taken: datetime | None = None) -> None:
-        """Handle a due job. `taken` is when it was found to be due. Raises StoreUnavailable."""
+    async def carry(self, job_id: str) -> None:
+        """Handle a job that was taken. Raises StoreUnavailable."""
+
+    async def reclaim(self, job_id: str, taken: datetime) -> None:
+        """Decide about a job whose lease was found at `taken` to have ended. Raises StoreUnavailable."""
 
     def stop(self) -> None:
         """Accept no more jobs."""
@@ -333,8 +344,8 @@ class Carrier(Protocol):
 class Worker:
     """Looks for due jobs in the store every `poll` seconds, and at once when this process accepts a job.
 
-    At most `concurrency` jobs are carried at a time; with three or more slots, one caller never gets them all. Whoever
-    starts a worker must stop it.
+    At most `concurrency` jobs are carried at a time; with two or more slots, one caller's jobs leave one to others.
+    Whoever starts a worker must stop it.
     """
 
     def __init__(
@@ -351,7 +362,6 @@ class Worker:
         self._server: asyncio.Task[None] | None = None
         self._is_stopping = False
         self._may_have_more: set[str] = set()
-        self._turns = [QUEUE, MORE]
         self._is_away = False
         self._forget_at = 0.0
 
@@ -398,22 +408,20 @@ class Worker:
         while not self._is_stopping:
             self._wake.clear()
             try:
-                # The queues take turns at coming first, so that neither waits until the other is empty.
-                self._turns.reverse()
-                for queue in self._turns:
+                now = self._jobs.clock()
+                ended = await self._jobs.store.take(LEASED, self._lease, MAX_RECLAIMED)
+                await asyncio.gather(*(self._handle(self._carrier.reclaim, job_id, now) for job_id in ended))
+                for queue in (QUEUE, MORE):
                     free = self._free(queue)
-                    if queue == MORE == self._turns[0]:
-                        free = min(free, 1)  # the first job of the same caller may still wait
                     if free <= 0:
                         continue
-                    now = self._jobs.clock()
                     taken = await self._jobs.store.take(queue, self._lease, free)
                     self._is_away = False
                     self._may_have_more.discard(queue)
                     if len(taken) >= free:
                         self._may_have_more.add(queue)
                     for job_id in taken:
-                        task = self._loop.create_task(self._carry(job_id, now))
+                        task = self._loop.create_task(self._handle(self._carrier.carry, job_id))
                         self._carried[task] = queue
                         task.add_done_callback(self._release)
                 if self._loop.time() >= self._forget_at:
@@ -425,22 +433,29 @@ class Worker:
                 logger.exception("looking for jobs failed and will be retried")
                 await self._pause(self._poll)
             else:
-                if not any(self._free(queue) > 0 for queue in self._may_have_more):
+                if len(ended) < MAX_RECLAIMED and not any(self._free(queue) > 0 for queue in self._may_have_more):
                     await self._pause(self._poll)
 
     def _free(self, queue: str) -> int:
-        """Return how many jobs of a queue may be taken. Those in MORE leave one slot free, except the first of them."""
+        """Return how many jobs of a queue may be taken.
+
+        Those in MORE leave two slots free: one for the turn of their own caller, one for the turns of others. A worker
+        with fewer slots takes them only if there is nothing else to do.
+        """
         free = self._most - len(self._carried)
-        return min(free, max(free - 1, MORE not in self._carried.values())) if queue == MORE else free
+        if queue != MORE:
+            return free
+        more = sum(taken_from == MORE for taken_from in self._carried.values())
+        return min(free, max(self._most - 2 - more, 0 if self._carried else 1))
 
     def _release(self, task: asyncio.Task[None]) -> None:
         del self._carried[task]
         if self._may_have_more:
             self._wake.set()
 
-    async def _carry(self, job_id: str, taken: datetime) -> None:
+    async def _handle(self, handle: Callable[..., Awaitable[None]], job_id: str, *also: datetime) -> None:
         try:
-            await self._carrier.carry(job_id, taken)
+            await handle(job_id, *also)
         except StoreUnavailable:
             self._note_outage()  # the job is due again when its lease ends
         except Exception:

@@ -133,6 +133,10 @@ class Tools:
         has_sessions = door.ask("sessions") is not None
         self._classic = make_tools(door.catalog, only_objects=True, has_sessions=has_sessions)
         self.modern = make_tools(door.catalog, only_objects=False, has_sessions=has_sessions)
+        own = frozenset({SESSION}) if has_sessions else frozenset[str]()
+        absent = door.invoker.absent
+        self._absent = Tool(absent, {}, is_wrapped=False, is_plain=True, own=own) if absent is not None else None
+        """The tool as which unknown names are called, so that they cannot be told from those of hidden tools."""
         self._valid: tuple[str, object] = ("", None)
         self._known_meta: set[bytes] = set()
         actions = door.catalog.actions
@@ -194,7 +198,7 @@ class Tools:
             return False
         if len(params) != (2 if given is None else 3) or (given is not None and type(given) is not dict):
             return False
-        tool = self.modern.get(name)
+        tool = self._find(self.modern, name)
         if tool is None or name in self.mirrored:
             return False
         told = fields.get(b"mcp-method"), fields.get(b"content-type"), fields.get(b"accept")
@@ -247,7 +251,7 @@ class Tools:
             self._valid = seen
         exchange, name = exchange_of(ctx), params["name"]
         tools = self.modern if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else self._classic
-        tool = tools.get(name)
+        tool = self._find(tools, name)
         if tool is None:
             if self.tasks is not None and name in self.tasks.own_tools:
                 answered: HandlerResult = await self.tasks.call_get_job(ctx, params)
@@ -261,6 +265,11 @@ class Tools:
         finally:
             exchange.task = None
             exchange.ended.set()
+
+    def _find(self, tools: Mapping[str, Tool], name: str) -> Tool | None:
+        """Return the tool with a name, None for one that is not an action."""
+        is_own = self.tasks is not None and name in self.tasks.own_tools
+        return tools.get(name, None if is_own else self._absent)
 
     async def _call(
         self, exchange: McpExchange, tool: Tool, params: Mapping[str, Any], context: RequestContext
@@ -332,7 +341,7 @@ class Tools:
     async def _answer(
         self, exchange: McpExchange, tool: Tool, call: Call, context: RequestContext, result: Result
     ) -> WireResult:
-        if self.tasks is not None and tool.action.is_background:
+        if self.tasks is not None and not isinstance(result, UnknownAgent) and tool.action.is_background:
             task = await self.tasks.answer(context, call, result)
             if task is not None:
                 exchange.meta_for(result, call.headers)

@@ -30,6 +30,7 @@ from awp_publish.http.exchange import (
     MAX_NEGOTIATION,
     NO_SNIFFING,
     AsgiApp,
+    Cors,
     Fields,
     Headers,
     Message,
@@ -64,6 +65,7 @@ BUDGETS: Final[dict[str, BudgetName]] = {"full": "full", "default": "default", "
 FORMATS: Final[dict[str, FormatName]] = {"som": "som", "md": "md"}
 CONTENT_TYPES: Final[dict[FormatName, bytes]] = {"som": b"application/som+json", "md": b"text/markdown; charset=utf-8"}
 READ_METHODS: Final = frozenset({"GET", "HEAD"})
+FILE_METHODS: Final = "GET, HEAD, OPTIONS"
 PAGE_METHODS: Final = READ_METHODS | {"POST"}
 """Methods that may be answered with a page; POST is for forms."""
 
@@ -415,7 +417,8 @@ class NegotiatedRequest:
     """A request for a page in another format. `scope` requests the page itself, `fields` are the client's own headers.
 
     `in_shared_cache` lets shared caches store answers that were chosen by Accept: the site's caches obey Vary. `link`
-    is the Link header of all of the page's representations, `guide` the content added to self-contained Markdown.
+    is the Link header of all of the page's representations, `guide` the content added to self-contained Markdown. For a
+    file, `cors` says which other origins may read it, and `is_options` that the client only asks for that.
     """
 
     requested: RequestedFormat
@@ -428,6 +431,8 @@ class NegotiatedRequest:
     in_shared_cache: bool = False
     link: bytes | None = None
     guide: Guide | None = None
+    cors: Cors | None = None
+    is_options: bool = False
 
     def takes(self, status: int, headers: Headers) -> bool:
         """Return True if an answer with this status and these headers can be rendered.
@@ -452,6 +457,8 @@ class NegotiatedRequest:
         """Convert the application's answer to `scope`. Returns None if that has to be passed on unchanged."""
         if not self.takes(status, headers):
             return None
+        if self.is_options and self.cors is not None and status < 300:
+            return self.cors.preflight(self.fields, FILE_METHODS)
         fields = _read_lower(headers)
         key = self._key(fields, body)
         rendering = self.renderer.cached(key) or self.renderer.render(key, body)
@@ -461,6 +468,8 @@ class NegotiatedRequest:
         """Like `render`, but render large pages in a thread."""
         if not self.takes(status, headers):
             return None
+        if self.is_options and self.cors is not None and status < 300:
+            return self.cors.preflight(self.fields, FILE_METHODS)
         fields = _read_lower(headers)
         key = self._key(fields, body)
         rendering = self.renderer.cached(key)
@@ -505,6 +514,8 @@ class NegotiatedRequest:
             kept.append((b"link", b'<%b>; rel="canonical"' % rendering.canonical))
         if self.link is not None and status == 200:
             kept.append((b"link", self.link))
+        if self.cors is not None and status == 200:
+            kept += self.cors.headers(self.fields)
         size = len(rendering.body)
         kept += [(b"content-type", CONTENT_TYPES[self.requested.format]), (b"content-length", b"%d" % size)]
         if self.requested.format == "md":
@@ -583,7 +594,9 @@ class NegotiatedPages:
         renderer: PageRenderer,
         link: bytes | None = None,
         guide: Guide | None = None,
+        cors: Cors | None = None,
     ) -> None:
+        self._cors = cors
         self._link = link
         self._guide = guide
         self._declared = {page.path: page for page in catalog.pages}
@@ -611,7 +624,7 @@ class NegotiatedPages:
         call this only if it has none.
         """
         path: str = scope["path"]
-        if scope["method"] not in READ_METHODS or not path.endswith(FILE_SUFFIX):
+        if scope["method"] not in FILE_METHODS.split(", ") or not path.endswith(FILE_SUFFIX):
             return None
         shorter = {**scope, "path": _without_suffix(path)}
         if raw := scope.get("raw_path"):
@@ -667,6 +680,8 @@ class NegotiatedPages:
             in_shared_cache=self._in_shared_cache,
             link=self.links(scope),
             guide=guide if requested.is_file else None,
+            cors=self._cors if requested.is_file else None,
+            is_options=scope["method"] == "OPTIONS",
         )
 
 
@@ -679,7 +694,8 @@ def negotiated_pages(context: Context) -> NegotiatedPages | None:
     llms, sitemap = discovery.guides_of(catalog) if discovery is not None else (None, None)
     updated = catalog.site.updated.date().isoformat() if catalog.site.updated is not None else None
     guide = Guide(llms, sitemap, catalog.site.version, updated)
-    return NegotiatedPages(catalog, formats, context.service, context.links, guide)
+    cors = Cors(context.admission.allow_origins)
+    return NegotiatedPages(catalog, formats, context.service, context.links, guide, cors)
 
 
 FILE_SUFFIX: Final = ".md"

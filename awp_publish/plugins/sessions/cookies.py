@@ -26,7 +26,7 @@ from awp_publish.calls.call import SESSION_HEADER, Call, Deliver, Outcome, Resul
 from awp_publish.calls.fingerprints import VOLATILE_COOKIES
 from awp_publish.calls.gates.gate import Guards
 from awp_publish.calls.tokens import Tokens
-from awp_publish.http.credentials import TrustedProxies, client_address, read_credentials
+from awp_publish.http.credentials import TrustedProxies, client_address, network_around, read_credentials
 from awp_publish.http.dispatch import NOT_CARRIED, ROUTE_CALL, come_from_outside, read_answer
 from awp_publish.http.exchange import Scope, read_fields
 from awp_publish.http.in_process import Outside, SessionPass, with_cookies
@@ -58,6 +58,9 @@ MAX_BYTES: Final = 16_384
 MAX_ANONYMOUS: Final = 300
 ANONYMOUS_WINDOW: Final = 3600.0
 """Sessions that anonymous callers of one address may begin within ANONYMOUS_WINDOW seconds."""
+
+ADDRESSES_OF_NETWORK: Final = 8
+"""Times MAX_ANONYMOUS that anonymous callers of one IPv6 network of 48 bits may begin, which has 65,536 of 64 bits."""
 
 MAX_RENEWALS: Final = 20
 """How often the id of a session may have changed while a call or job of it ran."""
@@ -168,6 +171,9 @@ class CookieSessions:
         steps: list[Step] = [Add(key, raw, IDLE)]
         if not owner:
             steps.append(Count(f"sessions:ip:{address}", MAX_ANONYMOUS, ANONYMOUS_WINDOW))
+            if network := network_around(address):
+                most = MAX_ANONYMOUS * ADDRESSES_OF_NETWORK
+                steps.append(Count(f"sessions:ip:{network}", most, ANONYMOUS_WINDOW))
         ran = await self._store.run(steps)
         if ran.failed == 0:  # another call of the same conversation has begun it meanwhile
             other = self._read(key, ran.seen[0]) if isinstance(ran.seen[0], bytes) else None
@@ -176,7 +182,10 @@ class CookieSessions:
             await self.update(other, set_cookies, at)
             return True
         if ran.failed is not None:
-            logger.warning("a session was not begun: callers of one address may begin %d an hour", MAX_ANONYMOUS)
+            of, most = (
+                ("address", MAX_ANONYMOUS) if ran.failed == 1 else ("network", MAX_ANONYMOUS * ADDRESSES_OF_NETWORK)
+            )
+            logger.warning("a session was not begun: callers of one %s may begin %d an hour", of, most)
         return ran.failed is None
 
     async def update(
@@ -324,6 +333,8 @@ class SessionCalls:
             action.id: parse_address(catalog.absolute(action.target.path if action.target else catalog.paths.invoke))
             for action in catalog.actions
         }
+        self._address = parse_address(catalog.absolute(catalog.paths.invoke))
+        """The address of actions that do not exist."""
         self._receipted = guards.receipted
         self._recovery: str | None = None
         if (sign_in := catalog.sign_in) is not None and code_of(SessionUnknown.slug) not in catalog.site.errors:
@@ -333,7 +344,8 @@ class SessionCalls:
     async def __call__(self, run: Run, call: Call, deliver: Deliver) -> None:
         """Run a call in its session. Delivers SessionUnknown if it is unknown or belongs to another caller."""
         scope = cast(Scope, call.context)
-        fields, at, taken = read_fields(scope["headers"]), self._addresses[call.action.id], list[str]()
+        fields, taken = read_fields(scope["headers"]), list[str]()
+        at = self._addresses.get(call.action.id, self._address)
         if call.has_cookie_jar or has_own_cookies(fields.get(b"cookie", b"").decode("latin-1")):
             if SESSION_HEADER in fields:
                 self._put_headers(call, scope, "")

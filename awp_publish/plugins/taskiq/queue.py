@@ -73,9 +73,9 @@ class TaskiqQueue:
 
     # --- In web processes ---
 
-    async def carry(self, job_id: str, taken: datetime | None = None) -> None:
-        """Send a due job to the worker processes, if it still has to be run. Raises StoreUnavailable."""
-        waiting = await self._jobs.reclaim(job_id, self._is_repeatable, taken)
+    async def carry(self, job_id: str) -> None:
+        """Send a job to the worker processes, if it still has to be run. Raises StoreUnavailable."""
+        waiting = await self._jobs.pick(job_id, self._is_repeatable, SEND_AGAIN_SECONDS)
         if waiting is None:
             return
         try:
@@ -85,7 +85,11 @@ class TaskiqQueue:
             logger.warning(
                 "job %s could not be sent to taskiq and will be sent again: %s", job_id, type(error).__name__
             )
-            await self._jobs.postpone(job_id, RETRY_SECONDS)
+            await self._jobs.put_back(waiting, RETRY_SECONDS)
+
+    async def reclaim(self, job_id: str, taken: datetime) -> None:
+        """Decide about a job whose lease has ended. Raises StoreUnavailable."""
+        await self._jobs.reclaim(job_id, self._is_repeatable, taken)
 
     def stop(self) -> None:
         """Do nothing: jobs already taken are still sent, which is quick."""
