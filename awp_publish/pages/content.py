@@ -8,7 +8,6 @@ that is not in its navigation, header or footer.
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -47,6 +46,26 @@ _PARAGRAPHS: Final = frozenset(("blockquote", "p", "pre", "td"))
 """Blocks that score for what is around them, not for themselves."""
 
 _LISTS: Final = frozenset(("dl", "menu", "ol", "table", "tbody", "ul"))
+_KEPT: Final = frozenset(
+    (
+        "blockquote",
+        "caption",
+        "dd",
+        "dl",
+        "dt",
+        "figcaption",
+        "figure",
+        "p",
+        "pre",
+        "table",
+        "tbody",
+        "td",
+        "tfoot",
+        "th",
+    )
+) | {"thead", "tr"}
+"""Blocks and parts of blocks that stay with what they are beside of."""
+
 _LINKED: Final = frozenset(("article", "div", "dl", "ol", "p", "section", "ul"))
 """Blocks that are left out of an article if they are mostly links."""
 
@@ -89,12 +108,13 @@ _ARTICLE: Final = 1.3
 
 
 class _Levels:
-    """Levels of elements that are looked at: around the `h1`, up to one of these, up to an item, out to the `h1`."""
+    """Levels of elements that are looked at: around the `h1`, up to one of these, to an item, an `h1`, a form."""
 
     heading: Final = 3
     headed: Final = 12
     item: Final = 4
     out: Final = 2
+    near: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,29 +159,23 @@ def find_content(tree: Tree, visibility: Visibility) -> MainContent:
     whole = _landmark(tree, masses)
     found = _best(tree, masses)
     article = _around(tree, masses, found)
-    left_out = masses.beside | (_siblings(tree, masses, found, article) if article != found else set())
     sentences = masses.chars[article] - masses.links[article]
     page = masses.chars[whole] - masses.links[whole]
     listed = _largest_list(tree, masses, whole, article)
     fields = sum(article <= field < tree.ends[article] for field in masses.fields)
-    is_article = max(MIN_ARTICLE, page / 3, listed, fields * _FIELD) <= sentences
-    if not is_article:
+    inner, outer = _forms(tree, masses, whole, article)
+    if outer or sentences < max(MIN_ARTICLE, page / 3, listed, fields * _FIELD):
         outside = {at for at in masses.beside if _is_outside(tree, at)} if whole == body else set[int]()
         return MainContent(whole, frozenset(outside), is_article=False, around=_holders(tree, masses, whole))
-    left_out |= _mostly_links(tree, masses, article)
-    kept = _forms(tree, masses, whole, article)
-    if (heading := _heading_beside(tree, masses, whole, article)) is not None:
-        kept.append(heading)
-    for one in kept:
-        while not article <= one < tree.ends[article]:
-            left_out |= _beside(tree, article, kept)
-            article = tree.parents[article]
-    inner = (
+    left_out = masses.beside | _mostly_links(tree, masses, article)
+    article = _with_heading(tree, masses, whole, article)
+    left_out |= _siblings(tree, masses, found, article)
+    parts = (
         at
         for at in left_out
-        if article < at < tree.ends[article] and not any(at <= one < tree.ends[at] for one in kept)
+        if article < at < tree.ends[article] and not any(at <= form < tree.ends[at] for form in inner)
     )
-    return MainContent(article, frozenset(inner), is_article=True, around=_holders(tree, masses, article))
+    return MainContent(article, frozenset(parts), is_article=True, around=_holders(tree, masses, article))
 
 
 def _holders(tree: Tree, masses: _Masses, node: int) -> frozenset[int]:
@@ -179,50 +193,45 @@ def _holders(tree: Tree, masses: _Masses, node: int) -> frozenset[int]:
     return frozenset(found)
 
 
-def _beside(tree: Tree, at: int, forms: Sequence[int]) -> set[int]:
-    """Return the siblings of an element that have neither a heading of the page nor one of these forms."""
-    return {
-        child
-        for child in tree.children(tree.parents[at])
-        if child != at
-        and tree.tags[child]
-        and not any(child <= form < tree.ends[child] for form in forms)
-        and "h1" not in tree.tags[child : tree.ends[child]]
-    }
-
-
-def _heading_beside(tree: Tree, masses: _Masses, whole: int, article: int) -> int | None:
-    """Return the only `h1`, if it is just outside of an article and what is around it is small and not mostly links."""
+def _with_heading(tree: Tree, masses: _Masses, whole: int, article: int) -> int:
+    """Return the element that has an article and the only `h1`, if that is near, small and not mostly links."""
     headings = [at for at in masses.headings if masses.chars[at]]
     if len(headings) != 1 or not whole < headings[0] < tree.ends[whole]:
-        return None
-    heading, levels, above = headings[0], 0, article
-    while not above <= heading < tree.ends[above]:
-        above = tree.parents[above]
-        levels += 1
-    if not 0 < levels <= _Levels.out:
-        return None
+        return article
+    heading, above = headings[0], article
+    for _ in range(_Levels.out):
+        if not above <= heading < tree.ends[above]:
+            above = tree.parents[above]
+    if not above <= heading < tree.ends[above] or above == article:
+        return article
     branch = heading
     while tree.parents[branch] != above and branch not in masses.beside:
         branch = tree.parents[branch]
     is_small = masses.chars[branch] * 2 <= masses.chars[article] and masses.links[branch] * 2 <= masses.chars[branch]
-    return heading if is_small and branch not in masses.beside else None
+    return above if is_small and branch not in masses.beside else article
 
 
-def _forms(tree: Tree, masses: _Masses, whole: int, article: int) -> list[int]:
-    """Return the forms of the content: those in the article, and those beside it that send something.
+def _forms(tree: Tree, masses: _Masses, whole: int, article: int) -> tuple[list[int], list[int]]:
+    """Return the forms in an article, and those near it and an `h1` that send something: it is a part of such a page.
 
     A search, a comment, a sign-in and a newsletter are not what the page is for.
     """
-    found = list[int]()
+    near = (_above(tree, article, _Levels.near) or [article])[-1]
+    headed = {above for heading in masses.headings[:MAX_FORMS] for above in _above(tree, heading, _Levels.near)}
+    inner, outer = list[int](), list[int]()
     skip, end = -1, tree.ends[whole]
     for at in sorted(masses.beside):
-        if at >= skip and whole < at < end:
-            is_inside = article < at < tree.ends[article]
-            skip = tree.ends[at]
-            if tree.tags[at] == "form" and _acts(tree, at, is_inside):
-                found.append(at)
-    return found[:MAX_FORMS]
+        if at < skip or not whole < at < end:
+            continue
+        skip = tree.ends[at]
+        if tree.tags[at] != "form":
+            continue
+        if article < at < tree.ends[article]:
+            if _acts(tree, at, is_inside=True):
+                inner.append(at)
+        elif near < at < tree.ends[near] and headed & set(_above(tree, at, _Levels.near)):
+            outer += [at] if _acts(tree, at, is_inside=False) else []
+    return inner[:MAX_FORMS], outer
 
 
 def _acts(tree: Tree, form: int, is_inside: bool) -> bool:
@@ -421,7 +430,7 @@ def _siblings(tree: Tree, masses: _Masses, found: int, article: int) -> set[int]
             if child == found or not tags[child] or not masses.chars[child] or child in masses.beside:
                 continue
             tag, inner = tags[child], set(tags[child : ends[child]])
-            if tag in _HEADINGS or "h1" in inner:
+            if tag in _HEADINGS or tag in _KEPT or "h1" in inner:
                 continue
             if (
                 "article" in inner
