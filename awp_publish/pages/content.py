@@ -289,6 +289,7 @@ def _weigh(tree: Tree, visibility: Visibility) -> _Masses:
     block_of[body] = body
     seen, blocks, landmarks, headings, fields = [body], [body], set[int](), list[int](), list[int]()
     main, sentences = -1, 0
+    noted = tree.conspicuous | visibility.by_rule
     at, end = body + 1, ends[body]
     while at < end:
         tag, parent = tags[at], parents[at]
@@ -308,7 +309,7 @@ def _weigh(tree: Tree, visibility: Visibility) -> _Masses:
             at += 1
             continue
         given = attributes[at]
-        if tag in _OPAQUE or (given and visibility.hides(at)):
+        if tag in _OPAQUE or (at in noted and visibility.hides(at)):
             if (tag in _FIELDS or (tag == "input" and given.get("type", "").lower() not in _UNSENT)) and not (
                 visibility.hides(at)
             ):

@@ -60,7 +60,7 @@ class VisibleNodes:
         tag, given = self.tags[node], self.attributes[node]
         if tag in SILENT or (tag == "dialog" and "open" not in given):
             return False
-        return not given or not self.visibility.withdraws(tag, given)
+        return not self.visibility.withdraws(node)
 
     def elements_in(self, node: int) -> Iterator[int]:
         """Yield the visible elements directly inside of one."""
@@ -775,6 +775,9 @@ _ALIGNED: Final = {"left": ":--", "center": ":-:", "right": "--:"}
 _STYLE: Final = re.compile(r"text-align\s*:\s*(left|center|right)", re.IGNORECASE)
 
 
+_MEDIA: Final = frozenset({"audio", "video"})
+"""Elements whose content only those see whose browser cannot play them."""
+
 MAX_BLOCK_DEPTH: Final = 80
 """Levels of nested blocks; of deeper ones only the text is written."""
 
@@ -1094,7 +1097,7 @@ class _Page:
     def _is_block(self, node: int) -> bool:
         """Return True if an element is a block or contains blocks. A control is always inline, whatever it contains."""
         tag = self._tree.tags[node]
-        return tag in BLOCKS or (node in self._holders and tag not in CONTROLS)
+        return tag in BLOCKS or (node in self._holders and tag not in CONTROLS and tag not in _MEDIA)
 
     def _text(self, pieces: Iterable[Piece]) -> None:
         """Write running text, as one paragraph or several."""

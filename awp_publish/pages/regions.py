@@ -601,7 +601,7 @@ _SEPARATORS: Final = " \t\r\n\f\xa0\u200b.,:;!?|/\\-_()[]{}<>\u2013\u2014\u2022\
 _PARTS: Final = frozenset(("caption", "legend", "li", "option", "td", "th"))
 """Elements whose text is read by the list, table, select or group around them."""
 
-_OPAQUE: Final = frozenset(("hr", "iframe", "img", "input", "svg", "textarea"))
+_OPAQUE: Final = frozenset(("audio", "hr", "iframe", "img", "input", "svg", "textarea", "video"))
 """Elements whose content is not text of the page."""
 
 _DROPPED_IF_EMPTY: Final = ("list", "paragraph", "section")
@@ -621,7 +621,7 @@ _LOOKED_AT: Final = STRIPPED | {"img", "svg"}
 _SIMPLE: Final = frozenset(("blockquote", "dd", "dl", "dt", "li", "pre", "tbody", "td", "tfoot", "th", "thead", "tr"))
 """Blocks that, without certain attributes, only contain other elements."""
 
-_PLAIN: Final = INLINE - MAPPED_TAGS - STRIPPED - {"br"}
+_PLAIN: Final = INLINE - MAPPED_TAGS - STRIPPED - {"audio", "br", "video"}
 
 
 def references_of(given: Mapping[str, str]) -> str:
@@ -648,14 +648,14 @@ def survey(tree: Tree, visibility: Visibility, content: MainContent, labels: Set
     nodes, states, text_starts, text_ends = found.nodes, found.states, found.starts, found.ends
     tags, all_attributes, texts, ends = tree.tags, tree.attributes, tree.texts, tree.ends
     conspicuous = tree.conspicuous
-    landmarks, suspicious = Landmarks(visibility, content), bool(visibility.hidden)
+    landmarks = Landmarks(visibility, content)
     marked_out = landmarks.asides | {landmarks.article}
-    plain = _PLAIN - visibility.hidden
-    noted = ({at for at, given in enumerate(all_attributes) if given} if suspicious else conspicuous) | marked_out
+    plain = _PLAIN
+    noted = conspicuous | marked_out | visibility.by_rule
     summaries: dict[int, int] = {}
     formulas = read_formulas(visibility) if tree.find("math") else {}
     with_shadow = {tree.parents[one] for one in tree.contents if shadow_mode_of(all_attributes[one]) is not None}
-    simple = frozenset[str]() if suspicious or with_shadow else _SIMPLE
+    simple = frozenset[str]() if with_shadow else _SIMPLE
     hosts: dict[int, int] = {}
     structured = set[int]()  # all ancestors of structural elements, each visited once
     for tag in _STRUCTURE:
@@ -757,7 +757,7 @@ def survey(tree: Tree, visibility: Visibility, content: MainContent, labels: Set
                 run, run_region = add(node, "paragraph", state), region
             pieces.append(f" {formulas[node]} ")
             continue
-        elif ((not quiet or tag in _LOOKED_AT or suspicious) and visibility.hides(node)) or (
+        elif ((not quiet or tag in _LOOKED_AT) and visibility.hides(node)) or (
             tag == "a" and "href" in attributes and is_permalink(tree, node)
         ):
             continue
