@@ -403,7 +403,8 @@ def reads_media(media: str) -> bool:
     return parts == [""] or any(_MEDIA.fullmatch(part) for part in parts)
 
 
-def _read_sheet(sheet: str) -> tuple[Rule, ...]:
+def read_sheet(sheet: str) -> tuple[Rule, ...]:
+    """Return the rules of a sheet that may matter to whether something is seen."""
     if not _MAY_HIDE.search(sheet):
         return ()
     rules = list[Rule]()
@@ -417,7 +418,7 @@ def _read_sheet(sheet: str) -> tuple[Rule, ...]:
     return tuple(rules[:MAX_RULES])
 
 
-_read_short_sheet = lru_cache(maxsize=128)(_read_sheet)
+_read_short_sheet = lru_cache(maxsize=128)(read_sheet)
 _SIGN: Final = re.compile(r"""[{};]|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?|\\.""", re.DOTALL)
 
 
@@ -640,5 +641,5 @@ def hidden_by_rules(tree: PageNodes, sheets: Iterable[str], start: int, end: int
     """Return the elements of a scope that its sheets hide."""
     rules = list[Rule]()
     for sheet in sheets:
-        rules += _read_short_sheet(sheet) if len(sheet) <= _MAX_CACHED else _read_sheet(sheet)
+        rules += _read_short_sheet(sheet) if len(sheet) <= _MAX_CACHED else read_sheet(sheet)
     return Matcher(tree, start, end).hidden(rules[:MAX_RULES]) if any(rule.is_hiding for rule in rules) else set()
