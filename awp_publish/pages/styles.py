@@ -6,8 +6,7 @@ rules are applied.
 """
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -21,7 +20,7 @@ MAX_STEPS: Final = 200_000
 MAX_NESTED: Final = 4
 """Levels of parentheses, and of conditional rules."""
 
-_MAX_CACHED: Final = 10_000
+_MAX_CACHED: Final = 50_000
 """Characters of a sheet that is cached. The pages of a site share their short sheets."""
 
 Declarations: TypeAlias = Mapping[str, tuple[str, bool]]
@@ -53,11 +52,18 @@ _DISPLAYS: Final = re.compile(
 _NUMBER: Final = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?"
 _LENGTH: Final = re.compile(rf"({_NUMBER})([a-z]*|%)")
 _FUNCTION: Final = re.compile(r"([a-z0-9-]+)\(([^()]*)\)")
-_MAY_HIDE: Final = re.compile(
-    r"none|hidden|collapse|opacity|font-size|clip|height|width|transform|scale|filter|left|right|top|bottom|"
-    r"margin|\\",
-    re.IGNORECASE,
+_HIDING_WORDS: Final = (
+    *("none", "hidden", "collapse", "opacity", "clip", "scale", "matrix", "translate", "\\", "/*", ":-", ": -"),
+    *("font-size:", "font-size "),
 )
+_SIZED: Final = re.compile(r"(?:height|width)\s*:\s*[-+.]?0")
+
+
+def may_hide(text: str) -> bool:
+    """Return False if declarations cannot hide anything: a quick test, which most of them do not pass."""
+    text = text.lower()
+    return any(word in text for word in _HIDING_WORDS) or ("0" in text and _SIZED.search(text) is not None)
+
 
 FAR: Final = -900.0
 """Pixels from which something is beside every screen."""
@@ -176,7 +182,7 @@ def hides(given: Declarations) -> bool:
 @lru_cache(maxsize=1_024)
 def style_hides(style: str) -> bool:
     """Return True if a `style` attribute hides its element."""
-    return _MAY_HIDE.search(style) is not None and hides(read_declarations(style))
+    return may_hide(style) and hides(read_declarations(style))
 
 
 # --- Selectors (Selectors 4) ---
@@ -241,8 +247,14 @@ def read_selectors(text: str) -> list[Selector]:
     return found
 
 
+_NESTING: Final = re.compile(r"""[(\["'\\]""")
+
+
 def _split(text: str) -> Iterator[str]:
     """Split a list at its commas outside of parentheses, brackets and quotes."""
+    if _NESTING.search(text) is None:  # as most are
+        yield from text.split(",")
+        return
     depth = start = at = 0
     quote = ""
     while at < len(text):
@@ -386,6 +398,7 @@ class Rule:
     selector: Selector
     given: Declarations
     is_hiding: bool
+    order: int
 
 
 _NAMES: Final = frozenset(
@@ -403,22 +416,59 @@ def reads_media(media: str) -> bool:
     return parts == [""] or any(_MEDIA.fullmatch(part) for part in parts)
 
 
-def read_sheet(sheet: str) -> tuple[Rule, ...]:
-    """Return the rules of a sheet that may matter to whether something is seen."""
-    if not _MAY_HIDE.search(sheet):
-        return ()
-    rules = list[Rule]()
-    for prelude, block in _blocks(_SKIPPED.sub(" ", sheet), 0):
-        given = {name: value for name, value in read_declarations(block).items() if name in _NAMES}
-        if given:
-            is_hiding = hides({**_ALONE, **given})
-            rules += (Rule(selector, given, is_hiding) for selector in read_selectors(prelude))
-        if len(rules) >= MAX_RULES:
-            break
-    return tuple(rules[:MAX_RULES])
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """The blocks of a sheet, each with what stands before it, and the numbers of those that hide something."""
+
+    blocks: tuple[tuple[str, str], ...]
+    hiding: tuple[int, ...]
+
+    def hiding_rules(self, names: Set[str]) -> Iterator[Rule]:
+        """Yield the rules that hide something, but for classes and ids that are not among `names`."""
+        for order in self.hiding:
+            prelude, block = self.blocks[order]
+            if _PLAIN_NAME.search(prelude) is None or any(
+                "\\" in part or all(name in names for name in _PLAIN_NAME.findall(part.partition(":")[0]))
+                for part in _split(prelude)
+            ):
+                yield from (rule for rule in _rules(prelude, block, order) if rule.is_hiding)
+
+    def rules(self, names: Set[str]) -> Iterator[Rule]:
+        """Yield the rules that may be about elements with these tags, classes and ids."""
+        for order, (prelude, block) in enumerate(self.blocks):
+            if _ANY.search(prelude) or not names.isdisjoint(_WORD.findall(prelude)):
+                yield from _rules(prelude, block, order)
 
 
-_read_short_sheet = lru_cache(maxsize=128)(read_sheet)
+_PLAIN_NAME: Final = re.compile(r"[.#]((?:[-\w]|[^\x00-\x7f])+)")
+_ANY: Final = re.compile(r"[*\[\\]|:(?:is|where|not|matches|-webkit-any)\b|(?:^|[\s>+~,]):")
+"""What makes a selector one of elements of any name."""
+
+_WORD: Final = re.compile(r"[^\s.#>+~,*:]+")
+
+
+@lru_cache(maxsize=2_048)
+def _relevant(block: str) -> tuple[dict[str, tuple[str, bool]], bool]:
+    """Return the declarations of a block that may matter, and whether they hide."""
+    given = {name: value for name, value in read_declarations(block).items() if name in _NAMES}
+    return given, bool(given) and hides({**_ALONE, **given})
+
+
+def _rules(prelude: str, block: str, order: int) -> Iterator[Rule]:
+    given, is_hiding = _relevant(block)
+    if given:
+        for selector in read_selectors(prelude):
+            yield Rule(selector, given, is_hiding, order)
+
+
+def read_sheet(sheet: str) -> Sheet:
+    """Return the rules of a sheet, as far as they are needed."""
+    blocks = tuple(islice(_blocks(_SKIPPED.sub(" ", sheet), 0), MAX_RULES))
+    hiding = (order for order, (_, block) in enumerate(blocks) if may_hide(block) and _relevant(block)[1])
+    return Sheet(blocks, tuple(hiding))
+
+
+_read_short_sheet = lru_cache(maxsize=64)(read_sheet)
 _SIGN: Final = re.compile(r"""[{};]|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?|\\.""", re.DOTALL)
 
 
@@ -480,32 +530,41 @@ class Matcher:
     steps: int = 0
     _siblings: dict[int, tuple[list[int], dict[int, int]]] = field(default_factory=dict)
 
-    def hidden(self, rules: Sequence[Rule]) -> set[int]:
-        """Return the elements that the rules hide, together with their `style`, by the cascade."""
-        order = dict(zip(map(id, rules), range(len(rules)), strict=True))
-        hiding = _Index(rule for rule in rules if rule.is_hiding)
+    def hidden(self, sheets: Sequence[Sheet]) -> set[int]:
+        """Return the elements that the sheets hide, together with their `style`, by the cascade."""
+        hidden = set[int]()
+        if not any(sheet.hiding for sheet in sheets):
+            return hidden
+        known = {name for given in self.tree.attributes[self.start : self.end] if given for name in _names(given)}
+        hiding = _Index((number, rule) for number, sheet in enumerate(sheets) for rule in sheet.hiding_rules(known))
         if not hiding.is_filled:
-            return set()
-        index, hidden = _Index(rules), set[int]()
+            return hidden
+        found = list[int]()
         with suppress(_ExhaustedError):
             for at in range(self.start, self.end):
-                if self._is_matched(at, hiding) and self._is_hidden(at, index, order):
-                    hidden.add(at)
+                if (rules := hiding.of(self.tree, at)) and self._is_matched(at, rules):
+                    found.append(at)
+        names = {self.tree.tags[at] for at in found}
+        for at in found:
+            names.update(_names(self.tree.attributes[at]))
+        index = _Index((number, rule) for number, sheet in enumerate(sheets) for rule in sheet.rules(names))
+        with suppress(_ExhaustedError):
+            hidden.update(at for at in found if self._is_hidden(at, index))
         return hidden
 
-    def _is_hidden(self, at: int, index: "_Index", order: Mapping[int, int]) -> bool:
-        matching = [rule for rule in index.of(self.tree, at) if self.matches(at, rule.selector)]
-        matching.sort(key=lambda rule: (rule.selector.weight, order[id(rule)]))
+    def _is_hidden(self, at: int, index: "_Index") -> bool:
+        matching = [pair for pair in index.of(self.tree, at) if self.matches(at, pair[1].selector)]
+        matching.sort(key=lambda pair: (pair[1].selector.weight, pair[0], pair[1].order))
         merged: dict[str, tuple[str, bool]] = {}
         own = read_declarations(self.tree.attributes[at].get("style", ""))
-        for given in (*(rule.given for rule in matching), own):
+        for given in (*(rule.given for _, rule in matching), own):
             for name, (value, is_important) in given.items():
                 if name not in merged or is_important or not merged[name][1]:
                     merged[name] = value, is_important
         return hides(merged)
 
-    def _is_matched(self, at: int, index: "_Index") -> bool:
-        return any(self.matches(at, rule.selector) for rule in index.of(self.tree, at))
+    def _is_matched(self, at: int, rules: Sequence[tuple[int, Rule]]) -> bool:
+        return any(self.matches(at, rule.selector) for _, rule in rules)
 
     def matches(self, at: int, selector: Selector) -> bool:
         """Return True if an element is what a selector describes."""
@@ -558,8 +617,12 @@ class Matcher:
             return False
         if compound.id and given.get("id") != compound.id:
             return False
-        if compound.classes and not set(given.get("class", "").split()).issuperset(compound.classes):
-            return False
+        if compound.classes:
+            names = given.get("class", "")
+            if compound.classes[0] not in names or not set(names.split()).issuperset(compound.classes):
+                return False
+        if not compound.attributes and not compound.states:
+            return True
         return all(_has(given, *one) for one in compound.attributes) and all(
             self._state(at, state, inner) for state, inner in compound.states
         )
@@ -587,6 +650,14 @@ class Matcher:
         return False
 
 
+def _names(given: Mapping[str, str]) -> Iterator[str]:
+    """Yield the classes and the id of an element."""
+    if "class" in given:
+        yield from given["class"].split()
+    if "id" in given:
+        yield given["id"]
+
+
 def _has(given: Mapping[str, str], name: str, operator: str, value: str, ignores_case: bool) -> bool:
     if name not in given:
         return False
@@ -611,35 +682,36 @@ def _has(given: Mapping[str, str], name: str, operator: str, value: str, ignores
 class _Index:
     """Rules by what the last compound of their selectors demands: an id, a class, a tag, or nothing of these."""
 
-    def __init__(self, rules: Iterable[Rule]) -> None:
-        self._by: defaultdict[str, list[Rule]] = defaultdict(list)
-        self._others: list[Rule] = []
-        for rule in rules:
-            last = rule.selector.last
+    def __init__(self, rules: Iterable[tuple[int, Rule]]) -> None:
+        self._by: dict[str, list[tuple[int, Rule]]] = {}
+        self._named: dict[str, list[tuple[int, Rule]]] = {}
+        self._others: list[tuple[int, Rule]] = []
+        for pair in rules:
+            last = pair[1].selector.last
             key = f"#{last.id}" if last.id else f".{last.classes[0]}" if last.classes else last.tag
-            (self._by[key] if key else self._others).append(rule)
+            (self._by.setdefault(key, []) if key else self._others).append(pair)
         self.is_filled = bool(self._by or self._others)
 
-    def of(self, tree: PageNodes, at: int) -> Iterator[Rule]:
-        """Yield the rules that may match an element."""
+    def of(self, tree: PageNodes, at: int) -> Sequence[tuple[int, Rule]]:
+        """Return the rules that may match an element, each with the number of its sheet."""
         tag, given, by = tree.tags[at], tree.attributes[at], self._by
         if tag in _NO_ELEMENT:
-            return
-        if tag in by:
-            yield from by[tag]
+            return ()
+        found: Sequence[tuple[int, Rule]] = by.get(tag, ())
         if given:
-            if "class" in given:
-                for name in dict.fromkeys(given["class"].split()):
-                    if f".{name}" in by:
-                        yield from by[f".{name}"]
-            if "id" in given and f"#{given['id']}" in by:
-                yield from by[f"#{given['id']}"]
-        yield from self._others
+            if names := given.get("class"):
+                named = self._named.get(names)
+                if named is None:
+                    named = self._named[names] = [
+                        pair for name in dict.fromkeys(names.split()) for pair in by.get(f".{name}", ())
+                    ]
+                found = [*found, *named] if found and named else found or named
+            if (name := given.get("id")) and (named := by.get(f"#{name}")):
+                found = [*found, *named]
+        return [*found, *self._others] if self._others else found
 
 
 def hidden_by_rules(tree: PageNodes, sheets: Iterable[str], start: int, end: int) -> set[int]:
     """Return the elements of a scope that its sheets hide."""
-    rules = list[Rule]()
-    for sheet in sheets:
-        rules += _read_short_sheet(sheet) if len(sheet) <= _MAX_CACHED else read_sheet(sheet)
-    return Matcher(tree, start, end).hidden(rules[:MAX_RULES]) if any(rule.is_hiding for rule in rules) else set()
+    read = [_read_short_sheet(sheet) if len(sheet) <= _MAX_CACHED else read_sheet(sheet) for sheet in sheets]
+    return Matcher(tree, start, end).hidden(read)

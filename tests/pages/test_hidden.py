@@ -169,5 +169,5 @@ def test_a_formula_without_a_picture_that_is_seen_is_what_the_page_shows(written
 def test_rules_that_are_many_take_a_bounded_number_of_steps(sheet):
     tree = parse("<div class=x>" * 100 + "<p class=p>a" * 2_000)
     matcher = Matcher(tree, 0, tree.size)
-    matcher.hidden(read_sheet(sheet * 2_000 + "p {overflow:hidden}"))
+    matcher.hidden([read_sheet(sheet * 2_000 + "p {overflow:hidden}")])
     assert matcher.steps <= MAX_STEPS + 1
