@@ -14,6 +14,7 @@ from benchmarks.browsing import browsing
 from benchmarks.documents import documents
 from benchmarks.events import events
 from benchmarks.extensions import extensions
+from benchmarks.extracting import extracting
 from benchmarks.freezing import freezing
 from benchmarks.growing import growing
 from benchmarks.guarding import guarding
@@ -46,6 +47,7 @@ GROUPS: Final[Mapping[str, tuple[Callable[[float], list[Row]], float]]] = {
     "negotiating": (negotiating, 16.0),
     "freezing": (freezing, 60.0),
     "pages": (pages, 40.0),
+    "extracting": (extracting, 5.0),
     "growing": (growing, 20.0),
 }
 """What is measured, and for about how many seconds."""

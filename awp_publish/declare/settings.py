@@ -698,8 +698,8 @@ class Jobs:
 class Pages:
     """Ways to request the formats of HTML pages, besides Accept.
 
-    `in_query` also accepts `?format=som` and `?format=md`. `shared_cache` means that the caches in front of the site
-    respect Vary, so that they may store responses selected by Accept.
+    `in_query` also accepts `?format=som`, `?format=md` and, for whole pages in Markdown, `?content=all`. `shared_cache`
+    means that the caches in front of the site respect Vary, so that they may store responses selected by Accept.
     """
 
     in_query: Flag = False

@@ -160,7 +160,8 @@ class _Look:
             hidden = hidden or (tag == "dialog" and "open" not in attributes)
             if not hidden and "aria-hidden" in attributes:
                 attributes = {name: value for name, value in attributes.items() if name != "aria-hidden"}
-            self._withdrawn[number] = hidden or self.visibility.withdraws(tag, attributes)
+            hidden = hidden or at in self.visibility.by_rule
+            self._withdrawn[number] = hidden or self.visibility.is_hidden_by(tag, attributes)
         return self._withdrawn[number]
 
 

@@ -194,7 +194,7 @@ class AccessibleNames:
                 pieces.append(tree.texts[node])
                 length += len(pieces[-1])
                 continue
-            if not given and tag in _PLAIN and not visibility.hidden:
+            if not given and tag in _PLAIN and node not in visibility.by_rule:
                 if only is not None:
                     pieces.append(only)
                 else:
@@ -202,11 +202,7 @@ class AccessibleNames:
                 continue
             # A drawing within a control is its icon, and may have a title without a role.
             if node == without or (
-                tag in STRIPPED
-                if is_hidden
-                else visibility.withdraws(tag, given)
-                if tag == "svg"
-                else visibility.hides(node)
+                tag in STRIPPED if is_hidden else visibility.withdraws(node) if tag == "svg" else visibility.hides(node)
             ):
                 continue
             said = None
@@ -254,8 +250,7 @@ class AccessibleNames:
         return found
 
     def _is_hidden(self, node: int) -> bool:
-        tags, attributes = self._tree.tags, self._tree.attributes
-        return any(self._visibility.withdraws(tags[one], attributes[one]) for one in (node, *_around(self._tree, node)))
+        return any(map(self._visibility.withdraws, (node, *_around(self._tree, node))))
 
     def value(self, control: int) -> str | None:
         """Return what a control contributes to a name: its value (2C). None if it contributes its content."""

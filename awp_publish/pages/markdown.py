@@ -15,7 +15,9 @@ from itertools import islice
 from typing import Final, TypeAlias
 from urllib.parse import quote, urljoin, urlsplit
 
+from awp_publish.pages.content import MainContent, find_content
 from awp_publish.pages.elements import base_of, form_method
+from awp_publish.pages.paging import find_paging
 from awp_publish.pages.regions import FormFields, is_layout, is_permalink, is_secret, read_form
 from awp_publish.pages.selectolax import parse
 from awp_publish.pages.tree import STRIPPED, Tree, Visibility, read_formulas, read_title, shadow_mode_of, written_in
@@ -58,7 +60,7 @@ class VisibleNodes:
         tag, given = self.tags[node], self.attributes[node]
         if tag in SILENT or (tag == "dialog" and "open" not in given):
             return False
-        return not given or not self.visibility.withdraws(tag, given)
+        return not self.visibility.withdraws(node)
 
     def elements_in(self, node: int) -> Iterator[int]:
         """Yield the visible elements directly inside of one."""
@@ -773,6 +775,9 @@ _ALIGNED: Final = {"left": ":--", "center": ":-:", "right": "--:"}
 _STYLE: Final = re.compile(r"text-align\s*:\s*(left|center|right)", re.IGNORECASE)
 
 
+_MEDIA: Final = frozenset({"audio", "video"})
+"""Elements whose content only those see whose browser cannot play them."""
+
 MAX_BLOCK_DEPTH: Final = 80
 """Levels of nested blocks; of deeper ones only the text is written."""
 
@@ -793,6 +798,29 @@ def write_markdown(source: Tree | str | bytes, url: str, charset: str | None = N
     tree.unlink()
     return written
 
+
+def write_content(source: Tree | str | bytes, url: str, whole: str = "", charset: str | None = None) -> str:
+    """Return the main content of the page at `url` as Markdown, with the title and the links to the next pages.
+
+    A last line says how much was left out; `whole` is added to it, a sentence on how to get the whole page. A page from
+    which little would be left out is written as a whole. No input raises an exception.
+    """
+    if isinstance(source, Tree):
+        return _Page(source, url).write_content(whole)
+    tree = parse(source, charset)
+    written = _Page(tree, url).write_content(whole)
+    tree.unlink()
+    return written
+
+
+MIN_OMITTED: Final = 200
+"""Characters up to which a text is not left out: to say so would take as long."""
+
+MIN_LINKS: Final = 3
+"""Links up to which they are not left out."""
+
+MAX_NAVIGATION: Final = 25
+"""Links up to which a navigation is a part of a page on which one acts."""
 
 _CHROME: Final = frozenset({"header", "footer", "aside", "search"})
 _HOLDERS: Final = frozenset({"td", "th", "li", "dd", "blockquote"})
@@ -827,8 +855,15 @@ class _Page:
                 self._holders.add(above)
                 above = parents[above]
 
-    def write(self) -> str:
-        """Return the text. It begins with the page's title if the page has no heading of its own."""
+    def write(self, omitted: Sequence[int] = ()) -> str:
+        """Return the text, without the elements `omitted` but with the forms in them.
+
+        It begins with the page's title if the page has no heading of its own.
+        """
+        self._write(omitted)
+        return self._lines.text()
+
+    def _write(self, omitted: Sequence[int]) -> None:
         tree = self._tree
         for heading in tree.find("h1"):
             above = heading
@@ -842,6 +877,8 @@ class _Page:
                 self._lines.block([f"# {title}"])
         later = self._inline.later
         navigation, forms = self._chrome()
+        navigation = [one for one in navigation if not any(at <= one < tree.ends[at] for at in omitted)]
+        later.update(omitted)
         skipping = set(later)
         later.update(navigation, forms)
         mains = (one for one in tree.find("main") if self._is_seen(one))
@@ -876,7 +913,94 @@ class _Page:
             if not self._lines.is_empty:
                 self._lines.block(["## Forms"])
             self._blocks(forms, 0)
+
+    def write_content(self, whole: str) -> str:
+        """Return the main content, and a last line on what was left out.
+
+        Only an article stands alone. On other pages (a list, a form, a basket) small navigations are needed to act, so
+        only large ones are left out.
+        """
+        content = find_content(self._tree, self._visible.visibility)
+        omitted = self._beside(content) if content.is_article else self._large_chrome(content)
+        links, forms, characters = map(sum, zip((0, 0, 0), *map(self._counts, omitted), strict=True))
+        if links <= MIN_LINKS and not forms and characters <= MIN_OMITTED:
+            return self.write()
+        paging = [link for link in find_paging(self._tree) if self._is_seen(link) and self._is_in(link, omitted)]
+        if content.is_article:
+            self._write_article(content.node, omitted)
+        else:
+            forms = 0  # they are written in any case
+            self._write(omitted)
+        if paging:
+            self._text([piece for link in paging for piece in (*self._inline.pieces(link), " ")])
+        counts = ((links, "link"), (forms, "form"), (characters, "character"))
+        parts = [f"{count} {name}{'s' * (count != 1)}" for count, name in counts if count]
+        listed = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
+        self._lines.block([f"Left out beside the main content: {listed}. {whole}".strip()])
         return self._lines.text()
+
+    def _write_article(self, node: int, omitted: Sequence[int]) -> None:
+        tree = self._tree
+        headings = [one for one in tree.find("h1") if self._is_seen(one) and self._visible.plain_text(one)]
+        if not any(node <= one < tree.ends[node] and not self._is_in(one, omitted) for one in headings):
+            if headings:
+                self._blocks(headings[:1], 0)
+            elif title := escape_text(collapse(read_title(tree)).strip()):
+                self._lines.block([f"# {title}"])
+        later = self._inline.later
+        later.update(omitted)
+        self._blocks(self._visible.children(node) if node == tree.body_at else [node], 0)
+        later.clear()
+
+    def _is_in(self, node: int, others: Iterable[int]) -> bool:
+        return any(at <= node < self._tree.ends[at] for at in others)
+
+    def _beside(self, content: MainContent) -> list[int]:
+        """Return the largest visible elements of the page that are no part of an article."""
+        tree = self._tree
+        found = [at for at in sorted(content.left_out) if self._visible.shows(at)]
+        inner, node = content.node, tree.parents[content.node]
+        while inner != tree.body_at:
+            found += [child for child in self._visible.elements_in(node) if child != inner]
+            inner, node = node, tree.parents[node]
+        outer, end = list[int](), -1
+        for at in sorted(found):
+            if at >= end:
+                outer.append(at)
+                end = tree.ends[at]
+        return outer
+
+    def _large_chrome(self, content: MainContent) -> list[int]:
+        """Return the navigations, headers, footers and asides with many links that do not have the content."""
+        tree, found, end = self._tree, list[int](), -1
+        chrome = sorted(at for tag in (*_CHROME, "nav") for at in tree.find(tag))
+        for at in chrome:
+            if (
+                at < end
+                or at in content.around
+                or (content.node < at and content.node != tree.body_at and self._is_in(at, [content.node]))
+            ):
+                continue
+            if not self._is_seen(at) or any(tag in ("h1", "main", "article") for tag in tree.tags[at : tree.ends[at]]):
+                continue
+            end = tree.ends[at]
+            if self._counts(at)[0] > MAX_NAVIGATION:
+                found.append(at)
+        return found
+
+    def _counts(self, top: int) -> tuple[int, int, int]:
+        """Return the numbers of visible links, forms and characters in a node."""
+        links = forms = characters = 0
+        tags, attributes = self._tree.tags, self._tree.attributes
+        for node in (top, *self._visible.walk(top)):
+            tag = tags[node]
+            if not tag:
+                characters += len(self._tree.texts[node].strip())
+            elif tag == "a":
+                links += "href" in attributes[node]
+            elif tag == "form":
+                forms += 1
+        return links, forms, characters
 
     def _is_seen(self, node: int) -> bool:
         around = islice(self._visible.around(node), MAX_BLOCK_DEPTH)
@@ -973,7 +1097,7 @@ class _Page:
     def _is_block(self, node: int) -> bool:
         """Return True if an element is a block or contains blocks. A control is always inline, whatever it contains."""
         tag = self._tree.tags[node]
-        return tag in BLOCKS or (node in self._holders and tag not in CONTROLS)
+        return tag in BLOCKS or (node in self._holders and tag not in CONTROLS and tag not in _MEDIA)
 
     def _text(self, pieces: Iterable[Piece]) -> None:
         """Write running text, as one paragraph or several."""

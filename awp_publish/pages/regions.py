@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, TypeAlias
 
+from awp_publish.pages.content import MainContent
 from awp_publish.pages.tree import COMMENT, INLINE, STRIPPED, Tree, Visibility, read_formulas, shadow_mode_of, text_of
 
 # --- Roles of elements: by the ARIA role first, then by the name (SOM 1.0, sections 4.2 and 4.5) ---
@@ -310,9 +311,10 @@ MAX_NESTED: Final = 8
 
 
 # --- Landmarks: elements that begin a region (SOM 1.0, section 3.3) ---
-# In this order: the ARIA role, the tag, the words of class or id, a list of links, a legal line. Words are compared as
-# whole words: `domain` is not `main`, `trail` is not `rail`. A header or footer of a card or a post is a part of that,
-# not of the page.
+# In this order: the main content of a page that is an article, the ARIA role, the tag, the words of class or id, a list
+# of links, a legal line. Words are compared as whole words: `domain` is not `main`, `trail` is not `rail`. They say
+# nothing within the main content, nor of what is around it. A header or footer of a card or a post is a
+# part of that, not of the page.
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,11 +419,15 @@ def _landmark_by_words(text: str) -> Landmark | None:
 class Landmarks:
     """Finds the elements of one page that begin regions."""
 
-    __slots__ = ("_legal_candidates", "_visibility")
+    __slots__ = ("_content", "_legal_candidates", "_visibility", "article", "asides")
 
-    def __init__(self, visibility: Visibility) -> None:
-        self._visibility = visibility
+    def __init__(self, visibility: Visibility, content: MainContent) -> None:
+        self._visibility, self._content = visibility, content
         self._legal_candidates = 0
+        self.article = content.node if content.is_article else -1
+        """The element that has the article of the page; -1 if there is no article."""
+        self.asides = content.left_out if content.is_article else frozenset[int]()
+        """Elements within the article that are no part of it."""
 
     def of(self, node: int, state: int) -> Landmark | None:
         """Return the landmark by the precedence of 3.3. A `<form>` is always a form; nothing else begins in a form."""
@@ -437,11 +443,22 @@ class Landmarks:
             )
         if state & COVERED:
             return found if found in (FORM, DIALOG) else None
+        if node == self.article:
+            return MAIN
+        if node in self.asides:
+            return found or ASIDE
+        content = self._content
+        is_around = node in content.around
+        if is_around and self.article >= 0 and found is not DIALOG:
+            return None  # also a form: some frameworks have the whole page in one
         if found is not None or tag not in _HINTED:
             return found
+        is_inside = content.node < node < ends[content.node] and content.node != tree.body_at
+        if is_inside or is_around:
+            return None
         for name in ("class", "id"):
             by_words = _landmark_by_words(attributes[name][:MAX_WORDS_LENGTH]) if name in attributes else None
-            if by_words is not None:
+            if by_words is not None and (by_words is not MAIN or self.article < 0):
                 return by_words
         if state & IN_LANDMARK:
             return None
@@ -584,7 +601,7 @@ _SEPARATORS: Final = " \t\r\n\f\xa0\u200b.,:;!?|/\\-_()[]{}<>\u2013\u2014\u2022\
 _PARTS: Final = frozenset(("caption", "legend", "li", "option", "td", "th"))
 """Elements whose text is read by the list, table, select or group around them."""
 
-_OPAQUE: Final = frozenset(("hr", "iframe", "img", "input", "svg", "textarea"))
+_OPAQUE: Final = frozenset(("audio", "hr", "iframe", "img", "input", "svg", "textarea", "video"))
 """Elements whose content is not text of the page."""
 
 _DROPPED_IF_EMPTY: Final = ("list", "paragraph", "section")
@@ -604,7 +621,7 @@ _LOOKED_AT: Final = STRIPPED | {"img", "svg"}
 _SIMPLE: Final = frozenset(("blockquote", "dd", "dl", "dt", "li", "pre", "tbody", "td", "tfoot", "th", "thead", "tr"))
 """Blocks that, without certain attributes, only contain other elements."""
 
-_PLAIN: Final = INLINE - MAPPED_TAGS - STRIPPED - {"br"}
+_PLAIN: Final = INLINE - MAPPED_TAGS - STRIPPED - {"audio", "br", "video"}
 
 
 def references_of(given: Mapping[str, str]) -> str:
@@ -612,7 +629,7 @@ def references_of(given: Mapping[str, str]) -> str:
     return given.get("aria-labelledby") or given.get("aria-labeledby", "")
 
 
-def survey(tree: Tree, visibility: Visibility, labels: Set[int] = frozenset()) -> Survey:
+def survey(tree: Tree, visibility: Visibility, content: MainContent, labels: Set[int] = frozenset()) -> Survey:
     """Walk over the body of a page. `labels` are label elements whose text is the name of a control.
 
     This is one loop because it runs for every node, over the tree's numbers from `at` to `end`. An element is entered
@@ -631,13 +648,14 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[int] = frozenset()) -
     nodes, states, text_starts, text_ends = found.nodes, found.states, found.starts, found.ends
     tags, all_attributes, texts, ends = tree.tags, tree.attributes, tree.texts, tree.ends
     conspicuous = tree.conspicuous
-    landmarks, suspicious = Landmarks(visibility), bool(visibility.hidden)
-    plain = _PLAIN - visibility.hidden
-    noted = {at for at, given in enumerate(all_attributes) if given} if suspicious else conspicuous
+    landmarks = Landmarks(visibility, content)
+    marked_out = landmarks.asides | {landmarks.article}
+    plain = _PLAIN
+    noted = conspicuous | marked_out | visibility.by_rule
     summaries: dict[int, int] = {}
     formulas = read_formulas(visibility) if tree.find("math") else {}
     with_shadow = {tree.parents[one] for one in tree.contents if shadow_mode_of(all_attributes[one]) is not None}
-    simple = frozenset[str]() if suspicious or with_shadow else _SIMPLE
+    simple = frozenset[str]() if with_shadow else _SIMPLE
     hosts: dict[int, int] = {}
     structured = set[int]()  # all ancestors of structural elements, each visited once
     for tag in _STRUCTURE:
@@ -646,11 +664,11 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[int] = frozenset()) -
             while above >= 0 and above not in structured:
                 structured.add(above)
                 above = tree.parents[above]
-    content = Region(CONTENT, tree.body_at)
-    run, run_region = -1, content
+    outside = Region(MAIN if landmarks.article == tree.body_at else CONTENT, tree.body_at)
+    run, run_region = -1, outside
 
     stack: list[tuple[int, int, Region, int, int, bool]] = []
-    at, end, region, state, opened, block = tree.body_at + 1, ends[tree.body_at], content, 0, -1, True
+    at, end, region, state, opened, block = tree.body_at + 1, ends[tree.body_at], outside, 0, -1, True
     while True:
         if at >= end:
             if block:
@@ -739,7 +757,7 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[int] = frozenset()) -
                 run, run_region = add(node, "paragraph", state), region
             pieces.append(f" {formulas[node]} ")
             continue
-        elif ((not quiet or tag in _LOOKED_AT or suspicious) and visibility.hides(node)) or (
+        elif ((not quiet or tag in _LOOKED_AT) and visibility.hides(node)) or (
             tag == "a" and "href" in attributes and is_permalink(tree, node)
         ):
             continue
@@ -747,14 +765,14 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[int] = frozenset()) -
             marked = node in conspicuous
             if marked and "inert" in attributes:
                 flags |= INERT
-            begins = tag in _BEGINNERS or (marked and "role" in attributes)
+            begins = tag in _BEGINNERS or (marked and "role" in attributes) or node in marked_out
             landmark = landmarks.of(node, flags) if begins else None
             if landmark is NAVIGATION is region.landmark and tag != "nav" and "role" not in attributes:
                 landmark = None  # the list that a navigation is about
             sent: Sequence[int] = ()
             if tag in _SECTIONING:
                 flags |= IN_SECTIONING
-            if tag == "form" and (landmark is FORM or flags & IN_FORM):
+            if tag == "form" and (landmark is FORM or flags & IN_FORM or node in content.around):
                 fields = read_form(node, visibility)
                 sent = fields.hidden
                 if fields.is_button or landmark is None:  # it stays with its item; in a shadow root it is no region
@@ -858,7 +876,7 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[int] = frozenset()) -
             text_ends[candidate] = len(pieces)
             if roles[candidate] in _DROPPED_IF_EMPTY and _is_empty(tree, found, candidate, within):
                 roles[candidate] = ""
-    regions.append(content)
+    regions.append(outside)
     waiting = list(regions)
     while waiting:
         region = waiting.pop()

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
+from awp_publish.pages.content import find_content
 from awp_publish.pages.elements import (
     CHARACTERS,
     SHORTENED,
@@ -28,6 +29,7 @@ from awp_publish.pages.elements import (
     form_method,
     shorten_text,
 )
+from awp_publish.pages.paging import find_paging
 from awp_publish.pages.regions import ACTIONS, CONTROLS, HIDDEN, IN_FORM, Region, Survey, rows_of, survey
 from awp_publish.pages.selectolax import parse
 from awp_publish.pages.tree import NodePaths, Tree, Visibility, read_title, shadow_mode_of, written_in
@@ -36,8 +38,9 @@ from awp_publish.pages.tree import NodePaths, Tree, Visibility, read_title, shad
 
 # --- Budgets: how much of a page a document has, as the caller chooses (SOM 1.0, sections 8 and 12.1) ---
 # `FULL` leaves nothing out. The others are a number of bytes, and never more than the page itself has. A page that fits
-# loses nothing. The elements of a larger one are sorted into shelves, the most important first: 1. headings; 2. texts
-# of the main content, shortened to one common length, the largest that fits, so that short ones stay whole; 3.
+# loses nothing. The elements of a larger one are sorted into shelves, the most important first: 1. links to the next
+# pages of a list, and headings; 2. texts of the main content, shortened to one common length, the largest that fits,
+# so that short ones stay whole; 3.
 # controls, with what is needed to operate them, but only the first few with the same name; 4. links of the main
 # content, those with informative texts first, and one link for each address (8.2.1); 5. other headings and texts; 6.
 # other links; 7. further controls with the same name; 8. further links to the same address. Each shelf has a share of
@@ -54,6 +57,9 @@ is mostly a form they have the larger share.
 _SCARCE: Final = 20_000
 _SCARCE_SHARES: Final = (0.12, 0.4, 0.4, 0.05, 0.01, 0.02, 0.0, 0.0)
 """The same for a page of at most this size: it has to be cut because of its controls, not because of its text."""
+
+MAX_TURNING: Final = 20
+"""Links to other pages of a list that are kept before everything else: "Next" and arrows, then numbers."""
 
 _TEXTS: Final = (1, 4)
 """The shelves of texts."""
@@ -307,6 +313,7 @@ def _cut(
             found = scores[text] = telling if said else 0, min(len(said), _MIN_LENGTH) if telling == 2 else 0
         return found
 
+    paging, turning = find_paging(tree), list[int]()
     all_attributes, link_overhead = tree.attributes, _LINK_OVERHEAD - _OVERHEAD
     for number, pool in enumerate(pools):
         is_main = number in main
@@ -318,6 +325,10 @@ def _cut(
             size = int((lengths[end] - lengths[start]) * width)
             if role == "link" and "href" in attributes:  # most candidates of most large pages
                 href = attributes["href"]
+                if nodes[candidate] in paging:
+                    unit_of[candidate] = link_overhead + min(size, 200) + len(href)
+                    turning.append(candidate)
+                    continue
                 address = addresses.get(href)
                 if address is None:
                     address = addresses[href] = normalise_address(href)
@@ -359,7 +370,10 @@ def _cut(
     for number in (3, 5) if duplicates else ():
         shelves[7] += [one for one in shelves[number] if one in duplicates]
         shelves[number] = [one for one in shelves[number] if one not in duplicates]
-    shelves[0].sort(key=lambda one: region_of[one] not in main)
+    turning.sort(key=lambda one: paging[nodes[one]].isdecimal())
+    headings = sorted(shelves[0], key=lambda one: region_of[one] not in main)
+    shelves[0] = [*turning[:MAX_TURNING], *headings]
+    shelves[3] = turning[MAX_TURNING:] + shelves[3]
 
     def rank(control: int) -> int:  # submit buttons first, then fields, other controls, and controls for scripts
         if all_attributes[nodes[control]].get("type", "").lower() in ("button", "reset"):
@@ -660,7 +674,7 @@ def _compile(tree: Tree, url: str, budget: Budget) -> Som:
         "lang": tree.attributes[0].get("lang") or "en",
     }
     names = AccessibleNames(visibility)
-    found = survey(tree, visibility, names.told)
+    found = survey(tree, visibility, find_content(tree, visibility), names.told)
     elements = Elements(found, names, visibility, url)
     facts = _describe(found.regions, tree, elements, url)
     room = None if most is None else most - len(orjson.dumps(head)) - len(orjson.dumps(structured)) - _META_BYTES

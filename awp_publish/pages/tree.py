@@ -5,11 +5,11 @@ paths from which SOM ids are made (SOM 1.0, section 7.1): the body is `0`, its i
 of a declarative shadow root is not among its host's children; its path goes through the host: `0/2#shadow/0`.
 """
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from itertools import count
 from typing import Final
+
+from awp_publish.pages.styles import hidden_by_rules, reads_media, style_hides
 
 SHADOW: Final = "#shadow"
 COMMENT: Final = "!"
@@ -26,7 +26,7 @@ INDEXED: Final = frozenset(_INDEXED_TAGS.split())
 """Tags whose elements are listed while a tree is built, because every page is searched for them."""
 
 
-CONSPICUOUS: Final = frozenset(("aria-hidden", "contenteditable", "hidden", "inert", "role", "style"))
+CONSPICUOUS: Final = frozenset(("aria-hidden", "contenteditable", "hidden", "inert", "popover", "role", "style"))
 """Attributes that can change what an element is, or hide it."""
 
 
@@ -316,79 +316,21 @@ def written_in(tree: Tree, at: int) -> str:
 
 # --- Visibility (SOM 1.0, section 6) ---
 
-# --- The page's own `<style>` rules (SOM 1.0, section 6.2). External stylesheets are not read ---
-# Only rules whose selector is a single tag, class or id, for every state of the element, are considered: `.menu:hover`
-# and `.a.b` do not apply to all of `.menu` or `.a`. Rules inside of `@media` and the like depend on an unknown reader,
-# so they are ignored.
-
-_COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
-_SIMPLE: Final = re.compile(r"(?!\Z)([a-z][a-z0-9-]*)?([.#](?:[\w-]|[^\x00-\x7f])+)?\Z", re.IGNORECASE)
-_NEVER_HIDDEN: Final = frozenset(("html", "body"))
-"""A page that hides all of itself is shown by its scripts, as AMP's are."""
-
-_MAY_MATTER: Final = re.compile("none|hidden|collapse|opacity|font-size|clip", re.IGNORECASE)
-_SHOWN: Final = re.compile(r"display:(?!none)|visibility:visible")
-_ZERO: Final = r"0(?:\.0*)?(?:px|em|rem|%)?(?![\w.%])"
-_HIDDEN: Final = re.compile(
-    rf"(?:^|;)(?:display:none|visibility:(?:hidden|collapse)|opacity:{_ZERO}|font-size:{_ZERO})(?=$|;|!)"
-)
-_CLIPPED: Final = re.compile(r"(?:^|;)clip:rect\(0")
-_BRACE: Final = re.compile("[{}]")
-_FLAT: Final = re.compile(rf"(?:^|;)(?:max-)?(?:height|width):{_ZERO}")
-
-MAX_RULES: Final = 20_000
-_MAX_CACHED: Final = 10_000
-"""Characters of a sheet that is cached. The pages of a site share their short sheets."""
-
-
-def _is_hiding(declarations: str) -> bool:
-    """Return True if CSS declarations hide their element: the list of section 6.2, each value read as a whole."""
-    text = "".join(declarations.lower().split())
-    if _HIDDEN.search(text) or ("position:absolute" in text and _CLIPPED.search(text)):
-        return True
-    return "overflow:hidden" in text and _FLAT.search(text) is not None
-
-
-def _read_sheet(sheet: str) -> tuple[frozenset[tuple[str, str]], frozenset[str]]:
-    """Return what the rules of a sheet hide, as pairs of tag and class or id ("" if absent), and what they show."""
-    hidden, shown = set[tuple[str, str]](), set[str]()
-    sheet = _COMMENT.sub(" ", sheet)
-    at, end = 0, len(sheet)
-    for _ in range(MAX_RULES):
-        opened = sheet.find("{", at)
-        if opened < 0:
-            break
-        selector = sheet[at:opened].rpartition(";")[2].strip()
-        closed, inner = sheet.find("}", opened), sheet.find("{", opened + 1)
-        if 0 <= inner < closed:  # nested rules, whose conditions are unknown
-            depth, at = 0, end
-            for brace in _BRACE.finditer(sheet, opened):
-                depth += 1 if brace[0] == "{" else -1
-                if not depth:
-                    at = brace.end()
-                    break
-            continue
-        at = end if closed < 0 else closed + 1
-        if selector.startswith("@"):
-            continue
-        declarations = sheet[opened + 1 : end if closed < 0 else closed]
-        hiding = _is_hiding(declarations)
-        if hiding or _SHOWN.search("".join(declarations.lower().split())):
-            simple = (found for one in selector.split(",") if (found := _SIMPLE.match(one.strip())))
-            named = [((found[1] or "").lower(), found[2] or "") for found in simple]
-            if hiding:
-                hidden.update(named)
-            else:
-                shown.update(name or tag for tag, name in named)
-    return frozenset(hidden), frozenset(shown)
-
-
-_read_short_sheet = lru_cache(maxsize=128)(_read_sheet)
-
-
 STRIPPED: Final = frozenset(
-    (COMMENT, "annotation", "annotation-xml", "base", "datalist", "head", "link", "meta", "noframes", "noscript")
-) | {"param", "rp", "script", "source", "style", "template", "title", "track"}
+    (
+        COMMENT,
+        "annotation",
+        "annotation-xml",
+        "base",
+        "canvas",
+        "datalist",
+        "head",
+        "link",
+        "meta",
+        "noembed",
+        "noframes",
+    )
+) | {"noscript", "param", "rp", "script", "source", "style", "template", "title", "track"}
 """Elements that are dropped with their content, except a `<template>` that is a shadow root, read by its host."""
 
 _INLINE_TAGS: Final = (
@@ -400,41 +342,45 @@ _INLINE_TAGS: Final = (
 INLINE: Final = frozenset(_INLINE_TAGS.split())
 """Elements that do not separate their text from the text before them."""
 
-_HIDING_ATTRIBUTES: Final = frozenset(("aria-hidden", "hidden", "style"))
+_HIDING_ATTRIBUTES: Final = frozenset(("aria-hidden", "hidden", "popover", "style"))
+_NEVER_HIDDEN: Final = ("html", "body")
+"""A page that hides all of itself is shown by its scripts, as AMP's are."""
 
 
 class Visibility:
     """The hidden elements of one page.
 
-    `hidden` has every `tag`, `.class`, `#id`, `tag.class` and `tag#id` that the sheets hide and that no rule shows
-    again.
+    `by_rule` are those that the page's own `<style>` rules hide, and the children of a host that its shadow root has no
+    slot for. A shadow root has rules of its own only.
     """
 
-    __slots__ = ("_styles", "hidden", "tree")
+    __slots__ = ("by_rule", "tree")
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
-        hidden, shown = set[tuple[str, str]](), set[str]()
-        sheets = [
-            written_in(tree, style)
-            for style in tree.find("style")
-            if tree.attributes[style].get("media", "").strip().lower() in ("", "all", "screen")
-        ]
-        for sheet in sheets if any(map(_MAY_MATTER.search, sheets)) else ():
-            named = _read_short_sheet(sheet) if len(sheet) <= _MAX_CACHED else _read_sheet(sheet)
-            hidden |= named[0]
-            shown |= named[1]
-        self.hidden = frozenset(
-            tag + name for tag, name in hidden if (name or tag) not in shown and (name or tag not in _NEVER_HIDDEN)
-        )
-        self._styles: dict[str, bool] = {}
+        found = set[int]()
+        if sheets := [written_in(tree, style) for style in tree.find("style") if self._applies(style)]:
+            found |= hidden_by_rules(tree, sheets, 0, tree.size)
+        for template, (start, end) in tree.contents.items():
+            if shadow_mode_of(tree.attributes[template]) is None:
+                continue
+            found |= _unslotted(tree, tree.parents[template], start, end)
+            styles = (at for at in range(start, end) if tree.tags[at] == "style" and self._applies(at))
+            if sheets := [written_in(tree, style) for style in styles]:
+                found |= hidden_by_rules(tree, sheets, start, end)
+        self.by_rule = frozenset(at for at in found if tree.tags[at] not in _NEVER_HIDDEN)
+
+    def _applies(self, style: int) -> bool:
+        return reads_media(self.tree.attributes[style].get("media", "").strip())
 
     def hides(self, at: int) -> bool:
         """Return True if nothing of an element is visible."""
         tag, attributes = self.tree.tags[at], self.tree.attributes[at]
         if tag in STRIPPED:
             return True
-        if not attributes and not self.hidden:
+        if at in self.by_rule:
+            return True
+        if not attributes:
             return tag == "svg"
         if tag == "img" or tag == "svg":  # decoration, or a drawing without a role and a name (6.1)
             roles = attributes.get("role", "").lower().split()
@@ -443,29 +389,41 @@ class Visibility:
                     return True
                 if tag == "svg" and not ("img" in roles and (attributes.get("title") or title_of(self.tree, at))):
                     return True
-        return self.withdraws(tag, attributes)
+        return self.withdraws(at)
 
-    def withdraws(self, tag: str, attributes: Mapping[str, str]) -> bool:
+    def withdraws(self, at: int) -> bool:
         """Return True if the page itself hides an element: by an attribute, its style, or a rule."""
-        hidden = self.hidden
-        if not _HIDING_ATTRIBUTES.isdisjoint(attributes):
-            if "hidden" in attributes or attributes.get("aria-hidden", "").strip().lower() == "true":
-                return True
-            style = attributes.get("style")
-            if style:
-                if style not in self._styles:
-                    self._styles[style] = _is_hiding(style)
-                if self._styles[style]:
-                    return True
-        if not hidden:
+        attributes = self.tree.attributes[at]
+        return at in self.by_rule or (bool(attributes) and self.is_hidden_by(self.tree.tags[at], attributes))
+
+    def is_hidden_by(self, tag: str, attributes: Mapping[str, str]) -> bool:
+        """Return True if attributes hide their element."""
+        if _HIDING_ATTRIBUTES.isdisjoint(attributes):
             return False
-        if tag in hidden:
+        if (
+            "hidden" in attributes
+            or "popover" in attributes
+            or attributes.get("aria-hidden", "").strip().lower() == "true"
+        ):
             return True
-        names = attributes.get("class")
-        if names and any(f".{name}" in hidden or f"{tag}.{name}" in hidden for name in names.split()):
-            return True
-        name = attributes.get("id")
-        return bool(name) and (f"#{name}" in hidden or f"{tag}#{name}" in hidden)
+        style = attributes.get("style")
+        return bool(style) and tag not in _NEVER_HIDDEN and style_hides(style)
+
+
+def _unslotted(tree: Tree, host: int, start: int, end: int) -> set[int]:
+    """Return the children of a host without a slot in its shadow root, and the slots that have other content."""
+    slots: dict[str, int] = {}
+    for at in range(start, end):
+        if tree.tags[at] == "slot":
+            slots.setdefault(tree.attributes[at].get("name", ""), at)
+    found = set[int]()
+    for child in tree.children(host):
+        tag = tree.tags[child]
+        if tag in (COMMENT, "template") or (not tag and tree.texts[child].isspace()):
+            continue
+        name = tree.attributes[child].get("slot", "")
+        found.add(slots.get(name, child))
+    return found
 
 
 def title_of(tree: Tree, drawing: int) -> str:
@@ -552,7 +510,7 @@ def read_formulas(visibility: Visibility) -> Mapping[int, str]:
         for _ in range(_MAX_WRAPPERS):
             if node < 0 or tags[node] == "body":
                 break
-            if visibility.withdraws(tags[node], attributes[node]):
+            if visibility.withdraws(node):
                 hidden = node
             node = tree.parents[node]
         parent = tree.parents[hidden] if hidden >= 0 else -1
@@ -565,13 +523,13 @@ def read_formulas(visibility: Visibility) -> Mapping[int, str]:
         for beside in (siblings[place + 1 : place + 3], siblings[max(place - 2, 0) : place][::-1]):
             picture = next((one for one in beside if tags[one] or tree.texts[one].strip()), -1)
             while picture >= 0 and tags[picture] not in _PICTURES and len(inner := tree.children(picture)) == 1:
-                picture = -1 if visibility.withdraws(tags[picture], attributes[picture]) else inner[0]
+                picture = -1 if visibility.withdraws(picture) else inner[0]
             if picture < 0 or tags[picture] not in _PICTURES:
                 continue
             given = attributes[picture]
             alternative = " ".join(given.get("alt", "").split())
             seen = {name: value for name, value in given.items() if name != "aria-hidden"}
-            if visibility.withdraws(tags[picture], seen):
+            if picture in visibility.by_rule or visibility.is_hidden_by(tags[picture], seen):
                 continue
             if visibility.hides(picture) or not alternative:
                 words = alternative or formula_of(tree, math) or text_of(visibility, math, max_nodes=_MAX_FORMULA_NODES)

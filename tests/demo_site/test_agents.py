@@ -238,7 +238,7 @@ def test_the_manifests_selectors_find_their_elements_in_the_pages(agent):
 def test_a_page_is_read_as_markdown(agent):
     page = agent.get("/books/moby-dick", headers={"accept": "text/markdown"})
     assert page.headers["content-type"] == "text/markdown; charset=utf-8"
-    assert page.headers["vary"] == "Accept, Cookie"
+    assert page.headers["vary"] == "Accept, Prefer, Cookie"
     assert page.text.startswith("# Moby")
     assert page.text.count("\n# ") == 0
     assert f"[Basket 0]({ORIGIN}/basket)" in page.text

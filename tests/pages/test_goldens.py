@@ -26,7 +26,7 @@ class Both:
     """A page compiled by both. Elements are known by their paths."""
 
     def __init__(self, page: dict[str, Any]) -> None:
-        tree = parse(read_page(page["html"]))
+        tree = self.tree = parse(read_page(page["html"]))
         som, paths = compile_som(tree, page["url"], Budget.FULL), NodePaths(tree)
         self.golden = [one for region in read_json(page["golden"])["regions"] for one in region["elements"]]
         by_id = {one["id"]: one for region in som.document["regions"] for one in _all(region["elements"])}
@@ -140,6 +140,9 @@ def why_it_is_missing(golden: Element, path: str, page: Both) -> None:
         for place, one in page.ours.items()
     ):
         return  # text with inline markup in it is one paragraph
+    node = page.tree.node_at(path)
+    if node is not None and node.parent is not None and "slot" in node.parent.attributes:
+        return  # a child of a host whose shadow root has no slot for it is not seen
     if golden["role"] == "section" and not golden.get("label"):
         return  # a section without a name says nothing: what it holds follows
     if golden["role"] == "paragraph" and any(one.get("label") == text for one in page.ours.values()):

@@ -32,6 +32,7 @@ MARKDOWN = {"accept": "text/markdown"}
 SOM = {"accept": "application/som+json"}
 HTML = {"accept": "text/html"}
 TYPES = {"text/markdown": "text/markdown; charset=utf-8", "application/som+json": "application/som+json"}
+VARY = {"text/markdown": "Accept, Prefer", "application/som+json": "Accept"}
 PAGE = '<!doctype html><html lang="en"><title>Shop</title><main><h1>Shop</h1><p>Two <b>books</b>.</p></main>'
 
 Handler = Callable[[Request], Any]
@@ -193,7 +194,7 @@ def test_what_the_answer_says_besides_the_page_is_kept(serve):
         return response
 
     headers = serve(answer).get("/", headers=MARKDOWN).headers
-    assert {name: headers.get_list(name)[0] for name in said} == said | {"vary": "Cookie, Accept"}
+    assert {name: headers.get_list(name)[0] for name in said} == said | {"vary": "Cookie, Accept, Prefer"}
     assert len(headers.get_list("set-cookie")) == 2
     assert not set(about_html) - {"etag"} & set(headers)
     assert headers["etag"] not in ('"html"', "")
@@ -297,7 +298,8 @@ def test_html_varies_by_accept_whoever_asks_for_it(serve, given, expected):
     accepted = ("text/html", "text/html, text/markdown;q=0.1", "*/*", "application/json", "", "text/markdown")
     for headers in [{"accept": accept} for accept in accepted]:
         for method in ("GET", "HEAD"):
-            assert client.request(method, "/", headers=headers).headers["vary"] == expected
+            also = ", Prefer" if headers["accept"] == "text/markdown" and given != "*" else ""
+            assert client.request(method, "/", headers=headers).headers["vary"] == expected + also
     assert client.post("/").headers["vary"] == expected
 
 
@@ -387,7 +389,7 @@ def test_the_validator_of_one_format_is_compared_with_that_format_alone(serve, a
         told = client.get("/", headers={**asked, "if-none-match": condition, "if-modified-since": modified})
         assert (told.status_code, told.headers["etag"]) == (200, tag), condition
     unchanged = client.get("/", headers={**asked, "if-none-match": tag})
-    assert (unchanged.status_code, unchanged.headers["etag"], unchanged.headers["vary"]) == (304, tag, "Accept")
+    assert (unchanged.status_code, unchanged.headers["etag"], unchanged.headers["vary"]) == (304, tag, VARY[accept])
     assert client.get("/", headers=asked | {"if-match": '"html"'}).status_code == 412
     assert client.get("/", headers=HTML | {"if-none-match": '"html"'}).headers["etag"] == '"html"'
 
@@ -414,14 +416,14 @@ def test_what_accept_has_chosen_is_kept_by_no_shared_cache(serve, accept, said, 
     client = serve(lambda request: HTMLResponse(PAGE, 200 if request.url.path == "/" else 404, said | own | named))
     for path in ("/", "/lost"):
         told = client.get(path, headers=accept).headers
-        assert told["vary"] == "Accept"
+        assert told["vary"] == VARY[accept["accept"]]
         assert told["cache-control"] == kept if kept else told["cache-control"].startswith("private")
         assert not {*own, *named} & set(told)
         plain = client.get(path, headers=HTML).headers
         assert {**said, **own, **named}.items() <= dict(plain).items()
     tag = {"if-none-match": client.get("/", headers=accept).headers["etag"]}
     unchanged = client.get("/", headers=accept | tag)
-    assert (unchanged.status_code, unchanged.headers["vary"]) == (304, "Accept")
+    assert (unchanged.status_code, unchanged.headers["vary"]) == (304, VARY[accept["accept"]])
     assert "public" not in unchanged.headers["cache-control"].split('"')[0]
 
 
@@ -430,7 +432,7 @@ def test_a_site_whose_caches_heed_vary_has_its_formats_kept_as_its_pages(serve):
     client = serve(lambda request: HTMLResponse(PAGE, headers=public), pages=Pages(shared_cache=True))
     told = client.get("/", headers=MARKDOWN).headers
     assert {name: told[name] for name in public} == public
-    assert told["vary"] == "Accept"
+    assert told["vary"] == "Accept, Prefer"
 
 
 def test_a_format_that_has_an_address_of_its_own_is_kept_as_its_page(serve):
@@ -602,7 +604,7 @@ class TestFormatInTheQuery:
         answer = client.get("/a", headers=MARKDOWN)
         assert (answer.headers["content-location"], answer.headers["vary"]) == (
             "https://shop.example/a?format=md",
-            "Accept",
+            "Accept, Prefer",
         )
 
     @pytest.mark.parametrize("query", ["format=csv", "format=", "xformat=md", "formats=som"])

@@ -88,7 +88,7 @@ MEDIA_TYPE: Final = "text/markdown"
 NOT_FOUND: Final = -32002
 """The error for an unknown resource in revisions up to 2025-11-25; in later ones it is invalid params."""
 
-_MARKDOWN: Final = RequestedFormat("md", "full", by_query=True)
+_MARKDOWN: Final = RequestedFormat("md", "full", by_query=True, content="all")
 _MAX_AGE: Final = re.compile(rb"\bmax-age=(\d{1,9})\b")
 _NOT_SHARED: Final = re.compile(rb"\b(?:private|no-store|no-cache)\b")
 _LISTED: Final = {"ttlMs": LIST_TTL, "cacheScope": "public", "resultType": "complete"}

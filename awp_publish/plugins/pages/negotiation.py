@@ -14,7 +14,7 @@ import time
 import zlib
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from functools import lru_cache, partial
 from importlib import import_module
@@ -59,9 +59,11 @@ logger: Final = logging.getLogger("awp_publish.pages")
 
 FormatName: TypeAlias = Literal["som", "md"]
 BudgetName: TypeAlias = Literal["full", "default", "tight"]
+ContentName: TypeAlias = Literal["main", "all"]
 
 USUAL_BUDGET: Final[BudgetName] = "default"
 BUDGETS: Final[dict[str, BudgetName]] = {"full": "full", "default": "default", "tight": "tight"}
+CONTENTS: Final[dict[str, ContentName]] = {"main": "main", "all": "all"}
 FORMATS: Final[dict[str, FormatName]] = {"som": "som", "md": "md"}
 CONTENT_TYPES: Final[dict[FormatName, bytes]] = {"som": b"application/som+json", "md": b"text/markdown; charset=utf-8"}
 READ_METHODS: Final = frozenset({"GET", "HEAD"})
@@ -85,14 +87,21 @@ _WEIGHT: Final = re.compile(r"0(?:\.\d{0,3})?|1(?:\.0{0,3})?")
 class RequestedFormat:
     """A format, and for SOM the budget (how much of the page it contains).
 
-    `by_query` is True if the query string has requested it, not the Accept header. `is_file` requests self-contained
-    Markdown, with front matter and links to llms.txt and the sitemap.
+    `content` is how much of the page Markdown has: its main content, or all of it. `by_query` is True if the query
+    string has requested the format, not the Accept header. `is_file` requests self-contained Markdown, with front
+    matter and links to llms.txt and the sitemap.
     """
 
     format: FormatName
     budget: BudgetName = USUAL_BUDGET
     by_query: bool = False
     is_file: bool = False
+    content: ContentName = "main"
+
+    @property
+    def obeys_prefer(self) -> bool:
+        """True for Markdown, unless the query string names the format: then it names the content too."""
+        return self.format == "md" and (self.is_file or not self.by_query)
 
 
 class Accept(NamedTuple):
@@ -135,21 +144,48 @@ def _read_accept(accept: bytes) -> Accept:
     return Accept(requested if best >= needed else None, "text/html" in html)
 
 
+WHOLE_PAGE: Final = "Prefer: return=representation; content=all"
+"""The header that requests a whole page in Markdown (RFC 7240)."""
+
+_PREFERENCE: Final = re.compile(
+    r'return\s*=\s*"?representation"?\s*;(?:[^,]*;)?\s*content\s*=\s*"?all"?\s*(?:[;,]|$)', re.I
+)
+
+
+def read_content(prefer: bytes) -> ContentName:
+    """Read how much of a page a Prefer header requests (RFC 7240, section 2): its main content unless it says `all`."""
+    if len(prefer) > MAX_NEGOTIATION or not prefer:
+        return "main"
+    elements = _ELEMENT.findall(prefer.decode("latin-1"))
+    return "all" if any(_PREFERENCE.match(element.strip()) for element in elements) else "main"
+
+
 def _read_query(query: bytes) -> tuple[RequestedFormat | None, bytes]:
     """Return the format that a query string requests, and the rest of the query. Unknown formats stay in the query."""
     formats, budgets, rest = list[FormatName](), list[BudgetName](), list[bytes]()
+    contents = list[ContentName]()
     for part in query.split(b"&") if b"format=" in query else ():
         name, value = (unquote_plus(text) for text in part.decode("latin-1").partition("=")[::2])
         if name == "format" and value in FORMATS:
             formats.append(FORMATS[value])
         elif name == "budget" and value in BUDGETS:
             budgets.append(BUDGETS[value])
+        elif name == "content" and value in CONTENTS:
+            contents.append(CONTENTS[value])
         else:
             rest.append(part)
     if not formats:
         return None, query
     budget = budgets[0] if budgets and formats[0] == "som" else USUAL_BUDGET
-    return RequestedFormat(formats[0], budget, by_query=True), b"&".join(rest)
+    content = contents[0] if contents and formats[0] == "md" else "main"
+    return RequestedFormat(formats[0], budget, by_query=True, content=content), b"&".join(rest)
+
+
+def _take_content(query: bytes) -> tuple[ContentName, bytes]:
+    """Return the content that a query string requests of a page, and the rest of the query."""
+    parts = query.split(b"&")
+    rest = [part for part in parts if part not in (b"content=all", b"content=main")]
+    return "all" if b"content=all" in parts else "main", b"&".join(rest)
 
 
 # --- Rendering, and the cache of renderings ---
@@ -208,6 +244,7 @@ class RenderKey(NamedTuple):
     coding: bytes
     digest: bytes
     guide: Guide | None = None
+    whole: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,9 +296,10 @@ class PageRenderer:
 
                 content = compile_som(tree, key.url, Budget[key.requested.budget.upper()]).dump()
             else:
-                from awp_publish.pages.markdown import write_markdown
+                from awp_publish.pages.markdown import write_content, write_markdown
 
-                text = write_markdown(tree, key.url)
+                is_all = key.requested.content == "all"
+                text = write_markdown(tree, key.url) if is_all else write_content(tree, key.url, key.whole)
                 if key.requested.is_file:
                     text = _as_file(text, tree, canonical, key.guide)
                 content = text.encode("utf-8", "replace")
@@ -419,6 +457,7 @@ class NegotiatedRequest:
     `in_shared_cache` lets shared caches store answers that were chosen by Accept: the site's caches obey Vary. `link`
     is the Link header of all of the page's representations, `guide` the content added to self-contained Markdown. For a
     file, `cors` says which other origins may read it, and `is_options` that the client only asks for that.
+    `whole` is a sentence on how to get the whole page, where Markdown has only the main content.
     """
 
     requested: RequestedFormat
@@ -433,6 +472,7 @@ class NegotiatedRequest:
     guide: Guide | None = None
     cors: Cors | None = None
     is_options: bool = False
+    whole: str = f"The header `{WHOLE_PAGE}` requests all of it."
 
     def takes(self, status: int, headers: Headers) -> bool:
         """Return True if an answer with this status and these headers can be rendered.
@@ -489,7 +529,8 @@ class NegotiatedRequest:
         coding = fields.get(b"content-encoding", b"").strip().lower()
         digest = hashlib.sha256(body).digest()
         name = charset[1].decode("latin-1") if charset else None
-        return RenderKey(self.requested, self.url, name, coding, digest, self.guide)
+        is_main = self.requested.format == "md" and self.requested.content == "main"
+        return RenderKey(self.requested, self.url, name, coding, digest, self.guide, self.whole if is_main else "")
 
     def _reply(self, status: int, headers: Headers, fields: Fields, rendering: Rendering) -> Reply:
         varies = not self.requested.by_query
@@ -508,6 +549,10 @@ class NegotiatedRequest:
             kept.append((b"cache-control", ", ".join(control).encode("latin-1")))
         if varies:
             kept = vary_by_accept(kept)
+        if self.requested.obeys_prefer:
+            kept = vary_by(kept, b"Prefer")
+            if read_content(self.fields.get(b"prefer", b"")) == "all":
+                kept.append((b"preference-applied", b"return=representation; content=all"))
         if b"x-content-type-options" not in fields:
             kept.append(NO_SNIFFING)
         if 200 <= status < 300 and not _CANONICAL.search(fields.get(b"link", b"")):
@@ -547,13 +592,18 @@ class NegotiatedRequest:
 
 def vary_by_accept(headers: Headers) -> list[tuple[bytes, bytes]]:
     """Return headers whose Vary includes Accept, so that caches keep the formats apart."""
+    return vary_by(headers, b"Accept")
+
+
+def vary_by(headers: Headers, name: bytes) -> list[tuple[bytes, bytes]]:
+    """Return headers whose Vary includes a header of requests."""
     kept = list(headers)
     vary = _read_lower(kept).get(b"vary")
     if vary is None:
-        return [*kept, _VARY]
-    if {name.strip().lower() for name in vary.split(b",")} & {b"*", b"accept"}:
+        return [*kept, (b"vary", name)]
+    if {one.strip().lower() for one in vary.split(b",")} & {b"*", name.lower()}:
         return kept
-    return [*(pair for pair in kept if pair[0].lower() != b"vary"), (b"vary", vary + b", Accept")]
+    return [*(pair for pair in kept if pair[0].lower() != b"vary"), (b"vary", vary + b", " + name)]
 
 
 def _read_lower(headers: Headers) -> Fields:
@@ -601,6 +651,8 @@ class NegotiatedPages:
         self._guide = guide
         self._declared = {page.path: page for page in catalog.pages}
         self.in_query = formats.in_query
+        in_query = " or `?content=all`" if self.in_query else ""
+        self._whole = f"The header `{WHOLE_PAGE}`{in_query} requests all of it."
         self._in_shared_cache = formats.shared_cache
         self._renderer = renderer
         self._url = catalog.url
@@ -615,6 +667,9 @@ class NegotiatedPages:
         requested, query = _read_query(query) if self.in_query else (None, query)
         if requested is None and b"accept" in fields:
             requested = read_accept(fields[b"accept"]).requested
+            if requested is not None and requested.format == "md" and self.in_query:
+                content, query = _take_content(query)
+                requested = replace(requested, content=content)
         return None if requested is None else self._request(scope, fields, requested, query)
 
     def read_file(self, scope: Scope) -> NegotiatedRequest | None:
@@ -649,12 +704,15 @@ class NegotiatedPages:
         return b"%b, %b" % (self._link, self.alternates(scope))
 
     def _request(self, scope: Scope, fields: Fields, requested: RequestedFormat, query: bytes) -> NegotiatedRequest:
+        if requested.obeys_prefer and read_content(fields.get(b"prefer", b"")) == "all":
+            requested = replace(requested, content="all")
         url = self._url + _path_of(scope)
         url += f"?{quote(query, safe=PLAIN + '/')}" if query else ""
         location = None
         if self.in_query and not requested.is_file:  # the rendering has a URL of its own (RFC 9110 section 8.7)
-            budget = "" if requested.budget == USUAL_BUDGET else f"&budget={requested.budget}"
-            location = f"{url}{'&' if '?' in url else '?'}format={requested.format}{budget}".encode("latin-1")
+            part = "" if requested.budget == USUAL_BUDGET else f"&budget={requested.budget}"
+            part += "&content=all" if requested.content == "all" else ""
+            location = f"{url}{'&' if '?' in url else '?'}format={requested.format}{part}".encode("latin-1")
 
         is_form = scope["method"] == "POST"  # conditional headers of a POST are for the application
         dropped = _FORMAT_FIELDS if is_form else DROPPED_FIELDS
@@ -682,6 +740,7 @@ class NegotiatedPages:
             guide=guide if requested.is_file else None,
             cors=self._cors if requested.is_file else None,
             is_options=scope["method"] == "OPTIONS",
+            whole=self._whole,
         )
 
 

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import SplitResult, parse_qsl, quote, urljoin, urlsplit
@@ -17,6 +17,7 @@ from awp_publish.http.in_process import DEFAULT_PORTS, FORWARDED, PageAnswer, Pa
 from awp_publish.model import Catalog
 from awp_publish.plugins.pages.negotiation import (
     BUDGETS,
+    CONTENTS,
     FORMATS,
     MAX_PAGE_BYTES,
     PLAIN,
@@ -25,6 +26,7 @@ from awp_publish.plugins.pages.negotiation import (
     PageRenderer,
     RequestedFormat,
     read_accept,
+    read_content,
 )
 from awp_publish.plugins.pages.som import FRESHNESS, PATH, PROTOCOL
 from awp_publish.problems import InvalidUrl, PageNotFound
@@ -192,7 +194,7 @@ class PageReader:
         shared = self.settings.page_formats is not None and self.settings.page_formats.shared_cache
         link = self.links(inner)
         request = NegotiatedRequest(
-            requested, url, inner, fields, self.renderer, is_head, in_shared_cache=shared, link=link
+            requested, url, inner, fields, self.renderer, is_head, in_shared_cache=shared, link=link, whole=_WHOLE
         )
         if not request.takes(status, answer.headers):
             raise _not_found("The address does not answer with an HTML page.")
@@ -213,6 +215,9 @@ class PageReader:
             logger.exception("the page at %s failed", inner["path"])
             raise PageNotFound("The page failed.", status=502, recovery="Retry once later.") from error
         return exchange.collected()
+
+
+_WHOLE: Final = "`content=all` in the query requests all of it."
 
 
 def _not_found(detail: str) -> PageNotFound:
@@ -255,22 +260,34 @@ class SomDoor(Endpoint):
         scope, fields = request.scope, request.fields
         pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         names, given = [name for name, _ in pairs], dict(pairs)
-        for one in ("url", "format", "budget"):
+        for one in ("url", "format", "budget", "content"):
             if names.count(one) > 1:
                 raise InvalidUrl(f"{one} is given {names.count(one)} times; percent-encode what belongs to the page.")
         if "url" not in given:
             await self._reply(request, self._directory.answer(scope["method"], scope["headers"]))
             return
-        name, budget = given.get("format"), given.get("budget")
-        if (name or "som") not in FORMATS or (budget or USUAL_BUDGET) not in BUDGETS:
+        name, budget, content = given.get("format"), given.get("budget"), given.get("content")
+        if (
+            (name or "som") not in FORMATS
+            or (budget or USUAL_BUDGET) not in BUDGETS
+            or (content or "all") not in CONTENTS
+        ):
+            known = " and ".join(", ".join(names) for names in (FORMATS, BUDGETS, CONTENTS))
             raise InvalidUrl(
-                f"There is no such format or budget; there are {', '.join(FORMATS)} and {', '.join(BUDGETS)}.",
-                recovery="Leave format and budget out, or use one that detail names.",
+                f"There is no such format, budget or content; there are {known}.",
+                recovery="Leave format, budget and content out, or use those that detail names.",
             )
         accepted = read_accept(fields.get(b"accept", b"")).requested or RequestedFormat("som")
         chosen = FORMATS[name] if name else accepted.format
         amount = BUDGETS[budget] if budget else accepted.budget
-        requested = RequestedFormat(chosen, amount if chosen == "som" else USUAL_BUDGET, by_query=name is not None)
+        requested = RequestedFormat(
+            chosen,
+            amount if chosen == "som" else USUAL_BUDGET,
+            by_query=name is not None,
+            content=CONTENTS[content or "main"],
+        )
+        if content is None and requested.obeys_prefer:
+            requested = replace(requested, content=read_content(fields.get(b"prefer", b"")))
         is_head = scope["method"] == "HEAD"
         reply = await self._reader.read(given["url"], requested, scope, request.receive, fields, is_head)
         await self._reply(request, reply)

@@ -1,0 +1,459 @@
+"""Finds the main content of a page by the mass of its text and by its landmarks, never by words in class names.
+
+Most of the text of an article is sentences that are not links. Each block of such text scores for the elements around
+it, the nearest ones most. The element with the best score is the article, or a part of one that is made of several
+blocks; then the elements around it are tried while they add sentences and few links. Blocks that are mostly links are
+left out of it. A page without a predominant text (a list, a product, a form) has what its `<main>` has, or everything
+that is not in its navigation, header or footer.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from awp_publish.pages.tree import INLINE, STRIPPED, Tree, Visibility
+
+MIN_ARTICLE: Final = 400
+"""Characters of sentences that an article has at least."""
+
+MAX_FORMS: Final = 100
+"""Forms of a page that are examined."""
+
+MIN_BLOCK: Final = 25
+"""Characters from which the text of a block counts."""
+
+_LANDMARKS: Final = frozenset(("aside", "footer", "form", "header", "nav", "search"))
+_LANDMARK_ROLES: Final = frozenset(
+    ("alertdialog", "banner", "complementary", "contentinfo", "dialog", "form", "navigation", "search")
+)
+_OUTSIDE: Final = frozenset(("footer", "header", "nav"))
+_OUTSIDE_ROLES: Final = frozenset(("banner", "contentinfo", "navigation"))
+"""Landmarks that are not part of the content of a page without a predominant text."""
+
+_OPAQUE: Final = STRIPPED | frozenset(
+    (
+        *("audio", "button", "canvas", "dialog", "iframe", "input", "label", "noembed", "object", "option"),
+        *("select", "svg", "textarea", "video"),
+    )
+)
+"""Elements whose text is not sentences of the page."""
+
+_HEADINGS: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+_UNCOUNTED: Final = _HEADINGS | {"dt", "figcaption", "li"}
+"""Blocks whose text says little about where the article is."""
+
+_PARAGRAPHS: Final = frozenset(("blockquote", "p", "pre", "td"))
+"""Blocks that score for what is around them, not for themselves."""
+
+_LISTS: Final = frozenset(("dl", "menu", "ol", "table", "tbody", "ul"))
+_KEPT: Final = frozenset(
+    (
+        "blockquote",
+        "caption",
+        "dd",
+        "dl",
+        "dt",
+        "figcaption",
+        "figure",
+        "p",
+        "pre",
+        "table",
+        "tbody",
+        "td",
+        "tfoot",
+        "th",
+    )
+) | {"thead", "tr"}
+"""Blocks and parts of blocks that stay with what they are beside of."""
+
+_LINKED: Final = frozenset(("article", "div", "dl", "ol", "p", "section", "ul"))
+"""Blocks that are left out of an article if they are mostly links."""
+
+_FIELDS: Final = frozenset(("select", "textarea"))
+_UNSENT: Final = frozenset(("button", "hidden", "image", "reset", "submit"))
+_MARK: Final = re.compile("[.,;:!?\u2026\u060c\u061b\u061f\u0964\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f]")
+"""What sentences have and captions lack, in Latin, Arabic, Indian and East Asian scripts."""
+
+_SHARES: Final = (1.0, 0.5, 0.17)
+"""What a block scores for the three elements around it, the nearest first."""
+
+_MAX_LANDMARK: Final = 0.5
+"""The part of a page's sentences above which a landmark is not beside the content but around it."""
+
+_NEARLY_ALL: Final = 8
+"""If the page has so many times the text of its `<main>`, its content is not there."""
+
+_FIELD: Final = 150
+"""Characters of sentences for each field up to which a text is that of a form."""
+
+_ENOUGH: Final = 0.6
+"""The part of a page's text with which an element is the whole article."""
+
+_ADDED: Final = 0.2
+"""What an element around has to add to what was found, as a part of that."""
+
+_MAX_LINKS: Final = 0.3
+"""The part of an added text that may be links."""
+
+_MOSTLY_LINKS: Final = 0.33
+_MOSTLY_LINKS_P: Final = 0.6
+_MARKED: Final = 40
+"""Characters for each mark up to which a text is sentences."""
+
+_HEADED: Final = 1.5
+_LISTED: Final = 0.3
+_IN_ITEM: Final = 0.7
+_ARTICLE: Final = 1.3
+"""Factors of the score: beside the page's only `h1`, a list, in an item of a list (as comments are), an `<article>`."""
+
+
+class _Levels:
+    """Levels of elements that are looked at: around the `h1`, up to one of these, to an item, an `h1`, a form."""
+
+    heading: Final = 3
+    headed: Final = 12
+    item: Final = 4
+    out: Final = 2
+    near: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class MainContent:
+    """The main content of a page.
+
+    `node` is the element that has it, the body if there is no other; `left_out` are elements in it that are no part of
+    it. `is_article` is True for a predominant text. `around` has the elements that contain the content or most of the
+    page's text: none of them is only a header, a navigation or an aside, whatever its class says.
+    """
+
+    node: int
+    left_out: frozenset[int]
+    is_article: bool
+    around: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Masses:
+    """By node: characters of text, those of them in links, and marks of sentences; for a block, its own text alone.
+
+    `seen` are the visible nodes in document order, `blocks` those of them that separate their text.
+    """
+
+    seen: list[int]
+    blocks: list[int]
+    chars: list[int]
+    links: list[int]
+    marks: list[int]
+    own: list[int]
+    own_marks: list[int]
+    beside: set[int]
+    main: int
+    headings: list[int]
+    fields: list[int]
+
+
+def find_content(tree: Tree, visibility: Visibility) -> MainContent:
+    """Return the main content of a page, which is never empty if the page has text."""
+    body = tree.body_at
+    masses = _weigh(tree, visibility)
+    whole = _landmark(tree, masses)
+    found = _best(tree, masses)
+    article = _around(tree, masses, found)
+    sentences = masses.chars[article] - masses.links[article]
+    page = masses.chars[whole] - masses.links[whole]
+    listed = _largest_list(tree, masses, whole, article)
+    fields = sum(article <= field < tree.ends[article] for field in masses.fields)
+    inner, outer = _forms(tree, masses, whole, article)
+    if outer or sentences < max(MIN_ARTICLE, page / 3, listed, fields * _FIELD):
+        outside = {at for at in masses.beside if _is_outside(tree, at)} if whole == body else set[int]()
+        return MainContent(whole, frozenset(outside), is_article=False, around=_holders(tree, masses, whole))
+    left_out = masses.beside | _mostly_links(tree, masses, article)
+    article = _with_heading(tree, masses, whole, article)
+    left_out |= _siblings(tree, masses, found, article)
+    parts = (
+        at
+        for at in left_out
+        if article < at < tree.ends[article] and not any(at <= form < tree.ends[at] for form in inner)
+    )
+    return MainContent(article, frozenset(parts), is_article=True, around=_holders(tree, masses, article))
+
+
+def _holders(tree: Tree, masses: _Masses, node: int) -> frozenset[int]:
+    """Return the elements around the content, and those that have more than half of the page's text."""
+    found = set[int]()
+    above = tree.parents[node]
+    while above >= 0:
+        found.add(above)
+        above = tree.parents[above]
+    inner: int | None = tree.body_at
+    half = masses.chars[tree.body_at] / 2
+    while inner is not None and half >= MIN_ARTICLE / 2:
+        found.add(inner)
+        inner = next((at for at in tree.children(inner) if masses.chars[at] > half and at not in masses.beside), None)
+    return frozenset(found)
+
+
+def _with_heading(tree: Tree, masses: _Masses, whole: int, article: int) -> int:
+    """Return the element that has an article and the only `h1`, if that is near, small and not mostly links."""
+    headings = [at for at in masses.headings if masses.chars[at]]
+    if len(headings) != 1 or not whole < headings[0] < tree.ends[whole]:
+        return article
+    heading, above = headings[0], article
+    for _ in range(_Levels.out):
+        if not above <= heading < tree.ends[above]:
+            above = tree.parents[above]
+    if not above <= heading < tree.ends[above] or above == article:
+        return article
+    branch = heading
+    while tree.parents[branch] != above and branch not in masses.beside:
+        branch = tree.parents[branch]
+    is_small = masses.chars[branch] * 2 <= masses.chars[article] and masses.links[branch] * 2 <= masses.chars[branch]
+    return above if is_small and branch not in masses.beside else article
+
+
+def _forms(tree: Tree, masses: _Masses, whole: int, article: int) -> tuple[list[int], list[int]]:
+    """Return the forms in an article, and those near it and an `h1` that send something: it is a part of such a page.
+
+    A search, a comment, a sign-in and a newsletter are not what the page is for.
+    """
+    near = (_above(tree, article, _Levels.near) or [article])[-1]
+    headed = {above for heading in masses.headings[:MAX_FORMS] for above in _above(tree, heading, _Levels.near)}
+    inner, outer = list[int](), list[int]()
+    skip, end = -1, tree.ends[whole]
+    for at in sorted(masses.beside):
+        if at < skip or not whole < at < end:
+            continue
+        skip = tree.ends[at]
+        if tree.tags[at] != "form":
+            continue
+        if article < at < tree.ends[article]:
+            if _acts(tree, at, is_inside=True):
+                inner.append(at)
+        elif near < at < tree.ends[near] and headed & set(_above(tree, at, _Levels.near)):
+            outer += [at] if _acts(tree, at, is_inside=False) else []
+    return inner[:MAX_FORMS], outer
+
+
+def _acts(tree: Tree, form: int, is_inside: bool) -> bool:
+    buttons = 0
+    for at in range(form + 1, tree.ends[form]):
+        tag = tree.tags[at]
+        kind = tree.attributes[at].get("type", "").strip().lower() if tag in ("button", "input") else ""
+        if tag == "textarea" or kind in ("email", "password", "search"):
+            return False
+        buttons += tag == "button" or kind in ("submit", "image")
+    return is_inside or (buttons > 0 and tree.attributes[form].get("method", "").strip().lower() == "post")
+
+
+def _largest_list(tree: Tree, masses: _Masses, whole: int, article: int) -> int:
+    """Return the characters of the largest list of alike items beside an article: results, products, threads."""
+    tags, parents, ends = tree.tags, tree.parents, tree.ends
+    lists: dict[tuple[int, str, str], list[int]] = {}
+    skip, end = -1, ends[whole]
+    for at in masses.blocks:
+        if at < skip or not whole < at < end:
+            continue
+        if at in masses.beside or at == article:
+            skip = ends[at]
+            continue
+        chars, links = masses.chars[at], masses.links[at]
+        if 0 < links < chars:
+            found = lists.setdefault((parents[at], tags[at], tree.attributes[at].get("class", "")), [0, 0])
+            found[0] += 1
+            found[1] += chars
+    return max((chars for count, chars in lists.values() if count >= 4), default=0)
+
+
+def _landmark(tree: Tree, masses: _Masses) -> int:
+    """Return the `<main>`, or the body if there is none or it has next to nothing of the page."""
+    main, chars = masses.main, masses.chars
+    if main < 0 or not (chars[main] or any(main < field < tree.ends[main] for field in masses.fields)):
+        return tree.body_at
+    if chars[main] * _NEARLY_ALL < chars[tree.body_at] and not any(
+        main < field < tree.ends[main] for field in masses.fields
+    ):
+        return tree.body_at
+    return main
+
+
+def _is_outside(tree: Tree, at: int) -> bool:
+    role = tree.attributes[at].get("role", "").strip().lower()
+    return role in _OUTSIDE_ROLES or (not role and tree.tags[at] in _OUTSIDE)
+
+
+def _weigh(tree: Tree, visibility: Visibility) -> _Masses:
+    tags, texts, parents, ends, attributes = tree.tags, tree.texts, tree.parents, tree.ends, tree.attributes
+    size, body = len(tree.tags), tree.body_at
+    chars, links, marks, own, own_marks = [0] * size, [0] * size, [0] * size, [0] * size, [0] * size
+    block_of, is_linked = [0] * size, [False] * size
+    block_of[body] = body
+    seen, blocks, landmarks, headings, fields = [body], [body], set[int](), list[int](), list[int]()
+    main, sentences = -1, 0
+    noted = tree.conspicuous | visibility.by_rule
+    at, end = body + 1, ends[body]
+    while at < end:
+        tag, parent = tags[at], parents[at]
+        if not tag:
+            length = len(texts[at].strip())
+            if length:
+                chars[at] = length
+                if is_linked[parent]:
+                    links[at] = length
+                else:
+                    marks[at] = count = len(_MARK.findall(texts[at]))
+                    sentences += count
+                    block = block_of[parent]
+                    own[block] += length
+                    own_marks[block] += count
+                seen.append(at)
+            at += 1
+            continue
+        given = attributes[at]
+        if tag in _OPAQUE or (at in noted and visibility.hides(at)):
+            if (tag in _FIELDS or (tag == "input" and given.get("type", "").lower() not in _UNSENT)) and not (
+                visibility.hides(at)
+            ):
+                fields.append(at)
+            at = ends[at]
+            continue
+        role = given.get("role", "").strip().lower() if "role" in given else ""
+        if tag in _LANDMARKS or role in _LANDMARK_ROLES:
+            landmarks.add(at)
+        elif tag == "h1":
+            headings.append(at)
+        elif (tag == "main" or role == "main") and main < 0:
+            main = at
+        if tag in INLINE:
+            block_of[at] = block_of[parent]
+        else:
+            block_of[at] = at
+            blocks.append(at)
+        is_linked[at] = is_linked[parent] or (tag == "a" and "href" in given)
+        seen.append(at)
+        at += 1
+    beside = set[int]()
+    most = _MAX_LANDMARK * max(sentences, 1)
+    for at in reversed(seen):
+        if at == body:
+            continue
+        if at in landmarks and (tags[at] == "nav" or marks[at] <= most) and not at < main < ends[at]:
+            beside.add(at)
+            continue
+        parent = parents[at]
+        chars[parent] += chars[at]
+        links[parent] += links[at]
+        marks[parent] += marks[at]
+    return _Masses(seen, blocks, chars, links, marks, own, own_marks, beside, main, headings, fields)
+
+
+def _best(tree: Tree, masses: _Masses) -> int:
+    """Return the element with the best score, the body if nothing has one."""
+    tags, parents, ends, body = tree.tags, tree.parents, tree.ends, tree.body_at
+    scores: dict[int, float] = {}
+    skip = -1
+    for at in masses.blocks:
+        if at < skip:
+            continue
+        if at in masses.beside:
+            skip = ends[at]
+            continue
+        if masses.own[at] < MIN_BLOCK or tags[at] in _UNCOUNTED:
+            continue
+        score = 1 + masses.own_marks[at] + min(masses.own[at] / 100, 3)
+        around = parents[at] if tags[at] in _PARAGRAPHS else at
+        for share in _SHARES:
+            if around < body:
+                break
+            scores[around] = scores.get(around, 0) + score * share
+            around = parents[around]
+    headed = set[int]()
+    headings = [at for at in masses.headings if masses.chars[at]]
+    if len(headings) == 1:
+        headed.update(_above(tree, headings[0], _Levels.heading)[1:])
+    best, most = body, -1.0
+    for at, score in scores.items():
+        score *= 1 - masses.links[at] / max(1, masses.chars[at])
+        if tags[at] in _LISTS:
+            score *= _LISTED
+        elif tags[at] == "article":
+            score *= _ARTICLE
+        if headed and not headed.isdisjoint(_above(tree, at, _Levels.headed)):
+            score *= _HEADED
+        if any(tags[above] == "li" for above in _above(tree, at, _Levels.item)):
+            score *= _IN_ITEM
+        if score > most:
+            best, most = at, score
+    return best
+
+
+def _above(tree: Tree, at: int, levels: int) -> list[int]:
+    """Return an element and those around it, within the body."""
+    found = list[int]()
+    while at > tree.body_at and len(found) <= levels:
+        found.append(at)
+        at = tree.parents[at]
+    return found
+
+
+def _around(tree: Tree, masses: _Masses, found: int) -> int:
+    """Return the largest element around the best one that adds sentences and few links."""
+    tags, parents, chars, links, marks = tree.tags, tree.parents, masses.chars, masses.links, masses.marks
+    body = tree.body_at
+    enough = _ENOUGH * (chars[body] - links[body])
+    at = found
+    while at != body and parents[at] != body:
+        above = parents[at]
+        added, added_links = chars[above] - chars[found], links[above] - links[found]
+        if not added or tags[above] in _LISTS or tags[above] == "li":
+            at = above
+        elif chars[found] - links[found] > enough:
+            break
+        elif (
+            added - added_links >= _ADDED * chars[found]
+            and added_links < _MAX_LINKS * added
+            and marks[above] - marks[found] > added / 100
+        ):
+            found = at = above
+        elif added_links <= added / 2 or added < chars[found] / 10:
+            at = above
+        else:
+            break
+    return found
+
+
+def _siblings(tree: Tree, masses: _Masses, found: int, article: int) -> set[int]:
+    """Return what is beside the way from an article to its best part, and is none of it: comments, other articles."""
+    tags, parents, ends = tree.tags, tree.parents, tree.ends
+    others = set[int]()
+    while found != article:
+        parent = parents[found]
+        for child in tree.children(parent):
+            if child == found or not tags[child] or not masses.chars[child] or child in masses.beside:
+                continue
+            tag, inner = tags[child], set(tags[child : ends[child]])
+            if tag in _HEADINGS or tag in _KEPT or "h1" in inner:
+                continue
+            if (
+                "article" in inner
+                or "textarea" in inner
+                or (tag in ("ul", "ol") and not inner.isdisjoint(("article", "div", "p")))
+                or masses.links[child] > _MAX_LINKS * masses.chars[child]
+                or masses.marks[child] < masses.chars[child] / 200
+            ):
+                others.add(child)
+        found = parent
+    return others
+
+
+def _mostly_links(tree: Tree, masses: _Masses, article: int) -> set[int]:
+    """Return the blocks in an article that are mostly links, and not sentences."""
+    tags, ends, chars, links, marks = tree.tags, tree.ends, masses.chars, masses.links, masses.marks
+    found = set[int]()
+    skip = -1
+    for at in masses.blocks:
+        if at >= skip and article < at < ends[article] and chars[at] and tags[at] in _LINKED:
+            share = _MOSTLY_LINKS_P if tags[at] == "p" else _MOSTLY_LINKS
+            if links[at] > share * chars[at] and marks[at] < chars[at] / _MARKED:
+                found.add(at)
+                skip = ends[at]
+    return found

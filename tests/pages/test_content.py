@@ -1,0 +1,109 @@
+"""The main content: the mass of text and landmarks decide, never the words of a class."""
+
+import pytest
+
+from awp_publish.pages import Budget, parse
+from awp_publish.pages.content import find_content
+from awp_publish.pages.tree import Visibility
+from tests.pages.reading import compiled
+
+SENTENCE = "The boat left the harbour at six, and nobody on board had slept, because of the storm. "
+STORY = "".join(f"<p>Part {number}: {SENTENCE * 2}</p>" for number in range(6))
+LINKS = "".join(f"<li><a href=/{number}>Another story of the week, number {number}</a></li>" for number in range(8))
+CHROME = f"<header><a href=/>Paper</a></header><nav><ul>{LINKS}</ul></nav>"
+FOOTER = "<footer><p>Copyright. Imprint, privacy, terms, and what else a footer has to say.</p></footer>"
+
+
+def whole(html: str) -> dict[str, list[str]]:
+    """The texts of each region, however little room a small page has."""
+    regions = compiled(html, Budget.FULL)["regions"]
+    return {
+        region["id"]: [element.get("text") or element.get("label", "") for element in region["elements"]]
+        for region in regions
+    }
+
+
+def main_of(html: str) -> str:
+    return " ".join(text for name, texts in whole(html).items() if name.startswith("r_main") for text in texts)
+
+
+@pytest.mark.parametrize(
+    "names", ["article-header", "has-sidebar", "lm-grid--with-right-rail", "footer-fixed", "nav-open menu", "search"]
+)
+@pytest.mark.parametrize(
+    "wrap", ["<div class='{}'>{}</div>", "<article class='{}'>{}</article>", "<div id='{}'>{}</div>"]
+)
+def test_an_article_is_main_whatever_its_classes_say(names, wrap):
+    story = wrap.format(names, f"<h1>Storm</h1>{STORY}")
+    main = main_of(f"<body class='{names}'>{CHROME}<div class='{names}'>{story}</div>{FOOTER}")
+    assert all(f"Part {number}:" in main for number in range(6))
+    assert "Another story" not in main
+    assert "Imprint" not in main
+
+
+def test_the_parts_of_an_article_in_blocks_of_their_own_stay_together():
+    parts = "".join(f"<section><div><p>Part {number}: {SENTENCE * 2}</p></div></section>" for number in range(6))
+    main = main_of(f"{CHROME}<main><h1>Storm</h1>{parts}</main>{FOOTER}")
+    assert all(f"Part {number}:" in main for number in range(6))
+
+
+def test_what_is_beside_an_article_in_main_is_not_in_its_region():
+    comments = "".join(f"<li><div><p>Comment {number}: I was there.</p></div></li>" for number in range(3))
+    more = f"<div><h2>More</h2><ul>{LINKS}</ul></div>"
+    html = f"{CHROME}<main><article><h1>Storm</h1>{STORY}{more}</article><ol>{comments}</ol></main>{FOOTER}"
+    main = main_of(html)
+    assert "Part 5:" in main
+    assert "Another story" not in main
+    assert "Comment 1" not in main
+    elsewhere = str([region for region in compiled(html, Budget.FULL)["regions"] if region["id"] != "r_main"])
+    assert "Comment 1" in elsewhere
+    assert "Another story of the week, number 3" in elsewhere
+
+
+def test_a_list_with_an_introduction_is_a_list():
+    cards = "".join(
+        f"<div class=card><h3><a href=/{number}>Lamp number {number}</a></h3><p>$ {number}9.00, in stock</p></div>"
+        for number in range(30)
+    )
+    html = f"{CHROME}<main><h1>Lamps</h1><div><p>{SENTENCE * 5}</p></div><div>{cards}</div></main>{FOOTER}"
+    main = main_of(html)
+    assert all(f"Lamp number {number}" in main for number in range(30))
+    assert "The boat" in main
+
+
+@pytest.mark.parametrize("beside", ["<div>{}</div>", "{}", "<div><div>{}</div></div>"])
+def test_a_product_keeps_the_form_that_orders_it_whatever_the_length_of_its_description(beside):
+    form = "<form method=post action=/cart><select name=size><option>S</select><button>Add to cart</button></form>"
+    about = f"<h1>Lamp</h1><p>$ 19.00</p>{form}"
+    html = f"{CHROME}<main>{beside.format(about)}<div>{STORY}</div></main>{FOOTER}"
+    tree = parse(html)
+    content = find_content(tree, Visibility(tree))
+    (order,) = tree.find("form")
+    assert content.node <= order < tree.ends[content.node]
+    assert not any(at <= order < tree.ends[at] for at in content.left_out)
+
+
+def test_a_page_that_is_a_form_has_it_as_content():
+    html = f"{CHROME}<main><h1>Sign up</h1><form method=post><input name=n><button>Go</button></form></main>"
+    tree = parse(html)
+    content = find_content(tree, Visibility(tree))
+    assert tree.tags[content.node] == "main"
+    assert not content.is_article
+
+
+def test_a_page_in_one_form_still_has_a_main_region():
+    html = f"<form action=/all method=post><div>{CHROME}</div><div><h1>Storm</h1>{STORY}</div>{FOOTER}</form>"
+    assert "Part 5:" in main_of(html)
+
+
+def test_an_empty_main_is_not_the_content():
+    html = f"<main><p>Loading</p></main><div><ul><li>one<li>two</ul><p>{SENTENCE * 3}</p></div>"
+    tree = parse(html)
+    content = find_content(tree, Visibility(tree))
+    assert content.node == tree.body_at
+
+
+@pytest.mark.parametrize("html", ["", "<p>", "<main>", "<frameset><frame>", "text", "<template><p>a</template>"])
+def test_any_page_has_a_content(html):
+    tree = parse(html)
+    assert find_content(tree, Visibility(tree)).node >= 0
