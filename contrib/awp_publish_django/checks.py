@@ -165,6 +165,12 @@ def _check_forms(publication: Publication) -> Iterator[CheckMessage]:
         )
 
 
+def _check_findings(publication: Publication) -> Iterator[CheckMessage]:
+    """What declarations and plug-ins have found, as it is logged when a server starts."""
+    for one in publication.site.findings:
+        yield CheckWarning(one.message, hint=one.hint, id="awp_publish.W006")
+
+
 CHECKS: Final[tuple[Callable[[Publication], Iterator[CheckMessage]], ...]] = (
     _check_middleware,
     _check_threads,
@@ -173,4 +179,5 @@ CHECKS: Final[tuple[Callable[[Publication], Iterator[CheckMessage]], ...]] = (
     _check_shadows,
     _check_store,
     _check_forms,
+    _check_findings,
 )

@@ -22,6 +22,7 @@ from django.utils.html import strip_tags
 from awp_publish.declare.discover.routes import FORM_TYPES, NO_BODY_METHODS, Operation
 from awp_publish.model import Location, Parameter
 from awp_publish.schema import UnusableSchema, compile_schema
+from awp_publish.schema.patterns import LEFT_OUT, UntranslatablePattern, to_ecma
 from awp_publish_django.callers import make_stranger
 
 Schema = dict[str, object]
@@ -248,21 +249,27 @@ def _bounds(name: str, field: forms.Field, schema: Schema, model: type[Model] | 
             limit = one.limit_value() if callable(one.limit_value) else one.limit_value
             bounds[word] = limit if isinstance(limit, int) else float(limit)
         elif isinstance(one, validators.RegexValidator) and "pattern" not in bounds and "format" not in schema:
-            bounds |= _pattern(one)
+            bounds |= pattern_of(one)
     if schema.get("type") == "string" and field.required and "enum" not in schema:
         bounds.setdefault("minLength", 1)
     return bounds
 
 
-def _pattern(validator: validators.RegexValidator) -> Schema:
+def pattern_of(validator: validators.RegexValidator) -> Schema:
+    """Return a validator's expression as a `pattern`, or why it is left out."""
     expression: re.Pattern[str] = validator.regex  # type: ignore[assignment]
-    if validator.inverse_match or expression.flags & ~re.UNICODE:
-        return {}
-    schema: Schema = {"pattern": expression.pattern.replace(r"\Z", "$").replace(r"\A", "^")}
+    return python_pattern(expression.pattern, expression.flags, is_excluded=bool(validator.inverse_match))
+
+
+def python_pattern(expression: str, flags: int = 0, *, is_excluded: bool = False) -> Schema:
+    """Return an expression of Python as a `pattern`, or why it is left out."""
     try:
+        if is_excluded:
+            raise UntranslatablePattern("what matches it is refused")
+        schema: Schema = {"pattern": to_ecma(expression, flags=flags, is_unicode=True)}
         compile_schema(schema)
-    except UnusableSchema:
-        return {}
+    except (UntranslatablePattern, UnusableSchema) as error:
+        return {LEFT_OUT: f"{expression}: {error}"}
     return schema
 
 
