@@ -25,6 +25,7 @@ from awp_publish.http.dispatch import ROUTE_CALL, RouteCall
 from awp_publish.http.exchange import AsgiApp, Message, Receive, Reply, Scope, Send, send_reply
 from awp_publish.http.in_process import SessionPass
 from awp_publish.model import Arrival
+from awp_publish_django.filling import call_with_form
 from awp_publish_django.gateway import response_of
 from awp_publish_django.inner import InnerASGIRequest, exempt_from_csrf, make_inner_request
 from awp_publish_django.languages import in_language_of_caller
@@ -109,7 +110,7 @@ class DjangoProject:
             await self._live(receive, send)
             return
         bridge: AsgiApp | None = scope.get(BRIDGE)
-        await (bridge or cast(AsgiApp, self._whole))(scope, receive, send)
+        await call_with_form(bridge or cast(AsgiApp, self._whole), scope, receive, send)
 
     @cached_property
     def _whole(self) -> "_InProcessHandler":

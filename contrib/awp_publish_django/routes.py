@@ -108,7 +108,7 @@ def _read(pattern: URLPattern, place: _Place) -> Iterator[Route]:
             is_page=view.is_page,
             kept_out="it is part of the admin" if place.is_admin else view.kept_out,
             describe=partial(_describe, view, place),
-            understand=understand,
+            understand=partial(understand, on_page=view.shows_form, changes=bool(place.schemas)),
             # django-ninja makes a view for each operation of a path, of which Django calls the first for all.
             arrival=Arrival(place.route, None if is_named else pattern.callback),
         )

@@ -57,6 +57,16 @@ class View:
         return "post" not in _names_in(got) and (is_rest or got is not getattr(self.cls, "post", None))
 
     @property
+    def shows_form(self) -> bool:
+        """Return True if its GET shows the form that it takes: it has a method for GET, or looks at the method."""
+        if self.operation is not None or "GET" not in _restricted(self.callback) or "POST" not in self.methods:
+            return False
+        if self.cls is None:
+            return "method" in _names_in(self.handlers[0])
+        is_allowed = "get" in getattr(self.cls, "http_method_names", ())
+        return is_allowed and hasattr(self.cls, "get") and not hasattr(self.cls, "renderer_classes")
+
+    @property
     def is_page(self) -> bool:
         """Return True if its GET answers with HTML, as far as its class, its annotation or its code tell."""
         if self.operation is not None:
