@@ -97,6 +97,7 @@ from awp_publish.problems import (
     RateLimited,
     StoreUnavailable,
     TooManyJobs,
+    is_condition,
     raised,
 )
 from awp_publish.schema import Validator, media, member_names, named_subschemas, parts_of, subschemas
@@ -599,9 +600,9 @@ class Guard:
     async def conclude(self, call: Call, result: Result) -> Result:
         """Record how a call ended under its key, and add its receipt. The answer stands even if that fails.
 
-        A call that was not started may be sent again with the same confirmation.
+        A call that was not started, or that asks for something first, may be sent again with the same confirmation.
         """
-        if (spent := call.spent) is not None and isinstance(result, _NOT_STARTED):
+        if (spent := call.spent) is not None and (isinstance(result, _NOT_STARTED) or is_condition(result)):
             try:
                 await self._store.run((Swap(spent.key, spent.value, None),), durable=True)
             except StoreUnavailable:

@@ -760,6 +760,11 @@ class RouteCall:
         return self._call.action.target
 
     @property
+    def action(self) -> Action:
+        """The action that is called."""
+        return self._call.action
+
+    @property
     def input(self) -> JsonObject:
         """The call's input."""
         return self._call.input
