@@ -19,7 +19,7 @@ from django.urls import Resolver404, get_resolver
 
 from awp_publish import ApplicationUser, DeclarationError, SessionUser
 from awp_publish.calls.threads import EVENTLET, is_eventlet
-from awp_publish_django.publication import MIDDLEWARE, Publication, get_publication
+from awp_publish_django.publication import LOCAL, MIDDLEWARE, Publication, get_publication
 
 TAG: Final = "agents"
 SESSIONS: Final = "django.contrib.sessions.middleware.SessionMiddleware"
@@ -28,7 +28,6 @@ UPDATE: Final = "django.middleware.cache.UpdateCacheMiddleware"
 FETCH: Final = "django.middleware.cache.FetchFromCacheMiddleware"
 CORRECT: Final = "Correct the declaration of that name; docs/django.md says what may stand where."
 URLS: Final = "awp_publish_django.urls"
-LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 STARTING: Final = frozenset({"agents", "check", "runserver", "runserver_plus", "test", "testserver"})

@@ -267,7 +267,7 @@ def _with_links(publication: Publication, request: HttpRequest, response: HttpRe
         links = response.get("Link")
         scope = scope_of(request)
         ours = publication.publisher.links(scope)
-        if kind.startswith(_HTML) and (alternates := alternates_of(publication, scope)):
+        if kind.startswith(_HTML) and (alternates := alternates_of(publication, request, scope)):
             ours = f"{ours}, {alternates}"
         response["Link"] = f"{links}, {ours}" if links else ours
     return response

@@ -4,6 +4,7 @@ import threading
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from django.apps import apps
@@ -23,6 +24,9 @@ from awp_publish_django.signals import Sender
 if TYPE_CHECKING:
     from awp_publish_django.recent import Recorder
 
+LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+TESTED: Final = "testserver"
+"""The host of requests that Django's own test client makes, unless it is told another one."""
 MIDDLEWARE: Final = "awp_publish_django.middleware.AgentPublisherMiddleware"
 
 
@@ -56,6 +60,14 @@ class Publication:
         listed = list(settings.MIDDLEWARE)
         above = listed[: listed.index(MIDDLEWARE)] if MIDDLEWARE in listed else listed
         return any(not name.startswith("django.") for name in above)
+
+    @cached_property
+    def _own_hosts(self) -> frozenset[str]:
+        return LOCAL | {TESTED} | {urlsplit(url).hostname or "" for url in self.site.settings.urls}
+
+    def is_own_host(self, host: str) -> bool:
+        """Return True if a request's Host is one of the site's addresses, or that of development or of tests."""
+        return (urlsplit(f"//{host}").hostname or "") in self._own_hosts
 
     @property
     def unread_forms(self) -> frozenset[type]:
