@@ -463,11 +463,15 @@ def include_routes(
             included.pages[route.template] = route
         else:
             found.append((route, method, implementation))
-    return _assign_ids(found, inclusion, declared, timeout)
+    return _assign_ids(found, inclusion, declared, timeout, included.findings)
 
 
 def _assign_ids(
-    found: Sequence[tuple[Route, str, Implementation]], inclusion: Inclusion, declared: Sequence[Action], timeout: float
+    found: Sequence[tuple[Route, str, Implementation]],
+    inclusion: Inclusion,
+    declared: Sequence[Action],
+    timeout: float,
+    findings: list[Finding],
 ) -> list[Action]:
     """Give actions distinct ids: the name of the route, else its operation id, else its name and path."""
     taken = {action.id for action in declared}
@@ -495,6 +499,9 @@ def _assign_ids(
         docstring = next((text for text in map(docstring_of, route.handlers) if text), None)
         described = implementation.operation.description or docstring or implementation.operation.summary
         text = described or title_of(action_id)
+        if not described:
+            message = f'Action "{action_id}" ({method} {route.template}) has no words of its own, only "{text}".'
+            findings.append(Finding(WARNING, "start-description", "", message, _WORDS, "site.include()"))
         action = make_action(subject, action_id, text, inclusion.options, implementation, timeout)
         if (other := included.setdefault(action_id, action)) is not action or action_id in taken:
             twice = " and ".join(f"{one.target.method} {one.target.path}" for one in (other, action) if one.target)
@@ -503,6 +510,8 @@ def _assign_ids(
             )
     return list(included.values())
 
+
+_WORDS: Final = "Write a docstring for its view, or declare it with a description."
 
 # --- Selecting routes ---
 

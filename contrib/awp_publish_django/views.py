@@ -13,14 +13,11 @@ from django.conf import settings
 from django.core.exceptions import PermissionDenied
 
 from awp_publish.declare.discover.routes import METHODS, marked_functions_of, methods_of
-from awp_publish.schema.handlers import docstring_of, layers_of
+from awp_publish.schema.handlers import FRAMEWORKS, docstring_of, is_of_framework, layers_of
 from awp_publish_django.callers import make_stranger
 
 RESTRICTION: Final = "request_method_list"
 """The closure variable in which Django's require_http_methods keeps its methods; it shows them nowhere else."""
-
-FRAMEWORKS: Final = ("django.", "rest_framework.", "ninja.")
-"""Packages whose classes have docstrings that say nothing about the site."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -330,7 +327,4 @@ def _restricted(callback: object) -> tuple[str, ...]:
 
 def _description(handler: object) -> str | None:
     *_, inner = layers_of(handler)
-    written = inner if isinstance(inner, type) or inspect.isfunction(inner) else type(inner)
-    if f"{written.__module__}.".startswith(FRAMEWORKS):
-        return None
-    return docstring_of(handler)
+    return None if is_of_framework(inner) else docstring_of(handler)
