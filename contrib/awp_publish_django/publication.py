@@ -1,6 +1,7 @@
 """The one publication of a process: the project's site, its publisher, and the loop on which it runs under WSGI."""
 
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -12,12 +13,14 @@ from django.conf import settings
 from django.core.signals import setting_changed
 
 from awp_publish import AgentPublisher, Site
+from awp_publish.checks.engine import Finding
 from awp_publish.cli import PATHS
 from awp_publish_django.apps import FAILED
 from awp_publish_django.conf import NAME, Settings, load_site, read_settings
 from awp_publish_django.forms import UNREAD
 from awp_publish_django.portal import Portal
 from awp_publish_django.project import DjangoProject
+from awp_publish_django.reading import find_dead
 from awp_publish_django.responses import note_cleaned_forms
 from awp_publish_django.signals import Sender
 
@@ -122,10 +125,20 @@ def _publish() -> Publication:
     UNREAD.clear()
     project.awp_routes()  # imports the views, on which declarations stand too
     publisher.open()
+    site.findings = (*site.findings, *_dead_actions(site, project))
     if not any(isinstance(one, Sender) for one in site.call_listeners):
         site.on_call(Sender(site))
     _unread.setdefault(site, frozenset(UNREAD))
     return Publication(options, site, project, publisher, _open_recorder(options, site))
+
+
+def _dead_actions(site: Site, project: DjangoProject) -> Iterator[Finding]:
+    """Yield what is wrong with the inputs of the site's actions, by the source of their views."""
+    routes = {(method, one.template): one for one in reversed(project.awp_routes()) for method in one.methods}
+    for action in site.catalog.actions:
+        route = routes.get((action.target.method, action.target.path)) if action.target is not None else None
+        if route is not None:
+            yield from find_dead(action, route)
 
 
 def _open_recorder(options: Settings, site: Site) -> "Recorder | None":

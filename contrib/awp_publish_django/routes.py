@@ -17,6 +17,7 @@ from awp_publish.schema.handlers import layers_of
 from awp_publish_django.kinds import describe_view, understand
 from awp_publish_django.languages import default_language
 from awp_publish_django.patterns import read_pattern
+from awp_publish_django.reading import reads_of
 from awp_publish_django.views import View, read_views
 
 ADMINS: Final = frozenset(
@@ -120,6 +121,12 @@ def _describe(view: View, place: _Place, method: str) -> Operation:
     known = operation.inputs["properties"]
     properties = {**known, **place.schemas} if isinstance(known, Mapping) else {}
     says_json = any(answers_json(handler) is True for handler in view.handlers)
-    operation = replace(operation, inputs={**operation.inputs, "properties": properties}, answers_json=says_json)
+    inputs: JsonObject = {**operation.inputs, "properties": properties}
+    reads = reads_of(view.handlers[0]) if method == "GET" and view.cls is None and view.operation is None else None
+    if reads is not None and (
+        reads.query or reads.more_of_query
+    ):  # what it may take is not known, so nothing is refused
+        inputs = {name: fact for name, fact in inputs.items() if name != "additionalProperties"}
+    operation = replace(operation, inputs=inputs, answers_json=says_json)
     described = describe_view(view, method, place.path, operation)
     return replace(described, auth_required=described.auth_required or view.auth_required)
