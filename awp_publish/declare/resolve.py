@@ -518,6 +518,7 @@ _WORDS: Final = "Write a docstring for its view, or declare it with a descriptio
 _FILE: Final = re.compile(
     r"\.(?:ico|txt|xml|css|js|mjs|map|png|jpe?g|gif|svg|webp|avif|woff2?|ttf|webmanifest)$", re.IGNORECASE
 )
+IN_ANOTHER_FORMAT: Final = "in another format"
 _FORMAT: Final = re.compile(r"(?:\.(?:\w+|\{\w+\})|\{format\})/?$")
 
 
@@ -527,7 +528,9 @@ def _why_left_out(route: Route, method: str, inclusion: Inclusion, paths: Collec
     if not names.isdisjoint(inclusion.exclude) or _is_on_path(route, inclusion.exclude):
         return "exclude names it"
     if not route.is_opaque and not names.isdisjoint(inclusion.operations):
-        return ""
+        if route.usual_method not in ("", method):
+            return f"it takes any method, and is included as {route.usual_method}; use site.declare() for others"
+        return route.kept_out if route.kept_out.endswith(IN_ANOTHER_FORMAT) else ""
     if route.kept_out:
         return route.kept_out
     if route.is_opaque:
@@ -552,7 +555,7 @@ def _why_left_out(route: Route, method: str, inclusion: Inclusion, paths: Collec
         return "it is a file"
     plain = _FORMAT.sub("", route.template)
     if plain != route.template and not {plain, plain + "/"}.isdisjoint(paths):
-        return f"it is {plain} in another format"
+        return f"it is {plain} {IN_ANOTHER_FORMAT}"
     return ""
 
 

@@ -1,5 +1,6 @@
 """The one publication of a process: the project's site, its publisher, and the loop on which it runs under WSGI."""
 
+import logging
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from weakref import WeakKeyDictionary
 from django.apps import apps
 from django.conf import settings
 from django.core.signals import setting_changed
+from django.urls import NoReverseMatch, reverse
 
 from awp_publish import AgentPublisher, Site
 from awp_publish.checks.engine import Finding
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
     from awp_publish_django.recent import Recorder
 
 LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+logger: Final = logging.getLogger("awp_publish")
+
+APP: Final = "awp_publish_django"
 TESTED: Final = "testserver"
 """The host of requests that Django's own test client makes, unless it is told another one."""
 MIDDLEWARE: Final = "awp_publish_django.middleware.AgentPublisherMiddleware"
@@ -118,6 +123,11 @@ def is_publishing() -> bool:
 def _publish() -> Publication:
     if FAILED:
         raise FAILED[0]
+    if not apps.is_installed(APP):
+        logger.warning(
+            'Add "%s" to INSTALLED_APPS: without it there are no checks and commands, and no agents.py is imported.',
+            APP,
+        )
     options = read_settings()
     site, project = load_site(options), DjangoProject()
     publisher = AgentPublisher(project, site, link_headers=options.link_headers)
@@ -144,12 +154,23 @@ def _dead_actions(site: Site, project: DjangoProject) -> Iterator[Finding]:
 def _open_recorder(options: Settings, site: Site) -> "Recorder | None":
     if not options.recent_calls or not apps.is_installed("awp_publish_django"):
         return None
+    if options.keeps_by_default and not _shows_recent_calls():
+        return None
     from awp_publish_django.recent import Recorder
 
     site.call_listeners[:] = [one for one in site.call_listeners if not isinstance(one, Recorder)]  # of other settings
     recorder = Recorder(options.recent_calls)
     site.on_call(recorder)
     return recorder
+
+
+def _shows_recent_calls() -> bool:
+    """Return True if an admin of the project shows recent calls: an AdminSite of its own may not."""
+    try:
+        reverse("admin:awp_publish_django_recentcall_changelist")
+    except NoReverseMatch:
+        return False
+    return True
 
 
 def _forget(*, setting: str, **_: object) -> None:

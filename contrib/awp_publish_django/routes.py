@@ -12,6 +12,7 @@ from django.utils import translation
 
 from awp_publish.declare.discover.openapi import describe_by_path
 from awp_publish.declare.discover.routes import Operation, Route, answers_json
+from awp_publish.declare.resolve import IN_ANOTHER_FORMAT
 from awp_publish.model import Arrival, JsonObject
 from awp_publish.schema.handlers import layers_of
 from awp_publish_django.kinds import describe_view, understand
@@ -76,7 +77,7 @@ def find_django_routes(urlconf: object = None) -> list[Route]:
         if plain != route.template:
             twins = (one.template for one in kept.values() if (one.methods, one.handlers) == kind)
             if twin := next((one for one in twins if one in (plain, f"{plain}/")), None):
-                route = replace(route, handlers=(route.arrival,), kept_out=f"it is {twin} in another format")
+                route = replace(route, handlers=(route.arrival,), kept_out=f"it is {twin} {IN_ANOTHER_FORMAT}")
         found.append(route)
     return found
 
@@ -107,6 +108,7 @@ def _read(pattern: URLPattern, place: _Place) -> Iterator[Route]:
             listed=not place.is_admin,
             reads=view.reads,
             is_page=view.is_page,
+            usual_method=view.usual_method,
             kept_out="it is part of the admin" if place.is_admin else view.kept_out,
             describe=partial(_describe, view, place),
             understand=partial(understand, on_page=view.shows_form, changes=bool(place.schemas)),

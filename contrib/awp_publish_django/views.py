@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from types import CodeType, FunctionType
 from typing import Any, Final
 
-from django.conf import settings
 from django.core.exceptions import PermissionDenied
 
 from awp_publish.declare.discover.routes import METHODS, marked_functions_of, methods_of
 from awp_publish.schema.handlers import FRAMEWORKS, docstring_of, is_of_framework, layers_of
 from awp_publish_django.callers import make_stranger
+from awp_publish_django.conf import place_of_middleware
 
 RESTRICTION: Final = "request_method_list"
 """The closure variable in which Django's require_http_methods keeps its methods; it shows them nowhere else."""
@@ -54,6 +54,13 @@ class View:
         return "post" not in _names_in(got) and (is_rest or got is not getattr(self.cls, "post", None))
 
     @property
+    def usual_method(self) -> str:
+        """Return the method that is meant by the name of a function that takes all: POST if it reads a form."""
+        if self.cls is not None or self.operation is not None or self.methods != METHODS:
+            return ""
+        return "POST" if "POST" in _names_in(self.handlers[0]) else "GET"
+
+    @property
     def shows_form(self) -> bool:
         """Return True if its GET shows the form that it takes: it has a method for GET, or looks at the method."""
         if self.operation is not None or "GET" not in _restricted(self.callback) or "POST" not in self.methods:
@@ -88,7 +95,8 @@ class View:
                 return True
         if any(_refuses_strangers(layer) for layer in layers):
             return True
-        return LOGIN_REQUIRED in settings.MIDDLEWARE and bool(getattr(self.callback, "login_required", True))
+        is_required = bool(getattr(self.callback, "login_required", True))
+        return is_required and place_of_middleware(LOGIN_REQUIRED) is not None
 
     @property
     def kept_out(self) -> str:
