@@ -25,6 +25,7 @@ from django.contrib.messages.storage.base import Message
 from django.core.exceptions import NON_FIELD_ERRORS
 from django.core.signals import got_request_exception
 from django.forms import BaseForm, BaseFormSet
+from django.forms.formsets import DELETION_FIELD_NAME
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import resolve_url
@@ -302,7 +303,7 @@ def _places_of(form: Cleaned) -> Iterator[tuple[list[str | int], str, str]]:
     for error in form.non_form_errors():
         yield [prefix], prefix, str(error)
     for index, part in enumerate(form.forms if form.management_form.is_valid() else ()):
-        if form.can_delete and form._should_delete_form(part):  # type: ignore[attr-defined]
+        if form.can_delete and getattr(part, "cleaned_data", {}).get(DELETION_FIELD_NAME):
             continue
         for name, errors in part.errors.items():
             rest = [] if name == NON_FIELD_ERRORS else [name]

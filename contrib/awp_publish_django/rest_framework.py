@@ -108,7 +108,7 @@ def _make_view(view: "View", method: str) -> Any:
     request.method = method
     made.action_map, made.args, made.kwargs, made.format_kwarg = {}, (), {}, None
     made.request = Request(request)
-    made.request._user, made.request._auth, made.request._authenticator = make_stranger(), None, None
+    made.request.user, made.request.auth = make_stranger(), None
     if view.action:
         made.action = view.action
     return made

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import sys
 from argparse import ArgumentParser, Namespace
 from contextlib import nullcontext, redirect_stderr, redirect_stdout, suppress
 from io import StringIO
@@ -34,7 +33,7 @@ class Parser(CommandParser):
     def parse_args(self, args: Any = None, namespace: Any = None) -> Namespace:  # type: ignore[override]
         """Read a command line, or end the process."""
         options: Namespace
-        given = list(sys.argv[2:] if args is None else args)
+        given = list(args or ())
         ahead: list[str] = []
         for name in OF_DJANGO:  # those of every command, which may stand behind the verb too
             while name in given[1:]:
