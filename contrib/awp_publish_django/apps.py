@@ -9,6 +9,7 @@ from django.apps import AppConfig, apps
 from django.conf import settings
 from django.core import checks
 from django.utils.module_loading import module_has_submodule
+from django.utils.translation import gettext_lazy as _
 
 from awp_publish.calls.authentication import ADAPTERS
 from awp_publish.declare.settings import URL_SOURCES
@@ -33,7 +34,7 @@ class AwpPublishConfig(AppConfig):
 
     name = "awp_publish_django"
     label = "awp_publish_django"
-    verbose_name = "Agents"
+    verbose_name = _("Agents")
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
