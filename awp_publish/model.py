@@ -201,13 +201,15 @@ class Parameter:
     """The place of one input of an action in the HTTP request to its route.
 
     `wire_name` is the name used there (of a header or form field, for instance). `location` "body" means that the input
-    is the whole JSON body; `spans_segments` means that a path parameter may contain slashes.
+    is the whole JSON body; `spans_segments` means that a path parameter may contain slashes. A checkbox, `is_box`, is
+    not sent unless it is checked (HTML, constructing the entry list).
     """
 
     name: str
     location: Location
     wire_name: str
     spans_segments: bool = False
+    is_box: bool = False
 
 
 class RouteCredential(NamedTuple):

@@ -13,6 +13,7 @@ from graphlib import CycleError, TopologicalSorter
 from string import Formatter
 from typing import Any, Final, Literal, cast
 
+from awp_publish.checks.engine import WARNING, Finding
 from awp_publish.declare.discover.functions import Injector, UnusableFunction, describe_function
 from awp_publish.declare.discover.openapi import describe_by_path, take_inputs, without_credentials
 from awp_publish.declare.discover.routes import (
@@ -46,6 +47,7 @@ from awp_publish.problems import DeclarationError, end_sentence
 from awp_publish.schema import UnusableSchema, compile_schema, member_names, object_schema_of, schema_of
 from awp_publish.schema.handlers import docstring_of, layers_of, name_of
 from awp_publish.schema.options import listing
+from awp_publish.schema.patterns import portable
 from awp_publish.schema.redaction import answer_redactor
 
 # --- Finding the route of a declaration, by its handler or by method and path ---
@@ -394,11 +396,15 @@ class Inclusion:
 
 @dataclass(slots=True)
 class Included:
-    """The actions and pages that the inclusions of a site publish, and the routes that they left out."""
+    """The actions and pages that the inclusions of a site publish, and the routes that they left out.
+
+    `findings` are about all actions of the site.
+    """
 
     actions: list[Action] = field(default_factory=list)
     pages: dict[str, Route] = field(default_factory=dict)
     left_out: dict[tuple[str, str], LeftOut] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
 
 
 def include_routes(
@@ -457,11 +463,15 @@ def include_routes(
             included.pages[route.template] = route
         else:
             found.append((route, method, implementation))
-    return _assign_ids(found, inclusion, declared, timeout)
+    return _assign_ids(found, inclusion, declared, timeout, included.findings)
 
 
 def _assign_ids(
-    found: Sequence[tuple[Route, str, Implementation]], inclusion: Inclusion, declared: Sequence[Action], timeout: float
+    found: Sequence[tuple[Route, str, Implementation]],
+    inclusion: Inclusion,
+    declared: Sequence[Action],
+    timeout: float,
+    findings: list[Finding],
 ) -> list[Action]:
     """Give actions distinct ids: the name of the route, else its operation id, else its name and path."""
     taken = {action.id for action in declared}
@@ -489,6 +499,9 @@ def _assign_ids(
         docstring = next((text for text in map(docstring_of, route.handlers) if text), None)
         described = implementation.operation.description or docstring or implementation.operation.summary
         text = described or title_of(action_id)
+        if not described:
+            message = f'Action "{action_id}" ({method} {route.template}) has no words of its own, only "{text}".'
+            findings.append(Finding(WARNING, "start-description", "", message, _WORDS, "site.include()"))
         action = make_action(subject, action_id, text, inclusion.options, implementation, timeout)
         if (other := included.setdefault(action_id, action)) is not action or action_id in taken:
             twice = " and ".join(f"{one.target.method} {one.target.path}" for one in (other, action) if one.target)
@@ -498,11 +511,14 @@ def _assign_ids(
     return list(included.values())
 
 
+_WORDS: Final = "Write a docstring for its view, or declare it with a description."
+
 # --- Selecting routes ---
 
 _FILE: Final = re.compile(
     r"\.(?:ico|txt|xml|css|js|mjs|map|png|jpe?g|gif|svg|webp|avif|woff2?|ttf|webmanifest)$", re.IGNORECASE
 )
+IN_ANOTHER_FORMAT: Final = "in another format"
 _FORMAT: Final = re.compile(r"(?:\.(?:\w+|\{\w+\})|\{format\})/?$")
 
 
@@ -512,7 +528,9 @@ def _why_left_out(route: Route, method: str, inclusion: Inclusion, paths: Collec
     if not names.isdisjoint(inclusion.exclude) or _is_on_path(route, inclusion.exclude):
         return "exclude names it"
     if not route.is_opaque and not names.isdisjoint(inclusion.operations):
-        return ""
+        if route.usual_method not in ("", method):
+            return f"it takes any method, and is included as {route.usual_method}; use site.declare() for others"
+        return route.kept_out if route.kept_out.endswith(IN_ANOTHER_FORMAT) else ""
     if route.kept_out:
         return route.kept_out
     if route.is_opaque:
@@ -537,7 +555,7 @@ def _why_left_out(route: Route, method: str, inclusion: Inclusion, paths: Collec
         return "it is a file"
     plain = _FORMAT.sub("", route.template)
     if plain != route.template and not {plain, plain + "/"}.isdisjoint(paths):
-        return f"it is {plain} in another format"
+        return f"it is {plain} {IN_ANOTHER_FORMAT}"
     return ""
 
 
@@ -669,13 +687,28 @@ def resolve(
     required = {needed for action in actions for needed in action.requires}
     pages = {route.template for route in routes if "GET" in route.methods and not route.is_opaque}
     known = []
-    for action in actions:
+    for action in map(partial(_with_portable_patterns, included.findings), actions):
         page = action.target.path if action.target is not None and action.target.path in pages else None
         is_required = action.id in required
         has_changed = page is not None or is_required
         known.append(replace(action, is_required=is_required, page=page) if has_changed else action)
     return tuple(known), tuple(_group(known, agents)), included
 
+
+def _with_portable_patterns(findings: list[Finding], action: Action) -> Action:
+    """Return an action whose patterns compile everywhere, and add a finding for each that had to be left out."""
+    inputs, of_inputs = portable(action.inputs)
+    outputs, of_outputs = portable(action.outputs)
+    for kind, lost in (("input", of_inputs), ("output", of_outputs)):
+        for words in lost:
+            message = f'Action "{action.id}" is published without a pattern of its {kind}, {words}.'
+            findings.append(Finding(WARNING, "start-pattern", "", message, _OTHER_PATTERN, "ECMA-262"))
+    if inputs is action.inputs and outputs is action.outputs:
+        return action
+    return replace(action, inputs=inputs, outputs=outputs)
+
+
+_OTHER_PATTERN: Final = "Write it in words of ECMA-262 too, or say it in the description; the site still refuses."
 
 # --- One declaration ---
 

@@ -193,7 +193,7 @@ class Site:
         self.left_out: tuple[LeftOut, ...] = ()
         """Routes that `include` did not publish, and the reasons. Known once the site is frozen."""
         self.findings: tuple[Finding, ...] = ()
-        """What the checks of plug-ins have found. Known once the site is frozen."""
+        """What declarations and the checks of plug-ins have found. Known once the site is frozen."""
         self.own_actions: frozenset[str] = frozenset()
         """Ids of the actions that plug-ins have declared. Known once the site is frozen."""
         self._listeners: list[Listener] = []
@@ -539,11 +539,14 @@ class Site:
                 if setup.plugin.derive is not None:
                     catalog = setup.plugin.derive(setup, catalog)
             self._check_whole(catalog)
-            self.findings = tuple(
-                finding
-                for setup in self.plugins.values()
-                if setup.plugin.check is not None
-                for finding in setup.plugin.check(setup, catalog)
+            self.findings = (
+                *included.findings,
+                *(
+                    finding
+                    for setup in self.plugins.values()
+                    if setup.plugin.check is not None
+                    for finding in setup.plugin.check(setup, catalog)
+                ),
             )
             pages = tuple(included.pages)
             self.left_out = tuple(included.left_out.values())

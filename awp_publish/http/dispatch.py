@@ -477,7 +477,8 @@ def _place(parts: _Parts, parameter: Parameter, value: object) -> None:
         case "json":
             parts.json[name] = value
         case "form":
-            parts.form += [(name, text) for text in _texts(value)]
+            if not (parameter.is_box and value is False):
+                parts.form += [(name, text) for text in _texts(value)]
         case "path":
             text = next(_texts(value), "")
             segments = text.split("/") if parameter.spans_segments else [text]
@@ -758,6 +759,16 @@ class RouteCall:
     def target(self) -> Target | None:
         """The action's own route."""
         return self._call.action.target
+
+    @property
+    def action(self) -> Action:
+        """The action that is called."""
+        return self._call.action
+
+    @property
+    def input(self) -> JsonObject:
+        """The call's input."""
+        return self._call.input
 
     @property
     def hidden(self) -> object:

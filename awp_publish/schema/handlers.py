@@ -3,6 +3,7 @@
 import functools
 import inspect
 from collections.abc import Iterator
+from typing import Final
 
 
 def layers_of(handler: object) -> Iterator[object]:
@@ -29,13 +30,26 @@ def _method_called(handler: object) -> object:
     return called if inspect.isfunction(called) else None
 
 
+FRAMEWORKS: Final = (
+    *("django.", "rest_framework.", "ninja.", "fastapi.", "starlette."),
+    *("django_filters.", "django_tables2.", "extra_views.", "formtools.", "wagtail."),
+)
+"""Packages whose docstrings tell programmers what a class is for, and agents nothing about the site."""
+
+
+def is_of_framework(layer: object) -> bool:
+    """Return True if a function, or a class or an object's class, is a web framework's own."""
+    named = layer if inspect.isfunction(layer) or isinstance(layer, type) else type(layer)
+    return f"{named.__module__}.".startswith(FRAMEWORKS)
+
+
 def docstring_of(handler: object) -> str | None:
-    """Return a handler's description: its docstring up to a form feed, as in FastAPI.
+    """Return a handler's description: its docstring up to a form feed, as in FastAPI. Frameworks' own say nothing.
 
     The docstring of a callable object's class says little about a call, so it comes last. That of `partial` itself,
     which functools.wraps copies, says nothing.
     """
-    layers = list(layers_of(handler))
+    layers = [layer for layer in layers_of(handler) if not is_of_framework(layer)]
     of_types = {type(layer).__doc__ for layer in layers}
     own = [layer.__doc__ for layer in layers if layer.__doc__ not in of_types]
     of_classes = [type(layer).__doc__ for layer in layers if _method_called(layer)]

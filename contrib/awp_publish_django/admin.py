@@ -14,6 +14,7 @@ from django.contrib import admin
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.safestring import mark_safe
+from django.utils.translation import gettext, gettext_lazy as _
 
 from awp_publish.plugins.jobs.jobs import Job, UnreadableJob, read_job
 from awp_publish.plugins.traffic.record import traffic_breakdowns, traffic_svg, traffic_table
@@ -26,6 +27,8 @@ logger: Final = logging.getLogger("awp_publish")
 TRAFFIC_DAYS: Final = 30
 
 if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
     ModelAdmin = admin.ModelAdmin[Model]
 else:
     ModelAdmin = admin.ModelAdmin
@@ -82,10 +85,10 @@ def _facts_of_site() -> dict[str, object]:
         try:
             report = async_to_sync(record.read)(TRAFFIC_DAYS)
         except StoreUnavailable as problem:
-            problems.append(f"Traffic cannot be read at the moment: {problem.detail}")
+            problems.append(gettext("Traffic cannot be read at the moment: %s") % problem.detail)
         except Exception:
             logger.exception("traffic could not be read")
-            problems.append("Traffic cannot be read at the moment: the store failed. The log says more.")
+            problems.append(gettext("Traffic cannot be read at the moment: the store failed. The log says more."))
         else:
             facts["awp_traffic_svg"] = mark_safe(traffic_svg(report))  # both escape what they show
             facts["awp_traffic_table"] = mark_safe(traffic_table(report))
@@ -102,7 +105,7 @@ def _job_of(raw: bytes) -> Job | None:
         return None
 
 
-def _column(name: str, read: Callable[[Job], object]) -> Callable[[Entry], object]:
+def _column(name: "StrOrPromise", read: Callable[[Job], object]) -> Callable[[Entry], object]:
     @admin.display(description=name, empty_value="")
     def show(record: Entry) -> object:
         job = _job_of(bytes(record.value))
@@ -112,15 +115,15 @@ def _column(name: str, read: Callable[[Job], object]) -> Callable[[Entry], objec
 
 
 COLUMNS: Final[Any] = (  # of functions, which the stubs know for some of its uses only
-    _column("ID", lambda job: job.id),
-    _column("action", lambda job: job.action),
-    _column("status", lambda job: job.status),
-    _column("progress", lambda job: job.progress and f"{job.progress.fraction:.0%} {job.progress.message}".strip()),
-    _column("caller", lambda job: job.principal),
-    _column("attempt", lambda job: job.attempt),
-    _column("created", lambda job: job.created),
-    _column("updated", lambda job: job.updated),
-    _column("outcome", lambda job: (job.has_ended and ("ok" if job.problem is None else job.problem.code)) or ""),
+    _column(_("ID"), lambda job: job.id),
+    _column(_("action"), lambda job: job.action),
+    _column(_("status"), lambda job: job.status),
+    _column(_("progress"), lambda job: job.progress and f"{job.progress.fraction:.0%} {job.progress.message}".strip()),
+    _column(_("caller"), lambda job: job.principal),
+    _column(_("attempt"), lambda job: job.attempt),
+    _column(_("created"), lambda job: job.created),
+    _column(_("updated"), lambda job: job.updated),
+    _column(_("outcome"), lambda job: (job.has_ended and ("ok" if job.problem is None else job.problem.code)) or ""),
 )
 
 

@@ -1,24 +1,28 @@
 """The application's configuration: `agents.py` of every installed application is imported, as `admin.py` is."""
 
 import logging
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Final
 
 from django.apps import AppConfig, apps
+from django.conf import settings
 from django.core import checks
 from django.utils.module_loading import module_has_submodule
+from django.utils.translation import gettext_lazy as _
 
 from awp_publish.calls.authentication import ADAPTERS
 from awp_publish.declare.settings import URL_SOURCES
 from awp_publish.declare.site import MODEL_KINDS
 from awp_publish_django.callers import adapt_rest_authentication
-from awp_publish_django.conf import url_of_project
+from awp_publish_django.conf import NAME, url_of_project
 
 logger: Final = logging.getLogger("awp_publish")
 
 FAILED: Final[list[Exception]] = []
-"""The error that the import of an `agents.py` raised. It is told by the checks and by a server at its start, and keeps
-no other command from its work: a table that declarations ask for may be what `migrate` is about to make."""
+"""The error that the import of an `agents.py` raised. It is an error of the checks. A server logs it and serves the
+project without us, and it keeps no command from its work: a table that declarations ask for may be what `migrate` is
+about to make."""
 
 
 if url_of_project not in URL_SOURCES:  # before any module of the project makes its Site
@@ -30,7 +34,7 @@ class AwpPublishConfig(AppConfig):
 
     name = "awp_publish_django"
     label = "awp_publish_django"
-    verbose_name = "Agents"
+    verbose_name = _("Agents")
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
@@ -39,7 +43,9 @@ class AwpPublishConfig(AppConfig):
 
             ADAPTERS.append(adapt_rest_authentication)
             MODEL_KINDS.append(declare_model)
-        for config in apps.get_app_configs():
+        given = getattr(settings, NAME, None)
+        is_wanted = not isinstance(given, Mapping) or given.get("AUTODISCOVER", True) is not False
+        for config in apps.get_app_configs() if is_wanted else ():
             if config.module is not None and module_has_submodule(config.module, "agents"):
                 try:
                     import_module(f"{config.name}.agents")

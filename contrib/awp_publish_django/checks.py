@@ -19,7 +19,8 @@ from django.urls import Resolver404, get_resolver
 
 from awp_publish import ApplicationUser, DeclarationError, SessionUser
 from awp_publish.calls.threads import EVENTLET, is_eventlet
-from awp_publish_django.publication import MIDDLEWARE, Publication, get_publication
+from awp_publish_django.conf import place_of_middleware
+from awp_publish_django.publication import LOCAL, MIDDLEWARE, Publication, get_publication
 
 TAG: Final = "agents"
 SESSIONS: Final = "django.contrib.sessions.middleware.SessionMiddleware"
@@ -27,8 +28,8 @@ USERS: Final = "django.contrib.auth.middleware.AuthenticationMiddleware"
 UPDATE: Final = "django.middleware.cache.UpdateCacheMiddleware"
 FETCH: Final = "django.middleware.cache.FetchFromCacheMiddleware"
 CORRECT: Final = "Correct the declaration of that name; docs/django.md says what may stand where."
+TRACEBACK: Final = 'manage.py shell -c "from awp_publish_django import publication; publication.get_publication()"'
 URLS: Final = "awp_publish_django.urls"
-LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 STARTING: Final = frozenset({"agents", "check", "runserver", "runserver_plus", "test", "testserver"})
@@ -50,9 +51,7 @@ def check_agents(databases: object = None, **_: object) -> list[CheckMessage]:
     except Exception as error:  # whatever somebody's declarations, forms and URLs raise: a check tells it
         where = "".join(traceback.format_tb(error.__traceback__)[-1:]).strip().split("\n")[0]
         told = f"The site cannot be published: {type(error).__name__}: {error} ({where})"
-        found = [
-            Error(told, hint="Correct it; manage.py agents list shows the whole traceback.", id="awp_publish.E006")
-        ]
+        found = [Error(told, hint=f"Correct it; {TRACEBACK} shows the whole traceback.", id="awp_publish.E006")]
     else:
         found = [message for check in CHECKS for message in check(publication)]
     command = next(iter(sys.argv[1:]), "")
@@ -83,7 +82,9 @@ def _check_middleware(publication: Publication) -> Iterator[CheckMessage]:
             id="awp_publish.E007",
         )
     for kind, needed in ((SessionUser, SESSIONS), (ApplicationUser, USERS)):
-        if needed not in above and any(isinstance(one, kind) for one in publication.site.authenticators):
+        where = place_of_middleware(needed)
+        is_above = where is not None and where < place
+        if not is_above and any(isinstance(one, kind) for one in publication.site.authenticators):
             yield Error(
                 f"The site knows its callers by {kind.__name__}, but {needed} does not stand above us.",
                 hint=f'Put "{MIDDLEWARE}" below it.',
@@ -165,6 +166,12 @@ def _check_forms(publication: Publication) -> Iterator[CheckMessage]:
         )
 
 
+def _check_findings(publication: Publication) -> Iterator[CheckMessage]:
+    """What declarations and plug-ins have found, as it is logged when a server starts."""
+    for one in publication.site.findings:
+        yield CheckWarning(one.message, hint=one.hint, id="awp_publish.W006")
+
+
 CHECKS: Final[tuple[Callable[[Publication], Iterator[CheckMessage]], ...]] = (
     _check_middleware,
     _check_threads,
@@ -173,4 +180,5 @@ CHECKS: Final[tuple[Callable[[Publication], Iterator[CheckMessage]], ...]] = (
     _check_shadows,
     _check_store,
     _check_forms,
+    _check_findings,
 )

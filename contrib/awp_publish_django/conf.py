@@ -7,12 +7,14 @@ AWP_PUBLISH = {
     "DOORS": ["mcp"],             #   its doors
     "LINK_HEADERS": False,        # whether HTML pages get a Link header that points at the documents
     "RECENT_CALLS": 1000,         # how many calls are kept for the admin; 0 without the admin
+    "AUTODISCOVER": False,        # whether agents.py of every installed application is imported
 }
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Final
 
 from django.apps import apps
@@ -32,6 +34,7 @@ KINDS: Final[Mapping[str, type | tuple[type, ...]]] = {
     "DOORS": (list, tuple),
     "LINK_HEADERS": bool,
     "RECENT_CALLS": int,
+    "AUTODISCOVER": bool,
 }
 DATABASE: Final = "django"
 """The project's own database as a store."""
@@ -46,6 +49,8 @@ class Settings:
     overrides: Mapping[str, object] = field(default_factory=dict)
     link_headers: bool = False
     recent_calls: int = 0
+    keeps_by_default: bool = False
+    """Whether recent calls are kept because nothing is said of them."""
 
 
 def read_settings() -> Settings:
@@ -71,7 +76,28 @@ def read_settings() -> Settings:
         from awp_publish_django.store import DjangoStore
 
         overrides["store"] = DjangoStore()
-    return Settings(given["SITE"], overrides, given.get("LINK_HEADERS", False), kept)
+    return Settings(given["SITE"], overrides, given.get("LINK_HEADERS", False), kept, "RECENT_CALLS" not in given)
+
+
+def place_of_middleware(wanted: str) -> int | None:
+    """Return the place in MIDDLEWARE of a class of middleware or of a subclass of it, None if it is not there."""
+    return _place_in(tuple(settings.MIDDLEWARE), wanted)
+
+
+@lru_cache(maxsize=64)
+def _place_in(names: tuple[str, ...], wanted: str) -> int | None:
+    if wanted in names:
+        return names.index(wanted)
+    kind: object = None
+    for place, name in enumerate(names):
+        try:
+            listed = import_string(name)
+            kind = kind or import_string(wanted)
+        except Exception:  # Django says what is wrong with it when it loads it; of ours, it may be what is being loaded
+            continue
+        if isinstance(listed, type) and isinstance(kind, type) and issubclass(listed, kind):
+            return place
+    return None
 
 
 def url_of_project() -> object:

@@ -22,7 +22,9 @@ from django.utils.html import strip_tags
 from awp_publish.declare.discover.routes import FORM_TYPES, NO_BODY_METHODS, Operation
 from awp_publish.model import Location, Parameter
 from awp_publish.schema import UnusableSchema, compile_schema
+from awp_publish.schema.patterns import LEFT_OUT, UntranslatablePattern, to_ecma
 from awp_publish_django.callers import make_stranger
+from awp_publish_django.filling import FormParameter
 
 Schema = dict[str, object]
 URLENCODED, MULTIPART = FORM_TYPES
@@ -30,15 +32,18 @@ MAX_LABELS: Final = 20
 """The labels of more choices are left out of a description."""
 
 
-def read_form(declared: object, method: str) -> Operation | None:
+def read_form(declared: object, method: str, *, on_page: bool = False, changes: bool = False) -> Operation | None:
     """Return what a form takes, None for anything else. Raises UnusableSchema for a field that has no JSON Schema.
+
+    `on_page` says that the form is shown at the address to which it is sent, `changes` that it may be about something
+    that is there already, so that its page shows that one's values instead of the initial ones.
 
     A class is asked through an instance, since its fields or their choices may be made in `__init__`; one that cannot
     be made without arguments is read as far as the class tells, and noted in UNREAD if that is not all. Several that
     a view reads from one request are read together.
     """
     if isinstance(declared, tuple):
-        return _read_several(declared, method)
+        return _read_several(declared, method, on_page, changes)
     kind = declared if isinstance(declared, type) else type(declared)
     if issubclass(kind, forms.BaseFormSet):
         return _read_formset(kind() if isinstance(declared, type) else declared, method)  # type: ignore[arg-type]
@@ -53,8 +58,9 @@ def read_form(declared: object, method: str) -> Operation | None:
     model = getattr(getattr(kind, "_meta", None), "model", None)
     properties: Schema = {}
     for name, one in fields.items():
-        changes = asked_database and (name not in base or _listed(one) != _listed(base[name]))
-        properties[name] = describe_field(name, one, model, lists_choices=not changes)
+        has_changing_choices = asked_database and (name not in base or _listed(one) != _listed(base[name]))
+        schema = describe_field(name, one, model, lists_choices=not has_changing_choices)
+        properties[name] = _when_left_out(one, schema, on_page) if changes and method not in NO_BODY_METHODS else schema
     required = [name for name, one in fields.items() if one.required]
     inputs: Schema = {"type": "object", "properties": properties}
     inputs |= {"required": required} if required else {}
@@ -63,22 +69,27 @@ def read_form(declared: object, method: str) -> Operation | None:
     has_files = any(isinstance(one, forms.FileField) for one in fields.values())
     body_type = None if method in NO_BODY_METHODS else MULTIPART if has_files else URLENCODED
     prefix = getattr(kind if made is None else made, "prefix", None)
-    parameters = []
+    parameters: list[Parameter] = []
     for name, one in fields.items():
         in_body: Location = "file" if isinstance(one, forms.FileField) else "form"
         location: Location = "query" if body_type is None else in_body
-        parameters.append(Parameter(name, location, f"{prefix}-{name}" if prefix else name))
+        wire_name = f"{prefix}-{name}" if prefix else name
+        if body_type is None:
+            parameters.append(Parameter(name, location, wire_name))
+        else:
+            is_box = isinstance(one.widget, forms.CheckboxInput)
+            parameters.append(FormParameter(name, location, wire_name, is_box=is_box, declared=one, on_page=on_page))
     return Operation(inputs, {}, tuple(parameters), body_type)
 
 
-def _read_several(kinds: tuple[type, ...], method: str) -> Operation:
+def _read_several(kinds: tuple[type, ...], method: str, on_page: bool, changes: bool) -> Operation:
     """Return what forms and formsets take together. Raises UnusableSchema for other classes and for equal names."""
     properties: Schema = {}
     required: list[object] = []
     parameters: list[Parameter] = []
     is_closed, content_type = True, None if method in NO_BODY_METHODS else URLENCODED
     for kind in kinds:
-        read = read_form(kind, method)
+        read = read_form(kind, method, on_page=on_page, changes=changes)
         if read is None:
             raise UnusableSchema(f"its inputs have {kind.__name__} beside forms, which is not a form")
         own: Any = read.inputs["properties"]
@@ -190,6 +201,42 @@ def form_of_view(cls: type | None, options: Mapping[str, object]) -> object:
 # --- One field ---
 
 
+def _when_left_out(field: forms.Field, schema: Schema, on_page: bool) -> Schema:
+    """Return the schema of a field of something that is there already, with what becomes of it if it is left out.
+
+    Its page shows the value that it has, so no initial value is a default; null empties what is not required.
+    """
+    if not on_page and field.initial is not None:
+        return schema
+    if not on_page:
+        is_text = not field.required and isinstance(field.widget, (forms.TextInput, forms.Textarea))
+        return _with_words(schema, "Left out, it is sent empty, which clears it.") if is_text else schema
+    described = {name: fact for name, fact in schema.items() if name != "default"}
+    if field.required:
+        return described
+    words = "Left out, it stays as it is."
+    if described.get("type") not in ("boolean", "array"):
+        described, words = _or_null(described), "Left out, it stays as it is; null empties it."
+    return _with_words(described, words)
+
+
+def _with_words(schema: Schema, words: str) -> Schema:
+    described = str(schema.get("description", "")).strip()
+    end = "" if not described or described[-1] in ".!?" else "."
+    return {**schema, "description": f"{described}{end} {words}".strip()}
+
+
+def _or_null(schema: Schema) -> Schema:
+    if isinstance(schema.get("anyOf"), list):
+        return {**schema, "anyOf": [*cast("list[object]", schema["anyOf"]), {"type": "null"}]}
+    changed = dict(schema)
+    if isinstance(kind := schema.get("type"), (str, list)):
+        changed["type"] = [*([kind] if isinstance(kind, str) else kind), "null"]
+    if isinstance(listed := schema.get("enum"), list):
+        changed["enum"] = [*listed, None]
+    return changed
+
+
 def describe_field(
     name: str, field: forms.Field, model: type[Model] | None = None, *, lists_choices: bool = True
 ) -> Schema:
@@ -248,21 +295,27 @@ def _bounds(name: str, field: forms.Field, schema: Schema, model: type[Model] | 
             limit = one.limit_value() if callable(one.limit_value) else one.limit_value
             bounds[word] = limit if isinstance(limit, int) else float(limit)
         elif isinstance(one, validators.RegexValidator) and "pattern" not in bounds and "format" not in schema:
-            bounds |= _pattern(one)
+            bounds |= pattern_of(one)
     if schema.get("type") == "string" and field.required and "enum" not in schema:
         bounds.setdefault("minLength", 1)
     return bounds
 
 
-def _pattern(validator: validators.RegexValidator) -> Schema:
+def pattern_of(validator: validators.RegexValidator) -> Schema:
+    """Return a validator's expression as a `pattern`, or why it is left out."""
     expression: re.Pattern[str] = validator.regex  # type: ignore[assignment]
-    if validator.inverse_match or expression.flags & ~re.UNICODE:
-        return {}
-    schema: Schema = {"pattern": expression.pattern.replace(r"\Z", "$").replace(r"\A", "^")}
+    return python_pattern(expression.pattern, expression.flags, is_excluded=bool(validator.inverse_match))
+
+
+def python_pattern(expression: str, flags: int = 0, *, is_excluded: bool = False) -> Schema:
+    """Return an expression of Python as a `pattern`, or why it is left out."""
     try:
+        if is_excluded:
+            raise UntranslatablePattern("what matches it is refused")
+        schema: Schema = {"pattern": to_ecma(expression, flags=flags, is_unicode=True)}
         compile_schema(schema)
-    except UnusableSchema:
-        return {}
+    except (UntranslatablePattern, UnusableSchema) as error:
+        return {LEFT_OUT: f"{expression}: {error}"}
     return schema
 
 

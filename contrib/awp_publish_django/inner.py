@@ -5,9 +5,12 @@ sends with the visitor's cookies, by headers that a page cannot remove (Origin, 
 needs a preflight.
 """
 
+from collections.abc import Callable
+from functools import wraps
 from io import BytesIO
 from typing import Any, Final
 
+from asgiref.sync import iscoroutinefunction
 from django.core.handlers.asgi import ASGIRequest
 from django.core.handlers.wsgi import WSGIRequest
 from django.forms import BaseForm, BaseFormSet
@@ -52,6 +55,7 @@ class RouteRequest(HttpRequest):
     route_call: RouteCall | SessionPass | None = None
     cleaned: "list[BaseForm | BaseFormSet[Any]]"  # the bound forms that its view has cleaned
     prefixes: tuple[str, str] | None = None  # of the caller's language and of the published one, where they differ
+    view_status: int | None = None  # of the view's own answer, before any middleware makes another one of it
     _found: ResolverMatch | None = None
 
     @property
@@ -70,7 +74,33 @@ class RouteRequest(HttpRequest):
             if not is_own:
                 call.mark_misrouted()
                 raise Http404("The call of an action leads to another address.")
+            found.func = self._noting_status(found.func)
         self._found = found
+
+    def _noting_status(self, view: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a view that notes the status of its answer."""
+
+        @wraps(view)
+        def answer(*args: Any, **kwargs: Any) -> Any:
+            try:
+                response = view(*args, **kwargs)
+            except Http404:
+                self.view_status = 404
+                raise
+            self.view_status = response.status_code
+            return response
+
+        @wraps(view)
+        async def answer_async(*args: Any, **kwargs: Any) -> Any:
+            try:
+                response = await view(*args, **kwargs)
+            except Http404:
+                self.view_status = 404
+                raise
+            self.view_status = response.status_code
+            return response
+
+        return answer_async if iscoroutinefunction(view) else answer
 
 
 class InnerASGIRequest(RouteRequest, ASGIRequest):

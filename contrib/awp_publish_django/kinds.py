@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from awp_publish.declare.discover.openapi import take_inputs
-from awp_publish.declare.discover.routes import Mode, Operation
+from awp_publish.declare.discover.routes import Mode, Operation, path_parameters
 from awp_publish_django.forms import form_of_view, read_form
 
 if TYPE_CHECKING:
@@ -17,9 +17,14 @@ if TYPE_CHECKING:
 REST = "rest_framework.serializers"
 
 
-def understand(declared: object, method: str, mode: Mode) -> Operation | None:
-    """Return what declared inputs or outputs mean, None for kinds that are not Django's. Raises UnusableSchema."""
-    form = read_form(declared, method) if mode == "validation" else None
+def understand(
+    declared: object, method: str, mode: Mode, *, on_page: bool = False, changes: bool = False
+) -> Operation | None:
+    """Return what declared inputs or outputs mean, None for kinds that are not Django's. Raises UnusableSchema.
+
+    `on_page` and `changes` are those of `read_form`.
+    """
+    form = read_form(declared, method, on_page=on_page, changes=changes) if mode == "validation" else None
     if form is not None or REST not in sys.modules:
         return form
     from awp_publish_django.rest_framework import read_serializer
@@ -34,7 +39,9 @@ def describe_view(view: "View", method: str, path: str, operation: Operation) ->
 
         return describe_operation(view.operation, method, path) or operation
     form = form_of_view(view.cls, view.options) if method == "POST" else None
-    known = read_form(form, method) if form is not None else None
+    known = None
+    if form is not None:
+        known = read_form(form, method, on_page=view.shows_form, changes=bool(path_parameters(path)))
     if form is None and REST in sys.modules and view.cls is not None:
         from awp_publish_django.rest_framework import describe_rest_view
 

@@ -14,6 +14,7 @@ from django.utils.translation.trans_real import parse_accept_lang_header
 
 from awp_publish.http.exchange import Scope, read_fields
 from awp_publish.model import SAFE_IN_PATH
+from awp_publish_django.conf import place_of_middleware
 
 LOCALES: Final = "django.middleware.locale.LocaleMiddleware"
 
@@ -33,7 +34,7 @@ def in_language_of_caller(scope: Scope, urlconf: Any = None) -> tuple[Scope, tup
     """
     told = read_fields(scope["headers"]).get(b"accept-language", b"")
     is_used, has_default_prefix = is_language_prefix_patterns_used(urlconf or settings.ROOT_URLCONF)
-    if not told or not is_used or not settings.USE_I18N or LOCALES not in settings.MIDDLEWARE:
+    if not told or not is_used or not settings.USE_I18N or place_of_middleware(LOCALES) is None:
         return scope, None
     default, accepted = default_language(), None
     for code, _ in parse_accept_lang_header(told.decode("latin-1").lower()):
@@ -73,7 +74,7 @@ def speaking(request: HttpRequest) -> AbstractContextManager[None]:
     language = translation.get_language_from_path(request.path_info) if is_used else None
     if language is None and is_used and not has_default_prefix:
         language = default_language()
-    if language is None and LOCALES in settings.MIDDLEWARE:
+    if language is None and place_of_middleware(LOCALES) is not None:
         language = translation.get_language_from_request(request)
     if language is None:
         return nullcontext()

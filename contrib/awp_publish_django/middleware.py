@@ -5,11 +5,13 @@ Middleware below it sees agents' calls as requests for the views behind them.
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from typing import Final
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_async
+from django.core.exceptions import MiddlewareNotUsed
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
@@ -19,6 +21,7 @@ from awp_publish.http.endpoint import largest_body
 from awp_publish.http.exchange import Message, Receive, Reply, Scope, Send, render_problem
 from awp_publish.http.guarded_routes import ARRIVED
 from awp_publish.problems import HandlerUnavailable
+from awp_publish_django.apps import FAILED
 from awp_publish_django.callers import identify
 from awp_publish_django.gateway import (
     Sent,
@@ -37,6 +40,8 @@ from awp_publish_django.project import BRIDGE, Bridge, OwnWay
 from awp_publish_django.publication import Publication, get_publication
 from awp_publish_django.responses import calling, read_response, read_response_async
 
+logger: Final = logging.getLogger("awp_publish")
+
 _HTML: Final = "text/html"
 _JSON: Final = "application/json"
 
@@ -50,6 +55,9 @@ class AgentPublisherMiddleware:
     def __init__(self, get_response: Callable[[HttpRequest], object]) -> None:
         self._get_response: Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]
         self._get_response = get_response  # type: ignore[assignment]
+        if FAILED:
+            logger.error("Nothing is published to agents: an agents.py cannot be imported.", exc_info=FAILED[0])
+            raise MiddlewareNotUsed("an agents.py cannot be imported")
         self._publication = get_publication()
         self._is_async = iscoroutinefunction(get_response)
         if self._is_async:
@@ -267,7 +275,7 @@ def _with_links(publication: Publication, request: HttpRequest, response: HttpRe
         links = response.get("Link")
         scope = scope_of(request)
         ours = publication.publisher.links(scope)
-        if kind.startswith(_HTML) and (alternates := alternates_of(publication, scope)):
+        if kind.startswith(_HTML) and (alternates := alternates_of(publication, request, scope)):
             ours = f"{ours}, {alternates}"
         response["Link"] = f"{links}, {ours}" if links else ours
     return response

@@ -6,6 +6,7 @@ Names in the store are kept as hashes, so that any text is one, in any database.
 from typing import ClassVar
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 HASH_LENGTH = 64
 
@@ -64,7 +65,7 @@ class JobRecord(Entry):
     class Meta:
         proxy = True
         default_permissions = ("view",)
-        verbose_name = "background job"
+        verbose_name = _("background job")
 
 
 class RecentCall(models.Model):

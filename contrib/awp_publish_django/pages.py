@@ -6,6 +6,7 @@ from itertools import chain
 from typing import Final
 
 from asgiref.sync import sync_to_async
+from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase, StreamingHttpResponse
 from django.utils.cache import patch_vary_headers
@@ -27,7 +28,7 @@ from awp_publish.plugins.pages.negotiation import (
 )
 from awp_publish_django.gateway import scope_of, when_closed, with_headers
 from awp_publish_django.publication import Publication
-from awp_publish_django.responses import headers_of
+from awp_publish_django.responses import close_response, headers_of
 
 _CACHED: Final = ("GET", "accepted_types", "accepted_types_by_precedence", "headers")
 """Attributes that Django computes once from META and caches on a request."""
@@ -43,13 +44,14 @@ def answer_page(
     negotiated = _negotiate(publication, request, accept)
     if negotiated is None:
         response = get_response(request)
-        if _refuses_head(publication, request, response):
-            response.close()
-            with _as_get(request):
-                response = get_response(request)
-        negotiated = _markdown_file(publication, request, response)
-    if negotiated is None:
-        return _with_vary(publication, request, response, accept)
+        file = _markdown_file(publication, request, response)
+        if file is None:
+            return _with_vary(publication, request, response, accept)
+        with _as_negotiated(request, file):
+            page = get_response(request)
+            body = _body_of(file, page) if page.status_code == 200 else None
+        reply = file.render(page.status_code, headers_of(page), body) if body is not None else None
+        return _file_or(response, file, page, reply)
     with _as_negotiated(request, negotiated):
         response = get_response(request)
         body = _body_of(negotiated, response)
@@ -65,13 +67,14 @@ async def answer_page_async(
     negotiated = _negotiate(publication, request, accept)
     if negotiated is None:
         response = await get_response(request)
-        if _refuses_head(publication, request, response):
-            response.close()
-            with _as_get(request):
-                response = await get_response(request)
-        negotiated = _markdown_file(publication, request, response)
-    if negotiated is None:
-        return _with_vary(publication, request, response, accept)
+        file = _markdown_file(publication, request, response)
+        if file is None:
+            return _with_vary(publication, request, response, accept)
+        with _as_negotiated(request, file):
+            page = await get_response(request)
+            body = await _body_of_async(file, page) if page.status_code == 200 else None
+        reply = await file.render_async(page.status_code, headers_of(page), body) if body is not None else None
+        return _file_or(response, file, page, reply)
     with _as_negotiated(request, negotiated):
         response = await get_response(request)
         body = await _body_of_async(negotiated, response)
@@ -88,14 +91,25 @@ def _accept_of(request: HttpRequest) -> Accept:
     return read_accept(str(request.META.get("HTTP_ACCEPT", "")).encode("latin-1", "replace"))
 
 
-def _pages_at(publication: Publication, scope: Scope) -> NegotiatedPages | None:
+def _is_at_home(publication: Publication, request: HttpRequest) -> bool:
+    """Return True if a request is for one of the site's own hosts: a project may have others."""
+    try:
+        return publication.is_own_host(request.get_host())
+    except DisallowedHost:
+        return False
+
+
+def _pages_at(publication: Publication, request: HttpRequest, scope: Scope) -> NegotiatedPages | None:
+    """Return the formats of pages at the address of a request, None at hosts that are not the site's own."""
+    if not _is_at_home(publication, request):
+        return None
     context = publication.publisher.context(scope, "pages")
     return None if context is None else negotiated_pages(context)
 
 
-def alternates_of(publication: Publication, scope: Scope) -> str:
+def alternates_of(publication: Publication, request: HttpRequest, scope: Scope) -> str:
     """Return the members of a `Link` header for a page's other formats, "" if it has none."""
-    pages = _pages_at(publication, scope)
+    pages = _pages_at(publication, request, scope)
     return pages.alternates(scope).decode("latin-1") if pages is not None and scope["method"] in READ_METHODS else ""
 
 
@@ -105,7 +119,7 @@ def _negotiate(publication: Publication, request: HttpRequest, accept: Accept) -
     if not is_likely or request.method not in PAGE_METHODS:
         return None
     scope = scope_of(request)
-    pages = _pages_at(publication, scope)
+    pages = _pages_at(publication, request, scope)
     return None if pages is None else pages.read_request(scope)
 
 
@@ -116,11 +130,19 @@ def _markdown_file(
     if response.status_code not in (400, 404) or not request.path.endswith(FILE_SUFFIX):
         return None
     scope = scope_of(request)
-    pages = _pages_at(publication, scope)
-    file = None if pages is None else pages.read_file(scope)
-    if file is not None:
-        response.close()
-    return file
+    pages = _pages_at(publication, request, scope)
+    return None if pages is None else pages.read_file(scope)
+
+
+def _file_or(
+    response: HttpResponseBase, file: NegotiatedRequest, page: HttpResponseBase, reply: Reply | None
+) -> HttpResponseBase:
+    """Return the Markdown file, or the project's own answer where there is no page of which it could be one."""
+    if reply is None or reply.status != 200:
+        close_response(page)
+        return response
+    close_response(response)
+    return _render_response(file, page, reply)
 
 
 @contextmanager
@@ -144,23 +166,6 @@ def _as_negotiated(request: HttpRequest, negotiated: NegotiatedRequest) -> Itera
         request.META.clear()
         request.META.update(original)
         request.method, request.path, request.path_info = method, path, path_info
-        _clear_cached(request)
-
-
-def _refuses_head(publication: Publication, request: HttpRequest, response: HttpResponseBase) -> bool:
-    """Return True if a view refuses HEAD but answers GET (`require_GET`): such a page is asked for by GET."""
-    is_refused = request.method == "HEAD" and response.status_code == 405 and "GET" in response.get("Allow", "")
-    return is_refused and publication.site.settings.page_formats is not None
-
-
-@contextmanager
-def _as_get(request: HttpRequest) -> Iterator[None]:
-    request.method = request.META["REQUEST_METHOD"] = "GET"
-    _clear_cached(request)
-    try:
-        yield
-    finally:
-        request.method = request.META["REQUEST_METHOD"] = "HEAD"
         _clear_cached(request)
 
 
@@ -230,6 +235,8 @@ def _render_response(
 ) -> HttpResponseBase:
     """Return the reply as a response, or the view's own response if there is none."""
     if reply is None:
+        if response.status_code not in (200, 304):
+            return response
         vary = read_fields(negotiated.pass_headers(headers_of(response), response.status_code)).get(b"vary")
         if vary is not None:
             response["Vary"] = vary.decode("latin-1")
@@ -244,10 +251,11 @@ def _render_response(
 def _with_vary(
     publication: Publication, request: HttpRequest, response: HttpResponseBase, accept: Accept
 ) -> HttpResponseBase:
-    """Add `Vary: Accept` to HTML pages, and to a 304 in place of one."""
-    is_page = response.get("Content-Type", "").lower().startswith(_HTML) or (
-        response.status_code == 304 and stands_for_page(accept.names_html, request.path)
-    )
-    if is_page and publication.site.settings.page_formats is not None:
+    """Add `Vary: Accept` to HTML pages of the site's own hosts, and to a 304 in place of one."""
+    if response.status_code == 200:
+        is_page = response.get("Content-Type", "").lower().startswith(_HTML)
+    else:
+        is_page = response.status_code == 304 and stands_for_page(accept.names_html, request.path)
+    if is_page and publication.site.settings.page_formats is not None and _is_at_home(publication, request):
         patch_vary_headers(response, ["Accept"])
     return response

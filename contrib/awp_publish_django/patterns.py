@@ -14,7 +14,7 @@ from django.urls.resolvers import LocalePrefixPattern, RegexPattern, RoutePatter
 from django.utils.regex_helper import normalize
 
 from awp_publish.model import SEGMENT_PATTERN, SEGMENTS_PATTERN, JsonObject
-from awp_publish.schema import UnusableSchema, compile_schema
+from awp_publish_django.forms import python_pattern
 
 _COMPONENT: Final = re.compile(r"<(?:(?P<converter>[^>:]+):)?(?P<name>[^>]+)>")
 _PLACED: Final = re.compile(r"%\((\w+)\)s")
@@ -77,12 +77,8 @@ def _schema_of(expression: str) -> JsonObject:
     """The values that an expression matches whole, as far as JSON Schema has the same words for it."""
     if expression == "[^/]+":
         return _KNOWN[converters.StringConverter]
-    schema: JsonObject = {"type": "string", "pattern": f"^(?:{expression})$"}
-    try:
-        compile_schema(schema)
-    except UnusableSchema:
-        return _ANY
-    return schema
+    pattern = python_pattern(f"^(?:{expression})$")
+    return {"type": "string", **pattern} if "pattern" in pattern else {**_ANY, **pattern}
 
 
 # --- re_path() ---

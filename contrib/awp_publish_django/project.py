@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import IO, Any, Final, TypeVar, cast
 
-from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler, ASGIRequest
 from django.core.handlers.base import BaseHandler
 from django.db import close_old_connections
@@ -25,6 +24,8 @@ from awp_publish.http.dispatch import ROUTE_CALL, RouteCall
 from awp_publish.http.exchange import AsgiApp, Message, Receive, Reply, Scope, Send, send_reply
 from awp_publish.http.in_process import SessionPass
 from awp_publish.model import Arrival
+from awp_publish_django.conf import place_of_middleware
+from awp_publish_django.filling import call_with_form
 from awp_publish_django.gateway import response_of
 from awp_publish_django.inner import InnerASGIRequest, exempt_from_csrf, make_inner_request
 from awp_publish_django.languages import in_language_of_caller
@@ -90,7 +91,7 @@ class DjangoProject:
     @property
     def awp_has_sessions(self) -> bool:
         """Return True if visitors have sessions, which Django keeps by a cookie."""
-        return SESSIONS in settings.MIDDLEWARE
+        return place_of_middleware(SESSIONS) is not None
 
     def awp_routes(self) -> list[Route]:
         """The routes of the URLconf, in order."""
@@ -109,7 +110,7 @@ class DjangoProject:
             await self._live(receive, send)
             return
         bridge: AsgiApp | None = scope.get(BRIDGE)
-        await (bridge or cast(AsgiApp, self._whole))(scope, receive, send)
+        await call_with_form(bridge or cast(AsgiApp, self._whole), scope, receive, send)
 
     @cached_property
     def _whole(self) -> "_InProcessHandler":

@@ -1,28 +1,40 @@
 """The one publication of a process: the project's site, its publisher, and the loop on which it runs under WSGI."""
 
+import logging
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from django.apps import apps
 from django.conf import settings
 from django.core.signals import setting_changed
+from django.urls import NoReverseMatch, reverse
 
 from awp_publish import AgentPublisher, Site
+from awp_publish.checks.engine import Finding
 from awp_publish.cli import PATHS
 from awp_publish_django.apps import FAILED
 from awp_publish_django.conf import NAME, Settings, load_site, read_settings
 from awp_publish_django.forms import UNREAD
 from awp_publish_django.portal import Portal
 from awp_publish_django.project import DjangoProject
+from awp_publish_django.reading import find_dead
 from awp_publish_django.responses import note_cleaned_forms
 from awp_publish_django.signals import Sender
 
 if TYPE_CHECKING:
     from awp_publish_django.recent import Recorder
 
+LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+logger: Final = logging.getLogger("awp_publish")
+
+APP: Final = "awp_publish_django"
+TESTED: Final = "testserver"
+"""The host of requests that Django's own test client makes, unless it is told another one."""
 MIDDLEWARE: Final = "awp_publish_django.middleware.AgentPublisherMiddleware"
 
 
@@ -56,6 +68,14 @@ class Publication:
         listed = list(settings.MIDDLEWARE)
         above = listed[: listed.index(MIDDLEWARE)] if MIDDLEWARE in listed else listed
         return any(not name.startswith("django.") for name in above)
+
+    @cached_property
+    def _own_hosts(self) -> frozenset[str]:
+        return LOCAL | {TESTED} | {urlsplit(url).hostname or "" for url in self.site.settings.urls}
+
+    def is_own_host(self, host: str) -> bool:
+        """Return True if a request's Host is one of the site's addresses, or that of development or of tests."""
+        return (urlsplit(f"//{host}").hostname or "") in self._own_hosts
 
     @property
     def unread_forms(self) -> frozenset[type]:
@@ -103,6 +123,11 @@ def is_publishing() -> bool:
 def _publish() -> Publication:
     if FAILED:
         raise FAILED[0]
+    if not apps.is_installed(APP):
+        logger.warning(
+            'Add "%s" to INSTALLED_APPS: without it there are no checks and commands, and no agents.py is imported.',
+            APP,
+        )
     options = read_settings()
     site, project = load_site(options), DjangoProject()
     publisher = AgentPublisher(project, site, link_headers=options.link_headers)
@@ -110,14 +135,26 @@ def _publish() -> Publication:
     UNREAD.clear()
     project.awp_routes()  # imports the views, on which declarations stand too
     publisher.open()
+    site.findings = (*site.findings, *_dead_actions(site, project))
     if not any(isinstance(one, Sender) for one in site.call_listeners):
         site.on_call(Sender(site))
     _unread.setdefault(site, frozenset(UNREAD))
     return Publication(options, site, project, publisher, _open_recorder(options, site))
 
 
+def _dead_actions(site: Site, project: DjangoProject) -> Iterator[Finding]:
+    """Yield what is wrong with the inputs of the site's actions, by the source of their views."""
+    routes = {(method, one.template): one for one in reversed(project.awp_routes()) for method in one.methods}
+    for action in site.catalog.actions:
+        route = routes.get((action.target.method, action.target.path)) if action.target is not None else None
+        if route is not None:
+            yield from find_dead(action, route)
+
+
 def _open_recorder(options: Settings, site: Site) -> "Recorder | None":
     if not options.recent_calls or not apps.is_installed("awp_publish_django"):
+        return None
+    if options.keeps_by_default and not _shows_recent_calls():
         return None
     from awp_publish_django.recent import Recorder
 
@@ -125,6 +162,15 @@ def _open_recorder(options: Settings, site: Site) -> "Recorder | None":
     recorder = Recorder(options.recent_calls)
     site.on_call(recorder)
     return recorder
+
+
+def _shows_recent_calls() -> bool:
+    """Return True if an admin of the project shows recent calls: an AdminSite of its own may not."""
+    try:
+        reverse("admin:awp_publish_django_recentcall_changelist")
+    except NoReverseMatch:
+        return False
+    return True
 
 
 def _forget(*, setting: str, **_: object) -> None:

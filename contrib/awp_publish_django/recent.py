@@ -11,6 +11,7 @@ import re
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 from django.core.serializers.json import DjangoJSONEncoder
@@ -18,7 +19,7 @@ from django.db import Error, connections, router, transaction
 from django.utils import timezone
 
 from awp_publish_django.models import RecentCall
-from awp_publish_django.store import run_transaction
+from awp_publish_django.store import run_statement, run_transaction
 
 logger: Final = logging.getLogger("awp_publish")
 
@@ -93,7 +94,10 @@ class Recorder:
                         known.filter(pk__lte=too_many).delete()
 
         try:
-            run_transaction(using, add, may_block=False)
+            if len(calls) == 1 and not is_full and not connections[using].in_atomic_block:
+                run_statement(using, partial(calls[0].save, force_insert=True, using=using))
+            else:
+                run_transaction(using, add, may_block=False)
             self._written = 0 if is_full else self._written + len(calls)
             self._is_failing = False
         except Error as error:

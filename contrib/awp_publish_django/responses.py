@@ -25,6 +25,7 @@ from django.contrib.messages.storage.base import Message
 from django.core.exceptions import NON_FIELD_ERRORS
 from django.core.signals import got_request_exception
 from django.forms import BaseForm, BaseFormSet
+from django.forms.formsets import DELETION_FIELD_NAME
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import resolve_url
@@ -33,6 +34,7 @@ from django.utils.html import strip_tags
 
 from awp_publish.http.dispatch import SURE_PLACE, RouteCall
 from awp_publish.http.exchange import RawHeaders, Reply
+from awp_publish_django.asking import read_words
 from awp_publish_django.inner import RouteRequest
 from awp_publish_django.languages import speaking
 
@@ -193,6 +195,8 @@ def make_reply(request: HttpRequest, response: HttpResponseBase, body: bytes) ->
         id(one): one for one in request.cleaned if id(one) not in parts
     }  # a formset reports its own forms' errors
     forms = [form for form in cleaned.values() if _is_of_call(form, request)]
+    if status in REDIRECTS and request.view_status == 404:  # LocaleMiddleware looks for the page in another language
+        return _as_json(404, {"detail": "The site has no such page or thing."}, response)
     if status in REDIRECTS and _asks_to_log_in(request, response["Location"], any(map(_is_valid, forms))):
         return _as_json(401, {"detail": "The site asks its visitors to log in here."}, response)
     if status == 403 and getattr(_rest_detail(response), "code", "") in ("not_authenticated", "authentication_failed"):
@@ -206,7 +210,18 @@ def make_reply(request: HttpRequest, response: HttpResponseBase, body: bytes) ->
         errors = [error for form in forms for error in _errors_of(form, request)]
         if errors:
             return _as_json(422, {"detail": errors}, response)
+    if is_page and 200 <= status < 300 and _expects_no_page(request) and not any(map(_is_valid, forms)):
+        page = read_words(body.decode(response.charset or "utf-8", "replace"), request.path)
+        refused_with, words = page.refusal({*request.POST, *request.FILES})
+        return _as_json(refused_with, {"detail": words}, response)
     return Reply(status, headers_of(response), body)
+
+
+def _expects_no_page(request: RouteRequest) -> bool:
+    """Return True if a page is no success: the action writes, and does not say that it answers with one."""
+    call = request.route_call
+    action = call.action if isinstance(call, RouteCall) else None
+    return action is not None and request.method not in READING and action.effect != "read" and not action.outputs
 
 
 def _rest_detail(response: HttpResponseBase) -> object:
@@ -288,7 +303,7 @@ def _places_of(form: Cleaned) -> Iterator[tuple[list[str | int], str, str]]:
     for error in form.non_form_errors():
         yield [prefix], prefix, str(error)
     for index, part in enumerate(form.forms if form.management_form.is_valid() else ()):
-        if form.can_delete and form._should_delete_form(part):  # type: ignore[attr-defined]
+        if form.can_delete and getattr(part, "cleaned_data", {}).get(DELETION_FIELD_NAME):
             continue
         for name, errors in part.errors.items():
             rest = [] if name == NON_FIELD_ERRORS else [name]

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from django.core.validators import RegexValidator, URLValidator
 from django.http import HttpRequest
 from django.utils.encoding import force_str
 from rest_framework import exceptions, filters, serializers
@@ -20,7 +21,15 @@ from awp_publish.model import JsonObject, Location, Parameter
 from awp_publish.schema import UnusableSchema, reason_of
 from awp_publish.schema.handlers import docstring_of
 from awp_publish_django.callers import make_stranger
-from awp_publish_django.forms import MULTIPART, describe_field, file_schema, is_file, plain_text
+from awp_publish_django.forms import (
+    MULTIPART,
+    describe_field,
+    file_schema,
+    is_file,
+    pattern_of,
+    plain_text,
+    python_pattern,
+)
 
 if TYPE_CHECKING:
     from awp_publish_django.views import View
@@ -99,7 +108,7 @@ def _make_view(view: "View", method: str) -> Any:
     request.method = method
     made.action_map, made.args, made.kwargs, made.format_kwarg = {}, (), {}, None
     made.request = Request(request)
-    made.request._user, made.request._auth, made.request._authenticator = make_stranger(), None, None
+    made.request.user, made.request.auth = make_stranger(), None
     if view.action:
         made.action = view.action
     return made
@@ -286,6 +295,9 @@ def _own_words(field: Any) -> dict[str, object]:
         words["writeOnly"] = True
     if field.help_text:
         words["description"] = plain_text(field.help_text)
+    expression = next((one for one in field.validators if isinstance(one, RegexValidator)), None)
+    if expression is not None and not isinstance(expression, URLValidator):  # the document leaves its flags out
+        words |= {"pattern": None} | pattern_of(expression)
     return words
 
 
@@ -303,6 +315,8 @@ def _translate(schema: Mapping[str, object], mode: Mode) -> dict[str, object]:
     for word in ("anyOf", "oneOf", "allOf"):
         if word in found:
             found[word] = [_translate(one, mode) for one in as_objects(found[word])]
+    if isinstance(pattern := found.pop("pattern", None), str) and "format" not in found:  # a format says it better
+        found |= python_pattern(pattern)
     if found.get("format") == "decimal":
         found = {"type": ["string", "number"]}
     if schema.get("nullable"):

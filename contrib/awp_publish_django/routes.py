@@ -12,11 +12,13 @@ from django.utils import translation
 
 from awp_publish.declare.discover.openapi import describe_by_path
 from awp_publish.declare.discover.routes import Operation, Route, answers_json
+from awp_publish.declare.resolve import IN_ANOTHER_FORMAT
 from awp_publish.model import Arrival, JsonObject
 from awp_publish.schema.handlers import layers_of
 from awp_publish_django.kinds import describe_view, understand
 from awp_publish_django.languages import default_language
 from awp_publish_django.patterns import read_pattern
+from awp_publish_django.reading import reads_of
 from awp_publish_django.views import View, read_views
 
 ADMINS: Final = frozenset(
@@ -75,7 +77,7 @@ def find_django_routes(urlconf: object = None) -> list[Route]:
         if plain != route.template:
             twins = (one.template for one in kept.values() if (one.methods, one.handlers) == kind)
             if twin := next((one for one in twins if one in (plain, f"{plain}/")), None):
-                route = replace(route, handlers=(route.arrival,), kept_out=f"it is {twin} in another format")
+                route = replace(route, handlers=(route.arrival,), kept_out=f"it is {twin} {IN_ANOTHER_FORMAT}")
         found.append(route)
     return found
 
@@ -106,9 +108,10 @@ def _read(pattern: URLPattern, place: _Place) -> Iterator[Route]:
             listed=not place.is_admin,
             reads=view.reads,
             is_page=view.is_page,
+            usual_method=view.usual_method,
             kept_out="it is part of the admin" if place.is_admin else view.kept_out,
             describe=partial(_describe, view, place),
-            understand=understand,
+            understand=partial(understand, on_page=view.shows_form, changes=bool(place.schemas)),
             # django-ninja makes a view for each operation of a path, of which Django calls the first for all.
             arrival=Arrival(place.route, None if is_named else pattern.callback),
         )
@@ -120,6 +123,12 @@ def _describe(view: View, place: _Place, method: str) -> Operation:
     known = operation.inputs["properties"]
     properties = {**known, **place.schemas} if isinstance(known, Mapping) else {}
     says_json = any(answers_json(handler) is True for handler in view.handlers)
-    operation = replace(operation, inputs={**operation.inputs, "properties": properties}, answers_json=says_json)
+    inputs: JsonObject = {**operation.inputs, "properties": properties}
+    reads = reads_of(view.handlers[0]) if method == "GET" and view.cls is None and view.operation is None else None
+    if reads is not None and (
+        reads.query or reads.more_of_query
+    ):  # what it may take is not known, so nothing is refused
+        inputs = {name: fact for name, fact in inputs.items() if name != "additionalProperties"}
+    operation = replace(operation, inputs=inputs, answers_json=says_json)
     described = describe_view(view, method, place.path, operation)
     return replace(described, auth_required=described.auth_required or view.auth_required)

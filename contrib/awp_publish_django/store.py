@@ -84,9 +84,35 @@ def run_transaction(using: str, transact: Callable[[], None], *, writes: bool = 
         _wait_for_locks(connection, int(connection.settings_dict["OPTIONS"].get("timeout", 5.0) * 1000))
 
 
+def run_statement(using: str, execute: Callable[[], None]) -> None:
+    """Carry out one statement that is a transaction by itself. On SQLite, wait for its readers without holding a lock.
+
+    It fails if it cannot be carried out in UNLOCKED_WAIT_SECONDS.
+    """
+    connection = connections[using]
+    if connection.vendor != "sqlite":
+        execute()
+        return
+    fails_from = time.monotonic() + UNLOCKED_WAIT_SECONDS
+    _wait_for_locks(connection, 0)
+    try:
+        while True:
+            try:
+                execute()
+                return
+            except OperationalError as error:
+                is_busy = getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF in BUSY
+                if not is_busy or time.monotonic() >= fails_from:
+                    raise
+            pause(UNLOCKED_WAIT_INTERVAL)
+    finally:
+        _wait_for_locks(connection, int(connection.settings_dict["OPTIONS"].get("timeout", 5.0) * 1000))
+
+
 def _wait_for_locks(connection: BaseDatabaseWrapper, milliseconds: int) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(f"PRAGMA busy_timeout = {milliseconds}")
+    """Set how long SQLite waits: a setting of the driver's connection, and no query of the project's."""
+    connection.ensure_connection()
+    connection.connection.execute(f"PRAGMA busy_timeout = {milliseconds}")
 
 
 class _RequestAbandoned(Exception):

@@ -9,18 +9,15 @@ from dataclasses import dataclass, field
 from types import CodeType, FunctionType
 from typing import Any, Final
 
-from django.conf import settings
 from django.core.exceptions import PermissionDenied
 
 from awp_publish.declare.discover.routes import METHODS, marked_functions_of, methods_of
-from awp_publish.schema.handlers import docstring_of, layers_of
+from awp_publish.schema.handlers import FRAMEWORKS, docstring_of, is_of_framework, layers_of
 from awp_publish_django.callers import make_stranger
+from awp_publish_django.conf import place_of_middleware
 
 RESTRICTION: Final = "request_method_list"
 """The closure variable in which Django's require_http_methods keeps its methods; it shows them nowhere else."""
-
-FRAMEWORKS: Final = ("django.", "rest_framework.", "ninja.")
-"""Packages whose classes have docstrings that say nothing about the site."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,6 +54,23 @@ class View:
         return "post" not in _names_in(got) and (is_rest or got is not getattr(self.cls, "post", None))
 
     @property
+    def usual_method(self) -> str:
+        """Return the method that is meant by the name of a function that takes all: POST if it reads a form."""
+        if self.cls is not None or self.operation is not None or self.methods != METHODS:
+            return ""
+        return "POST" if "POST" in _names_in(self.handlers[0]) else "GET"
+
+    @property
+    def shows_form(self) -> bool:
+        """Return True if its GET shows the form that it takes: it has a method for GET, or looks at the method."""
+        if self.operation is not None or "GET" not in _restricted(self.callback) or "POST" not in self.methods:
+            return False
+        if self.cls is None:
+            return "method" in _names_in(self.handlers[0])
+        is_allowed = "get" in getattr(self.cls, "http_method_names", ())
+        return is_allowed and hasattr(self.cls, "get") and not hasattr(self.cls, "renderer_classes")
+
+    @property
     def is_page(self) -> bool:
         """Return True if its GET answers with HTML, as far as its class, its annotation or its code tell."""
         if self.operation is not None:
@@ -81,7 +95,8 @@ class View:
                 return True
         if any(_refuses_strangers(layer) for layer in layers):
             return True
-        return LOGIN_REQUIRED in settings.MIDDLEWARE and bool(getattr(self.callback, "login_required", True))
+        is_required = bool(getattr(self.callback, "login_required", True))
+        return is_required and place_of_middleware(LOGIN_REQUIRED) is not None
 
     @property
     def kept_out(self) -> str:
@@ -320,7 +335,4 @@ def _restricted(callback: object) -> tuple[str, ...]:
 
 def _description(handler: object) -> str | None:
     *_, inner = layers_of(handler)
-    written = inner if isinstance(inner, type) or inspect.isfunction(inner) else type(inner)
-    if f"{written.__module__}.".startswith(FRAMEWORKS):
-        return None
-    return docstring_of(handler)
+    return None if is_of_framework(inner) else docstring_of(handler)

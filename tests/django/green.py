@@ -1,5 +1,6 @@
 """A project on a database of its own for servers whose workers are not threads: `database` names its file."""
 
+import json
 import os
 
 import django
@@ -49,7 +50,8 @@ def count(request: HttpRequest) -> HttpResponse:
 @require_POST
 def enrol(request: HttpRequest) -> HttpResponse:
     """Add a user."""
-    return JsonResponse({"id": User.objects.create(username=request.headers["idempotency-key"]).pk})
+    name = json.loads(request.body).get("name", "")
+    return JsonResponse({"id": User.objects.create(username=request.headers["idempotency-key"], first_name=name).pk})
 
 
 @site.agent("count_async")

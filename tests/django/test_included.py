@@ -269,7 +269,7 @@ def test_an_unrestricted_view_is_taken_where_it_is_named():
     own = make_site()
     own.include(operations=["hold"])
     catalog = own.freeze(DjangoProject((path("hold/<int:pk>", hold),)))
-    assert {one.target.method for one in catalog.actions if one.target} == {"GET", "POST", "PUT", "PATCH", "DELETE"}
+    assert [one.target.method for one in catalog.actions if one.target] == ["GET"]
 
 
 def test_a_decorated_view_with_format_suffixes_is_one_action():

@@ -179,11 +179,11 @@ def test_the_answer_to_a_form_is_negotiated_as_its_page_is_and_its_conditions_ar
     assert client.post("/page")["content-type"].startswith("text/html")
 
 
-@pytest.mark.parametrize("accept", ["*/*", "text/markdown"])
-def test_head_of_a_page_that_knows_get_only_is_answered(client, accept):
-    got, headed = (ask("/get-only", headers={"accept": accept}) for ask in (client.get, client.head))
+def test_head_of_a_page_that_knows_get_only_is_answered_in_other_formats_only(client):
+    got, headed = (ask("/get-only", headers=MARKDOWN) for ask in (client.get, client.head))
     assert (headed.status_code, headed.content) == (200, b"")
     assert headed["content-type"] == got["content-type"]
+    assert client.head("/get-only").status_code == 405, "as without us"
     assert client.head("/post-only").status_code == 405
 
 
@@ -273,11 +273,31 @@ urlpatterns.append(path("answers/<name>", _answers))
 
 
 @pytest.mark.parametrize("name", ["page", "error", "failure", "redirect", "refusal", "stream", "unchanged", "capitals"])
-def test_every_html_answer_varies_by_accept(client, name):
+def test_every_page_of_the_sites_own_hosts_and_nothing_else_varies_by_accept(client, name):
     for accept in ("*/*", "text/html", "image/png", "text/markdown"):
         for method in ("get", "head", "post"):
             answer = getattr(client, method)(f"/answers/{name}", headers={"accept": accept})
-            assert "Accept" in answer["vary"], (accept, method)
+            is_page = answer.status_code in (200, 304) or answer["content-type"].startswith("text/markdown")
+            assert ("Accept" in answer.get("vary", "")) == is_page, (accept, method)
+
+
+def test_other_hosts_of_the_project_are_as_without_us(client):
+    own, other = client.get("/page.md"), client.get("/page.md", headers={"host": "docs.shop.example:8000"})
+    assert (own.status_code, other.status_code) == (200, 404)
+    for accept in ("text/html", "text/markdown"):
+        answer = client.get("/page", headers={"host": "docs.shop.example", "accept": accept})
+        assert answer["content-type"].startswith("text/html")
+        assert "vary" not in answer.headers
+    with override_settings(USE_X_FORWARDED_HOST=True):
+        assert "vary" not in client.get("/page", headers={"x-forwarded-host": "docs.shop.example"}).headers
+        seen = {"host": "inside.internal", "x-forwarded-host": "shop.example"}
+        assert client.get("/page", headers=seen)["vary"] == "Accept"
+
+
+@pytest.mark.parametrize("where", ["/redirect.md", "/data.md", "/post-only.md", "/nowhere.md"])
+def test_a_markdown_file_of_what_is_no_page_is_the_projects_own_404(client, where):
+    answer = client.get(where)
+    assert (answer.status_code, answer["content-type"].partition(";")[0]) == (404, "text/html")
 
 
 def _conditional(request):

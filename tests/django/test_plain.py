@@ -26,7 +26,13 @@ def _declare(site, prefix):
         """Show an order."""
         return JsonResponse({"number": number})
 
-    @site.action("order", idempotency="24h", inputs=INPUTS, content_type="application/x-www-form-urlencoded")
+    @site.action(
+        "order",
+        idempotency="24h",
+        inputs=INPUTS,
+        outputs={"type": "string", "contentMediaType": "text/html"},
+        content_type="application/x-www-form-urlencoded",
+    )
     @require_POST
     def order(request: HttpRequest, title: str) -> HttpResponse:
         """Order by form."""

@@ -38,6 +38,7 @@ from awp_publish.problems import (
     Problem,
     StoreUnavailable,
     TooManyJobs,
+    is_condition,
     raised,
 )
 from awp_publish.schema.redaction import input_redactor
@@ -140,8 +141,10 @@ class _Confirmation(GateCheck):
         raise ConfirmationSpent(_USED)
 
     async def ended(self, call: Call, ask: Ask | None, result: Result) -> None:
-        """Give the confirmation of a call back that was not started."""
-        if not isinstance(ask, _Consent) or ask.spend is None or not isinstance(result, _NOT_STARTED):
+        """Give the confirmation of a call back that was not started, or that asks for something first."""
+        if not isinstance(ask, _Consent) or ask.spend is None:
+            return
+        if not (isinstance(result, _NOT_STARTED) or is_condition(result)):
             return
         try:
             await self._store.run((Swap(ask.spend.key, ask.spend.value, None),), durable=True)

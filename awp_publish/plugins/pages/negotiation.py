@@ -487,10 +487,11 @@ class NegotiatedRequest:
     def pass_headers(self, headers: Headers, status: int = 200) -> Headers:
         """Return the headers of an answer that is passed on unchanged.
 
-        HTML gets `Vary: Accept`, because the same URL may be rendered the next time. A 304 has the Vary header of the
+        A page gets `Vary: Accept`, because the same URL may be rendered the next time. A 304 has the Vary header of the
         answer that it stands for (RFC 9110 section 15.4.5).
         """
-        is_chosen = not self.requested.by_query and (status == 304 or _is_html(_read_lower(headers)))
+        is_page = status == 304 or (status == 200 and _is_html(_read_lower(headers)))
+        is_chosen = not self.requested.by_query and is_page
         return vary_by_accept(headers) if is_chosen else headers
 
     def render(self, status: int, headers: Headers, body: bytes) -> Reply | None:
@@ -790,7 +791,7 @@ def negotiate(
 ) -> Callable[[Scope, Receive, Send], Awaitable[None]]:
     """Wrap an application so that its pages are offered in other formats; in HTML only if `pages` is None.
 
-    All of its HTML then gets `Vary: Accept`, and HEAD is answered by way of GET if the application does not allow HEAD.
+    All of its pages then get `Vary: Accept`, and HEAD is answered by way of GET if the application does not allow HEAD.
     `link` is the `Link` header for HTML and JSON, None for none. `timeout` is the number of seconds from a page's first
     to its last byte after which the page is passed on unchanged. The wrappers are not coroutines, because every
     request passes them.
@@ -831,7 +832,7 @@ def negotiate(
                     elif name == b"vary":
                         has_vary = True
                 linked = link if message["status"] == 200 else None
-                if content_type.startswith(_HTML) or (
+                if (message["status"] == 200 and content_type.startswith(_HTML)) or (
                     message["status"] == 304 and not content_type and stands_for_page(names_html, scope["path"])
                 ):
                     headers = vary_by_accept(headers) if has_vary else [*headers, _VARY]

@@ -23,13 +23,26 @@ from awp_publish_django.publication import Publication, get_publication
 PROJECT: Final = "awp_publish_django.asgi:publisher"
 
 
+OF_DJANGO: Final = ("--settings", "--pythonpath")
+"""Options of all commands that have a value. Django has read them before a command is made."""
+
+
 class Parser(CommandParser):
     """Takes inputs behind options, as `awp-publish` does."""
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Namespace:  # type: ignore[override]
         """Read a command line, or end the process."""
         options: Namespace
-        options, rest = self.parse_known_args(args, namespace)
+        given = list(args or ())
+        ahead: list[str] = []
+        for name in OF_DJANGO:  # those of every command, which may stand behind the verb too
+            while name in given[1:]:
+                at = given.index(name, 1)
+                ahead += given[at : at + 2]
+                del given[at : at + 2]
+            ahead += [one for one in given[1:] if one.startswith(f"{name}=")]
+            given = [one for at, one in enumerate(given) if at == 0 or not one.startswith(f"{name}=")]
+        options, rest = self.parse_known_args([*ahead, *given], namespace)
         if unknown := take_rest(options, rest):
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
         return options

@@ -1,0 +1,246 @@
+"""What a browser would send for the fields that a caller leaves out: the values that the form shows.
+
+A person who changes one field of a form sends all of them, as the page shows them: its instance's, its initial ones,
+its checked boxes (HTML, constructing the entry list). A call is completed in the same way from the page at the
+action's own address. Where there is no such page, texts are sent empty or with their initial value.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from typing import Final
+from urllib.parse import urlencode, urljoin, urlsplit
+
+from django import forms
+
+from awp_publish.http.dispatch import ROUTE_CALL, Rehearsal, RouteCall
+from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send, content_length
+from awp_publish.model import Parameter
+
+MAX_PAGE_BYTES: Final = 4_000_000
+"""The largest page that is read for the values of its form."""
+
+Entries = Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class FormParameter(Parameter):
+    """An input that is a field of a form. `on_page` is True if the form is shown at the action's own address."""
+
+    declared: forms.Field | None = field(default=None, compare=False)
+    on_page: bool = False
+
+    def initial_texts(self) -> list[str]:
+        """Return what a browser sends for the field of a form that nobody has filled in."""
+        declared = self.declared
+        if declared is None or isinstance(declared, forms.FileField):
+            return []
+        widget, initial = declared.widget, declared.initial() if callable(declared.initial) else declared.initial
+        if isinstance(widget, forms.CheckboxInput):
+            return ["on"] if widget.check_test(initial) else []
+        if initial is None:
+            return [""] if isinstance(widget, (forms.TextInput, forms.Textarea)) else []
+        shown = widget.format_value(declared.prepare_value(initial))
+        return (
+            [str(one) for one in shown] if isinstance(shown, (list, tuple)) else [] if shown is None else [str(shown)]
+        )
+
+    def empty(self) -> tuple[str, str]:
+        """Return what a browser sends if somebody empties the field."""
+        if isinstance(self.declared, forms.FileField):
+            return f"{self.wire_name}-clear", "on"
+        return self.wire_name, ""
+
+
+async def call_with_form(app: AsgiApp, scope: Scope, receive: Receive, send: Send) -> None:
+    """Call an action's view; if it takes a form of which fields are left out, with the values that the form shows."""
+    call = scope.get(ROUTE_CALL)
+    if not isinstance(call, RouteCall) or isinstance(call, Rehearsal) or scope["method"] in ("GET", "DELETE"):
+        await app(scope, receive, send)
+        return
+    target = call.target
+    fields = [one for one in target.parameters if isinstance(one, FormParameter)] if target is not None else []
+    given = call.input
+    missing = [one for one in fields if one.name not in given]
+    entries = [one.empty() for one in fields if one.name in given and given[one.name] is None]
+    if missing:
+        form = await _shown_form(app, scope, missing) if any(one.on_page for one in missing) else None
+        if form is None:
+            entries += [(one.wire_name, text) for one in missing for text in one.initial_texts()]
+        else:
+            names = {one.wire_name for one in missing}
+            entries += [pair for pair in form if pair[0] in names]
+    if not entries:
+        await app(scope, receive, send)
+        return
+    body = _with_entries(scope, (await receive()).get("body", b""), entries)
+    kept = [pair for pair in scope["headers"] if pair[0] != b"content-length"]
+    completed: Scope = {**scope, "headers": [*kept, content_length(len(body))]}
+    parts: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive_completed() -> Message:
+        return parts.pop() if parts else await receive()
+
+    await app(completed, receive_completed, send)
+
+
+def _with_entries(scope: Scope, body: bytes, entries: Entries) -> bytes:
+    content_type = next((value for name, value in scope["headers"] if name == b"content-type"), b"")
+    boundary = content_type.partition(b"boundary=")[2]
+    if not boundary:
+        return b"&".join(filter(None, (body, urlencode(entries).encode("ascii"))))
+    parts = [
+        b'--%b\r\nContent-Disposition: form-data; name="%b"\r\n\r\n%b\r\n'
+        % (boundary, name.replace('"', "%22").encode(), text.encode())
+        for name, text in entries
+    ]
+    return b"".join((body.removesuffix(b"--%b--\r\n" % boundary), *parts, b"--%b--\r\n" % boundary))
+
+
+async def _shown_form(app: AsgiApp, scope: Scope, fields: Iterable[FormParameter]) -> Entries | None:
+    """Return the entries of the form on the page at the action's address, None if there is no such form."""
+    described = (b"content-type", b"content-length", b"accept")
+    headers = [(b"accept", b"text/html"), *(pair for pair in scope["headers"] if pair[0] not in described)]
+    asked: Scope = {**scope, "method": "GET", "headers": headers}
+    status, kind, parts = 0, b"", list[bytes]()
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        nonlocal status, kind
+        if message["type"] == "http.response.start":
+            status = message["status"]
+            kind = next((value for name, value in message["headers"] if name.lower() == b"content-type"), b"")
+        else:
+            parts.append(message.get("body", b""))
+
+    await app(asked, receive, send)
+    page = b"".join(parts)
+    if status != 200 or not kind.lower().startswith(b"text/html") or len(page) > MAX_PAGE_BYTES:
+        return None
+    charset = kind.decode("latin-1").partition("charset=")[2].strip(' "') or "utf-8"
+    try:
+        text = page.decode(charset, "replace")
+    except LookupError:
+        text = page.decode("utf-8", "replace")
+    return find_form(text, scope["path"], {one.wire_name for one in fields})
+
+
+def find_form(page: str, path: str, names: set[str]) -> Entries | None:
+    """Return the entries of the form that is sent to `path` and has the most of these names, None if it is not sure."""
+    reader = _FormReader()
+    reader.feed(page)
+    reader.close()
+    posted = [one for one in reader.forms if one.method == "post" and not names.isdisjoint(one.names)]
+    own = [one for one in posted if urlsplit(urljoin(path, one.action)).path == path]
+    ranked = sorted(own or posted, key=lambda one: len(names & one.names), reverse=True)
+    if not ranked or (len(ranked) > 1 and len(names & ranked[0].names) == len(names & ranked[1].names)):
+        return None
+    return ranked[0].entries
+
+
+@dataclass(slots=True)
+class _Form:
+    action: str = ""
+    method: str = "get"
+    is_opened: bool = False
+    names: set[str] = field(default_factory=set)
+    entries: list[tuple[str, str]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Select:
+    name: str
+    is_list: bool
+    options: list[tuple[str | None, bool, bool]] = field(default_factory=list)
+    """Value, whether it is selected, whether it is disabled."""
+
+
+class _FormReader(HTMLParser):
+    """Reads the forms of a page with the entries that a browser sends for them as they are."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.forms: list[_Form] = []
+        self._by_id: dict[str, _Form] = {}
+        self._open: _Form | None = None
+        self._owner: _Form | None = None
+        self._text: list[str] | None = None
+        self._area = ""
+        self._select: _Select | None = None
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        if tag == "form" and self._open is None:
+            form_id = given.get("id", "")
+            if form_id in self._by_id and self._by_id[form_id].is_opened:  # ids should be unique, and need not be
+                form_id = ""
+            self._open = self._form(form_id)
+            self._open.is_opened = True
+            self._open.action, self._open.method = given.get("action", ""), given.get("method", "get").lower()
+        elif tag == "option" and self._select is not None:
+            self._end_option()
+            self._select.options.append((given.get("value"), "selected" in given, "disabled" in given))
+            self._text = []
+        elif tag in ("input", "textarea", "select") and given.get("name") and "disabled" not in given:
+            owner = self._form(given["form"]) if given.get("form") else self._open
+            if owner is not None:
+                self._control(tag, given, owner)
+
+    def _form(self, form_id: str) -> _Form:
+        made = self._by_id.get(form_id) if form_id else None
+        if made is None:
+            made = _Form()
+            self.forms.append(made)
+            if form_id:
+                self._by_id[form_id] = made
+        return made
+
+    def _control(self, tag: str, given: Mapping[str, str], owner: _Form) -> None:
+        name, kind = given["name"], given.get("type", "text").lower()
+        if tag == "textarea":
+            owner.names.add(name)
+            self._area, self._text, self._owner = name, [], owner
+        elif tag == "select":
+            owner.names.add(name)
+            self._select, self._owner = _Select(name, "multiple" in given), owner
+        elif kind not in ("submit", "button", "image", "reset"):
+            owner.names.add(name)
+            is_box = kind in ("checkbox", "radio")
+            if kind != "file" and (not is_box or "checked" in given):
+                owner.entries.append((name, given.get("value", "on" if is_box else "")))
+
+    def handle_data(self, data: str) -> None:
+        if self._text is not None:
+            self._text.append(data)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "form":
+            self._open = None
+        elif tag == "textarea" and self._area and self._owner is not None:
+            text = "".join(self._text or ()).removeprefix("\r").removeprefix("\n")
+            self._owner.entries.append((self._area, text))
+            self._area, self._text = "", None
+        elif tag == "option":
+            self._end_option()
+        elif tag == "select" and self._select is not None and self._owner is not None:
+            self._end_option()
+            chosen = self._select
+            selected = [
+                value or "" for value, is_selected, is_disabled in chosen.options if is_selected and not is_disabled
+            ]
+            if not chosen.is_list:
+                first = [value or "" for value, _, is_disabled in chosen.options if not is_disabled]
+                has_selected = any(is_selected for _, is_selected, _ in chosen.options)
+                selected = selected[-1:] if has_selected else first[:1]
+            self._owner.entries += [(chosen.name, value) for value in selected]
+            self._select = None
+
+    def _end_option(self) -> None:
+        """Give an option without a value its text."""
+        if self._select is not None and self._select.options and self._text is not None:
+            value, is_selected, is_disabled = self._select.options[-1]
+            text = " ".join("".join(self._text).split())
+            self._select.options[-1] = (text if value is None else value, is_selected, is_disabled)
+        self._text = None

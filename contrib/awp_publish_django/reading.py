@@ -1,0 +1,131 @@
+"""What a view reads of its request, by its source: names in its query and in its body, as far as they are certain."""
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from awp_publish.checks.engine import WARNING, Finding
+from awp_publish.declare.discover.routes import NO_BODY_METHODS, Route
+from awp_publish.model import Action
+from awp_publish.schema.handlers import is_of_framework, layers_of
+
+QUERY: Final = frozenset({"GET", "query_params"})
+BODY: Final = frozenset({"POST", "FILES", "data"})
+_RAW: Final = frozenset({"body", "read", "readline", "readlines"})
+_LOOKUPS: Final = frozenset({"get", "getlist", "pop"})
+_HARMLESS: Final = frozenset({"render", "redirect", "get_messages", "login", "logout", "get_token", "get_user"})
+"""Functions that are given the request and read no inputs of it."""
+_MESSAGES: Final = frozenset({"debug", "info", "success", "warning", "error", "add_message"})
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """The names that a view reads by themselves, and whether it may read others, of the query and of the body."""
+
+    query: frozenset[str]
+    body: frozenset[str]
+    more_of_query: bool
+    more_of_body: bool
+
+
+@lru_cache(maxsize=1024)
+def reads_of(handler: object) -> Reads | None:
+    """Return what a function reads of its parameter `request`, None if its source is not there or is a framework's."""
+    functions = [layer for layer in layers_of(handler) if inspect.isfunction(layer)]
+    if not functions or is_of_framework(functions[-1]):
+        return None
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(functions[-1])))
+    except (OSError, TypeError, SyntaxError, ValueError):
+        return None
+    function = next((one for one in ast.walk(tree) if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))), None)
+    if function is None or all(one.arg != "request" for one in (*function.args.posonlyargs, *function.args.args)):
+        return None
+    parents = {child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
+    names: dict[frozenset[str], set[str]] = {QUERY: set(), BODY: set()}
+    more = {QUERY: False, BODY: False}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name) and node.id == "super":  # what it extends may read anything
+            return None
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+            is_called = isinstance(parents.get(node), ast.Call)
+            more = dict.fromkeys(more, True) if is_called or node.attr == "request" else more
+        if not isinstance(node, ast.Name) or node.id != "request":
+            continue
+        parent = parents.get(node)
+        if not isinstance(parent, ast.Attribute):
+            if not _is_harmless(parent):
+                more = dict.fromkeys(more, True)
+            continue
+        for place in (QUERY, BODY):
+            if parent.attr in place:
+                name = _key_of(parent, parents)
+                if name is None:
+                    more[place] = True
+                else:
+                    names[place].add(name)
+        if parent.attr in _RAW:
+            more[BODY] = True
+    return Reads(frozenset(names[QUERY]), frozenset(names[BODY]), more[QUERY], more[BODY])
+
+
+def _is_harmless(parent: ast.AST | None) -> bool:
+    if not isinstance(parent, ast.Call):
+        return False
+    called = parent.func
+    if isinstance(called, ast.Attribute):
+        return called.attr in _MESSAGES or called.attr in _HARMLESS
+    return isinstance(called, ast.Name) and called.id in _HARMLESS
+
+
+def _key_of(place: ast.Attribute, parents: dict[ast.AST, ast.AST]) -> str | None:
+    """Return the name in `request.GET["name"]`, `.get("name")` and `"name" in request.GET`, None for other uses."""
+    parent = parents.get(place)
+    found: ast.AST | None = None
+    if isinstance(parent, ast.Subscript) and parent.value is place:
+        found = parent.slice
+    elif isinstance(parent, ast.Compare) and place in parent.comparators:
+        found = parent.left
+    elif isinstance(parent, ast.Attribute) and parent.attr in _LOOKUPS:
+        call = parents.get(parent)
+        found = call.args[0] if isinstance(call, ast.Call) and call.func is parent and call.args else None
+    return found.value if isinstance(found, ast.Constant) and isinstance(found.value, str) else None
+
+
+def find_dead(action: Action, route: Route) -> Iterator[Finding]:
+    """Yield findings about inputs that a view reads and that are not declared, or the other way around."""
+    reads = reads_of(route.handlers[0]) if route.handlers and action.target is not None else None
+    if reads is None or action.target is None:
+        return
+    places = {one.name: one.location for one in action.target.parameters}
+    declared = {one.wire_name for one in action.target.parameters if one.location not in ("path", "header", "cookie")}
+    has_body = action.target.method not in NO_BODY_METHODS
+    read, more, place = (
+        (reads.body, reads.more_of_body, "body") if has_body else (reads.query, reads.more_of_query, "query")
+    )
+    is_open = action.inputs.get("additionalProperties") is not False
+    if not declared and has_body and (read or more):
+        words = f", of which it reads {', '.join(sorted(read))}" if read else ""
+        yield _finding(action, f"has no inputs=, and its view reads a body{words}: callers can send it nothing.")
+    elif not declared and not has_body and (read or more):
+        words = f"reads {', '.join(sorted(read))} of its query" if read else "may read anything of its query"
+        yield _finding(action, f"has no inputs=, and its view {words}, which no document says.")
+    elif read - declared and not is_open:
+        yield _finding(action, f"does not declare {', '.join(sorted(read - declared))}, which its view reads.")
+    everything = reads.query | reads.body
+    unread = sorted(one for one in declared if one not in everything and places.get(one) != "rows")
+    if declared and unread and not (reads.more_of_body or reads.more_of_query):
+        yield _finding(action, f"declares {', '.join(unread)}, which its view never reads of its {place}.")
+
+
+def _finding(action: Action, words: str) -> Finding:
+    target = action.target
+    where = f" ({target.method} {target.path})" if target is not None else ""
+    message = f'Action "{action.id}"{where} {words}'
+    return Finding(
+        WARNING, "start-inputs", "", message, "Declare in inputs= what the view reads, and no more.", "Django"
+    )

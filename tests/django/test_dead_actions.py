@@ -1,0 +1,144 @@
+"""Actions whose inputs are not those that their views read are found at start-up."""
+
+import json
+from typing import Any
+
+import pytest
+from awp_publish_django.publication import get_publication
+from django import forms
+from django.core.checks import run_checks
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.test import Client, override_settings
+from django.urls import path
+from django.views import View
+from django.views.decorators.http import require_GET, require_POST
+
+from tests.django.sites import make_site
+
+site = make_site()
+
+
+def schema(*names: str) -> dict[str, Any]:
+    return {"type": "object", "properties": {name: {"type": "string"} for name in names}, "additionalProperties": False}
+
+
+class Words(forms.Form):
+    words = forms.CharField()
+
+
+@site.action("post_blind")
+@require_POST
+def post_blind(request: HttpRequest) -> JsonResponse:
+    """Read a field that nobody can send."""
+    return JsonResponse({"title": request.POST["title"]})
+
+
+@site.action("post_json")
+@require_POST
+def post_json(request: HttpRequest) -> JsonResponse:
+    """Read a body that nobody can send."""
+    return JsonResponse(json.loads(request.body))
+
+
+@site.action("get_blind")
+@require_GET
+def get_blind(request: HttpRequest, pk: int) -> JsonResponse:
+    """Read a query that no document names."""
+    return JsonResponse({"q": request.GET.get("q"), "has": "page" in request.GET})
+
+
+@site.action("get_unread", inputs=schema("q", "limit"))
+@require_GET
+def get_unread(request: HttpRequest) -> JsonResponse:
+    """Read one of two."""
+    return JsonResponse({"q": request.GET["q"]})
+
+
+@site.action("get_short", inputs=schema("q"))
+@require_GET
+def get_short(request: HttpRequest) -> JsonResponse:
+    """Read more than is declared."""
+    return JsonResponse({"q": request.GET["q"], "page": request.GET.getlist("page")})
+
+
+@site.action("press")
+@require_POST
+def press(request: HttpRequest) -> JsonResponse:
+    """Press a button, which takes nothing."""
+    render(request, "order.html")
+    return JsonResponse({"user": request.user.is_authenticated})
+
+
+@site.action("fine", inputs=Words)
+@require_POST
+def fine(request: HttpRequest) -> HttpResponse:
+    """Read a form."""
+    return JsonResponse({"ok": Words(request.POST).is_valid()})
+
+
+@site.action("handed_on", inputs=schema("q"))
+@require_GET
+def handed_on(request: HttpRequest) -> JsonResponse:
+    """Give the request to somebody else."""
+    return JsonResponse(_search(request))
+
+
+def _search(request: HttpRequest) -> dict[str, object]:
+    return {"q": request.GET["q"]}
+
+
+@site.action("plain")
+@require_GET
+def plain(request: HttpRequest) -> JsonResponse:
+    """Read nothing."""
+    return JsonResponse({})
+
+
+class Blind(View):
+    def post(self, request: HttpRequest) -> JsonResponse:
+        """Read a field by a method."""
+        return JsonResponse({"title": request.POST.get("title")})
+
+
+VIEWS = (post_blind, post_json, get_unread, get_short, press, fine, handed_on, plain)
+urlpatterns = [
+    *(path(view.__name__, view) for view in VIEWS),
+    path("get_blind/<int:pk>", get_blind),
+    path("blind", Blind.as_view()),
+]
+site.declare("by_method", method="POST", path="/blind")
+
+
+@pytest.fixture(autouse=True)
+def _project():
+    with override_settings(ROOT_URLCONF=__name__, AWP_PUBLISH={"SITE": f"{__name__}.site"}):
+        yield
+
+
+def call(agent: str, **given: object) -> tuple[int, Any]:
+    answer = Client().post(f"/agents/{agent}/invoke", json.dumps({"input": given}), content_type="application/json")
+    return answer.status_code, answer.json()
+
+
+def test_findings_name_the_action_and_what_its_view_reads():
+    said = {one.msg.split('"')[1]: one.msg for one in run_checks(tags=["agents"]) if one.id == "awp_publish.W006"}
+    expected = {
+        "post_blind": "has no inputs=, and its view reads a body, of which it reads title",
+        "post_json": "has no inputs=, and its view reads a body",
+        "by_method": "of which it reads title",
+        "get_blind": "reads page, q of its query",
+        "get_unread": "declares limit, which its view never reads",
+        "get_short": "does not declare page, which its view reads",
+    }
+    assert said.keys() == expected.keys(), said
+    for name, words in expected.items():
+        assert words in said[name]
+
+
+def test_a_query_that_is_not_known_is_open_and_one_that_is_nothing_is_closed():
+    catalog = get_publication().site.catalog
+    assert "additionalProperties" not in catalog.action("get_blind").inputs
+    assert catalog.action("plain").inputs["additionalProperties"] is False
+    assert call("get_blind", pk=1, q="x", page="2") == (200, {"q": "x", "has": True})
+    assert call("plain", q="x")[0] == 422

@@ -1,0 +1,205 @@
+"""Fields that a caller leaves out are sent as a browser sends them: as the form shows them."""
+
+import json
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from awp_publish_django.filling import find_form
+from awp_publish_django.publication import get_publication
+from django import forms
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template import engines
+from django.test import AsyncClient, Client, override_settings
+from django.urls import path
+from django.views.decorators.http import require_POST
+from django.views.generic import UpdateView
+
+from tests.django.sites import make_site
+
+PAGE = engines["django"].from_string(
+    '<form action="/search" method="get"><input name="email"></form>'
+    '<form method="post">{{ form.as_p }}<button name="save" value="1">Save</button></form>'
+)
+site = make_site()
+SENT: list[dict[str, Any]] = []
+
+
+class Profile(forms.ModelForm):
+    """A bookmark's form in small: what is not a column is initial on the page only."""
+
+    tags = forms.CharField(required=False, help_text="Words")
+    home = forms.URLField(required=False, assume_scheme="https")
+
+    class Meta:
+        model = User
+        fields = ("username", "first_name", "email", "is_active")
+
+
+@site.action("edit", inputs=Profile, method="POST")
+def edit(request: HttpRequest, pk: int) -> HttpResponse:
+    """Edit a profile."""
+    user = get_object_or_404(User, pk=pk)
+    if request.method == "POST":
+        form = Profile(request.POST, instance=user)
+        if form.is_valid():
+            SENT.append({"tags": form.cleaned_data["tags"], **request.POST.dict()})
+            form.save()
+            return redirect("/done/")
+    else:
+        form = Profile(instance=user, initial={"tags": "red blue", "home": "https://a.example/"})
+    return HttpResponse(PAGE.render({"form": form}))
+
+
+class EditByClass(UpdateView):
+    """Edit a name."""
+
+    model = User
+    fields = ("username", "first_name", "email", "is_active")
+    success_url = "/done/"
+
+    def render_to_response(self, context, **kwargs):
+        return HttpResponse(PAGE.render(context))
+
+
+class Update(forms.Form):
+    name = forms.CharField()
+    slug = forms.CharField(required=False)
+    note = forms.CharField(required=False, widget=forms.Textarea)
+    size = forms.IntegerField(required=False, initial=3)
+    kind = forms.CharField(required=False, initial="plain")
+    loud = forms.BooleanField(required=False, initial=True)
+    quiet = forms.BooleanField(required=False)
+    shape = forms.ChoiceField(required=False, choices=[("a", "A"), ("b", "B")])
+    cover = forms.FileField(required=False)
+
+
+class WithoutFile(Update):
+    cover = None  # type: ignore[assignment]
+
+
+@site.action("rename", inputs=Update)
+@require_POST
+def rename(request: HttpRequest, pk: int) -> JsonResponse:
+    """Rename a check, whose form is on another page."""
+    return JsonResponse({**request.POST, "files": list(request.FILES), "empty": request.POST["note"] == ""})
+
+
+@site.action("add", inputs=WithoutFile)
+@require_POST
+def add(request: HttpRequest) -> JsonResponse:
+    """Add a check."""
+    form = WithoutFile(request.POST)
+    return JsonResponse({"sent": dict(request.POST), "seen": form.cleaned_data if form.is_valid() else None})
+
+
+urlpatterns = [
+    path("edit/<int:pk>", edit),
+    path("edit-by-class/<int:pk>", EditByClass.as_view()),
+    path("rename/<int:pk>", rename),
+    path("add", add),
+]
+site.declare("edit_by_class", method="POST", path="/edit-by-class/{pk}")
+
+
+@pytest.fixture(autouse=True)
+def _project():
+    SENT.clear()
+    with override_settings(ROOT_URLCONF=__name__, AWP_PUBLISH={"SITE": f"{__name__}.site"}):
+        yield
+
+
+@pytest.fixture(params=["wsgi", "asgi"])
+def call(request):
+    async def ask(action: str, **given: object) -> tuple[int, Any]:
+        sent: dict[str, Any] = {"data": json.dumps({"input": given}), "content_type": "application/json"}
+        place = f"/agents/{action}/invoke"
+        if request.param == "wsgi":
+            answer: Any = await sync_to_async(Client().post)(place, **sent)
+        else:
+            answer = await AsyncClient().post(place, **sent)
+        return answer.status_code, answer.json()
+
+    return ask
+
+
+def properties(action: str) -> Any:
+    return get_publication().site.catalog.action(action).inputs["properties"]
+
+
+@pytest.mark.parametrize("action", ["edit", "edit_by_class"])
+async def test_an_update_keeps_what_is_not_given(call, action):
+    user = await sync_to_async(User.objects.create)(username="ann", first_name='Ann & "Co"', email="a@a.example")
+    status, answer = await call(action, pk=user.pk, username="anna")
+    assert (status, answer) == (200, {"location": "/done/"})
+    await sync_to_async(user.refresh_from_db)()
+    assert (user.username, user.first_name, user.email) == ("anna", 'Ann & "Co"', "a@a.example")
+    assert user.is_active
+    if action == "edit":
+        assert (SENT[0]["tags"], SENT[0]["home"]) == ("red blue", "https://a.example/")
+        assert "save" not in SENT[0]
+
+
+async def test_null_empties_a_field_and_false_unchecks_a_box(call):
+    user = await sync_to_async(User.objects.create)(username="ann", first_name="Ann", email="a@a.example")
+    given = {"first_name": "", "email": None, "tags": None, "is_active": False}
+    assert (await call("edit", pk=user.pk, username="ann", **given))[0] == 200
+    await sync_to_async(user.refresh_from_db)()
+    assert (user.first_name, user.email, user.is_active, SENT[0]["tags"]) == ("", "", False, "")
+    assert SENT[0]["home"] == "https://a.example/"
+    assert "is_active" not in SENT[0]
+
+
+async def test_without_a_page_a_form_is_sent_as_it_is_at_first(call):
+    status, answer = await call("add", name="x")
+    assert status == 200
+    expected = {"name": ["x"], "slug": [""], "note": [""], "size": ["3"], "kind": ["plain"], "loud": ["on"]}
+    assert answer["sent"] == expected
+    assert (answer["seen"]["loud"], answer["seen"]["quiet"], answer["seen"]["shape"]) == (True, False, "")
+    assert "loud" not in (await call("add", name="x", loud=False))[1]["sent"]
+
+
+async def test_fields_are_added_to_a_body_with_files_too(call):
+    answer = (await call("rename", pk=1, name="x", quiet=False, loud=False, cover="aGVsbG8="))[1]
+    files = answer.pop("files")
+    assert files == ["cover"]
+    assert answer == {"name": ["x"], "slug": [""], "note": [""], "size": ["3"], "kind": ["plain"], "empty": True}
+
+
+def test_descriptions_say_what_becomes_of_a_field_that_is_left_out():
+    edited, renamed, added = properties("edit"), properties("rename"), properties("add")
+    assert edited["tags"]["description"] == "Words. Left out, it stays as it is; null empties it."
+    assert edited["tags"]["type"] == ["string", "null"]
+    assert "Left out, it stays as it is." in edited["is_active"]["description"]
+    assert "default" not in json.dumps(edited)
+    assert "Left out" not in edited["username"].get("description", "")
+    assert renamed["slug"]["description"].endswith("Left out, it is sent empty, which clears it.")
+    assert (added["size"]["default"], added["kind"]["default"], added["loud"]["default"]) == (3, "plain", True)
+    assert "Left out" not in json.dumps(added)
+
+
+FORMS = """
+<form method=post action="/other"><input name=a value=wrong></form>
+<form method=post id=f><textarea name=t>
+ &lt;b&gt; two
+lines</textarea>
+<select name=s><option>First one<option value=2 selected>Two</select>
+<select name=u><option value=>-<option value=1>One</select>
+<select name=m multiple><option selected>x<option selected>y</select>
+<input type=checkbox name=c checked><input type=checkbox name=d value=1>
+<input type=radio name=r value=1><input type=radio name=r value=2 checked>
+<input name=off disabled value=1><input type=submit name=go value=1><input type=file name=file></form>
+<input form=f name=a value="1 &amp; 2">
+"""
+
+
+def test_the_entries_of_a_form_are_those_of_a_browser():
+    assert find_form(FORMS, "/here", {"a", "t"}) == [
+        *(("t", " <b> two\nlines"), ("s", "2"), ("u", ""), ("m", "x"), ("m", "y"), ("c", "on"), ("r", "2")),
+        ("a", "1 & 2"),
+    ]
+    assert find_form(FORMS, "/other", {"a"}) is None  # both forms are sent there
+    assert find_form(FORMS * 2, "/nowhere", {"t"}) is None
+    assert find_form("<form method=post><input name=b>", "/here", {"a"}) is None

@@ -1,0 +1,179 @@
+"""What projects met in passing: subclasses of middleware, names of views that take anything, options of commands."""
+
+import subprocess
+import sys
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from awp_publish_django.checks import TRACEBACK
+from awp_publish_django.conf import place_of_middleware
+from awp_publish_django.management.commands.agents import Command
+from awp_publish_django.project import DjangoProject
+from awp_publish_django.publication import get_publication
+from django.contrib.auth.middleware import AuthenticationMiddleware, LoginRequiredMiddleware
+from django.contrib.sessions.middleware import SessionMiddleware
+from django.core.checks import run_checks
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.middleware.locale import LocaleMiddleware
+from django.test import override_settings
+from django.urls import path
+from rest_framework import serializers, viewsets
+from rest_framework.routers import DefaultRouter
+
+from tests.django.shop.models import Book
+from tests.django.sites import make_site
+
+OURS = "awp_publish_django.middleware.AgentPublisherMiddleware"
+
+
+class Sessions(SessionMiddleware):
+    pass
+
+
+class Users(AuthenticationMiddleware):
+    pass
+
+
+class Locales(LocaleMiddleware):
+    pass
+
+
+class Required(LoginRequiredMiddleware):
+    pass
+
+
+OWN = [f"{__name__}.{one.__name__}" for one in (Sessions, Users, Locales, Required)]
+
+
+class BookSerializer(serializers.ModelSerializer):
+    class Meta:
+        model = Book
+        fields = ("id", "title")
+
+
+class Books(viewsets.ModelViewSet):
+    """Books of the shop."""
+
+    queryset = Book.objects.all()
+    serializer_class = BookSerializer
+
+
+def search(request: HttpRequest) -> HttpResponse:
+    """Search."""
+    return JsonResponse({"q": request.GET.get("q")})
+
+
+def write(request: HttpRequest) -> HttpResponse:
+    """Write."""
+    return JsonResponse({"ok": request.POST.get("text")})
+
+
+router = DefaultRouter()
+router.register("books", Books, basename="book")
+urlpatterns = [path("search", search, name="search"), path("write", write, name="write"), *router.urls]
+site = make_site()
+
+
+def test_subclasses_of_djangos_middleware_count_as_these():
+    with override_settings(MIDDLEWARE=[*OWN, OURS]):
+        names = (
+            "django.contrib.sessions.middleware.SessionMiddleware",
+            "django.contrib.auth.middleware.AuthenticationMiddleware",
+            "django.middleware.locale.LocaleMiddleware",
+        )
+        assert [place_of_middleware(name) for name in names] == [0, 1, 2]
+        assert place_of_middleware("django.middleware.gzip.GZipMiddleware") is None
+        assert DjangoProject().awp_has_sessions
+        given = {"AWP_PUBLISH": {"SITE": "tests.django.sites.users_site"}, "ROOT_URLCONF": "tests.django.sites"}
+        with override_settings(**given):
+            assert "awp_publish.E004" not in {one.id for one in run_checks(tags=["agents"])}
+            assert all(route.describe(route.methods[0]).auth_required for route in DjangoProject().awp_routes())
+
+
+def test_the_name_of_a_view_includes_one_action_and_no_other_format():
+    own = make_site()
+    own.include(operations=["search", "write", "book-list"])
+    own.freeze(DjangoProject(tuple(urlpatterns)))
+    ways = {one.id: (one.target.method, one.target.path) for one in own.catalog.actions if one.target}
+    assert ways == {
+        "search": ("GET", "/search"),
+        "write": ("POST", "/write"),
+        "book_list_get": ("GET", "/books/"),
+        "book_list_post": ("POST", "/books/"),
+    }
+    assert any("included as GET" in one.why for one in own.left_out if one.path == "/search")
+
+
+def test_options_of_django_may_stand_behind_the_verb():
+    parser = Command().create_parser("manage.py", "agents")
+    options = parser.parse_args(["list", "--settings=tests.django.shop.settings", "--pythonpath", "."])
+    assert (options.command, options.settings, options.pythonpath) == ("list", "tests.django.shop.settings", ".")
+    run = Command(stdout=StringIO())
+    run.run_from_argv(["manage.py", "agents", "list", "--settings=tests.django.shop.settings"])
+
+
+def test_recent_calls_are_kept_only_where_an_admin_shows_them():
+    with override_settings(ROOT_URLCONF=__name__, AWP_PUBLISH={"SITE": f"{__name__}.site"}):
+        assert get_publication().recorder is None
+    with override_settings(ROOT_URLCONF=__name__, AWP_PUBLISH={"SITE": f"{__name__}.site", "RECENT_CALLS": 5}):
+        assert get_publication().recorder is not None
+
+
+BROKEN = """
+import sys
+from pathlib import Path
+import django
+from django.conf import settings
+settings.configure(SECRET_KEY="x" * 50, ALLOWED_HOSTS=["*"], ROOT_URLCONF="urls", DEBUG=False,
+    INSTALLED_APPS=[{apps}], MIDDLEWARE=["awp_publish_django.middleware.AgentPublisherMiddleware"],
+    AWP_PUBLISH={{"SITE": "fine.site", {more}}})
+django.setup()
+from django.core.checks import run_checks
+print([one.id for one in run_checks(tags=["agents"])])
+from django.test import Client
+print([Client().get(where).status_code for where in ("/page", "/agent.json")])
+"""
+URLS = """
+from django.http import HttpResponse
+from django.urls import path
+urlpatterns = [path("page", lambda request: HttpResponse("page"))]
+"""
+FINE = """
+from awp_publish import Site
+site = Site(name="Shop", description="Sells books.", url="https://testserver")
+"""
+
+
+@pytest.mark.parametrize(
+    ("apps", "more", "said", "logged"),
+    [
+        ('"awp_publish_django", "broken"', "", ["['awp_publish.E006']", "[200, 404]"], "no such thing"),
+        ('"awp_publish_django", "broken"', '"AUTODISCOVER": False', ["[]", "[200, 200]"], ""),
+        ("", "", ["[]", "[200, 200]"], 'Add "awp_publish_django" to INSTALLED_APPS'),
+    ],
+)
+def test_an_agents_py_that_raises_is_an_error_of_the_checks_and_not_the_end_of_the_site(
+    tmp_path: Path, apps, more, said, logged
+):
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "__init__.py").touch()
+    (tmp_path / "broken" / "agents.py").write_text("raise RuntimeError('no such thing')")
+    (tmp_path / "urls.py").write_text(URLS)
+    (tmp_path / "fine.py").write_text(FINE)
+    program = BROKEN.format(apps=apps, more=more)
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout.split("\n")[:2] == said, done.stderr
+    assert logged in done.stderr
+
+
+def test_the_hint_of_a_failure_shows_its_traceback(tmp_path: Path):
+    (tmp_path / "urls.py").write_text("raise RuntimeError('no such thing')")
+    (tmp_path / "fine.py").write_text(FINE)
+    program = BROKEN.partition("from django.core.checks")[0].format(apps='"awp_publish_django"', more="")
+    called = TRACEBACK.partition('"')[2].rstrip('"')
+    done = subprocess.run(
+        [sys.executable, "-c", f"{program}\n{called}"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert "Traceback" in done.stderr
+    assert "urls.py" in done.stderr

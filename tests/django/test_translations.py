@@ -1,0 +1,53 @@
+"""What people read in the admin is in the project's language, as far as its catalogues have it."""
+
+import struct
+from pathlib import Path
+
+from awp_publish_django.admin import COLUMNS
+from awp_publish_django.models import JobRecord
+from django.apps import apps
+from django.core.management import call_command
+from django.template import engines
+from django.test import override_settings
+from django.utils import translation
+
+WORDS = {
+    "": "Content-Type: text/plain; charset=UTF-8\n",
+    "Agents": "Agenten",
+    "What waits for approval": "Was auf Freigabe wartet",
+    "background job": "Auftrag",
+    "progress": "Fortschritt",
+}
+
+
+def write_catalogue(path: Path) -> None:
+    """Write a catalogue as msgfmt does (GNU gettext, the format of MO files)."""
+    pairs = sorted((key.encode(), value.encode()) for key, value in WORDS.items())
+    start = 28 + 16 * len(pairs)
+    ids, texts, data = b"", b"", b""
+    for key, _ in pairs:
+        ids += struct.pack("<II", len(key), start + len(data))
+        data += key + b"\0"
+    for _, value in pairs:
+        texts += struct.pack("<II", len(value), start + len(data))
+        data += value + b"\0"
+    head = struct.pack("<7I", 0x950412DE, 0, len(pairs), 28, 28 + 8 * len(pairs), 0, 0)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(head + ids + texts + data)
+
+
+def test_the_admin_speaks_the_projects_language(tmp_path):
+    write_catalogue(tmp_path / "de" / "LC_MESSAGES" / "django.mo")
+    with override_settings(LOCALE_PATHS=[str(tmp_path)], USE_I18N=True), translation.override("de"):
+        assert str(apps.get_app_config("awp_publish_django").verbose_name) == "Agenten"
+        assert str(JobRecord._meta.verbose_name) == "Auftrag"
+        assert "Fortschritt" in [str(getattr(one, "short_description", "")) for one in COLUMNS]
+        folder = Path(apps.get_app_config("awp_publish_django").path) / "templates"
+        [page] = folder.rglob("*.html")
+        block = page.read_text().partition("{% block content %}")[2].partition("{{ block.super }}")[0]
+        shown = engines["django"].from_string("{% load i18n %}" + block).render({"awp_waiting": []})
+        assert "Was auf Freigabe wartet" in shown
+
+
+def test_no_migration_is_needed_for_words():
+    call_command("makemigrations", "awp_publish_django", check=True, dry_run=True, verbosity=0)
