@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from awp_publish.model import JsonObject
+from awp_publish.schema import UnusableSchema, compile_schema
 
 LEFT_OUT: Final = "x-pattern-left-out"
 """A member of a schema that says why a pattern is missing. It is never published: it becomes a finding."""
@@ -77,7 +78,10 @@ def portable(schema: JsonObject) -> tuple[JsonObject, tuple[str, ...]]:
                 try:
                     made[name] = to_ecma(inner)
                 except UntranslatablePattern as error:
-                    lost.append(f"{place or '/'}: {inner}: {error}")
+                    if not _is_expression(inner):
+                        made[name] = inner  # nobody's: the schema cannot be compiled, which says so
+                    else:
+                        lost.append(f"{place or '/'}: {inner}: {error}")
             elif name == "patternProperties" and isinstance(inner, Mapping):
                 kept: dict[str, object] = {}
                 for expression, below in inner.items():
@@ -97,6 +101,18 @@ def portable(schema: JsonObject) -> tuple[JsonObject, tuple[str, ...]]:
     made = one(schema, "")
     assert isinstance(made, dict)
     return made, tuple(lost)
+
+
+def _is_expression(text: str) -> bool:
+    """Return True for a regular expression of Python, or one that our own engine takes."""
+    try:
+        re.compile(text)
+    except (re.error, OverflowError, RecursionError):
+        try:
+            compile_schema({"pattern": text})
+        except UnusableSchema:
+            return False
+    return True
 
 
 def _mentions(schema: JsonObject) -> bool:

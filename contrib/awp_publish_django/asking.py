@@ -8,6 +8,10 @@ from urllib.parse import urljoin, urlsplit
 MAX_SHOWN: Final = 300
 """Characters of a page's own words in a refusal."""
 
+MAX_READ: Final = 1_000_000
+MAX_NESTED: Final = 10
+"""Characters of a page that are read, and labels or messages within each other whose words are collected."""
+
 _TITLES: Final = frozenset({"title", "h1", "h2"})
 _VOID: Final = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
 _WRONG: Final = frozenset({"errorlist", "error", "errors", "alert-danger", "alert-error", "invalid-feedback"})
@@ -43,7 +47,7 @@ class PageWords:
 def read_words(page: str, path: str) -> PageWords:
     """Return what the page at a path says."""
     reader = _WordReader(path)
-    reader.feed(page)
+    reader.feed(page[:MAX_READ])
     reader.close()
     title = next((reader.titles[tag] for tag in ("h1", "h2", "title") if reader.titles.get(tag)), "")
     fields = {name: reader.labels.get(owner) or label for name, (owner, label) in reader.fields.items()}
@@ -88,8 +92,9 @@ class _WordReader(HTMLParser):
             self._begin("error", "")
 
     def _begin(self, kind: str, key: str) -> None:
-        self._collects.append((kind, key, self._depth))
-        self._texts.append([])
+        if len(self._collects) < MAX_NESTED:
+            self._collects.append((kind, key, self._depth))
+            self._texts.append([])
 
     def _is_within(self, kind: str) -> bool:
         return any(one == kind for one, _, _ in self._collects)

@@ -77,3 +77,4 @@ def test_a_schema_loses_only_what_cannot_be_translated_and_says_where():
         "patternProperties": {"^x$": {"default": {"pattern": "a++"}}},
     }
     assert [one.split(":")[0] for one in lost] == ["/b", "/c", "/"]
+    assert portable({"pattern": "("}) == ({"pattern": "("}, ()), "what is no expression is an error, and no finding"
