@@ -138,7 +138,7 @@ def _file_or(
     response: HttpResponseBase, file: NegotiatedRequest, page: HttpResponseBase, reply: Reply | None
 ) -> HttpResponseBase:
     """Return the Markdown file, or the project's own answer where there is no page of which it could be one."""
-    if reply is None or reply.status != 200:
+    if reply is None or reply.status not in (200, 204, 304):
         close_response(page)
         return response
     close_response(response)
