@@ -20,7 +20,7 @@ from awp_publish.checks.descriptions import Judgement, judge_descriptions, tools
 from awp_publish.checks.fetching import SECONDS, FetchRefused, fetch
 from awp_publish.checks.text import read as read_document
 from awp_publish.checks.urls import is_private
-from awp_publish.cli.console import Console, ask, is_asking, warn
+from awp_publish.cli.console import Console, ask, is_asking
 from awp_publish.client import AgentClient, CallFailed, Door
 from awp_publish.declare.site import Site
 from awp_publish.documents import woa
@@ -337,7 +337,7 @@ def show(console: Console, target: str, path: str | None, *, included: bool, tok
         if console.as_json and not kind.endswith("json"):
             console.json({"path": path, "status": status, "media_type": kind, "text": text})
         else:
-            console.data(text)
+            sys.stdout.write(f"{text}\n")
         return int(status != 200)
     if tokens:  # documents with the same bytes are counted once
         by_body: dict[bytes, list[Published]] = {}
@@ -404,13 +404,13 @@ def show_robots(console: Console, target: str) -> int:
     """Print the lines about pages for robots.txt. Returns 1 if pages are not available as SOM."""
     status, _, body = get(Application(target).app, som.PATH)
     if status != 200:
-        warn(f"awp-publish: {target} does not serve its pages as SOM")
+        print(f"awp-publish: {target} does not serve its pages as SOM", file=sys.stderr)
         return 1
     lines = som.robots_lines_of(orjson.loads(body))
     if console.as_json:
         console.json({"lines": lines.splitlines()})
     else:
-        console.data(lines.removesuffix("\n"))
+        sys.stdout.write(lines)
     return 0
 
 
@@ -501,7 +501,7 @@ def show_traffic(console: Console, target: str, days: int) -> int:
     site = Application(target).declared
     record: TrafficRecord | None = site.ask("traffic")
     if record is None:
-        warn(f"awp-publish: {target} keeps no traffic: it has Site(traffic=False)")
+        print(f"awp-publish: {target} keeps no traffic: it has Site(traffic=False)", file=sys.stderr)
         return 1
 
     async def read() -> TrafficReport:
@@ -513,16 +513,16 @@ def show_traffic(console: Console, target: str, days: int) -> int:
     try:
         report = asyncio.run(read())
     except StoreUnavailable as problem:
-        warn(f"awp-publish: {problem.detail}")
+        print(f"awp-publish: {problem.detail}", file=sys.stderr)
         return 2
     if not site.store.is_shared:
         told = (
             'its store is the memory of its own process, which nobody else sees; give Site(store="sqlite:///agents.db")'
         )
-        warn(f"awp-publish: {target}: {told}")
+        print(f"awp-publish: {target}: {told}", file=sys.stderr)
     if console.as_json:
         for line in report.lines():
-            console.data(orjson.dumps(line).decode())
+            sys.stdout.write(orjson.dumps(line).decode() + "\n")
     else:
         console.say(describe_traffic(report))
     return 0
@@ -725,7 +725,7 @@ def call(
         fields[name.strip()] = value.strip()
 
     def confirm(summary: str) -> bool:
-        warn(summary)
+        print(summary, file=sys.stderr)
         return ask("Do this? [y/N]").lower() in ("y", "yes")
 
     consent = True if yes else confirm if is_asking() and not console.as_json else None
@@ -758,17 +758,17 @@ def call(
             lines += [f"  {problem['recovery']}"] if problem.get("recovery") else []
             if isinstance(question, Mapping):
                 lines += [f"  {question.get('summary', '')}", "  Use --yes to confirm."]
-            warn(*lines)
+            print("\n".join(lines), file=sys.stderr)
         return 1
     if console.as_json:
         output = answer.output.decode("latin-1") if isinstance(answer.output, bytes) else answer.output
         console.json({"output": output, "headers": dict(answer.headers)})
     elif isinstance(answer.output, bytes):
-        console.bytes(answer.output)
+        sys.stdout.buffer.write(answer.output)
     elif isinstance(answer.output, str):
-        console.data(answer.output)
+        print(answer.output)
     else:
-        console.data(json.dumps(answer.output, indent=2, ensure_ascii=False))
+        print(json.dumps(answer.output, indent=2, ensure_ascii=False))
     return 0
 
 
@@ -846,6 +846,6 @@ def _ask_for(schema: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, 
             wrong = validate(value)
             if not wrong:
                 break
-            warn(f"  It {wrong[0].detail}.")
+            print(f"  It {wrong[0].detail}.", file=sys.stderr)
         found[name] = value
     return found

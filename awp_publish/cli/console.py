@@ -11,8 +11,6 @@ from typing import Any, TypeVar
 
 import orjson
 
-from awp_publish.calls.summaries import visible
-
 T = TypeVar("T")
 
 
@@ -30,30 +28,19 @@ class Console:
             self._rich = RichConsole(highlight=False)
 
     def say(self, *lines: str) -> None:
-        """Print lines, or blocks of lines."""
+        """Print lines."""
         if not self.as_json:
             for line in lines:
-                print(printable(line))
-
-    def data(self, text: str) -> None:
-        """Print what a program may read: unchanged to a pipe or a file, and printable at a terminal."""
-        print(printable(text) if sys.stdout.isatty() else text)
-
-    def bytes(self, content: bytes) -> None:
-        """Write bytes, which a terminal does not get."""
-        if sys.stdout.isatty():
-            warn(f"{len(content)} bytes that are no text: send them to a file, with > or a pipe.")
-        else:
-            sys.stdout.buffer.write(content)
+                print(_printable(line))
 
     def heading(self, text: str) -> None:
         """Print a heading, at a terminal only."""
         if self._rich is not None:
-            self._rich.rule(f"[bold]{_escape(visible(text))}", align="left")
+            self._rich.rule(f"[bold]{_escape(text)}", align="left")
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """Print rows: as a table at a terminal, otherwise aligned, one a line. Columns named "#..." are numbers."""
-        cells = [[visible(str(cell)) for cell in row] for row in rows]
+        cells = [[_printable(str(cell)) for cell in row] for row in rows]
         if self.as_json or not cells:
             return
         if self._rich is not None:
@@ -79,8 +66,7 @@ class Console:
     def json(self, value: object) -> None:
         """Print a value as JSON if JSON was requested."""
         if self.as_json:
-            # In JSON, what is escaped for a terminal is the same text.
-            print(printable(orjson.dumps(value, option=orjson.OPT_INDENT_2, default=str).decode()))
+            print(orjson.dumps(value, option=orjson.OPT_INDENT_2, default=str).decode())
 
     def progress(self, items: Iterable[T], what: str, total: int | None = None) -> Iterator[T]:
         """Yield items, with a progress bar at a terminal."""
@@ -103,8 +89,8 @@ def ask(question: str, *, secret: bool = False) -> str:
     A `secret` is not echoed.
     """
     if secret:
-        return getpass.getpass(printable(question) + " ")
-    sys.stderr.write(printable(question) + " ")
+        return getpass.getpass(_printable(question) + " ")
+    sys.stderr.write(_printable(question) + " ")
     sys.stderr.flush()
     line = sys.stdin.readline()
     if not line:
@@ -112,15 +98,10 @@ def ask(question: str, *, secret: bool = False) -> str:
     return line.strip()
 
 
-def warn(*lines: str) -> None:
-    """Print lines on standard error. A line that somebody else has written stays one line."""
-    for line in lines:
-        print(visible(line), file=sys.stderr)
-
-
-def printable(text: str) -> str:
-    """Return a text in which everything that a terminal would interpret is escaped, but line breaks and tabs."""
-    return "\n".join("\t".join(map(visible, line.split("\t"))) for line in text.split("\n"))
+def _printable(text: str) -> str:
+    """Replace characters that a terminal would interpret."""
+    clean = "".join(sign if sign.isprintable() or sign in "\t\n" else "\N{REPLACEMENT CHARACTER}" for sign in text)
+    return clean.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _escape(text: str) -> str:
