@@ -468,7 +468,9 @@ def _read_mcp(action: str, answer: Response) -> Answer:
     if "error" in response or "result" not in response:
         error = response.get("error", {})
         problem = error.get("data") if isinstance(error.get("data"), Mapping) else response
-        problem = problem if "detail" in problem else {"detail": error.get("message", ""), "status": answer.status}
+        if "detail" not in problem:
+            detail = error.get("message") or f"The MCP door does not answer (HTTP {answer.status})."
+            problem = {"detail": detail, "status": answer.status}
         raise CallFailed(action, problem, answer.headers)
     result = response["result"]
     meta = _members(result.get("_meta"))

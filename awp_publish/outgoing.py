@@ -20,7 +20,7 @@ from email.message import Message as Fields
 from http.client import HTTPConnection, HTTPException
 from ipaddress import IPv4Address, ip_address, ip_network
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
-from urllib.parse import SplitResult, unquote, urljoin, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 USER_AGENT: Final = "awp-publish"
@@ -37,6 +37,7 @@ _CHUNKED: Final = 6
 """Bytes that a byte of a body has on the wire at most, in chunks of one byte (RFC 9112, section 7.1)."""
 
 _PIECE: Final = 65_536
+_GRAPHIC: Final = "".join(map(chr, range(0x21, 0x7F)))
 
 _SPECIAL_IPV4: Final = tuple(
     ip_network(one)
@@ -260,7 +261,7 @@ class _Exchange:
         connection = HTTPConnection(parts.hostname or "", parts.port or DEFAULT_PORTS[parts.scheme])
         connection.default_port = DEFAULT_PORTS[parts.scheme]
         connection.sock = self
-        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        target = quote((parts.path or "/") + (f"?{parts.query}" if parts.query else ""), _GRAPHIC, errors="replace")
         fields = {"User-Agent": USER_AGENT, "Connection": "close", **headers}
         if self._has_proxy and parts.scheme == "http":
             target, fields = f"http://{parts.netloc}{target}", fields | self._of_proxy

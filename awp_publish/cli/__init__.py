@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from awp_publish.cli.console import Console
+from awp_publish.cli.console import Console, warn
 from awp_publish.client import DOORS
 from awp_publish.http.in_process import TalkFailed
 from awp_publish.http.lifespan import StartFailed
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except FAILURES as error:
         wrong = describe_failure(error)
-        print(f"awp-publish: {wrong}", file=sys.stderr)
+        warn(wrong)
         console.json({"error": wrong})
         return 2
     except KeyboardInterrupt:

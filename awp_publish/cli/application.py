@@ -20,7 +20,7 @@ from awp_publish.checks.descriptions import Judgement, judge_descriptions, tools
 from awp_publish.checks.fetching import SECONDS, FetchRefused, fetch
 from awp_publish.checks.text import read as read_document
 from awp_publish.checks.urls import is_private
-from awp_publish.cli.console import Console, ask, is_asking
+from awp_publish.cli.console import Console, ask, is_asking, warn, write, write_json
 from awp_publish.client import AgentClient, CallFailed, Door
 from awp_publish.declare.site import Site
 from awp_publish.documents import woa
@@ -313,7 +313,7 @@ def init(console: Console, framework: str, path: Path | None, *, force: bool = F
     name, text = FILES[framework]
     target = path if path is not None else Path(name)
     if str(target) == "-":
-        sys.stdout.write(text)
+        write(text.removesuffix("\n"), is_block=True)
         return 0
     if target.is_dir():
         target = target / name
@@ -337,7 +337,7 @@ def show(console: Console, target: str, path: str | None, *, included: bool, tok
         if console.as_json and not kind.endswith("json"):
             console.json({"path": path, "status": status, "media_type": kind, "text": text})
         else:
-            sys.stdout.write(f"{text}\n")
+            write(text, is_block=True)
         return int(status != 200)
     if tokens:  # documents with the same bytes are counted once
         by_body: dict[bytes, list[Published]] = {}
@@ -404,13 +404,13 @@ def show_robots(console: Console, target: str) -> int:
     """Print the lines about pages for robots.txt. Returns 1 if pages are not available as SOM."""
     status, _, body = get(Application(target).app, som.PATH)
     if status != 200:
-        print(f"awp-publish: {target} does not serve its pages as SOM", file=sys.stderr)
+        warn(f"{target} does not serve its pages as SOM")
         return 1
     lines = som.robots_lines_of(orjson.loads(body))
     if console.as_json:
         console.json({"lines": lines.splitlines()})
     else:
-        sys.stdout.write(lines)
+        write(lines.removesuffix("\n"), is_block=True)
     return 0
 
 
@@ -501,7 +501,7 @@ def show_traffic(console: Console, target: str, days: int) -> int:
     site = Application(target).declared
     record: TrafficRecord | None = site.ask("traffic")
     if record is None:
-        print(f"awp-publish: {target} keeps no traffic: it has Site(traffic=False)", file=sys.stderr)
+        warn(f"{target} keeps no traffic: it has Site(traffic=False)")
         return 1
 
     async def read() -> TrafficReport:
@@ -513,18 +513,18 @@ def show_traffic(console: Console, target: str, days: int) -> int:
     try:
         report = asyncio.run(read())
     except StoreUnavailable as problem:
-        print(f"awp-publish: {problem.detail}", file=sys.stderr)
+        warn(problem.detail)
         return 2
     if not site.store.is_shared:
         told = (
             'its store is the memory of its own process, which nobody else sees; give Site(store="sqlite:///agents.db")'
         )
-        print(f"awp-publish: {target}: {told}", file=sys.stderr)
+        warn(f"{target}: {told}")
     if console.as_json:
         for line in report.lines():
-            sys.stdout.write(orjson.dumps(line).decode() + "\n")
+            write_json(line, is_indented=False)
     else:
-        console.say(describe_traffic(report))
+        console.say(*describe_traffic(report).split("\n"))
     return 0
 
 
@@ -581,7 +581,11 @@ def check(
             findings += _check_with_imports(data, kind, address, lenient)
     found: list[Finding | Drift] = [*findings, *drifts]
     errors = sum(finding.level == "error" for finding in found)
-    console.say(*map(str, found), f"{len(found)} findings, {errors} of them errors")
+    console.say(*map(str, findings))
+    for drift in drifts:
+        sentence, _, evidence = str(drift).rpartition("\n")
+        console.say(sentence, evidence)
+    console.say(f"{len(found)} findings, {errors} of them errors")
     console.json({"findings": [asdict(one) for one in found], "errors": errors})
     return int(errors > 0)
 
@@ -725,7 +729,7 @@ def call(
         fields[name.strip()] = value.strip()
 
     def confirm(summary: str) -> bool:
-        print(summary, file=sys.stderr)
+        write("  " + summary.replace("\n", "\n  "), is_block=True, to=sys.stderr)
         return ask("Do this? [y/N]").lower() in ("y", "yes")
 
     consent = True if yes else confirm if is_asking() and not console.as_json else None
@@ -754,21 +758,28 @@ def call(
         if not console.as_json:
             code, question = problem.get("code") or problem.get("status") or "failed", problem.get("confirmation")
             lines = [f"awp-publish: {code}: {problem.get('detail', '')}"]
-            lines += [f"  {one.get('pointer', '')}: {one.get('detail', '')}" for one in problem.get("errors") or ()]
+            errors = problem.get("errors")
+            for one in errors if isinstance(errors, list) else ():
+                if isinstance(one, Mapping):
+                    lines.append(f"  {one.get('pointer', '')}: {one.get('detail', '')}")
             lines += [f"  {problem['recovery']}"] if problem.get("recovery") else []
             if isinstance(question, Mapping):
                 lines += [f"  {question.get('summary', '')}", "  Use --yes to confirm."]
-            print("\n".join(lines), file=sys.stderr)
+            for line in lines:
+                write(line, to=sys.stderr)
         return 1
     if console.as_json:
         output = answer.output.decode("latin-1") if isinstance(answer.output, bytes) else answer.output
         console.json({"output": output, "headers": dict(answer.headers)})
     elif isinstance(answer.output, bytes):
+        if sys.stdout.isatty():
+            warn(f"The output is a file of {len(answer.output)} bytes: redirect it, as in > file.")
+            return 1
         sys.stdout.buffer.write(answer.output)
     elif isinstance(answer.output, str):
-        print(answer.output)
+        write(answer.output, is_block=True)
     else:
-        print(json.dumps(answer.output, indent=2, ensure_ascii=False))
+        write(json.dumps(answer.output, indent=2, ensure_ascii=False), is_block=True)
     return 0
 
 
@@ -802,13 +813,18 @@ def read_inputs(schema: Mapping[str, Any] | None, pairs: Sequence[str], given: s
         raise DeclarationError("--input", f"is not JSON: {error}.", """Write --input '{"name": "value"}'.""") from None
     if not isinstance(inputs, dict):
         raise DeclarationError("--input", "is not a JSON object.", """Write --input '{"name": "value"}'.""")
-    members = (schema or {}).get("properties") or {}
+    members = _properties_of(schema or {})
     for pair in pairs:
         name, is_pair, text = pair.partition("=")
         if not is_pair or not name:
             raise DeclarationError(pair, "is not an input.", "Write inputs as name=value.")
         inputs[name] = _value_of(text, _resolved(members.get(name), schema or {}))
     return inputs
+
+
+def _properties_of(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    properties = schema.get("properties")
+    return properties if isinstance(properties, Mapping) else {}
 
 
 def _value_of(text: str, schema: Mapping[str, Any]) -> Any:
@@ -824,28 +840,32 @@ def _resolved(schema: object, root: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a member's schema, following one reference into `$defs`."""
     reference = schema.get("$ref") if isinstance(schema, Mapping) else None
     if isinstance(reference, str) and reference.startswith("#/$defs/"):
-        schema = (root.get("$defs") or {}).get(reference.removeprefix("#/$defs/"))
+        definitions = root.get("$defs")
+        name = reference.removeprefix("#/$defs/")
+        schema = definitions.get(name) if isinstance(definitions, Mapping) else None
     return schema if isinstance(schema, Mapping) else {}
 
 
 def _ask_for(schema: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Ask for each missing required input until the answer fits its schema."""
     found: dict[str, Any] = {}
-    members = schema.get("properties") or {}
-    for name in schema.get("required") or ():
-        if name in inputs:
+    members, required = _properties_of(schema), schema.get("required")
+    for name in required if isinstance(required, list) else ():
+        if not isinstance(name, str) or name in inputs:
             continue
         member = _resolved(members.get(name), schema)
-        beside = (members.get(name) or {}).get("description") or member.get("description") or ""
+        own = members.get(name)
+        beside = (own.get("description") if isinstance(own, Mapping) else "") or member.get("description") or ""
         choices = member.get("enum")
         told = f"one of {', '.join(map(str, choices))}" if isinstance(choices, list) else str(member.get("type") or "")
-        question = f"{name}{f' ({told})' if told else ''}{f': {beside}' if beside else ''}\n  >"
+        question = f"{name}{f' ({told})' if told else ''}{f': {beside}' if beside else ''}"
         validate = compile_schema({**member, "$defs": schema.get("$defs") or {}}, asserts_formats=True)
         while True:
-            value = _value_of(ask(question, secret=is_secret(member)), member)
+            write(question, to=sys.stderr)
+            value = _value_of(ask("  >", secret=is_secret(member)), member)
             wrong = validate(value)
             if not wrong:
                 break
-            print(f"  It {wrong[0].detail}.", file=sys.stderr)
+            write(f"  It {wrong[0].detail}.", to=sys.stderr)
         found[name] = value
     return found

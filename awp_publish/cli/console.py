@@ -1,17 +1,63 @@
 """The output of a command: JSON for programs, tables and progress bars at a terminal, plain lines for a pipe.
 
-Output at a terminal is formatted with the package rich (extra `cli`) if it is installed.
+Output at a terminal is formatted with the package rich (extra `cli`) if it is installed. Much of it comes from sites
+that nobody vouches for, so everything is printed by `write`, which escapes what a terminal would obey.
 """
 
 import getpass
+import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, TextIO, TypeVar
 
 import orjson
 
 T = TypeVar("T")
+
+HARMLESS: Final = frozenset("\u00a0\u2007\u202f\u3000\u200c\u200d\ufe0f")
+"""Spaces and joiners of ordinary writing, which `str.isprintable` does not count as printable."""
+
+
+def visible(text: str, *, is_block: bool = False) -> str:
+    """Return a text with everything escaped that a terminal would obey or hide, as JSON escapes it.
+
+    These are control characters (C0, C1, DEL), what changes the direction of writing, other invisible characters, and
+    line ends of all kinds. A block keeps its line feeds and tabs.
+    """
+    if text.isprintable():
+        return text
+    if is_block:
+        text = text.replace("\r\n", "\n")
+    kept = "\n\t" if is_block else ""
+    return "".join(
+        sign if sign.isprintable() or sign in HARMLESS or sign in kept else _escape_of(sign) for sign in text
+    )
+
+
+def _escape_of(sign: str) -> str:
+    units = sign.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+
+
+def write(text: str, *, is_block: bool = False, to: TextIO | None = None, end: str = "\n") -> None:
+    """Print a text, on standard output unless `to` is given. All that commands print passes here."""
+    file = sys.stdout if to is None else to
+    file.write(visible(text, is_block=is_block) + end)
+
+
+def write_json(value: object, *, is_indented: bool = True) -> None:
+    """Print a value as JSON."""
+    try:
+        text = orjson.dumps(value, option=orjson.OPT_INDENT_2 if is_indented else 0, default=str).decode()
+    except TypeError:  # half a surrogate pair, or an integer of more than 64 bits
+        text = json.dumps(value, indent=2 if is_indented else None, default=str)
+    write(text, is_block=True)
+
+
+def warn(text: str) -> None:
+    """Print a line on standard error, under the name of the program; further lines of the text are indented."""
+    write(f"awp-publish: {text}".replace("\n", "\n  "), is_block=True, to=sys.stderr)
 
 
 class Console:
@@ -31,16 +77,16 @@ class Console:
         """Print lines."""
         if not self.as_json:
             for line in lines:
-                print(_printable(line))
+                write(line)
 
     def heading(self, text: str) -> None:
         """Print a heading, at a terminal only."""
         if self._rich is not None:
-            self._rich.rule(f"[bold]{_escape(text)}", align="left")
+            self._rich.rule(f"[bold]{_escape(visible(text))}", align="left")
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """Print rows: as a table at a terminal, otherwise aligned, one a line. Columns named "#..." are numbers."""
-        cells = [[_printable(str(cell)) for cell in row] for row in rows]
+        cells = [[visible(str(cell)) for cell in row] for row in rows]
         if self.as_json or not cells:
             return
         if self._rich is not None:
@@ -61,12 +107,12 @@ class Console:
                 text.rjust(width) if name.startswith("#") else text.ljust(width)
                 for name, text, width in zip(columns, row, widths, strict=True)
             )
-            print("  ".join(aligned).rstrip())
+            write("  ".join(aligned).rstrip())
 
     def json(self, value: object) -> None:
         """Print a value as JSON if JSON was requested."""
         if self.as_json:
-            print(orjson.dumps(value, option=orjson.OPT_INDENT_2, default=str).decode())
+            write_json(value)
 
     def progress(self, items: Iterable[T], what: str, total: int | None = None) -> Iterator[T]:
         """Yield items, with a progress bar at a terminal."""
@@ -89,19 +135,13 @@ def ask(question: str, *, secret: bool = False) -> str:
     A `secret` is not echoed.
     """
     if secret:
-        return getpass.getpass(_printable(question) + " ")
-    sys.stderr.write(_printable(question) + " ")
+        return getpass.getpass(visible(question) + " ")
+    write(question, to=sys.stderr, end=" ")
     sys.stderr.flush()
     line = sys.stdin.readline()
     if not line:
         raise KeyboardInterrupt
     return line.strip()
-
-
-def _printable(text: str) -> str:
-    """Replace characters that a terminal would interpret."""
-    clean = "".join(sign if sign.isprintable() or sign in "\t\n" else "\N{REPLACEMENT CHARACTER}" for sign in text)
-    return clean.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _escape(text: str) -> str:

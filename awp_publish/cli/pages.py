@@ -17,7 +17,7 @@ import orjson
 from awp_publish.checks import check_documents
 from awp_publish.checks.fetching import FetchedDocument, FetchRefused, fetch_document, origin_of
 from awp_publish.checks.urls import split
-from awp_publish.cli.console import Console
+from awp_publish.cli.console import Console, write, write_json
 from awp_publish.declare.discover.openapi import Components, as_object, as_objects, read_operation
 from awp_publish.declare.resolve import EFFECTS
 from awp_publish.documents import agent_json, awas
@@ -87,7 +87,7 @@ def show_som(console: Console, target: str, url: str | None, budget: str) -> int
 
     som = compile_som(page.body, page.url, Budget[budget.upper()], page.charset or None).document
     pretty = console.as_json or sys.stdout.isatty()
-    print(orjson.dumps(som, option=orjson.OPT_INDENT_2 if pretty else 0).decode())
+    write_json(som, is_indented=pretty)
     return 0
 
 
@@ -99,7 +99,7 @@ def show_markdown(console: Console, target: str, url: str | None) -> int:
     text = write_markdown(page.body, page.url, page.charset or None)
     console.json({"url": page.url, "markdown": text, "html_bytes": len(page.body), "bytes": len(text.encode())})
     if not console.as_json:
-        sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+        write(text.removesuffix("\n"), is_block=True)
     return 0
 
 
@@ -241,7 +241,7 @@ def synthesize(
         console.say(f"{len(site.pages)} pages, {len(site.seen)} actions. Read them before you publish them.")
     told = {"documents": documents, "pages": list(site.pages), "left_out": left_out}
     if out is None:
-        print(orjson.dumps(told, option=orjson.OPT_INDENT_2).decode())
+        write_json(told)
     else:
         console.json(told | {"files": [str(out / path.lstrip("/")) for path in documents]})
     return 0

@@ -16,7 +16,7 @@ from django.test import Client
 from awp_publish import DeclarationError
 from awp_publish.cli import FAILURES, add_commands, describe_failure, run, take_rest
 from awp_publish.cli.application import read_inputs
-from awp_publish.cli.console import Console, is_asking
+from awp_publish.cli.console import Console, is_asking, visible, write
 from awp_publish.model import LeftOut
 from awp_publish_django.publication import Publication, get_publication
 
@@ -70,7 +70,7 @@ class Command(BaseCommand):
         try:
             publication = get_publication()
         except (DeclarationError, ImproperlyConfigured) as error:
-            raise CommandError(str(error)) from error
+            raise CommandError(visible(str(error), is_block=True)) from error
         if options.command == "list":
             self._list(publication)
         elif options.command == "call" and options.door == "woa":
@@ -97,20 +97,24 @@ class Command(BaseCommand):
                 console = Console(as_json=getattr(options, "json", False))
                 code = run(console, options)
         except FAILURES as error:
-            raise CommandError(describe_failure(error), returncode=2) from error
+            raise CommandError(visible(describe_failure(error), is_block=True), returncode=2) from error
         finally:
             log.setLevel(level)
         if code:
             raise CommandError(told.getvalue().strip() or "Something was found.", returncode=code)
+
+    def _say(self, text: str, *, is_block: bool = False) -> None:
+        self.stdout.ending = ""
+        write(text, is_block=is_block, to=cast(TextIO, self.stdout))
 
     def _list(self, publication: Publication) -> None:
         site, catalog = publication.site, publication.site.catalog
         for action in catalog.actions:
             way = f"{action.target.method} {action.target.path}" if action.target is not None else "AGENT -"
             told = f"{action.id}  ({action.effect}{', needs a known caller' if action.auth_required else ''})"
-            self.stdout.write(f"action  {way}  {told}")
+            self._say(f"action  {way}  {told}")
         for page in catalog.pages:
-            self.stdout.write(f"page    GET {page.path}  {page.title}")
+            self._say(f"page    GET {page.path}  {page.title}")
         apart: dict[tuple[str, str], list[LeftOut]] = {}  # by path, and an admin as a whole
         for one in site.left_out:
             is_admin = one.why.endswith("admin")
@@ -120,9 +124,9 @@ class Command(BaseCommand):
         for (where, why), several in apart.items():
             methods = " ".join(dict.fromkeys(one.method for one in several))
             if why:
-                self.stdout.write(f"left    {len({one.path for one in several})} routes below /{where}/: {why}")
+                self._say(f"left    {len({one.path for one in several})} routes below /{where}/: {why}")
             else:
-                self.stdout.write(f"left    {methods} {where}  {several[0].name}: {several[0].why}")
+                self._say(f"left    {methods} {where}  {several[0].name}: {several[0].why}")
 
     def _client(self, publication: Publication, options: Namespace) -> Client:
         url = urlsplit(publication.site.catalog.url)
@@ -145,7 +149,7 @@ class Command(BaseCommand):
         try:
             given = read_inputs(action.inputs, options.given, options.input)
         except DeclarationError as error:
-            raise CommandError(str(error)) from error
+            raise CommandError(visible(str(error), is_block=True)) from error
         client = self._client(publication, options)
         headers = {name.strip(): value.strip() for name, _, value in (one.partition(":") for one in options.header)}
         if options.token is not None:
@@ -171,5 +175,5 @@ class Command(BaseCommand):
             if not (options.yes and isinstance(told, dict) and told.get("code") == "CONFIRMATION_REQUIRED"):
                 break
         if answer.status_code >= 400:
-            raise CommandError(f"{answer.status_code}: {text}")
-        self.stdout.write(text)
+            raise CommandError(f"{answer.status_code}: {visible(text, is_block=True)}")
+        self._say(text, is_block=True)
