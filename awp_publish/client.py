@@ -553,7 +553,7 @@ class _Network:
         try:
             answer = request(
                 method,
-                f"{self._parts.scheme}://{self._authority}{self.prefix}{path}",
+                f"{self._parts.scheme}://{self._authority}{self._below(path)}",
                 headers=headers,
                 body=body,
                 deadline=Deadline(self._timeout),
@@ -573,6 +573,10 @@ class _Network:
             raise OutOfTime(f"{path} was not answered within {self._timeout:g} seconds.") from None
         fields = {name.lower(): value for name, value in answer.headers.items()}
         return Response(answer.status, fields, answer.body)
+
+    def _below(self, path: str) -> str:
+        """Return a path below the target's, so that nothing in it becomes a part of the authority."""
+        return f"{self.prefix}/{path.lstrip('/')}"
 
     def _is_ours(self, address: str) -> bool:
         """Return True if an address has the target's authority, or differs only by upgrading http to https."""
@@ -616,7 +620,7 @@ class _Network:
         timer.start()
         try:
             with open_websocket(
-                f"{scheme}://{self._authority}{self.prefix}{path}",
+                f"{scheme}://{self._authority}{self._below(path)}",
                 sock=connected,
                 additional_headers=dict(headers),
                 open_timeout=deadline.left(),

@@ -19,6 +19,7 @@ from django.test import override_settings
 
 from awp_publish import DeclarationError
 from awp_publish.cli import add_commands
+from tests.test_hostile_output import hostile_site, obeyed
 
 ROOT = Path(__file__).parents[2]
 HERE = "tests.django.sites"
@@ -177,6 +178,35 @@ def test_every_verb_of_the_command_line_is_one_of_the_project_s(capsys, tmp_path
     ):
         with pytest.raises(CommandError, match=told):
             call_command("agents", *words)
+
+
+def test_no_verb_of_the_project_prints_what_a_terminal_obeys(capsys, tmp_path):
+    evil = "\x1b[2J\x9b31m\u202e\u2028"
+    page, document = tmp_path / "page.html", tmp_path / "document.json"
+    page.write_text(f"<title>Books{evil}</title><h1>Emma{evil}</h1><form action=/find><input name='q{evil}'></form>")
+    document.write_text(json.dumps({"woa_version": "1", "agents": [{"id": f"order{evil}"}]}, ensure_ascii=False))
+    with hostile_site(lambda _: ("404 Not Found", {"Content-Type": f"text/html{evil[:7]}"}, b"")) as url:
+        for words in (
+            ["list"],
+            ["markdown", str(page)],
+            ["som", str(page)],
+            ["check", str(document)],
+            ["check", f"{url}/agent.json"],
+            ["check", "--as-model", str(document)],
+            ["synthesize", f"{url}/", "--allow-private"],
+            ["call", f"order{evil}"],
+            ["call", "search", f"q{evil}=1"],
+            ["call", "search", "--door", "mcp", f"q{evil}=1"],
+            ["show", f"/no{evil}"],
+            ["approve", f"no{evil}"],
+        ):
+            failure = ""
+            try:
+                call_command("agents", *words)
+            except CommandError as error:
+                failure = str(error)
+            ran = capsys.readouterr()
+            assert not obeyed(ran.out + ran.err + failure), words
 
 
 def _verbs_of(parser):

@@ -27,6 +27,10 @@ OF_DJANGO: Final = ("--settings", "--pythonpath")
 """Options of all commands that have a value. Django has read them before a command is made."""
 
 
+def _failure(text: str, code: int = 1) -> CommandError:
+    return CommandError(visible(text, is_block=True), returncode=code)
+
+
 class Parser(CommandParser):
     """Takes inputs behind options, as `awp-publish` does."""
 
@@ -70,14 +74,14 @@ class Command(BaseCommand):
         try:
             publication = get_publication()
         except (DeclarationError, ImproperlyConfigured) as error:
-            raise CommandError(visible(str(error), is_block=True)) from error
+            raise _failure(str(error)) from error
         if options.command == "list":
             self._list(publication)
         elif options.command == "call" and options.door == "woa":
             self._call(publication, options)
         elif options.command == "show" and options.path and options.path not in publication.documents():
             known = ", ".join(publication.documents())
-            raise CommandError(f"{options.path} is not published. There are: {known}.")
+            raise _failure(f"{options.path} is not published. There are: {known}.")
         else:
             self._run(publication, options)
 
@@ -97,11 +101,11 @@ class Command(BaseCommand):
                 console = Console(as_json=getattr(options, "json", False))
                 code = run(console, options)
         except FAILURES as error:
-            raise CommandError(visible(describe_failure(error), is_block=True), returncode=2) from error
+            raise _failure(describe_failure(error), 2) from error
         finally:
             log.setLevel(level)
         if code:
-            raise CommandError(told.getvalue().strip() or "Something was found.", returncode=code)
+            raise _failure(told.getvalue().strip() or "Something was found.", code)
 
     def _say(self, text: str, *, is_block: bool = False) -> None:
         self.stdout.ending = ""
@@ -135,7 +139,7 @@ class Command(BaseCommand):
             users: Any = get_user_model()
             user = users._default_manager.filter(**{users.USERNAME_FIELD: options.user}).first()
             if user is None:
-                raise CommandError(f'There is no user "{options.user}".')
+                raise _failure(f'There is no user "{options.user}".')
             client.force_login(user)
         return client
 
@@ -145,11 +149,11 @@ class Command(BaseCommand):
             action = catalog.action(options.action)
         except KeyError:
             known = ", ".join(one.id for one in catalog.actions) or "none"
-            raise CommandError(f'There is no action "{options.action}". There are: {known}.') from None
+            raise _failure(f'There is no action "{options.action}". There are: {known}.') from None
         try:
             given = read_inputs(action.inputs, options.given, options.input)
         except DeclarationError as error:
-            raise CommandError(visible(str(error), is_block=True)) from error
+            raise _failure(str(error)) from error
         client = self._client(publication, options)
         headers = {name.strip(): value.strip() for name, _, value in (one.partition(":") for one in options.header)}
         if options.token is not None:
@@ -175,5 +179,5 @@ class Command(BaseCommand):
             if not (options.yes and isinstance(told, dict) and told.get("code") == "CONFIRMATION_REQUIRED"):
                 break
         if answer.status_code >= 400:
-            raise CommandError(f"{answer.status_code}: {visible(text, is_block=True)}")
+            raise _failure(f"{answer.status_code}: {text}")
         self._say(text, is_block=True)
