@@ -211,7 +211,8 @@ def _read_refusal(call: Call, status: int, fields: Fields, body: bytes, codes: M
     if status == 401:
         kinds = {401: InvalidCredentials if _shows_credentials(call) else AuthenticationRequired}
     refused = refusal(kinds.get(status, Refused), status, document, codes, phrase_of(status))
-    refused.recovery = Refused.recoveries.get(status) if status in kinds else None
+    if status in kinds and refused.code not in codes:  # the site's own recovery for its code is published
+        refused.recovery = Refused.recoveries.get(status)
     return refused
 
 
