@@ -337,7 +337,7 @@ class Content(NamedTuple):
 class Outcome:
     """An action's answer: JSON text, the decoded value, and the headers to pass on to the caller.
 
-    `content` is set if the JSON is a string that stands for something else.
+    `content` is set if the JSON is a string that stands for something else, `redirect` if the route redirects there.
     """
 
     body: bytes
@@ -345,6 +345,7 @@ class Outcome:
     status: int = 200
     headers: RawHeaders = ()
     content: Content | None = None
+    redirect: str = ""
 
 
 Result: TypeAlias = Outcome | Problem

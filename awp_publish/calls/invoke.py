@@ -25,6 +25,7 @@ from awp_publish.model import DEFAULT_OPERATION, Action, Agent, Catalog, JsonObj
 from awp_publish.problems import (
     DeclarationError,
     HandlerFailed,
+    HandlerRedirected,
     HandlerTimeout,
     InvalidInput,
     InvalidOutput,
@@ -571,6 +572,8 @@ class Invoker:
         call.is_delivered = True
         if type(result) is Outcome:
             is_valid = prepared.outputs.is_valid
+            if result.redirect and not is_valid(result.output):
+                return _without_location(result, call.action, is_valid)
             if not is_valid(result.output):
                 first = prepared.outputs.describe(result.output)[0][0]
                 values = (call.action.id, first.pointer, first.detail, call.request_id)
@@ -646,6 +649,15 @@ class Invoker:
         if not call.is_delivered:
             prepared = self._actions[call.action.id]
             await self._conclude(prepared, call, self._validate(prepared, call, result), call.deliver)
+
+
+def _without_location(outcome: Outcome, action: Action, is_valid: Callable[[object], bool]) -> Result:
+    """Return what is at the address of a redirect, if that is what the action promises to answer."""
+    page = outcome.output.get("page") if isinstance(outcome.output, Mapping) else None
+    if page is not None and is_valid(page):
+        return replace(outcome, body=orjson.dumps(page), output=page)
+    detail = f"Action {action.id} answered with a redirect, and its answer is not there."
+    return HandlerRedirected(detail, members={"location": outcome.redirect})
 
 
 async def _listen(call: Call) -> None:

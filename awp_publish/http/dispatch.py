@@ -34,12 +34,23 @@ from awp_publish.http.exchange import (
     AsgiApp,
     Fields,
     Message,
+    RawHeaders,
     Receive,
     Scope,
     Send,
     content_length,
     mount_of,
     read_fields,
+)
+from awp_publish.http.in_process import PageAnswer
+from awp_publish.http.redirects import (
+    AFTER_WRITE,
+    REDIRECTS,
+    Follower,
+    asks_to_sign_in,
+    is_write,
+    location_of,
+    seconds_for_page,
 )
 from awp_publish.model import (
     ROUTE_CALL as ROUTE_CALL,
@@ -119,6 +130,14 @@ def read_answer(
             disposition = value
     if content_type is _REPEATED:
         content_type = read_fields(headers)[b"content-type"]
+    if status in REDIRECTS and (location := location_of(carried)):
+        if asks_to_sign_in(action, location):
+            kept = [pair for pair in carried if pair[0] != b"location"]
+            return read_answer(call, 401, [*kept, (b"content-type", b"application/json")], _SIGN_IN_HERE, codes)
+        if status in AFTER_WRITE and is_write(action):
+            output = {"location": location}
+            kept = [pair for pair in carried if pair[0] != b"location"]
+            return Outcome(orjson.dumps(output), output, 200, tuple(kept), redirect=location)
     if status != 200 and not 200 <= status < 300:
         if status == 403 and action.security_schemes and body in _OLD_FASTAPI_REFUSALS:
             status = 401
@@ -163,6 +182,8 @@ def read_answer(
         return InvalidOutput(f"Action {action.id} answered with a body that is declared as JSON and is not.")
 
 
+_SIGN_IN_HERE: Final = b'{"detail":"The site asks its visitors to sign in here."}'
+
 _OLD_FASTAPI_REFUSALS: Final = frozenset(
     (b'{"detail":"Not authenticated"}', b'{"detail":"Invalid authentication credentials"}')
 )
@@ -177,7 +198,7 @@ def _is_json(content_type: bytes) -> bool:
 def _read_refusal(call: Call, status: int, fields: Fields, body: bytes, codes: Mapping[str, str]) -> Problem:
     action = call.action
     if 300 <= status < 400:
-        location = fields.get(b"location", b"").decode("latin-1")
+        location = location_of(fields)
         return HandlerRedirected(
             f"Action {action.id} answered {status} with a redirect.", members={"location": location} if location else {}
         )
@@ -615,7 +636,8 @@ class CalledApplication:
 
     `entrance` is the outermost application if calls have to pass middleware outside of us, otherwise None. `outside` is
     the same, but set even if that middleware is trusted. `state` returns the lifespan state for requests that enter
-    there. `session_cookies` are the names of the cookies in which middleware outside of us keeps sessions.
+    there. `session_cookies` are the names of the cookies in which middleware outside of us keeps sessions. `visit`
+    returns the outermost application for a caller's request to a page, `inside` if it is None.
     """
 
     inside: AsgiApp
@@ -624,6 +646,7 @@ class CalledApplication:
     outside: AsgiApp | None = None
     state: Callable[[], Mapping[str, object]] = dict
     session_cookies: frozenset[bytes] = frozenset()
+    visit: Callable[[Scope], AsgiApp] | None = None
 
 
 class RouteCaller:
@@ -639,6 +662,7 @@ class RouteCaller:
             one.id: (Encoder(one, one.way), arrivals.get(one.id)) for one in catalog.actions if one.way is not None
         }
         self.codes = catalog.site.errors
+        self._follower = Follower(catalog.url, app.visit or (lambda scope: app.inside), app.state)
 
     def check(self, call: Call) -> None:
         """Raise InvalidInput if a call cannot be sent to its route."""
@@ -710,10 +734,54 @@ class RouteCaller:
         status = exchange.status
         if status >= 500 or status < 200:
             logger.error("action %s: its route answered %d (request_id=%s)", call.action.id, status, call.request_id)
-        if call.answer is not None:
-            return call.answer
-        unfinished = exchange.body or b"".join(exchange.parts or ())  # the answer's last message is missing
-        return read_answer(call, status, exchange.headers, unfinished, self.codes)
+        answer = call.answer
+        if answer is None:
+            unfinished = exchange.body or b"".join(exchange.parts or ())  # the answer's last message is missing
+            answer = read_answer(call, status, exchange.headers, unfinished, self.codes)
+        if status in REDIRECTS and not call.is_delivered:
+            call.answer = None  # what is at the address belongs to it
+            answer = await self._follow(call, answer, exchange, scope)
+        return answer
+
+    async def _follow(self, call: Call, answer: Result, exchange: "RouteCall", sent: Scope) -> Result:
+        """Return the answer to a call whose route redirects, with what is at that address."""
+        sets, follow = tuple(exchange.headers), self._follower.follow
+        if isinstance(answer, HandlerRedirected) and not is_write(call.action):
+            page = await follow(call, sent, sets, b"application/json")
+            if page is None:
+                return answer
+            if isinstance(page, str):
+                return Outcome(orjson.dumps({"location": page}), {"location": page}, redirect=page)
+            self._take_cookies(call, page.headers)
+            followed = read_answer(call, page.status, page.headers, page.body, self.codes)
+            if isinstance(followed, Outcome):
+                followed.redirect = location_of(sets)
+            return followed
+        if not isinstance(answer, Outcome) or not answer.redirect:
+            return answer
+        page = None
+        with suppress(TimeoutError):  # it has succeeded already
+            async with asyncio.timeout(seconds_for_page(call)):
+                page = await follow(call, sent, sets, b"application/json, text/markdown;q=0.9")
+        if not isinstance(page, PageAnswer) or page.status != 200:
+            return answer
+        self._take_cookies(call, page.headers)
+        kind = media.media_type_of(read_fields(page.headers).get(b"content-type", b""))
+        content: object = page.body.decode("utf-8", "replace") if kind == "text/markdown" else None
+        if _is_json(kind.encode()):
+            with suppress(orjson.JSONDecodeError):
+                content = orjson.loads(page.body)
+        if content is not None:
+            output: JsonObject = {"location": answer.redirect, "page": content}
+            cookies = tuple(pair for pair in page.headers if pair[0].lower() == b"set-cookie")
+            kept = tuple(pair for pair in answer.headers if pair[0] != b"set-cookie")
+            answer = Outcome(orjson.dumps(output), output, 200, (*kept, *cookies), redirect=answer.redirect)
+        return answer
+
+    @staticmethod
+    def _take_cookies(call: Call, headers: RawHeaders) -> None:
+        if call.on_cookies is not None:
+            call.on_cookies([value for name, value in headers if name.lower() == b"set-cookie"])
 
 
 class RouteCall:
@@ -807,7 +875,9 @@ class RouteCall:
             self.body = body
             if self.outer_session is not None:
                 self._copy_session_out()
-            self._call.answer = read_answer(self._call, self.status, self.headers, body, self._codes)
+            answer = read_answer(self._call, self.status, self.headers, body, self._codes)
+            if not isinstance(answer, HandlerRedirected):  # a read is answered by what is at that address
+                self._call.answer = answer
 
     def _copy_session_out(self) -> None:
         """Copy the route's session into that of the caller's own request, whose middleware saves its session later."""
