@@ -80,6 +80,7 @@ from awp_publish.problems import (
     refusal,
 )
 from awp_publish.schema import media, pointer_to, read_errors
+from awp_publish.schema.files import MAX_MEDIA_TYPE, MEDIA_TYPE
 from awp_publish.schema.paths import pattern_of
 
 # --- From a route's HTTP answer to an outcome or a problem ---
@@ -557,22 +558,25 @@ class File(NamedTuple):
 
 
 def _read_file(field_name: str, value: object, pointer: str) -> File:
-    """Read a file given as base64, as a data URL (RFC 2397), or as `{"filename", "content"}` with either as content.
+    """Read a file given as base64, as a data URL (RFC 2397), or as an object with either as its `content`.
+
+    The object has a `filename` and may have a `content_type`.
 
     A file without a name gets that of its field, with the extension of its media type, which forms may check. Raises
     InvalidInput.
     """
-    filename, text = "", value
+    filename, media_type, text = "", "", value
     if isinstance(value, Mapping):
-        filename, text = str(value.get("filename", "")), value.get("content")
-        filename = re.split(r"[/\\]", filename)[-1].strip()
+        media_type, text = str(value.get("content_type") or ""), value.get("content")
+        filename = media.plain_name(str(value.get("filename", "")))
+        if media_type and (len(media_type) > MAX_MEDIA_TYPE or not re.fullmatch(MEDIA_TYPE, media_type)):
+            raise _unsendable(f"{pointer}/content_type", "must be a media type, such as image/png")
         if not filename:
             raise _unsendable(f"{pointer}/filename", "must name a file")
     if not isinstance(text, str):
         raise _unsendable(pointer, "must be base64, a data URL, or an object with filename and content")
-    media_type = ""
     if found := _DATA_URL.match(text):
-        media_type, text = (found[1] or "").lower(), text[found.end() :]
+        media_type, text = media_type or (found[1] or "").lower(), text[found.end() :]
     try:
         content = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:

@@ -15,6 +15,7 @@ from starlette.convertors import CONVERTOR_TYPES, UUIDConvertor
 from awp_publish.declare.discover.routes import FORM_TYPES, NO_BODY_METHODS, Operation, path_parameters
 from awp_publish.model import SEGMENT_PATTERN, SEGMENTS_PATTERN, JsonObject, Location, Parameter, RouteCredential
 from awp_publish.schema import UnusableSchema, compile_schema, member_names
+from awp_publish.schema.files import with_name
 from awp_publish.schema.media import is_json, is_text, media_type_of
 
 # --- The schemas of one OpenAPI 3.1 document, made self-contained ---
@@ -394,11 +395,14 @@ def _is_file(schema: object) -> bool:
 
 
 def _as_base64(schema: object) -> dict[str, object]:
-    """Replace binary content by base64 (JSON Schema's contentEncoding), as which a file is sent in JSON."""
+    """Replace binary content by base64 (JSON Schema's contentEncoding), as which a file is sent in JSON.
+
+    Beside it there is an object with the file's name and media type.
+    """
     facts = dict(as_object(schema))
     if _is_bytes(facts):
         facts.pop("format", None)
-        return {**facts, "contentEncoding": "base64"}
+        return with_name(facts)
     if "items" in facts:
         facts["items"] = _as_base64(facts["items"])
     for key in _LISTED:
