@@ -802,6 +802,17 @@ class Catalog:
         found = [one for one in self.public.actions if one.target is not None and one.target.path == login]
         return next((one for one in found if one.intent != "read"), None)
 
+    @property
+    def token_source(self) -> Action | None:
+        """The action from which the tokens of the routes' security schemes come: the route of their `tokenUrl`."""
+        schemes = [scheme for action in self.public.actions for scheme in action.security_schemes.values()]
+        listed = [flows for scheme in schemes if isinstance(flows := scheme.get("flows"), Mapping)]
+        flows = [flow for one in listed for flow in one.values() if isinstance(flow, Mapping)]
+        addresses = {str(flow.get("tokenUrl", "")).removeprefix(self.url) for flow in flows}
+        paths = {address if address.startswith("/") else f"/{address}" for address in addresses if address}
+        found = (one for one in self.public.actions if one.target is not None and one.target.path in paths)
+        return next(found, None)
+
     # --- Visibility ---
 
     @property

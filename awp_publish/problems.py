@@ -128,6 +128,8 @@ class Problem(Exception):
         self.status = self.default_status if status is None else status
         self.code = code or code_of(self.slug)
         self.recovery = recovery
+        self.usual_recovery: str | None = None
+        """What replaces the class's recovery where the site has none of its own for the code."""
         self.errors = tuple(errors[:MAX_VIOLATIONS])
         self.headers = tuple(headers)
         self.members = dict(members or {})
@@ -143,7 +145,7 @@ class Problem(Exception):
     @property
     def advice(self) -> str:
         """Return what the caller should do, from the class, the status and Retry-After (RFC 9110 section 10.2.3)."""
-        words = self.recoveries.get(self.status, self.default_recovery)
+        words = self.usual_recovery or self.recoveries.get(self.status, self.default_recovery)
         after = next((value[:40] for name, value in self.headers if name.lower() == "retry-after"), None)
         if after is None:
             return words.replace(_AFTER_A_WHILE, "after a minute, then less and less often")

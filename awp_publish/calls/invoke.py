@@ -269,6 +269,7 @@ class _Prepared:
     outputs: Validator
     guard: "Guard | None"
     accept: Accept | None
+    rehearse: Callable[[Call], Awaitable[None]] | None = None
     content: RawHeaders = ()
     headers: tuple[tuple[str, bytes, JsonObject], ...] = ()
 
@@ -300,7 +301,7 @@ def _prepare(
             and one.name in required
             and not _ABOUT_THE_CALL.fullmatch(one.wire_name.lower())
         )
-    return _Prepared(action, inputs, outputs, guard, later, content, headers)
+    return _Prepared(action, inputs, outputs, guard, later, rehearse, content, headers)
 
 
 _ABOUT_THE_CALL: Final = re.compile(
@@ -339,7 +340,8 @@ class Invoker:
 
     `accept` takes calls of background actions; without it, callers wait for their results. `sessions` runs calls with
     the cookies that the site keeps for callers without a cookie jar. Before a person is asked for confirmation, `check`
-    raises InvalidInput for a call that cannot be sent to its route, and `rehearse` runs the route's security checks.
+    raises InvalidInput for a call that cannot be sent to its route, and `rehearse` runs the route's security checks, as
+    it does before a call becomes a job.
     """
 
     def __init__(
@@ -515,6 +517,8 @@ class Invoker:
         # A background action: run it later.
         if prepared.accept is not None:
             try:
+                if prepared.rehearse is not None:  # whoever may not call gets no job
+                    await prepared.rehearse(call)
                 result = await prepared.accept(call)
             except Problem as problem:
                 result = problem.without_frames()

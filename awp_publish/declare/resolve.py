@@ -329,7 +329,9 @@ def make_action(
         target=target,
         function=implementation.function,
         entry=implementation.entry,
-        rehearsal=implementation.rehearse() if implementation.rehearse is not None and confirm is not False else None,
+        rehearsal=implementation.rehearse()
+        if implementation.rehearse is not None and (confirm is not False or is_background)
+        else None,
         type=awas.get("type") or kind,
         effect=effect,
         tags=tuple(options.tags),

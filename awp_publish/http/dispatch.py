@@ -233,9 +233,21 @@ def _read_refusal(call: Call, status: int, fields: Fields, body: bytes, codes: M
     if status == 401:
         kinds = {401: InvalidCredentials if _shows_credentials(call) else AuthenticationRequired}
     refused = refusal(kinds.get(status, Refused), status, document, codes, phrase_of(status))
-    if status in kinds and refused.code not in codes:  # the site's own recovery for its code is published
-        refused.recovery = Refused.recoveries.get(status)
+    if status in kinds:
+        refused.usual_recovery = Refused.recoveries.get(status)
     return refused
+
+
+def _check_credentials(call: Call) -> None:
+    """Raise AuthenticationRequired if an action needs a caller, and only its route's security can know one.
+
+    The route itself may answer nobody, too: its security is optional, and the action is declared with `auth_required`.
+    """
+    action = call.action
+    is_asked = action.auth_required and not action.route_authenticates and action.route_credentials
+    if is_asked and call.principal is None and not _shows_credentials(call):
+        headers = [("WWW-Authenticate", kind) for kind in challenges_of_route(action)]
+        raise AuthenticationRequired("The action needs to know who calls.", headers=headers)
 
 
 def _shows_credentials(call: Call) -> bool:
@@ -683,6 +695,9 @@ class RouteCaller:
         Any other answer, and any failure, is ignored: the call itself will run into it.
         """
         app, action = self._app, call.action
+        _check_credentials(call)
+        if action.rehearsal is None:
+            return
         entrance = app.outside if call.is_fresh else app.entrance
         scope, body = self._ways[action.id][0].write(cast(Scope, call.context), call.input)
         exchange = Rehearsal(call, body, self.codes)
@@ -709,6 +724,8 @@ class RouteCaller:
     async def call(self, call: Call) -> Result:
         """Send a call to its route and return the answer. Raises a Problem, or whatever the application raises."""
         app = self._app
+        if call.action.auth_required:
+            _check_credentials(call)
         entrance = app.outside if call.is_fresh else app.entrance
         encoder, arrive = self._ways[call.action.id]
         scope, body = encoder.write(call.context, call.input)  # type: ignore[arg-type]
