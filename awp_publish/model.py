@@ -279,7 +279,7 @@ class Action:
     present; `is_required` means that another action requires this one. `allow_agents` are labels and directories of
     agents that sign requests (empty: everybody). `max_body_bytes` is None if the site's limit applies. `audience` are
     those who may see the action, `expose` the DOORS that offer it (None: all). Nobody sees an action that is not
-    `is_approved`.
+    `is_approved`. `answer_headers` are headers of the route's answer, in lower case, that belong to the answer.
     """
 
     id: str
@@ -293,6 +293,7 @@ class Action:
     function: Function | None = field(default=None, compare=False, repr=False)
     entry: Target | None = field(default=None, compare=False, repr=False)
     rehearsal: object = field(default=None, compare=False, repr=False)
+    answer_headers: frozenset[bytes] = frozenset()
     type: ActionType
     effect: Effect
     tags: tuple[str, ...] = ()

@@ -127,6 +127,24 @@ RECEIPT: Final = b"awp-receipt"
 SESSION_HEADER: Final = b"awp-session"
 """Headers in which an answer returns a receipt and a session, and a later call presents them."""
 
+PART_OF_ANSWER: Final = frozenset(
+    {
+        b"link",
+        b"etag",
+        b"last-modified",
+        b"content-range",
+        b"x-total-count",
+        b"x-total-pages",
+        b"x-page",
+        b"x-per-page",
+        b"x-next-page",
+        b"x-prev-page",
+        b"deprecation",
+        b"sunset",
+    }
+)
+"""Headers of a route that belong to its answer whatever its description says, beside the action's `answer_headers`."""
+
 KEY: Final = "idempotency_key"
 """The member of an envelope with the idempotency key, unless the action has another name for it."""
 

@@ -57,6 +57,7 @@ from awp_publish.calls.authentication import (
     challenges_of_route,
 )
 from awp_publish.calls.call import (
+    PART_OF_ANSWER,
     RECEIPT,
     Call,
     Content,
@@ -150,7 +151,7 @@ CLAIM_AFTER: Final[dict[str, tuple[Fate, Fate, Fate]]] = {
 }
 """What becomes of a key, by how its call ended: for repeatable, other and irreversible actions."""
 
-_RECORDED_HEADERS: Final = frozenset({b"location", b"link", media.HEADER})
+_RECORDED_HEADERS: Final = PART_OF_ANSWER | {b"location", media.HEADER}
 """Headers of an answer that are recorded. A Set-Cookie is secret and given only once."""
 
 _INTERRUPTIONS: Final = (HandlerTimeout, HandlerRedirected, InvalidOutput, StoreUnavailable)
@@ -624,7 +625,8 @@ class Guard:
             else:
                 headers = content = b""
                 if result.headers:
-                    pairs = [(name, value) for name, value in result.headers if name in _RECORDED_HEADERS]
+                    kept_headers = _RECORDED_HEADERS | self._action.answer_headers
+                    pairs = [(name, value) for name, value in result.headers if name in kept_headers]
                     headers = orjson.dumps([(name.decode("latin-1"), value.decode("latin-1")) for name, value in pairs])
                 if result.content is not None:
                     content = b',"content":' + orjson.dumps(list(result.content))

@@ -255,6 +255,19 @@ def describe_function_action(
 
 # --- The action ---
 
+_HEADER: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)+")
+_NOT_OF_THE_ANSWER: Final = re.compile(
+    r"content-.*|access-control-.*|awp-.*|sec-.*|set-cookie|transfer-encoding|keep-alive|proxy-.*|www-authenticate"
+    r"|cache-control|x-request-id|strict-transport-security|idempotent-replayed"
+)
+"""Headers about the transport, or of ours."""
+
+
+def _answer_headers(description: str, operation: Operation) -> frozenset[bytes]:
+    """Return the headers, in lower case, that the description or the framework's own document names."""
+    named = {name.lower() for name in (*_HEADER.findall(description), *operation.answer_headers)}
+    return frozenset(name.encode("latin-1", "replace") for name in named if not _NOT_OF_THE_ANSWER.fullmatch(name))
+
 
 def make_action(
     subject: str,
@@ -327,6 +340,7 @@ def make_action(
         agent_id=agent_id or action_id,
         operation=operation_name,
         target=target,
+        answer_headers=_answer_headers(description, operation),
         function=implementation.function,
         entry=implementation.entry,
         rehearsal=implementation.rehearse()

@@ -27,7 +27,7 @@ import orjson
 from starlette.exceptions import HTTPException
 
 from awp_publish.calls.authentication import challenges_of_route
-from awp_publish.calls.call import SESSION_HEADER, Call, Content, Outcome, Result
+from awp_publish.calls.call import PART_OF_ANSWER, SESSION_HEADER, Call, Content, Outcome, Result
 from awp_publish.declare.discover import ITSELF, Routed, asks_for_host, compares_routes, find_arrival, fixed_arrivals
 from awp_publish.http.credentials import TrustedProxies, read_credentials
 from awp_publish.http.exchange import (
@@ -90,20 +90,17 @@ from awp_publish.schema.paths import pattern_of
 PASSED: Final = "awp_publish.passed"
 """The scope member with the id of the action whose gates a workflow has passed before it submits the action's form."""
 
-CARRIED_HEADERS: Final = frozenset(
-    {
-        b"set-cookie",
-        b"www-authenticate",
-        b"retry-after",
-        b"location",
-        b"link",
-        b"ratelimit",
-        b"ratelimit-policy",
-        b"x-ratelimit-limit",
-        b"x-ratelimit-remaining",
-        b"x-ratelimit-reset",
-    }
-)
+CARRIED_HEADERS: Final = PART_OF_ANSWER | {
+    b"set-cookie",
+    b"www-authenticate",
+    b"retry-after",
+    b"location",
+    b"ratelimit",
+    b"ratelimit-policy",
+    b"x-ratelimit-limit",
+    b"x-ratelimit-remaining",
+    b"x-ratelimit-reset",
+}
 _CHARSET: Final = re.compile(r"charset\s*=\s*\"?([\w.:-]+)", re.IGNORECASE)
 
 
@@ -125,7 +122,7 @@ def read_answer(
     for name, value in headers:
         if name == b"content-type":
             content_type = _REPEATED if content_type else value
-        elif name in CARRIED_HEADERS:
+        elif name in CARRIED_HEADERS or name in action.answer_headers:
             carried.append((name, value))
         elif name == b"content-disposition":
             disposition = value

@@ -227,7 +227,7 @@ class _Document:
         secret = {field.alias.lower() for field in headers if is_secret_header(field.alias.lower())}
         described = dataclasses.replace(
             read,
-            inputs=close_like(read.inputs, *written),
+            inputs=_open_if_read(close_like(read.inputs, *written), read, route),
             outputs=outputs,
             answers_json=read.answers_json and answers_json(route.endpoint) is not False,
             operation_id=operation_id if isinstance(operation_id, str) else None,
@@ -295,6 +295,17 @@ def _without_required(schema: JsonObject) -> JsonObject:
         if isinstance(parts := trimmed.get(key), list):
             trimmed[key] = [_without_required(as_object(part)) for part in parts]
     return trimmed
+
+
+def _open_if_read(inputs: JsonObject, operation: Operation, route: Any) -> JsonObject:
+    """Return inputs that take further members of the query if the handler, or a dependency, reads the query itself."""
+    if operation.content_type is not None or inputs.get("additionalProperties") is not False:
+        return inputs
+    for function in (route.endpoint, *_dependencies(route.dependant)):
+        codes = (getattr(layer, "__code__", None) for layer in layers_of(function)) if callable(function) else ()
+        if any("query_params" in code.co_names for code in codes if code is not None):
+            return {name: value for name, value in inputs.items() if name != "additionalProperties"}
+    return inputs
 
 
 def needs_caller(dependant: Dependant) -> bool:

@@ -158,10 +158,11 @@ def read_operation(
     # The alternative ways to authenticate, each of one or more schemes. `{}` among them means "not at all".
     asked = as_objects(operation.get("security", security))
     # Pages and redirects are for people: every success has to be JSON or empty.
-    answers_json = True
+    answers_json, answer_headers = True, dict[str, None]()
     for kind, response in as_object(operation.get("responses")).items():
         if str(kind)[:1] in ("2", "3"):
             content = as_object(components.follow(response).get("content"))
+            answer_headers |= dict.fromkeys(as_object(components.follow(response).get("headers")))
             only_json = all(is_json(media_type_of(name.encode())) for name in content)
             answers_json = answers_json and only_json and str(kind)[:1] == "2"
     read = Operation(
@@ -175,6 +176,7 @@ def read_operation(
         _text(operation.get("operationId")),
         builder.needs_authorization,
         answers_json=answers_json,
+        answer_headers=tuple(answer_headers),
     )
     if not asked:
         return read
