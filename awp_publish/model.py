@@ -280,6 +280,7 @@ class Action:
     agents that sign requests (empty: everybody). `max_body_bytes` is None if the site's limit applies. `audience` are
     those who may see the action, `expose` the DOORS that offer it (None: all). Nobody sees an action that is not
     `is_approved`. `answer_headers` are headers of the route's answer, in lower case, that belong to the answer.
+    `secret_names` are members of the inputs that are secret by their names alone.
     """
 
     id: str
@@ -294,6 +295,7 @@ class Action:
     entry: Target | None = field(default=None, compare=False, repr=False)
     rehearsal: object = field(default=None, compare=False, repr=False)
     answer_headers: frozenset[bytes] = frozenset()
+    secret_names: tuple[str, ...] = ()
     type: ActionType
     effect: Effect
     tags: tuple[str, ...] = ()

@@ -44,9 +44,10 @@ from awp_publish.model import (
 )
 from awp_publish.problems import DeclarationError, end_sentence
 from awp_publish.schema import UnusableSchema, compile_schema, member_names, object_schema_of, schema_of
-from awp_publish.schema.handlers import docstring_of, layers_of, name_of
+from awp_publish.schema.handlers import docstring_of, first_paragraph, layers_of, name_of
 from awp_publish.schema.options import listing
 from awp_publish.schema.redaction import answer_redactor
+from awp_publish.schema.secrets import mark_secrets
 
 # --- Finding the route of a declaration, by its handler or by method and path ---
 
@@ -286,6 +287,10 @@ def make_action(
     Raises DeclarationError.
     """
     operation, target, awas = implementation.operation, implementation.target, options.awas
+    inputs, secret_names = mark_secrets(operation.inputs)
+    operation = replace(operation, inputs=inputs)
+    answer_headers = _answer_headers(description, operation)
+    description = first_paragraph(description) if options.description is None else description
     if implementation.is_deprecated and "deprecated" not in description.lower():
         description = f"Deprecated. {description}"
     effect: Effect = options.effect or (EFFECTS[target.method] if target is not None else "write")
@@ -340,7 +345,8 @@ def make_action(
         agent_id=agent_id or action_id,
         operation=operation_name,
         target=target,
-        answer_headers=_answer_headers(description, operation),
+        answer_headers=answer_headers,
+        secret_names=secret_names,
         function=implementation.function,
         entry=implementation.entry,
         rehearsal=implementation.rehearse()

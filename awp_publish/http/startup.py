@@ -110,6 +110,13 @@ def check_addresses(
             f"The actions {', '.join(unknown)} need credentials, and nothing is known of which: no document says it.",
             "Use FastAPI's security (HTTPBearer, APIKeyHeader, ...) in their routes, or give Site(authenticate=...).",
         )
+    by_name = [f"{action.id} ({', '.join(action.secret_names)})" for action in catalog.actions if action.secret_names]
+    if by_name:
+        yield _warning(
+            "start-secrets",
+            f"Inputs are secret by their names alone: {'; '.join(by_name)}. Summaries, logs and traces hide them.",
+            "Declare them as SecretStr, or with writeOnly in their schema; give what is no secret another name.",
+        )
     for name, address in _named(catalog):
         path = urlsplit(address).path
         is_known = path in ours or any(route.takes(method, path) for route in routes for method in route.methods)
