@@ -509,8 +509,10 @@ def _assign_ids(
         if not re.match("[a-z]", action_id):
             raise DeclarationError(subject, f'"{route.name}" gives no usable id.', "State it with site.declare().")
         docstring = next((text for text in map(docstring_of, route.handlers) if text), None)
-        described = implementation.operation.description or docstring or implementation.operation.summary
-        text = described or title_of(action_id)
+        summary = implementation.operation.summary
+        if summary == route.name.replace("_", " ").title():  # FastAPI makes it of the name: "Auth:Jwt.Login"
+            summary = None
+        text = implementation.operation.description or docstring or summary or title_of(action_id)
         action = make_action(subject, action_id, text, inclusion.options, implementation, timeout)
         if (other := included.setdefault(action_id, action)) is not action or action_id in taken:
             twice = " and ".join(f"{one.target.method} {one.target.path}" for one in (other, action) if one.target)
@@ -526,6 +528,15 @@ _FILE: Final = re.compile(
     r"\.(?:ico|txt|xml|css|js|mjs|map|png|jpe?g|gif|svg|webp|avif|woff2?|ttf|webmanifest)$", re.IGNORECASE
 )
 _FORMAT: Final = re.compile(r"(?:\.(?:\w+|\{\w+\})|\{format\})/?$")
+
+
+_TEST: Final = re.compile(r"(?:^|[/_-])(?:tests?|testing|debug)(?:[/_-]|$)", re.IGNORECASE)
+
+
+def _redirects(handler: object) -> bool:
+    """Return True if a handler is annotated to answer with a redirect."""
+    notes = (getattr(layer, "__annotations__", {}).get("return") for layer in layers_of(handler))
+    return any(getattr(note, "__name__", str(note)).endswith("RedirectResponse") for note in notes if note is not None)
 
 
 def _why_left_out(route: Route, method: str, inclusion: Inclusion, paths: Collection[str]) -> str:
@@ -557,6 +568,10 @@ def _why_left_out(route: Route, method: str, inclusion: Inclusion, paths: Collec
         return f'its GET may change something, since it takes other methods too; name it: operations=["{route.name}"]'
     if _FILE.search(route.template):
         return "it is a file"
+    if is_open and any(map(_redirects, route.handlers)):
+        return f'it redirects; name it: operations=["{route.name}"]'
+    if is_open and _TEST.search(f"{route.template}/{route.name}"):
+        return f'it is named like a route for tests; name it: operations=["{route.name}"]'
     plain = _FORMAT.sub("", route.template)
     if plain != route.template and not {plain, plain + "/"}.isdisjoint(paths):
         return f"it is {plain} in another format"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from awp_publish.checks import Finding, check_documents
-from awp_publish.checks.urls import is_loopback
+from awp_publish.checks.urls import is_loopback, is_private
 from awp_publish.declare.discover import Route
 from awp_publish.http.documents import Prepared
 from awp_publish.model import Catalog
@@ -85,6 +85,12 @@ def check_addresses(
             f"The server says that the application is below {root_path} (root_path), and the site's url is "
             f"{catalog.url}: no address in its documents leads there.",
             f'Write Site(url="{catalog.url.removesuffix(catalog.prefix)}{root_path.rstrip("/")}").',
+        )
+    if catalog.url.startswith("http://") and not is_private(urlsplit(catalog.url).hostname or ""):
+        yield _warning(
+            "start-http",
+            f"The site's url is {catalog.url}: tokens, sessions and confirmations go over the network unencrypted.",
+            'Serve it with TLS, and write Site(url="https://...").',
         )
     ours = {*documents, *(door.path for door in catalog.doors), catalog.paths.status, catalog.paths.som}
     for route in routes:

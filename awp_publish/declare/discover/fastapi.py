@@ -63,7 +63,7 @@ def walk_fastapi(app: FastAPI, prefix: str, walk: Walk, is_outermost: bool) -> I
                 path,
                 methods_of(described.methods),
                 (described.endpoint,),
-                described.operation_id or described.name or "",
+                described.operation_id or _name_of(described),
                 tuple(str(getattr(tag, "value", tag)) for tag in described.tags),
                 (described.name or "", described.unique_id),
                 described.include_in_schema,
@@ -227,6 +227,7 @@ class _Document:
         secret = {field.alias.lower() for field in headers if is_secret_header(field.alias.lower())}
         described = dataclasses.replace(
             read,
+            description=None if read.description == _OF_PARTIAL else read.description,
             inputs=_open_if_read(close_like(read.inputs, *written), read, route),
             outputs=outputs,
             answers_json=read.answers_json and answers_json(route.endpoint) is not False,
@@ -295,6 +296,19 @@ def _without_required(schema: JsonObject) -> JsonObject:
         if isinstance(parts := trimmed.get(key), list):
             trimmed[key] = [_without_required(as_object(part)) for part in parts]
     return trimmed
+
+
+_OF_PARTIAL: Final = inspect.cleandoc(functools.partial.__doc__ or "")
+"""The docstring that FastAPI finds for an endpoint made with `functools.partial`: that of the class."""
+
+
+def _name_of(described: DescribedRoute) -> str:
+    """Return the name of a route: that of the function behind `functools.partial`, for which FastAPI says "partial"."""
+    name = described.name or ""
+    if name != "partial" or not isinstance(described.endpoint, functools.partial):
+        return name
+    *_, function = layers_of(described.endpoint)
+    return getattr(function, "__name__", name)
 
 
 def _open_if_read(inputs: JsonObject, operation: Operation, route: Any) -> JsonObject:
