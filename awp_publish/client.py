@@ -31,6 +31,7 @@ from awp_publish.outgoing import (
     connect,
     request,
 )
+from awp_publish.schema import media
 
 Door: TypeAlias = Literal["woa", "plain", "mcp", "a2a", "awp"]
 Confirm: TypeAlias = Callable[[str], bool] | bool
@@ -83,10 +84,15 @@ def _status_in(problem: Mapping[str, Any]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a call: its output, and the HTTP headers or the corresponding members of the door's envelope."""
+    """The answer to a call: its output, and the HTTP headers or the corresponding members of the door's envelope.
+
+    A file is an output of bytes, with its media type and its name if the site gives them.
+    """
 
     output: Any
     headers: Mapping[str, str] = field(default_factory=dict)
+    media_type: str = ""
+    filename: str = ""
 
     @property
     def is_replayed(self) -> bool:
@@ -223,12 +229,16 @@ class AgentClient:
         return {}
 
     def call(self, action: str, inputs: Mapping[str, Any] | None = None, /, **more: Any) -> Any:
-        """Call an action with these inputs and return its output. Raises CallFailed."""
+        """Call an action with these inputs and return its output. Raises CallFailed.
+
+        A file is bytes, or a tuple of its name, its bytes and, if it is known, its media type.
+        """
         return self.send(action, {**(inputs or {}), **more}).output
 
     def send(self, action: str, inputs: Mapping[str, Any] | None = None, *, key: str | None = None) -> Answer:
         """Call an action, optionally with an idempotency `key`, and return the whole answer. Raises CallFailed."""
-        given, confirmation, followed = dict(inputs or {}), None, set[str]()
+        given: dict[str, Any] = {name: _in_json(value) for name, value in (inputs or {}).items()}
+        confirmation, followed = None, set[str]()
         other = {"mcp": self._over_mcp, "a2a": self._over_a2a, "awp": self._over_awp}
         over = other.get(self.door, self._over_http)
         while True:
@@ -299,9 +309,10 @@ class AgentClient:
             raise CallFailed(action, _problem_in(answer), answer.headers)
         if kind == "application/json" or kind.endswith("+json"):
             with _reading(action, answer):
-                return Answer(answer.json(), answer.headers)
-        is_text = kind.startswith("text/")
-        return Answer(answer.body.decode("utf-8", "replace") if is_text else answer.body, answer.headers)
+                return _with_content(answer.json(), answer.headers)
+        is_text = media.is_text(kind)
+        _, name = media.read_header(answer.headers.get(_CONTENT, "").encode("latin-1", "replace"))
+        return Answer(answer.body.decode("utf-8", "replace") if is_text else answer.body, answer.headers, kind, name)
 
     def _over_mcp(
         self, action: str, inputs: dict[str, Any], key: str | None, confirmation: str | None, receipts: list[str]
@@ -415,6 +426,36 @@ class AgentClient:
             pause = min(pause * 2, MAX_POLL_SECONDS)
 
 
+_CONTENT: Final = media.HEADER.decode()
+
+
+def _with_content(output: Any, headers: Mapping[str, str]) -> Answer:
+    """Return the answer for an output in JSON, which stands for a file if a header says so."""
+    if _CONTENT not in headers or not isinstance(output, str):
+        return Answer(output, headers)
+    kind, name = media.read_header(headers[_CONTENT].encode("latin-1", "replace"))
+    if not media.is_text(kind):
+        with suppress(ValueError):
+            output = base64.b64decode(output, validate=True)
+    return Answer(output, headers, kind, name)
+
+
+def _in_json(value: Any) -> Any:
+    """Return an input as JSON has it: files in base64, with their names if they have some."""
+    match value:
+        case bytes() | bytearray() | memoryview():
+            return base64.b64encode(value).decode()
+        case (str() as name, bytes() | bytearray() | memoryview() as content):
+            return {"filename": name, "content": _in_json(content)}
+        case (str() as name, bytes() | bytearray() | memoryview() as content, str() as kind):
+            return {"filename": name, "content_type": kind, "content": _in_json(content)}
+        case list() | tuple():
+            return [_in_json(item) for item in value]
+        case Mapping():
+            return {name: _in_json(item) for name, item in value.items()}
+    return value
+
+
 def _members(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
@@ -484,7 +525,9 @@ def _read_mcp(action: str, answer: Response) -> Answer:
     if block["type"] == "text":
         return Answer(block["text"], headers)
     resource = block.get("resource", block)
-    return Answer(base64.b64decode(resource.get("blob") or resource["data"]), headers)
+    _, name = media.read_header(headers.get(_CONTENT, "").encode("latin-1", "replace"))
+    content = base64.b64decode(resource.get("blob") or resource["data"])
+    return Answer(content, headers, str(resource.get("mimeType", "")), name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -504,7 +547,8 @@ class _Task:
             raise CallFailed(action, problem or {"detail": self.state}, headers)
         part = task["artifacts"][0]["parts"][0]
         if "raw" in part:
-            return Answer(base64.b64decode(part["raw"]), headers)
+            about = str(part.get("mediaType", "")), str(part.get("filename", ""))
+            return Answer(base64.b64decode(part["raw"]), headers, *about)
         return Answer(part["data"] if "data" in part else part.get("text"), headers)
 
 
@@ -515,10 +559,7 @@ def _read_awp(action: str, answers: list[dict[str, Any]]) -> Answer:
             problem = details if "detail" in details else {**details, "detail": message["error"].get("message", "")}
             raise CallFailed(action, problem, _header_members(details.get("headers"), underscored=True))
     result = answers[-1]["result"]
-    headers, output = _header_members(result.get("headers"), underscored=True), result["output"]
-    if (kind := headers.get("awp-content-type")) is not None and not kind.startswith("text/"):
-        output = base64.b64decode(output)
-    return Answer(output, headers)
+    return _with_content(result["output"], _header_members(result.get("headers"), underscored=True))
 
 
 # --- Transports ---

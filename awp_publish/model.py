@@ -284,7 +284,9 @@ class Action:
     present; `is_required` means that another action requires this one. `allow_agents` are labels and directories of
     agents that sign requests (empty: everybody). `max_body_bytes` is None if the site's limit applies. `audience` are
     those who may see the action, `expose` the doors that offer it (None: all). Nobody sees an action that is not
-    `is_approved`. `options` are those that plug-ins read, by their names.
+    `is_approved`. `answer_headers` are headers of the route's answer, in lower case, that belong to the answer.
+    `secret_names` are members of the inputs that are secret by their names alone. `options` are those that plug-ins
+    read, by their names.
     """
 
     id: str
@@ -298,6 +300,8 @@ class Action:
     function: Function | None = field(default=None, compare=False, repr=False)
     entry: Target | None = field(default=None, compare=False, repr=False)
     rehearsal: object = field(default=None, compare=False, repr=False)
+    answer_headers: frozenset[bytes] = frozenset()
+    secret_names: tuple[str, ...] = ()
     type: ActionType
     effect: Effect
     tags: tuple[str, ...] = ()
@@ -811,6 +815,17 @@ class Catalog:
         login = known.endpoints.get("login") if known is not None else None
         found = [one for one in self.public.actions if one.target is not None and one.target.path == login]
         return next((one for one in found if one.intent != "read"), None)
+
+    @property
+    def token_source(self) -> Action | None:
+        """The action from which the tokens of the routes' security schemes come: the route of their `tokenUrl`."""
+        schemes = [scheme for action in self.public.actions for scheme in action.security_schemes.values()]
+        listed = [flows for scheme in schemes if isinstance(flows := scheme.get("flows"), Mapping)]
+        flows = [flow for one in listed for flow in one.values() if isinstance(flow, Mapping)]
+        addresses = {str(flow.get("tokenUrl", "")).removeprefix(self.url) for flow in flows}
+        paths = {address if address.startswith("/") else f"/{address}" for address in addresses if address}
+        found = (one for one in self.public.actions if one.target is not None and one.target.path in paths)
+        return next(found, None)
 
     # --- Visibility ---
 

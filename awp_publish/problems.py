@@ -128,6 +128,8 @@ class Problem(Exception):
         self.status = self.default_status if status is None else status
         self.code = code or code_of(self.slug)
         self.recovery = recovery
+        self.usual_recovery: str | None = None
+        """What replaces the class's recovery where the site has none of its own for the code."""
         self.errors = tuple(errors[:MAX_VIOLATIONS])
         self.headers = tuple(headers)
         self.members = dict(members or {})
@@ -143,7 +145,7 @@ class Problem(Exception):
     @property
     def advice(self) -> str:
         """Return what the caller should do, from the class, the status and Retry-After (RFC 9110 section 10.2.3)."""
-        words = self.recoveries.get(self.status, self.default_recovery)
+        words = self.usual_recovery or self.recoveries.get(self.status, self.default_recovery)
         after = next((value[:40] for name, value in self.headers if name.lower() == "retry-after"), None)
         if after is None:
             return words.replace(_AFTER_A_WHILE, "after a minute, then less and less often")
@@ -566,7 +568,15 @@ class RuntimeFailed(Problem):
 # --- Refusals by the application itself ---
 
 _CODE: Final = re.compile(r"[A-Z][A-Z0-9_]*")
-_WORDS: Final = ("detail", "message", "error", "title")
+_REASONS: Final = ("detail", "message", "error_description", "error", "errors", "title", "reason", "description", "msg")
+"""Members in which applications give the reason of a refusal, the usual ones first."""
+
+_NO_REASONS: Final = frozenset({"code", "status", "statusCode", "status_code", "success", "ok", "type", "url", "input"})
+"""Members of a refusal that say nothing of its reason."""
+
+MAX_REASON_DEPTH: Final = 4
+MAX_REASONS: Final = 5
+"""Items of a list of reasons that are told at most."""
 
 
 def refusal(kind: type[Problem], status: int, document: object, codes: Mapping[str, str], otherwise: str) -> Problem:
@@ -576,6 +586,7 @@ def refusal(kind: type[Problem], status: int, document: object, codes: Mapping[s
     """
     words = _words(document) or otherwise
     if isinstance(document, Mapping) and isinstance(document.get("type"), str) and "title" in document:
+        words = _words(document.get("detail")) or words  # its other members reach the caller as they are
         members = {str(name): value for name, value in document.items() if name not in ("status", "detail", "instance")}
         if document["type"] == "about:blank":
             del members["type"]  # our type is more specific
@@ -583,7 +594,9 @@ def refusal(kind: type[Problem], status: int, document: object, codes: Mapping[s
     inner = document.get("detail") if isinstance(document, Mapping) else None
     found = (_code_in(source) for source in (document, inner))
     code = next((code for code in found if code in codes), None)
-    answered = {"response": document} if isinstance(document, (Mapping, list)) else {}
+    answered: dict[str, object] = {"response": document} if isinstance(document, (Mapping, list)) else {}
+    if code is not None:
+        answered["title"] = Refused.title  # that of `kind` is about the caller, and the type is the site's own
     return kind(words, status=status, code=code, members=answered)
 
 
@@ -593,17 +606,34 @@ def _code_in(source: object) -> str | None:
 
 
 def _words(document: object) -> str:
-    """Return the message in a route's own words, or "" if its answer has none."""
-    if isinstance(document, str) and document.strip():
-        return shorten(document.strip())
-    if isinstance(document, Mapping):
-        for name in _WORDS:
-            found = document.get(name)
-            if isinstance(found, Mapping):
-                return _words(found)
-            if isinstance(found, str) and found.strip():
-                return shorten(found.strip())
-    return ""
+    """Return the reason in a route's own words, or "" if its answer has none."""
+    return shorten(_reason(document, MAX_REASON_DEPTH))
+
+
+def _reason(source: object, depth: int) -> str:
+    """Return the reason that a text, a list or an object gives.
+
+    Of an object it is the first member of _REASONS that has one, followed by the single errors if there are such, or
+    else what all other members say, by name, or else its code.
+    """
+    if isinstance(source, str):
+        return source[: MAX_TEXT + 1].strip()
+    if isinstance(source, (int, float)) and not isinstance(source, bool):
+        return str(source)[:MAX_TEXT]
+    if depth == 0:
+        return ""
+    if isinstance(source, list):
+        return "; ".join(filter(None, (_reason(item, depth - 1) for item in source[:MAX_REASONS])))
+    if not isinstance(source, Mapping):
+        return ""
+    for name in _REASONS:
+        if isinstance(source.get(name), (str, list, Mapping)) and (words := _reason(source[name], depth - 1)):
+            single = _reason(source.get("errors"), depth - 1) if name in ("detail", "message", "title") else ""
+            return f"{words.rstrip('.:')}: {single}" if single and single not in words else words
+    named = [name for name in islice(source, MAX_REASONS * 2) if name not in _NO_REASONS and name not in _REASONS]
+    told = [(name, _reason(source[name], depth - 1)) for name in named[:MAX_REASONS]]
+    code = source.get("code")
+    return "; ".join(f"{name}: {words}" for name, words in told if words) or (code if isinstance(code, str) else "")
 
 
 def phrase_of(status: int) -> str:

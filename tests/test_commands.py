@@ -389,3 +389,13 @@ def test_the_reference_of_the_documentation_has_every_public_name():
     for name in ("AgentPublisher", "Site", "Refused", "client.AgentClient"):
         assert f"## {name}\n" in text
     assert "### Site.include\n" in text
+
+
+@pytest.mark.parametrize("command", ["show", "check", "robots"])
+def test_an_application_that_fails_when_imported_is_named_in_one_line(tmp_path, command):
+    (tmp_path / "broken.py").write_text('settings = {}\nurl = settings["URL"]\n')
+    done = run(command, "broken:app", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "broken:app: cannot be imported: KeyError: 'URL'" in done.stderr
+    assert "broken.py, line 2" in done.stderr

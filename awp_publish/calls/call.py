@@ -124,6 +124,24 @@ RECEIPT: Final = b"awp-receipt"
 SESSION_HEADER: Final = b"awp-session"
 """Headers in which an answer returns a receipt and a session, and a later call presents them."""
 
+PART_OF_ANSWER: Final = frozenset(
+    {
+        b"link",
+        b"etag",
+        b"last-modified",
+        b"content-range",
+        b"x-total-count",
+        b"x-total-pages",
+        b"x-page",
+        b"x-per-page",
+        b"x-next-page",
+        b"x-prev-page",
+        b"deprecation",
+        b"sunset",
+    }
+)
+"""Headers of a route that belong to its answer whatever its description says, beside the action's `answer_headers`."""
+
 KEY: Final = "idempotency_key"
 """The member of an envelope with the idempotency key, unless the action has another name for it."""
 
@@ -345,7 +363,8 @@ class Content(NamedTuple):
 class Outcome:
     """An action's answer: JSON text, the decoded value, and the headers to pass on to the caller.
 
-    `content` is set if the JSON is a string that stands for something else, or was sent to be saved as a file.
+    `content` is set if the JSON is a string that stands for something else, or was sent to be saved as a file;
+    `redirect` if the route redirects there.
     """
 
     body: bytes
@@ -353,6 +372,7 @@ class Outcome:
     status: int = 200
     headers: RawHeaders = ()
     content: Content | None = None
+    redirect: str = ""
 
 
 Result: TypeAlias = Outcome | Problem

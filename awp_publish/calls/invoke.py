@@ -27,6 +27,7 @@ from awp_publish.model import DEFAULT_OPERATION, Action, Agent, Catalog, JsonObj
 from awp_publish.problems import (
     DeclarationError,
     HandlerFailed,
+    HandlerRedirected,
     HandlerTimeout,
     InvalidInput,
     InvalidOutput,
@@ -267,6 +268,7 @@ class _Prepared:
     outputs: Validator
     guard: Guard | None
     accept: Accept | None
+    rehearse: Callable[[Call], Awaitable[None]] | None = None
     content: RawHeaders = ()
     headers: tuple[tuple[str, bytes, JsonObject], ...] = ()
 
@@ -298,7 +300,7 @@ def _prepare(
             and one.name in required
             and not _ABOUT_THE_CALL.fullmatch(one.wire_name.lower())
         )
-    return _Prepared(action, inputs, outputs, guard, later, content, headers)
+    return _Prepared(action, inputs, outputs, guard, later, rehearse, content, headers)
 
 
 _ABOUT_THE_CALL: Final = re.compile(
@@ -362,7 +364,8 @@ class Invoker:
 
     `accept` takes calls of background actions; without it, callers wait for their results. `sessions` runs calls with
     the cookies that the site keeps for callers without a cookie jar. Before a person is asked for confirmation, `check`
-    raises InvalidInput for a call that cannot be sent to its route, and `rehearse` runs the route's security checks.
+    raises InvalidInput for a call that cannot be sent to its route, and `rehearse` runs the route's security checks, as
+    it does before a call becomes a job.
     """
 
     def __init__(
@@ -542,6 +545,8 @@ class Invoker:
         # A background action: run it later.
         if prepared.accept is not None:
             try:
+                if prepared.rehearse is not None:  # whoever may not call gets no job
+                    await prepared.rehearse(call)
                 result = await prepared.accept(call)
             except Problem as problem:
                 result = problem.without_frames()
@@ -599,6 +604,8 @@ class Invoker:
         call.is_delivered = True
         if type(result) is Outcome:
             is_valid = prepared.outputs.is_valid
+            if result.redirect and not is_valid(result.output):
+                return _without_location(result, call.action, is_valid)
             if not is_valid(result.output):
                 first = prepared.outputs.describe(result.output)[0][0]
                 values = (call.action.id, first.pointer, first.detail, call.request_id)
@@ -675,6 +682,15 @@ class Invoker:
         if not call.is_delivered:
             prepared = self._actions[call.action.id]
             await self._conclude(prepared, call, self._validate(prepared, call, result), call.deliver)
+
+
+def _without_location(outcome: Outcome, action: Action, is_valid: Callable[[object], bool]) -> Result:
+    """Return what is at the address of a redirect, if that is what the action promises to answer."""
+    page = outcome.output.get("page") if isinstance(outcome.output, Mapping) else None
+    if page is not None and is_valid(page):
+        return replace(outcome, body=orjson.dumps(page), output=page)
+    detail = f"Action {action.id} answered with a redirect, and its answer is not there."
+    return HandlerRedirected(detail, members={"location": outcome.redirect})
 
 
 async def _listen(call: Call) -> None:

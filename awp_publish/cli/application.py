@@ -4,6 +4,7 @@ import asyncio
 import json
 import sys
 import time
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -124,7 +125,14 @@ def load(target: str) -> AsgiApp:
     module_name, _, attribute = target.partition(":")
     if not attribute:
         raise DeclarationError(target, "names no application.", f"Write module:app, such as {module_name}:app.")
-    module = import_module(module_name)
+    try:
+        module = import_module(module_name)
+    except (ImportError, AttributeError, DeclarationError):
+        raise
+    except Exception as error:  # a traceback through this package helps nobody; its end is in the application
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        wrong = f"cannot be imported: {type(error).__name__}: {error} ({last.filename}, line {last.lineno})."
+        raise DeclarationError(target, wrong) from error
     found: object = getattr(module, attribute)
     if isinstance(found, Site):
         named = [f"{module_name}:{name}" for name, one in vars(module).items() if site_of(one) is found]

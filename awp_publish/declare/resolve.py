@@ -45,10 +45,11 @@ from awp_publish.model import (
 )
 from awp_publish.problems import DeclarationError, end_sentence
 from awp_publish.schema import UnusableSchema, compile_schema, member_names, object_schema_of, schema_of
-from awp_publish.schema.handlers import docstring_of, layers_of, name_of
+from awp_publish.schema.handlers import docstring_of, first_paragraph, layers_of, name_of
 from awp_publish.schema.options import listing
 from awp_publish.schema.patterns import portable
 from awp_publish.schema.redaction import answer_redactor
+from awp_publish.schema.secrets import mark_secrets
 
 # --- Finding the route of a declaration, by its handler or by method and path ---
 
@@ -257,6 +258,19 @@ def describe_function_action(
 
 # --- The action ---
 
+_HEADER: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)+")
+_NOT_OF_THE_ANSWER: Final = re.compile(
+    r"content-.*|access-control-.*|awp-.*|sec-.*|set-cookie|transfer-encoding|keep-alive|proxy-.*|www-authenticate"
+    r"|cache-control|x-request-id|strict-transport-security|idempotent-replayed"
+)
+"""Headers about the transport, or of ours."""
+
+
+def _answer_headers(description: str, operation: Operation) -> frozenset[bytes]:
+    """Return the headers, in lower case, that the description or the framework's own document names."""
+    named = {name.lower() for name in (*_HEADER.findall(description), *operation.answer_headers)}
+    return frozenset(name.encode("latin-1", "replace") for name in named if not _NOT_OF_THE_ANSWER.fullmatch(name))
+
 
 def make_action(
     subject: str,
@@ -275,6 +289,10 @@ def make_action(
     Raises DeclarationError.
     """
     operation, target, awas = implementation.operation, implementation.target, options.awas
+    inputs, secret_names = mark_secrets(operation.inputs)
+    operation = replace(operation, inputs=inputs)
+    answer_headers = _answer_headers(description, operation)
+    description = first_paragraph(description) if options.description is None else description
     if implementation.is_deprecated and "deprecated" not in description.lower():
         description = f"Deprecated. {description}"
     effect: Effect = options.effect or (EFFECTS[target.method] if target is not None else "write")
@@ -329,9 +347,13 @@ def make_action(
         agent_id=agent_id or action_id,
         operation=operation_name,
         target=target,
+        answer_headers=answer_headers,
+        secret_names=secret_names,
         function=implementation.function,
         entry=implementation.entry,
-        rehearsal=implementation.rehearse() if implementation.rehearse is not None and confirm is not False else None,
+        rehearsal=implementation.rehearse()
+        if implementation.rehearse is not None and (confirm is not False or is_background)
+        else None,
         type=awas.get("type") or kind,
         effect=effect,
         tags=tuple(options.tags),
@@ -497,7 +519,10 @@ def _assign_ids(
         if not re.match("[a-z]", action_id):
             raise DeclarationError(subject, f'"{route.name}" gives no usable id.', "State it with site.declare().")
         docstring = next((text for text in map(docstring_of, route.handlers) if text), None)
-        described = implementation.operation.description or docstring or implementation.operation.summary
+        summary = implementation.operation.summary
+        if summary == route.name.replace("_", " ").title():  # FastAPI makes it of the name: "Auth:Jwt.Login"
+            summary = None
+        described = implementation.operation.description or docstring or summary
         text = described or title_of(action_id)
         if not described:
             message = f'Action "{action_id}" ({method} {route.template}) has no words of its own, only "{text}".'
@@ -520,6 +545,15 @@ _FILE: Final = re.compile(
 )
 IN_ANOTHER_FORMAT: Final = "in another format"
 _FORMAT: Final = re.compile(r"(?:\.(?:\w+|\{\w+\})|\{format\})/?$")
+
+
+_TEST: Final = re.compile(r"(?:^|[/_-])(?:tests?|testing|debug)(?:[/_-]|$)", re.IGNORECASE)
+
+
+def _redirects(handler: object) -> bool:
+    """Return True if a handler is annotated to answer with a redirect."""
+    notes = (getattr(layer, "__annotations__", {}).get("return") for layer in layers_of(handler))
+    return any(getattr(note, "__name__", str(note)).endswith("RedirectResponse") for note in notes if note is not None)
 
 
 def _why_left_out(route: Route, method: str, inclusion: Inclusion, paths: Collection[str]) -> str:
@@ -553,6 +587,10 @@ def _why_left_out(route: Route, method: str, inclusion: Inclusion, paths: Collec
         return f'its GET may change something, since it takes other methods too; name it: operations=["{route.name}"]'
     if _FILE.search(route.template):
         return "it is a file"
+    if is_open and any(map(_redirects, route.handlers)):
+        return f'it redirects; name it: operations=["{route.name}"]'
+    if is_open and _TEST.search(f"{route.template}/{route.name}"):
+        return f'it is named like a route for tests; name it: operations=["{route.name}"]'
     plain = _FORMAT.sub("", route.template)
     if plain != route.template and not {plain, plain + "/"}.isdisjoint(paths):
         return f"it is {plain} {IN_ANOTHER_FORMAT}"

@@ -1031,7 +1031,10 @@ class ActionSettings:
     name: Annotated[Text | None, Option("a readable name", "the id in words")] = None
     description: Annotated[
         Text | None,
-        Option("what the action does, for an agent's planning", "the docstring, or the route's description"),
+        Option(
+            "what the action does, for an agent's planning",
+            "the first paragraph of the docstring, or of the route's description",
+        ),
     ] = None
     method: Annotated[
         Literal["GET", "POST", "PUT", "PATCH", "DELETE"] | None,

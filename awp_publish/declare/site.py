@@ -467,7 +467,10 @@ class Site:
             )
         for action in actions:
             subject = f'action "{action.id}"'
-            if action.auth_required and not (self.authenticators or action.route_authenticates):
+            # A route whose security scheme refuses nobody is refused calls without credentials by `RouteCaller`.
+            if action.auth_required and not (
+                self.authenticators or action.route_authenticates or action.route_credentials
+            ):
                 raise DeclarationError(
                     subject,
                     "auth_required: nothing here tells who calls.",

@@ -117,7 +117,7 @@ class PlainDoor(Endpoint):
         """Return the inputs of the query and the body. Raises a Problem."""
         fields, scope = request.fields, request.scope
         if self._reader is None:  # most actions of a large site are never called here
-            self._reader = FieldReader(self._action.inputs)
+            self._reader = FieldReader(self._action.inputs, keeps_names=True)
         given = self._reader.read(read_query(scope["query_string"])) if scope["query_string"] else {}
         for one in self._action.route_credentials:
             if one.place == "query" and one.name not in members(self._action.inputs):

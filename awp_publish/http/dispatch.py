@@ -27,19 +27,30 @@ import orjson
 from starlette.exceptions import HTTPException
 
 from awp_publish.calls.authentication import challenges_of_route
-from awp_publish.calls.call import SESSION_HEADER, Call, Content, Outcome, Result
+from awp_publish.calls.call import PART_OF_ANSWER, SESSION_HEADER, Call, Content, Outcome, Result
 from awp_publish.declare.discover import ITSELF, Routed, asks_for_host, compares_routes, find_arrival, fixed_arrivals
 from awp_publish.http.credentials import TrustedProxies, read_credentials
 from awp_publish.http.exchange import (
     AsgiApp,
     Fields,
     Message,
+    RawHeaders,
     Receive,
     Scope,
     Send,
     content_length,
     mount_of,
     read_fields,
+)
+from awp_publish.http.in_process import PageAnswer
+from awp_publish.http.redirects import (
+    AFTER_WRITE,
+    REDIRECTS,
+    Follower,
+    asks_to_sign_in,
+    is_write,
+    location_of,
+    seconds_for_page,
 )
 from awp_publish.model import (
     ROUTE_CALL as ROUTE_CALL,
@@ -69,6 +80,7 @@ from awp_publish.problems import (
     refusal,
 )
 from awp_publish.schema import media, pointer_to, read_errors
+from awp_publish.schema.files import MAX_MEDIA_TYPE, MEDIA_TYPE
 from awp_publish.schema.paths import pattern_of
 
 # --- From a route's HTTP answer to an outcome or a problem ---
@@ -78,20 +90,17 @@ from awp_publish.schema.paths import pattern_of
 PASSED: Final = "awp_publish.passed"
 """The scope member with the id of the action whose gates a workflow has passed before it submits the action's form."""
 
-CARRIED_HEADERS: Final = frozenset(
-    {
-        b"set-cookie",
-        b"www-authenticate",
-        b"retry-after",
-        b"location",
-        b"link",
-        b"ratelimit",
-        b"ratelimit-policy",
-        b"x-ratelimit-limit",
-        b"x-ratelimit-remaining",
-        b"x-ratelimit-reset",
-    }
-)
+CARRIED_HEADERS: Final = PART_OF_ANSWER | {
+    b"set-cookie",
+    b"www-authenticate",
+    b"retry-after",
+    b"location",
+    b"ratelimit",
+    b"ratelimit-policy",
+    b"x-ratelimit-limit",
+    b"x-ratelimit-remaining",
+    b"x-ratelimit-reset",
+}
 _CHARSET: Final = re.compile(r"charset\s*=\s*\"?([\w.:-]+)", re.IGNORECASE)
 
 
@@ -113,12 +122,20 @@ def read_answer(
     for name, value in headers:
         if name == b"content-type":
             content_type = _REPEATED if content_type else value
-        elif name in CARRIED_HEADERS:
+        elif name in CARRIED_HEADERS or name in action.answer_headers:
             carried.append((name, value))
         elif name == b"content-disposition":
             disposition = value
     if content_type is _REPEATED:
         content_type = read_fields(headers)[b"content-type"]
+    if status in REDIRECTS and (location := location_of(carried)):
+        if asks_to_sign_in(action, location):
+            kept = [pair for pair in carried if pair[0] != b"location"]
+            return read_answer(call, 401, [*kept, (b"content-type", b"application/json")], _SIGN_IN_HERE, codes)
+        if status in AFTER_WRITE and is_write(action):
+            output = {"location": location}
+            kept = [pair for pair in carried if pair[0] != b"location"]
+            return Outcome(orjson.dumps(output), output, 200, tuple(kept), redirect=location)
     if status != 200 and not 200 <= status < 300:
         if status == 403 and action.security_schemes and body in _OLD_FASTAPI_REFUSALS:
             status = 401
@@ -164,6 +181,8 @@ def read_answer(
         return InvalidOutput(f"Action {action.id} answered with a body that is declared as JSON and is not.")
 
 
+_SIGN_IN_HERE: Final = b'{"detail":"The site asks its visitors to sign in here."}'
+
 _OLD_FASTAPI_REFUSALS: Final = frozenset(
     (b'{"detail":"Not authenticated"}', b'{"detail":"Invalid authentication credentials"}')
 )
@@ -178,7 +197,7 @@ def _is_json(content_type: bytes) -> bool:
 def _read_refusal(call: Call, status: int, fields: Fields, body: bytes, codes: Mapping[str, str]) -> Problem:
     action = call.action
     if 300 <= status < 400:
-        location = fields.get(b"location", b"").decode("latin-1")
+        location = location_of(fields)
         return HandlerRedirected(
             f"Action {action.id} answered {status} with a redirect.", members={"location": location} if location else {}
         )
@@ -212,8 +231,21 @@ def _read_refusal(call: Call, status: int, fields: Fields, body: bytes, codes: M
     if status == 401:
         kinds = {401: InvalidCredentials if _shows_credentials(call) else AuthenticationRequired}
     refused = refusal(kinds.get(status, Refused), status, document, codes, phrase_of(status))
-    refused.recovery = Refused.recoveries.get(status) if status in kinds else None
+    if status in kinds:
+        refused.usual_recovery = Refused.recoveries.get(status)
     return refused
+
+
+def _check_credentials(call: Call) -> None:
+    """Raise AuthenticationRequired if an action needs a caller, and only its route's security can know one.
+
+    The route itself may answer nobody, too: its security is optional, and the action is declared with `auth_required`.
+    """
+    action = call.action
+    is_asked = action.auth_required and not action.route_authenticates and action.route_credentials
+    if is_asked and call.principal is None and not _shows_credentials(call):
+        headers = [("WWW-Authenticate", kind) for kind in challenges_of_route(action)]
+        raise AuthenticationRequired("The action needs to know who calls.", headers=headers)
 
 
 def _shows_credentials(call: Call) -> bool:
@@ -537,22 +569,25 @@ class File(NamedTuple):
 
 
 def _read_file(field_name: str, value: object, pointer: str) -> File:
-    """Read a file given as base64, as a data URL (RFC 2397), or as `{"filename", "content"}` with either as content.
+    """Read a file given as base64, as a data URL (RFC 2397), or as an object with either as its `content`.
+
+    The object has a `filename` and may have a `content_type`.
 
     A file without a name gets that of its field, with the extension of its media type, which forms may check. Raises
     InvalidInput.
     """
-    filename, text = "", value
+    filename, media_type, text = "", "", value
     if isinstance(value, Mapping):
-        filename, text = str(value.get("filename", "")), value.get("content")
-        filename = re.split(r"[/\\]", filename)[-1].strip()
+        media_type, text = str(value.get("content_type") or ""), value.get("content")
+        filename = media.plain_name(str(value.get("filename", "")))
+        if media_type and (len(media_type) > MAX_MEDIA_TYPE or not re.fullmatch(MEDIA_TYPE, media_type)):
+            raise _unsendable(f"{pointer}/content_type", "must be a media type, such as image/png")
         if not filename:
             raise _unsendable(f"{pointer}/filename", "must name a file")
     if not isinstance(text, str):
         raise _unsendable(pointer, "must be base64, a data URL, or an object with filename and content")
-    media_type = ""
     if found := _DATA_URL.match(text):
-        media_type, text = (found[1] or "").lower(), text[found.end() :]
+        media_type, text = media_type or (found[1] or "").lower(), text[found.end() :]
     try:
         content = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
@@ -616,7 +651,8 @@ class CalledApplication:
 
     `entrance` is the outermost application if calls have to pass middleware outside of us, otherwise None. `outside` is
     the same, but set even if that middleware is trusted. `state` returns the lifespan state for requests that enter
-    there. `session_cookies` are the names of the cookies in which middleware outside of us keeps sessions.
+    there. `session_cookies` are the names of the cookies in which middleware outside of us keeps sessions. `visit`
+    returns the outermost application for a caller's request to a page, `inside` if it is None.
     """
 
     inside: AsgiApp
@@ -625,6 +661,7 @@ class CalledApplication:
     outside: AsgiApp | None = None
     state: Callable[[], Mapping[str, object]] = dict
     session_cookies: frozenset[bytes] = frozenset()
+    visit: Callable[[Scope], AsgiApp] | None = None
 
 
 class RouteCaller:
@@ -640,6 +677,7 @@ class RouteCaller:
             one.id: (Encoder(one, one.way), arrivals.get(one.id)) for one in catalog.actions if one.way is not None
         }
         self.codes = catalog.site.errors
+        self._follower = Follower(catalog.url, app.visit or (lambda scope: app.inside), app.state)
 
     def check(self, call: Call) -> None:
         """Raise InvalidInput if a call cannot be sent to its route."""
@@ -656,6 +694,9 @@ class RouteCaller:
         Any other answer, and any failure, is ignored: the call itself will run into it.
         """
         app, action = self._app, call.action
+        _check_credentials(call)
+        if action.rehearsal is None:
+            return
         entrance = app.outside if call.is_fresh else app.entrance
         scope, body = self._ways[action.id][0].write(cast(Scope, call.context), call.input)
         exchange = Rehearsal(call, body, self.codes)
@@ -682,6 +723,8 @@ class RouteCaller:
     async def call(self, call: Call) -> Result:
         """Send a call to its route and return the answer. Raises a Problem, or whatever the application raises."""
         app = self._app
+        if call.action.auth_required:
+            _check_credentials(call)
         entrance = app.outside if call.is_fresh else app.entrance
         encoder, arrive = self._ways[call.action.id]
         scope, body = encoder.write(call.context, call.input)  # type: ignore[arg-type]
@@ -711,10 +754,54 @@ class RouteCaller:
         status = exchange.status
         if status >= 500 or status < 200:
             logger.error("action %s: its route answered %d (request_id=%s)", call.action.id, status, call.request_id)
-        if call.answer is not None:
-            return call.answer
-        unfinished = exchange.body or b"".join(exchange.parts or ())  # the answer's last message is missing
-        return read_answer(call, status, exchange.headers, unfinished, self.codes)
+        answer = call.answer
+        if answer is None:
+            unfinished = exchange.body or b"".join(exchange.parts or ())  # the answer's last message is missing
+            answer = read_answer(call, status, exchange.headers, unfinished, self.codes)
+        if status in REDIRECTS and not call.is_delivered:
+            call.answer = None  # what is at the address belongs to it
+            answer = await self._follow(call, answer, exchange, scope)
+        return answer
+
+    async def _follow(self, call: Call, answer: Result, exchange: "RouteCall", sent: Scope) -> Result:
+        """Return the answer to a call whose route redirects, with what is at that address."""
+        sets, follow = tuple(exchange.headers), self._follower.follow
+        if isinstance(answer, HandlerRedirected) and not is_write(call.action):
+            page = await follow(call, sent, sets, b"application/json")
+            if page is None:
+                return answer
+            if isinstance(page, str):
+                return Outcome(orjson.dumps({"location": page}), {"location": page}, redirect=page)
+            self._take_cookies(call, page.headers)
+            followed = read_answer(call, page.status, page.headers, page.body, self.codes)
+            if isinstance(followed, Outcome):
+                followed.redirect = location_of(sets)
+            return followed
+        if not isinstance(answer, Outcome) or not answer.redirect:
+            return answer
+        page = None
+        with suppress(TimeoutError):  # it has succeeded already
+            async with asyncio.timeout(seconds_for_page(call)):
+                page = await follow(call, sent, sets, b"application/json, text/markdown;q=0.9")
+        if not isinstance(page, PageAnswer) or page.status != 200:
+            return answer
+        self._take_cookies(call, page.headers)
+        kind = media.media_type_of(read_fields(page.headers).get(b"content-type", b""))
+        content: object = page.body.decode("utf-8", "replace") if kind == "text/markdown" else None
+        if _is_json(kind.encode()):
+            with suppress(orjson.JSONDecodeError):
+                content = orjson.loads(page.body)
+        if content is not None:
+            output: JsonObject = {"location": answer.redirect, "page": content}
+            cookies = tuple(pair for pair in page.headers if pair[0].lower() == b"set-cookie")
+            kept = tuple(pair for pair in answer.headers if pair[0] != b"set-cookie")
+            answer = Outcome(orjson.dumps(output), output, 200, (*kept, *cookies), redirect=answer.redirect)
+        return answer
+
+    @staticmethod
+    def _take_cookies(call: Call, headers: RawHeaders) -> None:
+        if call.on_cookies is not None:
+            call.on_cookies([value for name, value in headers if name.lower() == b"set-cookie"])
 
 
 class RouteCall:
@@ -818,7 +905,9 @@ class RouteCall:
             self.body = body
             if self.outer_session is not None:
                 self._copy_session_out()
-            self._call.answer = read_answer(self._call, self.status, self.headers, body, self._codes)
+            answer = read_answer(self._call, self.status, self.headers, body, self._codes)
+            if not isinstance(answer, HandlerRedirected):  # a read is answered by what is at that address
+                self._call.answer = answer
 
     def _copy_session_out(self) -> None:
         """Copy the route's session into that of the caller's own request, whose middleware saves its session later."""

@@ -43,6 +43,7 @@ from awp_publish.http.signed import note_signature
 from awp_publish.model import Action, Catalog, Idempotency
 from awp_publish.problems import (
     AuthenticationRequired,
+    InvalidCredentials,
     InvalidEnvelope,
     InvalidIdempotencyKey,
     MethodNotAllowed,
@@ -90,6 +91,9 @@ class ProblemRenderer:
         self.types = catalog.absolute(catalog.paths.problems)
         self._prefix = catalog.prefix
         own = {}
+        if (source := catalog.token_source) is not None:
+            recovery = f"Call {source.id}, then call again with the token of its answer: Authorization: Bearer ..."
+            own[code_of(AuthenticationRequired.slug)] = own[code_of(InvalidCredentials.slug)] = recovery
         if (action := catalog.sign_in) is not None:
             recovery = f"Call {action.id}, then call again with the session that its answer hands out."
             own[code_of(AuthenticationRequired.slug)] = recovery

@@ -8,17 +8,37 @@ import math
 import re
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Final, TypeAlias
+from itertools import repeat
+from typing import Final, Self, TypeAlias
 from urllib.parse import parse_qsl
 
 from awp_publish.http.exchange import parse_json
 from awp_publish.model import JsonObject
 from awp_publish.problems import InvalidInput, NotJson, UnsupportedMediaType, Violation
-from awp_publish.schema import UnusableSchema, Validator, compile_schema, pointer_to
+from awp_publish.schema import UnusableSchema, Validator, compile_schema, media, pointer_to
 from awp_publish.schema.reading import branches, kinds, members, required_members, resolved
 
+
+class Upload(bytes):
+    """The content of a file in a form, with its name and its media type as they were sent, "" if they were not."""
+
+    filename: str
+    media_type: str
+
+    def __new__(cls, content: bytes, filename: str = "", media_type: str = "") -> Self:
+        """Create it."""
+        file = super().__new__(cls, content)
+        file.filename, file.media_type = filename, media_type
+        return file
+
+    @property
+    def is_empty(self) -> bool:
+        """True if no file was chosen: browsers then send an empty one without a name."""
+        return not self and not self.filename
+
+
 Fields: TypeAlias = list[tuple[str, str | bytes]]
-"""Names and values in their original order; the content of a file is bytes."""
+"""Names and values in their original order; a file is an Upload."""
 
 MAX_FIELDS: Final = 1000
 """Maximum fields of a query or a form, as in Starlette."""
@@ -98,8 +118,11 @@ def _read_part(part: bytes) -> tuple[str, str | bytes]:
     if len(head) > MAX_PART_HEAD:
         raise InvalidInput(f"A part of the form has more than {MAX_PART_HEAD} bytes of headers.")
     given: dict[bytes, bytes] = {}
+    media_type = b""
     for line in head.split(b"\r\n")[1:]:
         field, _, value = line.partition(b":")
+        if field.strip().lower() == b"content-type":
+            media_type = value.strip()
         kind = re.match(rb"\s*form-data(?=\s*(;|$))", value, re.I)
         if field.strip().lower() != b"content-disposition" or kind is None:
             continue
@@ -112,7 +135,10 @@ def _read_part(part: bytes) -> tuple[str, str | bytes]:
             raise InvalidInput("A part of the form has no name.")
         # Browsers write a quotation mark in a name as %22 (HTML, multipart form data).
         name = given[b"name"].decode().replace("%22", '"')
-        return name, content if given.keys() & {b"filename", b"filename*"} else content.decode()
+        if not given.keys() & {b"filename", b"filename*"}:
+            return name, content.decode()
+        filename = given.get(b"filename", b"").decode().replace("%22", '"').replace('\\"', '"')
+        return name, Upload(content, media.plain_name(filename), media_type.decode("latin-1"))
     except UnicodeDecodeError:
         raise InvalidInput("A field of the form is not UTF-8.") from None
 
@@ -124,12 +150,13 @@ class FieldReader:
     """Converts fields to the members of an input by the input's schema, as the route of an action would.
 
     Numbers and booleans are parsed from their texts, objects from JSON; a repeated field is a list. A text that does
-    not match the schema is kept as it is, so that input validation reports it.
+    not match the schema is kept as it is, so that input validation reports it. With `keeps_names`, a file keeps its
+    name and its media type where the schema takes them.
     """
 
-    def __init__(self, schema: JsonObject) -> None:
+    def __init__(self, schema: JsonObject, *, keeps_names: bool = False) -> None:
         facts = resolved(schema, schema)
-        self._members = {name: _Member(part, schema) for name, part in members(facts).items()}
+        self._members = {name: _Member(part, schema, keeps_names) for name, part in members(facts).items()}
         self._required = required_members(facts)
         self._validator: Validator | None = None
         if any(len(member.kinds) > 1 for member in self._members.values()):
@@ -149,7 +176,9 @@ class FieldReader:
                 if member is None:
                     texts = [_text_of(value) for value in values]
                     given[name] = texts[0] if len(texts) == 1 else texts
-                elif values != [""] or name in self._required or not member.kinds or "string" in member.kinds:
+                elif (
+                    not _is_left_empty(values) or name in self._required or not member.kinds or "string" in member.kinds
+                ):
                     readings, validator = member.readings(values), self._validator
                     given[name] = readings[0]
                     if len(readings) > 1 and validator is not None:
@@ -161,6 +190,11 @@ class FieldReader:
         return given
 
 
+def _is_left_empty(values: list[str | bytes]) -> bool:
+    """Return True for the only value of a field that was not filled in."""
+    return values == [""] or (len(values) == 1 and isinstance(values[0], Upload) and values[0].is_empty)
+
+
 class _UnusableValueError(ValueError):
     pass
 
@@ -168,7 +202,7 @@ class _UnusableValueError(ValueError):
 class _Member:
     """The types of a member, as far as they matter for parsing it."""
 
-    def __init__(self, schema: object, root: JsonObject) -> None:
+    def __init__(self, schema: object, root: JsonObject, keeps_names: bool) -> None:
         facts = resolved(schema, root)
         self.kinds = kinds(facts, root)
         parts = [facts, *(resolved(branch, root) for branch in branches(facts))]
@@ -176,18 +210,31 @@ class _Member:
         self._item_kinds = kinds(item, root)
         inner = [item, *(resolved(branch, root) for branch in branches(item))]
         self._is_base64 = any(part.get("contentEncoding") == "base64" for part in (*parts, *inner))
+        named = [members(part).keys() for part in (*parts, *inner) if keeps_names]
+        self._of_file = next((names for names in named if {"filename", "content"} <= names), None)
 
     def readings(self, values: list[str | bytes]) -> list[object]:
         """Return the possible values, the most likely first."""
-        if self._is_base64:
-            values = [base64.b64encode(one).decode() if isinstance(one, bytes) else one for one in values]
-        texts = [_text_of(value) for value in values]
-        as_list: list[object] = [_readings(text, self._item_kinds)[0] for text in texts]
-        if len(texts) > 1 and "array" not in self.kinds and self.kinds:
-            raise _UnusableValueError(f"was sent {len(texts)} times, and takes one value")
-        if len(texts) > 1 or self.kinds == ["array"]:
+        as_list = [
+            self._file(value) if self._is_base64 and isinstance(value, bytes) else _readings(_text_of(value), kinds)[0]
+            for value, kinds in zip(values, repeat(self._item_kinds))
+        ]
+        if len(values) > 1 and "array" not in self.kinds and self.kinds:
+            raise _UnusableValueError(f"was sent {len(values)} times, and takes one value")
+        if len(values) > 1 or self.kinds == ["array"]:
             return [as_list]
-        return [*_readings(texts[0], self.kinds), *([as_list] if "array" in self.kinds else [])]
+        several: list[object] = [as_list] if "array" in self.kinds else []
+        if self._is_base64 and isinstance(values[0], bytes):
+            return [self._file(values[0]), *several]
+        return [*_readings(_text_of(values[0]), self.kinds), *several]
+
+    def _file(self, content: bytes) -> object:
+        """Return a file as base64, with its name and media type if it has a name and the schema takes them."""
+        text = base64.b64encode(content).decode()
+        if self._of_file is None or not isinstance(content, Upload) or not content.filename:
+            return text
+        kind = {"content_type": content.media_type} if content.media_type and "content_type" in self._of_file else {}
+        return {"filename": content.filename, **kind, "content": text}
 
 
 def _text_of(value: str | bytes) -> str:

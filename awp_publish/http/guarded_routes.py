@@ -163,11 +163,11 @@ class _GuardedRoute:
         if body and is_form(content_type):
             sent = read_form(content_type, body)
             places = {**self._by_place.get("form", {}), **self._by_place.get("file", {})}
-            for name, value in sent:
+            for name, value in sent:  # empty optional fields are absent
                 known = places.get(name)
                 if known is None and self._is_open and self._target.content_type != JSON:
                     pairs.append((name, value))
-                elif known is not None and (value or known.name in self._required):  # empty optional fields are absent
+                elif known is not None and (value or getattr(value, "filename", "") or known.name in self._required):
                     pairs.append((known.name, value))
         elif body and whole is not None:
             given[whole.name] = parse_json(body) if is_json else body.decode("utf-8", "replace")

@@ -10,7 +10,6 @@ from typing import Any, Final, TypeVar, cast
 from urllib.parse import SplitResult, unquote_to_bytes, urlsplit
 
 from awp_publish.calls.call import SESSION_HEADER
-from awp_publish.http.dispatch import ROUTE_CALL
 from awp_publish.http.exchange import (
     AsgiApp,
     Message,
@@ -23,6 +22,7 @@ from awp_publish.http.exchange import (
     wait_for_disconnect,
 )
 from awp_publish.http.lifespan import running
+from awp_publish.model import ROUTE_CALL
 
 # --- A request to a page of this site, in process ---
 # The request is made from scratch, so that middleware treats it as a visitor's; the caller decides on its credentials.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from awp_publish.checks import Finding, check_documents
-from awp_publish.checks.urls import is_loopback
+from awp_publish.checks.urls import is_loopback, is_private
 from awp_publish.declare.discover import Route
 from awp_publish.http.documents import Prepared
 from awp_publish.model import Catalog
@@ -86,6 +86,12 @@ def check_addresses(
             f"{catalog.url}: no address in its documents leads there.",
             f'Write Site(url="{catalog.url.removesuffix(catalog.prefix)}{root_path.rstrip("/")}").',
         )
+    if catalog.url.startswith("http://") and not is_private(urlsplit(catalog.url).hostname or ""):
+        yield _warning(
+            "start-http",
+            f"The site's url is {catalog.url}: tokens, sessions and confirmations go over the network unencrypted.",
+            'Serve it with TLS, and write Site(url="https://...").',
+        )
     ours = {*documents, *(door.path for door in catalog.doors), catalog.paths.status, catalog.paths.som}
     for route in routes:
         if not route.is_opaque and route.path in ours:
@@ -109,6 +115,13 @@ def check_addresses(
             "start-credentials",
             f"The actions {', '.join(unknown)} need credentials, and nothing is known of which: no document says it.",
             "Use FastAPI's security (HTTPBearer, APIKeyHeader, ...) in their routes, or give Site(authenticate=...).",
+        )
+    by_name = [f"{action.id} ({', '.join(action.secret_names)})" for action in catalog.actions if action.secret_names]
+    if by_name:
+        yield _warning(
+            "start-secrets",
+            f"Inputs are secret by their names alone: {'; '.join(by_name)}. Summaries, logs and traces hide them.",
+            "Declare them as SecretStr, or with writeOnly in their schema; give what is no secret another name.",
         )
     for name, address in _named(catalog):
         path = urlsplit(address).path

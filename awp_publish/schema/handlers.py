@@ -57,6 +57,11 @@ def docstring_of(handler: object) -> str | None:
     return next((text for text in texts if text), None)
 
 
+def first_paragraph(text: str) -> str:
+    """Return the first paragraph of a docstring, on one line. What follows is for readers of the code."""
+    return " ".join(text.strip().partition("\n\n")[0].split())
+
+
 def name_of(function: object) -> str:
     """Return the qualified name of a function, a class or an object's class, for messages."""
     named = function if hasattr(function, "__qualname__") else type(function)

@@ -64,6 +64,11 @@ def file_name(disposition: bytes) -> str:
         name = re.sub(r"\\(.)", r"\1", plain[1]) if plain[1] is not None else plain[2]
     else:
         return ""
+    return plain_name(name)
+
+
+def plain_name(name: str) -> str:
+    """Return a file's name without any path and without control characters."""
     name = name.replace("\\", "/").rsplit("/", 1)[-1]
     return "".join(one for one in name if one.isprintable()).strip(" .")[:MAX_NAME]
 

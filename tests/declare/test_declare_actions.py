@@ -461,10 +461,9 @@ def test_a_docstring_ends_at_a_form_feed(site, start):
     @site.action("look")
     async def look() -> None:
         """Look around.
-
         Twice.
         \f
         Not for agents.
         """
 
-    assert start(app).awas("look")["description"] == "Look around.\n\nTwice."
+    assert start(app).awas("look")["description"] == "Look around. Twice."

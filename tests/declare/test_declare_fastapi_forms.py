@@ -101,11 +101,14 @@ def test_forms_and_files_arrive(site, start, handler, encoding, given, arrives):
 
 def test_a_file_is_base64_in_the_published_schema_and_in_the_input(site, start):
     front = start(taking(site, a_file))
-    assert front.inputs("take")["properties"]["file"] == {
-        "type": "string",
+    schema = front.inputs("take")["properties"]["file"]
+    assert {name: schema[name] for name in ("contentMediaType", "contentEncoding")} == {
         "contentMediaType": "application/octet-stream",
         "contentEncoding": "base64",
     }
+    plain, named = schema["anyOf"]
+    assert plain == {"type": "string"}
+    assert list(named["properties"]) == ["filename", "content_type", "content"]
     assert front.ask("take", {"file": "?!"}).json()["errors"] == [{"pointer": "/file", "detail": "must be base64"}]
 
 

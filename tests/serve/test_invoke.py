@@ -608,7 +608,7 @@ def test_a_success_keeps_its_status_and_location(site, open_client):
 @pytest.mark.parametrize(
     ("response", "status", "code"),
     [
-        (RedirectResponse("/login"), 502, "HANDLER_REDIRECTED"),
+        (RedirectResponse("/route"), 502, "HANDLER_REDIRECTED"),
         (PlainTextResponse("try later", 503, {"retry-after": "60"}), 503, "HANDLER_UNAVAILABLE"),
         (PlainTextResponse("secret", 500), 500, "HANDLER_FAILED"),
         (PlainTextResponse("secret", 502), 500, "HANDLER_FAILED"),
@@ -631,7 +631,7 @@ def test_every_other_answer_becomes_a_problem(site, open_client, response, statu
     if status == 503:
         assert answer.headers["retry-after"] == "60"
     if status == 502:
-        assert answer.json()["location"] == "/login"
+        assert answer.json()["location"] == "/route"
 
 
 def test_what_a_refusal_cannot_say_in_json_is_replaced_and_not_a_failure(site, open_client):

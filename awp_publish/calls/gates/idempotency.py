@@ -6,14 +6,14 @@ answers `outcome-unknown` until its window ends.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from typing import Any, Final, Literal, NoReturn, TypeAlias, cast
 
 import orjson
 
-from awp_publish.calls.call import Call, Content, Outcome, Result, read_key, share_of
+from awp_publish.calls.call import PART_OF_ANSWER, Call, Content, Outcome, Result, read_key, share_of
 from awp_publish.calls.fingerprints import canonical, shown_by
 from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck, too_many
 from awp_publish.model import Action
@@ -77,7 +77,7 @@ CLAIM_AFTER: Final[dict[str, tuple[Fate, Fate, Fate]]] = {
 }
 """What becomes of a key, by how its call ended: for repeatable, other and irreversible actions."""
 
-_RECORDED_HEADERS: Final = frozenset({b"location", b"link", media.HEADER})
+_RECORDED_HEADERS: Final = PART_OF_ANSWER | {b"location", media.HEADER}
 """Headers of an answer that are recorded. A Set-Cookie is secret and given only once."""
 
 _INTERRUPTIONS: Final = (HandlerTimeout, HandlerRedirected, InvalidOutput, StoreUnavailable)
@@ -186,7 +186,7 @@ class _Keys(GateCheck):
             return (_state("unknown", ask) if fate == "unknown" else None), None, ()
         if self._redact is not None and self._redact(orjson.loads(result.body)) != orjson.loads(result.body):
             return _state("given once", ask), None, ()
-        record = _write(result, ask)
+        record = _write(result, ask, _RECORDED_HEADERS | self._action.answer_headers)
         instead = None if self._is_repeatable else _state("not recorded", ask)
         if len(record) > (MAX_ANONYMOUS_ANSWER_BYTES if call.principal is None else MAX_ANSWER_BYTES):
             logger.warning("an answer of action %s is too large to be recorded under its key", self._action.id)
@@ -262,13 +262,9 @@ def _state(state: str, ask: _Claim) -> bytes:
     return orjson.dumps({"state": state, "for": ask.fingerprints[0]}) + b"\n"
 
 
-def _write(outcome: Outcome, ask: _Claim) -> bytes:
-    """Return the record of an answer: one line of JSON, then the unchanged body."""
-    headers = [
-        (name.decode("latin-1"), value.decode("latin-1"))
-        for name, value in outcome.headers
-        if name in _RECORDED_HEADERS
-    ]
+def _write(outcome: Outcome, ask: _Claim, kept: Collection[bytes]) -> bytes:
+    """Return the record of an answer with the headers that are kept: one line of JSON, then the unchanged body."""
+    headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in outcome.headers if name in kept]
     facts: dict[str, Any] = {
         "state": "done",
         "for": ask.fingerprints[0],

@@ -63,7 +63,7 @@ def walk_fastapi(app: FastAPI, prefix: str, walk: Walk, is_outermost: bool) -> I
                 path,
                 methods_of(described.methods),
                 (described.endpoint,),
-                described.operation_id or described.name or "",
+                described.operation_id or _name_of(described),
                 tuple(str(getattr(tag, "value", tag)) for tag in described.tags),
                 (described.name or "", described.unique_id),
                 described.include_in_schema,
@@ -221,12 +221,14 @@ class _Document:
         # OpenAPI cannot express security schemes that never refuse (`auto_error=False`).
         schemes = [scheme for scheme in _dependencies(route.dependant) if isinstance(scheme, SecurityBase)]
         refuses = not schemes or any(getattr(scheme, "auto_error", True) for scheme in schemes)
+        refuses = refuses or "401" in as_object(found.get("responses")) or needs_caller(route.dependant)
         # Single header parameters that are named like credentials; a model of headers is declared as a whole.
         headers = (field for one in _flat(route.dependant) for field in one.header_params)
         secret = {field.alias.lower() for field in headers if is_secret_header(field.alias.lower())}
         described = dataclasses.replace(
             read,
-            inputs=close_like(read.inputs, *written),
+            description=None if read.description == _OF_PARTIAL else read.description,
+            inputs=_open_if_read(close_like(read.inputs, *written), read, route),
             outputs=outputs,
             answers_json=read.answers_json and answers_json(route.endpoint) is not False,
             operation_id=operation_id if isinstance(operation_id, str) else None,
@@ -294,6 +296,99 @@ def _without_required(schema: JsonObject) -> JsonObject:
         if isinstance(parts := trimmed.get(key), list):
             trimmed[key] = [_without_required(as_object(part)) for part in parts]
     return trimmed
+
+
+_OF_PARTIAL: Final = inspect.cleandoc(functools.partial.__doc__ or "")
+"""The docstring that FastAPI finds for an endpoint made with `functools.partial`: that of the class."""
+
+
+def _name_of(described: DescribedRoute) -> str:
+    """Return the name of a route: that of the function behind `functools.partial`, for which FastAPI says "partial"."""
+    name = described.name or ""
+    if name != "partial" or not isinstance(described.endpoint, functools.partial):
+        return name
+    *_, function = layers_of(described.endpoint)
+    return getattr(function, "__name__", name)
+
+
+def _open_if_read(inputs: JsonObject, operation: Operation, route: Any) -> JsonObject:
+    """Return inputs that take further members of the query if the handler, or a dependency, reads the query itself."""
+    if operation.content_type is not None or inputs.get("additionalProperties") is not False:
+        return inputs
+    for function in (route.endpoint, *_dependencies(route.dependant)):
+        codes = (getattr(layer, "__code__", None) for layer in layers_of(function)) if callable(function) else ()
+        if any("query_params" in code.co_names for code in codes if code is not None):
+            return {name: value for name, value in inputs.items() if name != "additionalProperties"}
+    return inputs
+
+
+def needs_caller(dependant: Dependant) -> bool:
+    """Return True if a dependency refuses callers without credentials although its security scheme does not.
+
+    It takes what the scheme found, None for nobody, and gives a value that is never None, such as a user: `user: User =
+    Depends(current_user)`. What follows from a value that may be None is not known to refuse anybody.
+    """
+    return _finds_caller(dependant) is True
+
+
+def _finds_caller(dependant: Dependant) -> bool | None:
+    """Return True if a dependency below never finds nobody, False if it may, None if no security is below."""
+    found: list[bool] = []
+    for dependency in dependant.dependencies:
+        if _is_scheme(dependency.call):
+            continue
+        below = _finds_caller(dependency)
+        reads_scheme = any(_is_scheme(one.call) for one in dependency.dependencies)
+        if reads_scheme:
+            below = below or not _may_be_none(dependant, dependency)
+        elif below is False:  # it takes somebody or nobody, and refuses nobody if it gives the same kind of value
+            kinds = {_kind_given(dependency, one) for one in dependency.dependencies} - {None}
+            below = not _may_be_none(dependant, dependency) and _kind_given(dependant, dependency) in kinds
+        if below is not None:
+            found.append(below)
+    return any(found) if found else None
+
+
+def _is_scheme(dependency: object) -> bool:
+    return isinstance(dependency, SecurityBase)
+
+
+def _annotation(consumer: Dependant, dependency: Dependant) -> object:
+    """Return the type of the value that a dependency gives, as its consumer or itself declares it; Any if neither."""
+    declared: list[object] = []
+    named: list[tuple[Callable[..., Any] | None, str]] = [(dependency.call, "return")]
+    if dependency.name:
+        named.insert(0, (consumer.call, dependency.name))
+    for function, name in named:
+        if function is None:
+            continue
+        *_, written = layers_of(function)
+        try:
+            hints: dict[str, object] = get_type_hints(written)
+        except Exception:  # names that are only imported for type checkers
+            hints = {}
+        if name not in hints and name != "return":
+            try:
+                hints = {key: one.annotation for key, one in inspect.signature(function).parameters.items()}
+            except (TypeError, ValueError):
+                continue
+        if hints.get(name, inspect.Parameter.empty) is not inspect.Parameter.empty:
+            declared.append(hints[name])
+    return declared[0] if declared else Any
+
+
+def _may_be_none(consumer: Dependant, dependency: Dependant) -> bool:
+    kind = _annotation(consumer, dependency)
+    kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+    return kind in (None, type(None)) or type(None) in get_args(kind) or (kind is Any and dependency.name is not None)
+
+
+def _kind_given(consumer: Dependant, dependency: Dependant) -> object:
+    """Return the type of a dependency's value, without None."""
+    kind = _annotation(consumer, dependency)
+    kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+    kinds = [one for one in get_args(kind) if one is not type(None)]
+    return kinds[0] if len(kinds) == 1 and type(None) in get_args(kind) else None if kind is Any else kind
 
 
 def _flat(dependant: Dependant) -> Iterator[Dependant]:

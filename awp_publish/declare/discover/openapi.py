@@ -15,6 +15,7 @@ from starlette.convertors import CONVERTOR_TYPES, UUIDConvertor
 from awp_publish.declare.discover.routes import FORM_TYPES, NO_BODY_METHODS, Operation, path_parameters
 from awp_publish.model import SEGMENT_PATTERN, SEGMENTS_PATTERN, JsonObject, Location, Parameter, RouteCredential
 from awp_publish.schema import UnusableSchema, compile_schema, member_names
+from awp_publish.schema.files import with_name
 from awp_publish.schema.media import is_json, is_text, media_type_of
 
 # --- The schemas of one OpenAPI 3.1 document, made self-contained ---
@@ -157,10 +158,11 @@ def read_operation(
     # The alternative ways to authenticate, each of one or more schemes. `{}` among them means "not at all".
     asked = as_objects(operation.get("security", security))
     # Pages and redirects are for people: every success has to be JSON or empty.
-    answers_json = True
+    answers_json, answer_headers = True, dict[str, None]()
     for kind, response in as_object(operation.get("responses")).items():
         if str(kind)[:1] in ("2", "3"):
             content = as_object(components.follow(response).get("content"))
+            answer_headers |= dict.fromkeys(as_object(components.follow(response).get("headers")))
             only_json = all(is_json(media_type_of(name.encode())) for name in content)
             answers_json = answers_json and only_json and str(kind)[:1] == "2"
     read = Operation(
@@ -174,6 +176,7 @@ def read_operation(
         _text(operation.get("operationId")),
         builder.needs_authorization,
         answers_json=answers_json,
+        answer_headers=tuple(answer_headers),
     )
     if not asked:
         return read
@@ -394,11 +397,14 @@ def _is_file(schema: object) -> bool:
 
 
 def _as_base64(schema: object) -> dict[str, object]:
-    """Replace binary content by base64 (JSON Schema's contentEncoding), as which a file is sent in JSON."""
+    """Replace binary content by base64 (JSON Schema's contentEncoding), as which a file is sent in JSON.
+
+    Beside it there is an object with the file's name and media type.
+    """
     facts = dict(as_object(schema))
     if _is_bytes(facts):
         facts.pop("format", None)
-        return {**facts, "contentEncoding": "base64"}
+        return with_name(facts)
     if "items" in facts:
         facts["items"] = _as_base64(facts["items"])
     for key in _LISTED:

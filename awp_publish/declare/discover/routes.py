@@ -162,7 +162,8 @@ class Operation:
 
     `parameters` say where each input is sent; `content_type` is the body's media type, None without a body.
     `description` was written for the operation, `summary` may only be its name in words. `answers_json` is True only if
-    every success is known to be JSON, whatever the request accepts.
+    every success is known to be JSON, whatever the request accepts. `answer_headers` are headers of a success that the
+    framework's description names.
     """
 
     inputs: JsonObject
@@ -179,6 +180,7 @@ class Operation:
     answers_json: bool = False
     security: tuple[Mapping[str, tuple[str, ...]], ...] = ()
     schemes: Mapping[str, JsonObject] = field(default_factory=dict)
+    answer_headers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

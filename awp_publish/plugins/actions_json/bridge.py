@@ -29,7 +29,7 @@ from awp_publish.browsing.addresses import Origins, parse_address
 from awp_publish.browsing.cookies import write_set_cookie
 from awp_publish.browsing.page import PAGE_BYTES, PageCache, SessionLimits, Steps
 from awp_publish.browsing.session import Session
-from awp_publish.calls.call import RECEIPT, SESSION_HEADER, Call, Outcome, Principal, Result, share_of
+from awp_publish.calls.call import PART_OF_ANSWER, RECEIPT, SESSION_HEADER, Call, Outcome, Principal, Result, share_of
 from awp_publish.calls.gates.idempotency import REPLAYED
 from awp_publish.calls.health import count_workers
 from awp_publish.calls.invoke import Invoker
@@ -1083,8 +1083,10 @@ class Bridge:
             result, added = await self._inner.send(inner, visit.site, None, session)
         except Problem as problem:
             result, added = problem, ()
-        for name, value in (*added, *(result.headers if isinstance(result, Outcome) else ())):
-            if name in ANSWER_HEADERS and visit.current is not None:
+        own = result.headers if isinstance(result, Outcome) else ()
+        wanted = PART_OF_ANSWER.union(ANSWER_HEADERS, action.answer_headers) if own else ANSWER_HEADERS
+        for name, value in (*added, *own):
+            if name in wanted and visit.current is not None:
                 visit.current.headers[name.decode("latin-1")] = value.decode("latin-1")
             if name == RECEIPT:
                 visit.receipts[handled.tool] = value.decode("latin-1")

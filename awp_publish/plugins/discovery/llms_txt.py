@@ -140,7 +140,9 @@ def _rules(catalog: Catalog) -> Iterator[str]:
         for way in credentials_of(catalog) or ():
             if way.get("in") == "header":
                 scheme = f"{way['scheme']} " if "scheme" in way else ""
-                yield f"sign in: send the header `{way['name']}: {scheme}...`"
+                source = catalog.token_source
+                token = f"; {source.id} answers with the token" if source is not None else ""
+                yield f"sign in: send the header `{way['name']}: {scheme}...`{token}"
             elif "sign_in" in way:
                 is_action = any(action.id == way["sign_in"] for action in actions)
                 how = f"call {way['sign_in']}" if is_action else f"go to {way['sign_in']}"

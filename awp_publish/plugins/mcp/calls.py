@@ -24,7 +24,7 @@ from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS
 from mcp_types.methods import validate_client_request
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from awp_publish.calls.call import RECEIPT, SESSION_HEADER, Call, Deliver, Outcome, Result
+from awp_publish.calls.call import PART_OF_ANSWER, RECEIPT, SESSION_HEADER, Call, Deliver, Outcome, Result
 from awp_publish.http.calling import Calls
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.exchange import Fields, wait_for_disconnect
@@ -394,7 +394,13 @@ class Tools:
             elif type(output) is str and not tool.is_wrapped:
                 text = output
         content = [{"type": "text", "text": text} if block is None else block]
-        if call.headers:  # a model does not see _meta
+        if isinstance(result, Outcome) and result.headers:  # a model does not see _meta
+            own = PART_OF_ANSWER | call.action.answer_headers
+            told = "\n".join(
+                f"{name.decode()}: {value.decode('latin-1')}" for name, value in result.headers if name in own
+            )
+            content += [{"type": "text", "text": told}] if told else []
+        if call.headers:
             added = dict(call.headers)
             if (receipt := added.get(RECEIPT)) is not None and not call.known_as:
                 content.append({"type": "text", "text": f"receipt: {receipt.decode()}"})

@@ -1,0 +1,27 @@
+"""Files in inputs: base64, or an object with the file's name, media type and content."""
+
+from collections.abc import Mapping
+from typing import Final
+
+MEDIA_TYPE: Final = r"[A-Za-z0-9!#$&^_.+\-]+/[A-Za-z0-9!#$&^_.+\-]+(?:; ?[A-Za-z0-9_\-]+=[A-Za-z0-9_.+\-]+)*"
+"""A media type with its parameters, such as `text/csv; charset=utf-8`."""
+
+MAX_MEDIA_TYPE: Final = 200
+
+
+def with_name(content: Mapping[str, object]) -> dict[str, object]:
+    """Return the schema of a file whose content has this schema: the content alone, or an object with name and type."""
+    facts = {key: value for key, value in content.items() if key != "type"}
+    name = {"type": "string", "minLength": 1, "description": "With its extension: cover.png."}
+    kind = {"type": "string", "maxLength": MAX_MEDIA_TYPE, "pattern": f"^{MEDIA_TYPE}$", "description": "image/png"}
+    named = {
+        "type": "object",
+        "properties": {
+            "filename": name,
+            "content_type": kind,
+            "content": {"type": "string", "contentEncoding": "base64"},
+        },
+        "required": ["filename", "content"],
+        "additionalProperties": False,
+    }
+    return {**facts, "contentEncoding": "base64", "anyOf": [{"type": "string"}, named]}

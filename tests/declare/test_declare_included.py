@@ -1,0 +1,64 @@
+"""What `site.include()` without a choice takes, and how it words it."""
+
+import functools
+
+from fastapi import FastAPI
+from fastapi.responses import RedirectResponse
+from starlette.applications import Starlette
+
+from awp_publish import AgentPublisher, Site
+
+
+def test_neither_redirects_nor_routes_for_tests_are_taken(site, start):
+    app = FastAPI()
+
+    @app.get("/old")
+    async def old() -> RedirectResponse:
+        return RedirectResponse("/books")
+
+    @app.get("/test/books")
+    async def try_books() -> list[str]:
+        return []
+
+    @app.get("/books")
+    async def latest_contest() -> list[str]:
+        return ["Emma"]
+
+    site.include()
+    front = start(app)
+    assert front.call("latest_contest", {}) == ["Emma"]
+    assert [action.id for action in site.catalog.actions] == ["latest_contest"]
+    reasons = {one.path: one.why for one in site.left_out}
+    assert "it redirects" in reasons["/old"]
+    assert "for tests" in reasons["/test/books"]
+
+
+def test_a_description_made_of_a_name_reads_well(site, start):
+    app = FastAPI()
+
+    async def current() -> str:
+        return "ann"
+
+    app.add_api_route("/auth/jwt", current, name="auth:jwt.current")
+    site.include()
+    front = start(app)
+    assert front.awas("auth_jwt_current")["description"] == "Auth jwt current"
+
+
+def test_a_partial_has_the_words_and_the_name_of_its_function(site, start):
+    app = FastAPI()
+
+    async def show_shelf(shelf: str, page: int = 1) -> str:
+        """Show a shelf."""
+        return f"{shelf} {page}"
+
+    app.add_api_route("/shelf", functools.partial(show_shelf, shelf="B"))
+    site.include()
+    assert start(app).awas("show_shelf")["description"] == "Show a shelf."
+
+
+def test_a_public_address_without_tls_is_said_at_start_up(open_client, caplog):
+    for url, is_said in (("http://shop.example.org", True), ("http://10.0.0.1", False), ("https://shop.org", False)):
+        caplog.clear()
+        open_client(AgentPublisher(Starlette(), Site("Shop", "Sells books.", url=url))).get("/agent.json")
+        assert ("start-http" in caplog.text) is is_said, url

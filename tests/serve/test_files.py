@@ -1,0 +1,71 @@
+"""Files go in and come out with their names and media types, at every door, by hand and with `AgentClient`."""
+
+import base64
+from typing import Annotated
+
+import pytest
+from fastapi import FastAPI, File, Response, UploadFile
+
+from awp_publish import AgentPublisher
+from awp_publish.client import AgentClient
+from tests.serve.doors import DOORS
+from tests.serve.guarded import KEYS, make_shop
+
+PNG = b"\x89PNG\r\n\x1a\n\x00\xff"
+
+
+@pytest.fixture
+def app():
+    site, app = make_shop(doors=["mcp", "a2a", "awp"], secret_keys=KEYS), FastAPI()
+
+    @app.post("/cover")
+    @site.action("add_cover")
+    async def add_cover(cover: Annotated[UploadFile, File()], more: list[UploadFile] | None = None) -> list[list[str]]:
+        """Add a cover."""
+        files = [cover, *(more or [])]
+        return [[one.filename or "", one.content_type or "", (await one.read()).hex()] for one in files]
+
+    @app.get("/cover", response_class=Response)
+    @site.action("show_cover")
+    async def show_cover() -> Response:
+        """Show a cover."""
+        named = {"content-disposition": 'attachment; filename="cover 1.png"'}
+        return Response(PNG, media_type="image/png", headers=named)
+
+    app.add_middleware(AgentPublisher, site=site)
+    return app
+
+
+FILE = {"filename": "dir/cover.dat", "content_type": "image/png; q=1", "content": base64.b64encode(b"a").decode()}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_file_in_json_has_its_name_and_its_media_type(open_client, app, door):
+    caller = DOORS[door](open_client(app))
+    answer = caller.call("add_cover", {"cover": FILE, "more": [FILE, base64.b64encode(PNG).decode()]})
+    named = ["cover.dat", "image/png; q=1", b"a".hex()]
+    assert answer.output == [named, named, ["more.png", "image/png", PNG.hex()]]
+    wrong = caller.call("add_cover", {"cover": {**FILE, "content_type": "image/png\r\nx: y"}})
+    assert wrong.code == "INVALID_INPUT"
+
+
+def test_a_file_of_a_form_has_its_name_and_its_media_type_at_the_plain_door(open_client, app):
+    files = [("cover", ("a b.dat", b"a", "text/x-own")), ("more", ("ä.csv", PNG, "text/csv")), ("more", ("", b""))]
+    answer = open_client(app).post("/agents/actions/add_cover", files=files[:2])
+    assert answer.json() == [["a b.dat", "text/x-own", b"a".hex()], ["ä.csv", "text/csv", PNG.hex()]]
+    answer = open_client(app).post("/agents/actions/add_cover", files=[files[0], files[2]])
+    assert answer.json() == [["a b.dat", "text/x-own", b"a".hex()]]
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_the_client_takes_and_gives_bytes(app, door):
+    with AgentClient(app, door=door) as client:
+        sent = client.call("add_cover", cover=("a.csv", b"a"), more=[("b.dat", b"b", "text/x-own"), PNG])
+        assert sent == [
+            ["a.csv", "text/csv", "61"],
+            ["b.dat", "text/x-own", "62"],
+            ["more.png", "image/png", PNG.hex()],
+        ]
+        answer = client.send("show_cover")
+        assert (answer.output, answer.media_type) == (PNG, "image/png")
+        assert answer.filename == "cover 1.png"
