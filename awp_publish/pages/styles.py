@@ -535,13 +535,23 @@ class Matcher:
         hidden = set[int]()
         if not any(sheet.hiding for sheet in sheets):
             return hidden
-        known = {name for given in self.tree.attributes[self.start : self.end] if given for name in _names(given)}
+        known, classes = set[str](), set[str]()
+        for given in self.tree.attributes[self.start : self.end]:
+            if given:
+                if "class" in given:
+                    classes.add(given["class"])
+                if "id" in given:
+                    known.add(given["id"])
+        known.update(name for names in classes for name in names.split())
         hiding = _Index((number, rule) for number, sheet in enumerate(sheets) for rule in sheet.hiding_rules(known))
         if not hiding.is_filled:
             return hidden
         found = list[int]()
         with suppress(_ExhaustedError):
+            tags, attributes = self.tree.tags, self.tree.attributes
             for at in range(self.start, self.end):
+                if not attributes[at] and not hiding.has(tags[at]):
+                    continue
                 if (rules := hiding.of(self.tree, at)) and self._is_matched(at, rules):
                     found.append(at)
         names = {self.tree.tags[at] for at in found}
@@ -691,6 +701,10 @@ class _Index:
             key = f"#{last.id}" if last.id else f".{last.classes[0]}" if last.classes else last.tag
             (self._by.setdefault(key, []) if key else self._others).append(pair)
         self.is_filled = bool(self._by or self._others)
+
+    def has(self, tag: str) -> bool:
+        """Return True if a rule may match an element with this tag and no attributes."""
+        return tag in self._by or bool(self._others)
 
     def of(self, tree: PageNodes, at: int) -> Sequence[tuple[int, Rule]]:
         """Return the rules that may match an element, each with the number of its sheet."""
