@@ -776,7 +776,8 @@ class Catalog:
 
     `documents` are the paths of the documents that every such site publishes, `left_out` the names of protocols that
     this site does not publish, so that no document refers to one that does not exist. `metadata_path` is that of the
-    metadata which challenges name (RFC 9728). A catalog is equal only to itself.
+    metadata which challenges name (RFC 9728), `robots_lines` make the lines that plug-ins add to robots.txt. A catalog
+    is equal only to itself.
     """
 
     url: str
@@ -794,6 +795,7 @@ class Catalog:
     left_out: frozenset[str] = frozenset()
     openapi: OpenApi | None = None
     metadata_path: str | None = None
+    robots_lines: "tuple[Callable[[Catalog], str], ...]" = ()
 
     def publishes(self, protocol: str) -> bool:
         """Return True if the documents of a protocol are published, as far as they apply to this site."""

@@ -25,6 +25,12 @@ AGENT_JSON_PATH: Final = "/agent.json"
 AI_CATALOG_PATH: Final = "/.well-known/ai-catalog.json"
 ARD_PATH: Final = "/.well-known/ard.json"
 AGENT_CARD_PATHS: Final = ("/.well-known/agent-card.json", "/.well-known/agent.json")
+AGENT_CARD_TYPE: Final = "application/a2a-agent-card+json"
+MCP_CARD_SUFFIX: Final = "/server-card"
+"""What follows the path of the MCP endpoint in that of its card."""
+
+MCP_CARD_TYPE: Final = "application/mcp-server-card+json"
+PROTECTED_RESOURCE_PATH: Final = "/.well-known/oauth-protected-resource"
 """The paths of the A2A agent card: of version 1.0, and of earlier versions."""
 AWAS_PATH: Final = "/.well-known/ai-actions.json"
 AWAS_VERSION: Final = "1.1"

@@ -14,6 +14,7 @@ from awp_publish.documents.protocol import Document, Protocol
 from awp_publish.model import Catalog, JsonObject
 from awp_publish.plugins.a2a import agent_card
 from awp_publish.plugins.discovery import agent_skills, catalogues
+from awp_publish.plugins.mcp import servers
 from tests.protocols.known import ALL
 
 from .catalogs import BOOKSHOP, make_action, make_catalog, make_function_action, read
@@ -32,7 +33,7 @@ OF_CLOSED_SHAPE = {
     catalogues.API_CATALOG_PATH,
     ARD_PATH,
     AI_CATALOG_PATH,
-    catalogues.SERVERS_PATH,
+    servers.SERVERS_PATH,
 }
 """Documents whose schema leaves no room for members of a site's own."""
 MANIFESTS = [parameter for parameter in DOCUMENTS if parameter.id not in OF_CLOSED_SHAPE]

@@ -4,7 +4,7 @@ from awp_publish.model import Catalog
 from awp_publish.plugin import Plugin, Setup
 from awp_publish.plugins.discovery import llms_txt
 from awp_publish.plugins.discovery.agent_skills import PROTOCOL as AGENT_SKILLS
-from awp_publish.plugins.discovery.catalogues import API_CATALOG, ARD, MCP_SERVERS
+from awp_publish.plugins.discovery.catalogues import API_CATALOG, ARD
 from awp_publish.plugins.discovery.crawling import AUTH_MD, ROBOTS, SECURITY, SITEMAP, has_sitemap
 from awp_publish.plugins.discovery.webmcp import PROTOCOL as WEBMCP
 
@@ -31,7 +31,6 @@ PLUGIN = Plugin(
         AGENT_SKILLS,
         API_CATALOG,
         ARD,
-        MCP_SERVERS,
         ROBOTS,
         SITEMAP,
         SECURITY,

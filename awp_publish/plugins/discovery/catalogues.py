@@ -1,4 +1,4 @@
-"""The catalogues that lead from a site's domain to its interfaces: RFC 9727, ARD 0.91, MCP's list of servers.
+"""The catalogues that lead from a site's domain to its interfaces: RFC 9727 and ARD 0.91.
 
 ARD (Agentic Resource Discovery) and the AI Catalog draft have one format and two addresses, with the same bytes. The
 schema is closed, so a site's own members are not added. There is an entry for each live interface, and for each action
@@ -10,10 +10,14 @@ from collections.abc import Iterator
 from typing import Final
 
 from awp_publish.documents.members import (
+    AGENT_CARD_PATHS,
+    AGENT_CARD_TYPE,
     AGENT_JSON_PATH,
     AI_CATALOG_PATH,
     ARD_PATH,
     LLMS_TXT_PATH,
+    MCP_CARD_SUFFIX,
+    MCP_CARD_TYPE,
     WOA_PATH,
     WOA_TYPE,
     absolute_if,
@@ -26,8 +30,6 @@ from awp_publish.documents.members import (
 )
 from awp_publish.documents.protocol import Document, Protocol, to_json
 from awp_publish.model import Action, Catalog
-from awp_publish.plugins.a2a import agent_card
-from awp_publish.plugins.mcp import server_card as mcp_server_card
 
 # --- RFC 9727: api-catalog, a linkset (RFC 9264) ---
 
@@ -78,10 +80,10 @@ def _entries(catalog: Catalog) -> Iterator[dict[str, object]]:
     queries = [query for action in catalog.actions for query in _queries(action)[:1]][:MAX_QUERIES]
     kinds, interfaces = interfaces_of(catalog), []
     if "mcp" in kinds:
-        card = mcp_server_card.address_of(catalog)
-        interfaces.append(("mcp", f"{site.name} tools (MCP)", mcp_server_card.MEDIA_TYPE, card))
+        card = catalog.paths.mcp + MCP_CARD_SUFFIX
+        interfaces.append(("mcp", f"{site.name} tools (MCP)", MCP_CARD_TYPE, card))
     if "a2a" in kinds:
-        interfaces.append(("a2a", f"{site.name} agent (A2A)", "application/a2a-agent-card+json", agent_card.PATH))
+        interfaces.append(("a2a", f"{site.name} agent (A2A)", AGENT_CARD_TYPE, AGENT_CARD_PATHS[0]))
     if "skill" in kinds:
         interfaces.append(("skill", f"How to use {site.name}", SKILL_TYPE, skill_path(catalog)))
     for kind, title, media_type, path in interfaces:
@@ -129,25 +131,6 @@ def _filled(queries: list[str], description: str) -> list[str]:
     return (said if len(said) > 1 else [*said, f"{said[0]} online"])[:MAX_QUERIES]
 
 
-# --- MCP: the servers of a site ---
-
-SERVERS_PATH: Final = "/.well-known/mcp/servers.json"
-
-
-def render_servers(catalog: Catalog) -> dict[str, object]:
-    """Return the list of the site's MCP servers: one."""
-    server = {
-        "name": mcp_server_card.name_of(catalog),
-        "title": catalog.site.name,
-        "description": catalog.site.description,
-        "url": catalog.absolute(catalog.paths.mcp),
-        "transport": mcp_server_card.TRANSPORT,
-        "capabilities": {"tools": {}, "resources": {}} | ({"prompts": {}} if catalog.prompts else {}),
-        "serverCard": catalog.absolute(mcp_server_card.address_of(catalog)),
-    }
-    return {"servers": [server]}
-
-
 _ARD: Final = to_json(render_ard)
 
 API_CATALOG: Final = Protocol(
@@ -159,11 +142,5 @@ ARD: Final = Protocol(
     documents=(
         Document(ARD_PATH, "application/json", _ARD, rel="ard", title="ARD catalogue", condition=has_interfaces),
         Document(AI_CATALOG_PATH, AI_CATALOG_TYPE, _ARD, rel="ai-catalog", condition=has_interfaces),
-    ),
-)
-MCP_SERVERS: Final = Protocol(
-    "mcp_servers",
-    documents=(
-        Document(SERVERS_PATH, "application/json", to_json(render_servers), condition=mcp_server_card.is_published),
     ),
 )

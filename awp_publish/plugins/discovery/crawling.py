@@ -11,6 +11,7 @@ from xml.sax.saxutils import escape
 
 from awp_publish.documents.members import (
     ARD_PATH,
+    PROTECTED_RESOURCE_PATH,
     absolute_if,
     credentials_of,
     has_interfaces,
@@ -22,8 +23,6 @@ from awp_publish.documents.members import (
 from awp_publish.documents.protocol import Document, Protocol
 from awp_publish.model import Catalog, Robots
 from awp_publish.plugins.discovery import llms_txt
-from awp_publish.plugins.identity import protected_resource
-from awp_publish.plugins.pages import som
 
 # --- robots.txt ---
 
@@ -52,7 +51,7 @@ def render_robots(catalog: Catalog) -> bytes:
     if catalog.publishes("ard") and has_interfaces(catalog):
         lines.append(f"Agentmap: {catalog.absolute(ARD_PATH)}")
     text = "\n\n".join("\n".join(group) for group in [*groups, lines] if group) + "\n"
-    return (text + som.robots_lines(catalog)).encode()
+    return (text + "".join(lines(catalog) for lines in catalog.robots_lines)).encode()
 
 
 # --- Sitemaps ---
@@ -140,7 +139,7 @@ def render_auth(catalog: Catalog) -> bytes:
             )
     if declared is not None and declared.authorization_servers:
         issuers = ", ".join(declared.authorization_servers)
-        lines += ["", f"Tokens are issued by {issuers}; see {catalog.absolute(protected_resource.PATH)} (RFC 9728)."]
+        lines += ["", f"Tokens are issued by {issuers}; see {catalog.absolute(PROTECTED_RESOURCE_PATH)} (RFC 9728)."]
     needing = [action for action in catalog.actions if action.auth_required]
     if needing:
         lines += ["", "## Actions that ask who calls", ""]

@@ -14,11 +14,18 @@ members about signed answers and metadata (nothing is signed), and policy addres
 
 from typing import Final
 
-from awp_publish.documents.members import absolute_if, extension_members, issuers_of, present, schemes_of_routes
+from awp_publish.documents.members import (
+    PROTECTED_RESOURCE_PATH,
+    absolute_if,
+    extension_members,
+    issuers_of,
+    present,
+    schemes_of_routes,
+)
 from awp_publish.documents.protocol import Document, Protocol, to_json
 from awp_publish.model import Catalog, Paths
 
-PATH: Final = "/.well-known/oauth-protected-resource"
+PATH: Final = PROTECTED_RESOURCE_PATH
 MEDIA_TYPE: Final = "application/json"
 MCP: Final = "mcp"
 TOKEN_LOCATIONS: Final = ("header",)

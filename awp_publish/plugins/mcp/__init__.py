@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from awp_publish.model import Paths
 from awp_publish.plugin import Context, Door, Endpoints, Plugin, Setup
 from awp_publish.plugins.mcp.server_card import PROTOCOL, VERSIONS
+from awp_publish.plugins.mcp.servers import MCP_SERVERS
 
 
 def _doors(setup: Setup, paths: Paths) -> Iterator[Door]:
@@ -17,4 +18,4 @@ def _open(context: Context) -> Endpoints:
     return open_door(context)
 
 
-PLUGIN = Plugin(name="mcp", needs={"mcp": "mcp"}, documents=(PROTOCOL,), doors=_doors)
+PLUGIN = Plugin(name="mcp", needs={"mcp": "mcp"}, documents=(PROTOCOL, MCP_SERVERS), doors=_doors)

@@ -44,6 +44,7 @@ from awp_publish.plugins.discovery.agent_skills import digest_of, media_type_of,
 from awp_publish.plugins.mcp import server_card as mcp_server_card
 from awp_publish.plugins.mcp.calls import Tools, content_block
 from awp_publish.plugins.mcp.exchange import Notice, RequestContext, WireResult, admit_caller, exchange_of, hold_stream
+from awp_publish.plugins.mcp.servers import MCP_SERVERS
 from awp_publish.plugins.mcp.tool_list import LIST_TTL
 from awp_publish.plugins.pages.negotiation import RequestedFormat
 from awp_publish.problems import InvalidOutput, PageNotFound, Problem, StoreUnavailable
@@ -232,7 +233,7 @@ _OF_THE_UNCONNECTED: Final = tuple(
     for protocol in (
         mcp_server_card.PROTOCOL,
         catalogues.ARD,
-        catalogues.MCP_SERVERS,
+        MCP_SERVERS,
         crawling.ROBOTS,
         crawling.SITEMAP,
     )

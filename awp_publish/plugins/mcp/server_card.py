@@ -8,13 +8,11 @@ emitted: `repository`, `icons` and `packages` (they are not declared).
 import re
 from typing import Final
 
-from awp_publish.documents.members import credentials_of, extension_members, present
+from awp_publish.documents.members import MCP_CARD_SUFFIX, MCP_CARD_TYPE, credentials_of, extension_members, present
 from awp_publish.documents.protocol import Document, Protocol, to_json
 from awp_publish.model import Catalog, Paths
 
-SUFFIX: Final = "/server-card"
 ALIASES: Final = ("/.well-known/mcp/server-card.json", "/.well-known/mcp.json")
-MEDIA_TYPE: Final = "application/mcp-server-card+json"
 ALIAS_MEDIA_TYPE: Final = "application/json"
 SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"
 MAX_AGE: Final = 3600
@@ -34,7 +32,7 @@ def is_published(catalog: Catalog) -> bool:
 
 def address_of(catalog: Catalog) -> str:
     """Return the path of the card, below the site's MCP endpoint."""
-    return catalog.paths.mcp + SUFFIX
+    return catalog.paths.mcp + MCP_CARD_SUFFIX
 
 
 def render(catalog: Catalog) -> dict[str, object]:
@@ -99,8 +97,8 @@ PROTOCOL = Protocol(
     "mcp_server_card",
     documents=(
         Document(
-            Paths().mcp + SUFFIX,
-            MEDIA_TYPE,
+            Paths().mcp + MCP_CARD_SUFFIX,
+            MCP_CARD_TYPE,
             to_json(render),
             max_age=MAX_AGE,
             condition=is_published,

@@ -1,13 +1,14 @@
 """Pages for agents: the site's HTML as SOM and Markdown, with links to both."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from starlette.types import ASGIApp
 
-from awp_publish.model import Paths
+from awp_publish.model import Catalog, Paths
 from awp_publish.plugin import Context, Door, Endpoints, Plugin, Serving, Setup
-from awp_publish.plugins.pages.som import DOOR, PROTOCOL, SOM_VERSION
+from awp_publish.plugins.pages.som import DOOR, PROTOCOL, SOM_VERSION, robots_lines
 
 
 def _serve(serving: Serving) -> Any:
@@ -54,6 +55,10 @@ def _around(context: Context, app: ASGIApp) -> ASGIApp:
     return negotiate(app, negotiated_at(context), context.links, context.settings.timeout)
 
 
+def _derive(setup: Setup, catalog: Catalog) -> Catalog:
+    return replace(catalog, robots_lines=(*catalog.robots_lines, robots_lines))
+
+
 def _doors(setup: Setup, paths: Paths) -> Iterator[Door]:
     if setup.site.settings.page_formats is not None:
         yield Door(name=DOOR, calls=False, version=SOM_VERSION, path=paths.som, open=_open)
@@ -67,5 +72,12 @@ def _open(context: Context) -> Endpoints:
 
 
 PLUGIN = Plugin(
-    name="pages", is_default=True, documents=(PROTOCOL,), serve=_serve, at=_at, around=_around, doors=_doors
+    name="pages",
+    is_default=True,
+    derive=_derive,
+    documents=(PROTOCOL,),
+    serve=_serve,
+    at=_at,
+    around=_around,
+    doors=_doors,
 )

@@ -1,0 +1,53 @@
+"""Each folder of `plugins/` can be taken out: the core starts, and README's first example runs.
+
+Without MCP and the overview, which it names: these two still import other plug-ins (`STILL` in test_architecture).
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = sorted(path.parent.name for path in (ROOT / "awp_publish" / "plugins").glob("*/__init__.py"))
+FIRST = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[0]
+NAMED = ', doors=["mcp"], overview=True'
+PROGRAM = (
+    FIRST.replace(NAMED, "")
+    + """
+import importlib.util
+from starlette.testclient import TestClient
+
+assert importlib.util.find_spec("awp_publish.plugins.FOLDER") is None
+with TestClient(app, base_url=site.catalog.url if site.is_frozen else "http://127.0.0.1:8000") as client:
+    action = site.catalog.actions[0]
+    document = client.get("/.well-known/woa.json").json()
+    assert [agent["id"] for agent in document["agents"]]
+    answer = client.post(f"/agents/{action.agent_id}/invoke", json={"input": {}})
+    assert answer.status_code in (200, 422)
+"""
+)
+
+
+def test_the_folders_and_the_example_are_found():
+    assert len(FOLDERS) > 15
+    assert NAMED in FIRST
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_the_first_example_runs_without(folder, tmp_path):
+    shutil.copytree(ROOT / "awp_publish", tmp_path / "awp_publish", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.rmtree(tmp_path / "awp_publish" / "plugins" / folder)
+    paths = {"PYTHONPATH": str(tmp_path), "AWP_PUBLISH_URL": "http://127.0.0.1:8000"}
+    run = subprocess.run(
+        [sys.executable, "-c", PROGRAM.replace("FOLDER", folder)],
+        cwd=tmp_path,
+        env={**os.environ, **paths},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
