@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import django
 import pytest
 from asgiref.sync import sync_to_async
 from awp_publish_django.filling import find_form
@@ -27,11 +28,14 @@ site = make_site()
 SENT: list[dict[str, Any]] = []
 
 
+HTTPS: Any = {"assume_scheme": "https"} if django.VERSION >= (5, 0) else {}
+
+
 class Profile(forms.ModelForm):
     """A bookmark's form in small: what is not a column is initial on the page only."""
 
     tags = forms.CharField(required=False, help_text="Words")
-    home = forms.URLField(required=False, assume_scheme="https")
+    home = forms.URLField(required=False, **HTTPS)
 
     class Meta:
         model = User

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Iterator
 from typing import Any
 
+import django
 import pytest
 from awp_publish_django.publication import get_publication
 from django import forms
@@ -25,6 +26,9 @@ from tests.django.sites import make_site
 site = make_site(doors=["mcp"])
 
 
+HTTPS: Any = {"assume_scheme": "https"} if django.VERSION >= (5, 0) else {}
+
+
 class EveryText(forms.Form):
     name = forms.CharField(validators=[validators.RegexValidator(r"^[\w.@+-]+\Z")])
     slug = forms.SlugField(required=False)
@@ -32,7 +36,7 @@ class EveryText(forms.Form):
     color = forms.RegexField(re.compile(r"^#?[0-9a-f]{6}\Z", re.IGNORECASE), required=False)
     code = forms.RegexField(r"(?P<part>[a-z]\@)(?P=part)", required=False)
     numbers = forms.CharField(validators=[validators.validate_comma_separated_integer_list], required=False)
-    link = forms.URLField(required=False, assume_scheme="https")
+    link = forms.URLField(required=False, **HTTPS)
     mail = forms.EmailField(required=False)
     address = forms.GenericIPAddressField(required=False)
     greedy = forms.RegexField(r"a(?=b)*", required=False)
