@@ -26,12 +26,9 @@ from awp_publish.calls.authentication import (
 from awp_publish.calls.call import Credentials as Credentials, Principal as Principal
 from awp_publish.declare.settings import (
     About as About,
-    Browsing as Browsing,
-    Jobs as Jobs,
     OAuth as OAuth,
     Pages as Pages,
     Proxies as Proxies,
-    Traffic as Traffic,
 )
 from awp_publish.declare.site import Site as Site
 from awp_publish.http.asgi import AgentPublisher as AgentPublisher
@@ -55,11 +52,21 @@ from awp_publish.model import (
 from awp_publish.problems import DeclarationError as DeclarationError, Problem as Problem, Refused as Refused
 
 if _TYPE_CHECKING:
+    from awp_publish.plugins.actions_json.options import Bridge as Bridge
+    from awp_publish.plugins.awp.options import Awp as Awp
     from awp_publish.plugins.identity.botauth import WebBotAuth as WebBotAuth
     from awp_publish.plugins.identity.jwt import JwtBearer as JwtBearer
+    from awp_publish.plugins.jobs.options import Jobs as Jobs
     from awp_publish.plugins.jobs.worker import report_progress as report_progress
+    from awp_publish.plugins.overview.options import Overview as Overview
+    from awp_publish.plugins.traffic.options import Traffic as Traffic
 
 _OF_PLUGINS = {
+    "Awp": "awp_publish.plugins.awp.options",
+    "Bridge": "awp_publish.plugins.actions_json.options",
+    "Jobs": "awp_publish.plugins.jobs.options",
+    "Overview": "awp_publish.plugins.overview.options",
+    "Traffic": "awp_publish.plugins.traffic.options",
     "JwtBearer": "awp_publish.plugins.identity.jwt",
     "WebBotAuth": "awp_publish.plugins.identity.botauth",
     "report_progress": "awp_publish.plugins.jobs.worker",

@@ -69,7 +69,6 @@ from awp_publish.schema.options import (
     Seconds,
     T,
     Text,
-    _matching,
     _shortened,
     check_duration,
     check_id,
@@ -79,6 +78,7 @@ from awp_publish.schema.options import (
     check_text,
     check_texts,
     check_url,
+    matching,
     plain_json,
     strict,
     unpack,
@@ -88,8 +88,6 @@ from awp_publish.schema.selectors import selector_fault
 URL_VARIABLE: Final = "AWP_PUBLISH_URL"
 URL_SOURCES: Final[list[Callable[[], object]]] = []
 """Functions that return a framework's setting for the address of a site that does not give one, or None."""
-OVERVIEW_VARIABLE: Final = "AWP_PUBLISH_OVERVIEW"
-
 # --- Addresses that a site owner writes ---
 
 
@@ -183,14 +181,10 @@ SHORTEST_KEY: Final = 16
 # --- Texts and names ---
 
 
-check_error_code: Final = _matching(
+check_error_code: Final = matching(
     r"[A-Z][A-Z0-9_]*", '{!r} is not an error code; write it in capitals, such as "SOLD_OUT"'
 )
-check_email: Final = _matching(r"[^@\s]+@[^@\s]+", "{!r} is not an e-mail address")
-check_queue: Final = _matching(
-    r"(?s:(rediss?|unix)://.+)", 'must be the address of a Redis, such as "redis://queue.example:6379/0"'
-)
-"""The message does not repeat the queue's address, which may contain a password."""
+check_email: Final = matching(r"[^@\s]+@[^@\s]+", "{!r} is not an e-mail address")
 
 
 # --- Limits and durations ---
@@ -226,21 +220,6 @@ def check_agent(value: str) -> str:
     if is_label or re.fullmatch(r"(https?://)?[a-z0-9-]+(\.[a-z0-9-]+)+(:\d+)?(/\S*)?", value):
         return value.rstrip("/")
     raise ValueError(f'{value!r} is neither "verified", "unknown" nor an agent such as "https://signer.example"')
-
-
-def read_traffic(value: object) -> object:
-    """Return the settings of traffic, or None for False, which records nothing."""
-    if isinstance(value, bool):
-        return Traffic() if value else None
-    if value is not None and not isinstance(value, Traffic):
-        raise ValueError("write Traffic(days=90), or False to keep nothing")
-    return unpack(value)
-
-
-def check_metrics(value: bool | str) -> bool | str:
-    if isinstance(value, str) and not re.fullmatch(SCOPE, value):
-        raise ValueError(f"{value!r} is no scope: write metrics=True, or the name of a scope")
-    return value
 
 
 def read_idempotency(value: object) -> Idempotency | None:
@@ -301,19 +280,8 @@ def read_pages(value: object) -> object:
     return Pages(**cast(Mapping[str, bool], given)) if is_said else Pages()
 
 
-_SWITCH: Final = {
-    **dict.fromkeys(("1", "true", "yes", "on"), True),
-    **dict.fromkeys(("", "0", "false", "no", "off"), False),
-}
-
-
 def read_overview(value: object) -> bool | str | None:
-    """Return whether there is an overview, or the scope that it requires; None leaves it to the environment variable.
-
-    Raises ValueError if the environment variable is neither a yes nor a no.
-    """
-    if value is None and os.environ.get(OVERVIEW_VARIABLE, "").strip().lower() not in _SWITCH:
-        raise ValueError(f"the environment variable {OVERVIEW_VARIABLE} must be 1 or 0")
+    """Return whether there is an overview, or the scope that it requires; None leaves it to the environment."""
     if value is None or isinstance(value, bool):
         return value
     if not isinstance(value, str) or not re.fullmatch(SCOPE, value):
@@ -682,19 +650,6 @@ class Proxies:
 
 @strict
 @dataclass(frozen=True, slots=True)
-class Jobs:
-    """Background jobs. `concurrency` is the number that run at the same time in one process.
-
-    `queue` is the address of the Redis through which taskiq sends them to worker processes; without it they run in the
-    processes of the site itself.
-    """
-
-    queue: Annotated[str, AfterValidator(check_queue)] | None = field(default=None, repr=False)
-    concurrency: Count = 4
-
-
-@strict
-@dataclass(frozen=True, slots=True)
 class Pages:
     """Ways to request the formats of HTML pages, besides Accept.
 
@@ -706,34 +661,8 @@ class Pages:
     shared_cache: Flag = False
 
 
-@strict
-@dataclass(frozen=True, slots=True)
-class Browsing:
-    """Limits for agents that browse the site through the AWP door (`doors=["awp"]`).
-
-    With `auth_required` every connection has to authenticate. One process keeps at most `sessions` at once, a fifth of
-    them for one address; a connection sends at most `messages_per_second`.
-    """
-
-    auth_required: Flag = False
-    sessions: Count = 500
-    messages_per_second: Count = 50
-
-
 IDLE_SECONDS: Final = 900.0
 """Seconds without a message after which a session or a connection is closed."""
-
-
-@strict
-@dataclass(frozen=True, slots=True)
-class Traffic:
-    """The record of calls and callers: sums for so many `days`, and totals at `/agents/metrics`.
-
-    `metrics` is True if everybody may read the totals, or the scope that a caller needs for them.
-    """
-
-    days: Annotated[int, Strict(), Field(ge=1, le=400)] = 90
-    metrics: Annotated[bool | str, AfterValidator(check_metrics)] = False
 
 
 @strict
@@ -822,15 +751,14 @@ class SiteSettings:
         ),
     ] = ()
     browsing: Annotated[
-        Browsing,
-        BeforeValidator(unpack),
+        object,
         Option(
-            "`Browsing(auth_required=False, sessions=500, messages_per_second=50)`: whether browsing agents have "
-            "to authenticate, the maximum sessions of a process, and the maximum message rate of a connection, "
-            "see [AWP](awp.md)",
+            "`Awp(auth_required=False, sessions=500, messages_per_second=50)`, also for the bridge: whether browsing "
+            "agents have to authenticate, the maximum sessions of a process, and the maximum message rate of a "
+            "connection, see [AWP](awp.md)",
             "not published",
         ),
-    ] = Browsing()
+    ] = None
     timeout: Annotated[
         Seconds,
         Option("the timeout of handlers in seconds, 30 by default; an action may have its own", "not published"),
@@ -906,14 +834,13 @@ class SiteSettings:
         Duration, Option('how long a confirmation is valid, `"10m"` by default', "`expires_at` of each")
     ] = "10m"
     jobs: Annotated[
-        Jobs,
-        BeforeValidator(unpack),
+        object,
         Option(
             "`Jobs(queue, concurrency=4)`: the Redis by which taskiq distributes background jobs to worker "
             "processes, and how many jobs a process runs at a time, see [jobs](jobs.md)",
             "not published",
         ),
-    ] = Jobs()
+    ] = None
     overview: Annotated[
         bool | str | None,
         PlainValidator(read_overview),
@@ -946,15 +873,14 @@ class SiteSettings:
         ),
     ] = False
     traffic: Annotated[
-        Traffic | None,
-        BeforeValidator(read_traffic),
+        object,
         Option(
             "`Traffic(days=90, metrics=False)`: for how many days counts of calls are kept in the store, and "
             "whether `/agents/metrics` serves totals as OpenMetrics (`True`, or the required scope); `False` "
             "keeps nothing, see [traffic](traffic.md)",
             "not published",
         ),
-    ] = Traffic()
+    ] = None
     log_inputs: Annotated[
         Flag, Option("whether the log of calls includes their inputs; `False` by default", "not published")
     ] = False
@@ -976,13 +902,6 @@ class SiteSettings:
     def page_formats(self) -> Pages | None:
         """Return the settings for other formats of HTML pages, or None if pages are served as HTML only."""
         return self.pages if isinstance(self.pages, Pages) else None
-
-    @property
-    def has_overview(self) -> bool:
-        """Return True if the overview is served: according to the option, or else to the environment variable."""
-        if self.overview is None:
-            return _SWITCH.get(os.environ.get(OVERVIEW_VARIABLE, "").strip().lower(), False)
-        return self.overview is not False
 
 
 @strict

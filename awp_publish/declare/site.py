@@ -33,7 +33,7 @@ from awp_publish.declare.discover import find_injector, find_openapi, find_route
 from awp_publish.declare.discover.functions import describe_function
 from awp_publish.declare.discover.routes import is_bound_for_a_call, mark
 from awp_publish.declare.pages import DeclaredPages
-from awp_publish.declare.plugins import check_options, options_of, read_plugins, split_options, start
+from awp_publish.declare.plugins import ByOption, check_options, options_of, read_plugins, split_options, start
 from awp_publish.declare.resolve import SUBJECT as INCLUDE, Declaration, Inclusion, resolve
 from awp_publish.declare.settings import (
     ACTION,
@@ -85,15 +85,26 @@ Listener = Callable[["Site"], None]
 
 
 def _chosen(settings: SiteSettings) -> Sequence[object]:
-    """Return the plug-ins that a site's options name."""
-    given = settings.plugins if isinstance(settings.plugins, (list, tuple)) else [settings.plugins]
-    named: dict[str, bool] = {
-        **dict.fromkeys(settings.doors, True),
-        "overview": settings.has_overview,
-        "approval": bool(settings.approval),
-        "no:traffic": settings.traffic is None,
-    }
-    return [*(name for name, is_wanted in named.items() if is_wanted), *given]
+    """Return the plug-ins that a site names: in its list, and by options of its own."""
+    listed = list(settings.plugins) if isinstance(settings.plugins, (list, tuple)) else [settings.plugins]
+    own: dict[str, ByOption] = {name: ByOption(name) for name in settings.doors}
+    if settings.browsing is not None:
+        own |= {name: ByOption(name, settings.browsing, "browsing") for name in ("awp", "bridge") if name in own}
+    if settings.jobs is not None:
+        own["jobs"] = ByOption("jobs", settings.jobs, "jobs")
+    if settings.approval:
+        own["approval"] = ByOption("approval")
+    if isinstance(settings.overview, str):
+        own["overview"] = ByOption("overview", {"audience": settings.overview}, "overview")
+    elif settings.overview:
+        own["overview"] = ByOption("overview")
+    elif settings.overview is False:
+        listed.append("no:overview")
+    if settings.traffic is False:
+        listed.append("no:traffic")
+    elif settings.traffic not in (None, True):
+        own["traffic"] = ByOption("traffic", settings.traffic, "traffic")
+    return [*own.values(), *listed]
 
 
 def _open_store(settings: SiteSettings, plugins: Mapping[str, Setup]) -> Store:

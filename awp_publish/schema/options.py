@@ -89,7 +89,7 @@ def unpack(value: object) -> object:
     return value
 
 
-def _matching(pattern: str, wrong: str) -> Callable[[str], str]:
+def matching(pattern: str, wrong: str) -> Callable[[str], str]:
     def check(value: str) -> str:
         if not re.fullmatch(pattern, value):
             raise ValueError(wrong.format(value))
@@ -98,17 +98,15 @@ def _matching(pattern: str, wrong: str) -> Callable[[str], str]:
     return check
 
 
-check_id: Final = _matching(
-    r"[a-z][a-z0-9_]*", "{!r} must be lower-case letters, digits and _, beginning with a letter"
-)
+check_id: Final = matching(r"[a-z][a-z0-9_]*", "{!r} must be lower-case letters, digits and _, beginning with a letter")
 """The syntax of ids that every protocol accepts."""
 
 
-check_token: Final = _matching(r"[A-Za-z0-9_-]+", "{!r} must be letters, digits, - and _")
+check_token: Final = matching(r"[A-Za-z0-9_-]+", "{!r} must be letters, digits, - and _")
 """WoA section 4.1: agent-id = 1*( ALPHA / DIGIT / "-" / "_" ). Operation names have the same syntax."""
 
 
-check_duration: Final = _matching(
+check_duration: Final = matching(
     r"[1-9]\d*[smhd]", '{!r} is not a duration; write a number and one of s, m, h, d, such as "24h"'
 )
 

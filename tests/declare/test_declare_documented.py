@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from awp_publish import (
     About,
-    Browsing,
+    Awp,
     DeclarationError,
     Idempotency,
     Jobs,
@@ -64,7 +64,7 @@ def test_every_option_of_an_agent_has_its_line():
 def test_options_are_few():
     """Groups count as what is in them, and options of a site and of an action leave room in their calls."""
     said = (About, Robots, Security, Workflow, AwasSettings, PageSettings)
-    groups = (*said, OAuth, Proxies, Browsing, Jobs, Pages, Paths, Idempotency, Traffic)
+    groups = (*said, OAuth, Proxies, Awp, Jobs, Pages, Paths, Idempotency, Traffic)
     parts = sum(len(group.__annotations__) for group in groups)
     of_agents = [name for name in names(AgentSettings) if name not in names(ActionSettings)]
     grouping = {"about", "oauth", "proxies", "browsing", "jobs", "paths", "workflows", "awas"}

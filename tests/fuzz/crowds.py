@@ -93,7 +93,11 @@ class Shop:
     @property
     def stored(self) -> int:
         """The bytes of the store."""
-        return sum(file.stat().st_size for file in self._folder.iterdir())
+        size = 0
+        for file in self._folder.iterdir():
+            with suppress(FileNotFoundError):  # a journal, which is gone by now
+                size += file.stat().st_size
+        return size
 
     def keep(self, followed: Followed) -> bool:
         """Whether a stream was opened. It stays open."""

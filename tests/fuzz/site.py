@@ -17,8 +17,8 @@ from pydantic import BaseModel, Field
 from awp_publish import (
     AgentPublisher,
     ApiKey,
+    Awp,
     BearerToken,
-    Browsing,
     Pages,
     Principal,
     Proxies,
@@ -165,7 +165,7 @@ def make_world() -> tuple[FastAPI, World]:
         allow_origins=["https://friend.example"],
         errors={"SOLD_OUT": "Order another."},
         timeout=TIMEOUT,
-        browsing=Browsing(messages_per_second=1000, sessions=100),
+        browsing=Awp(messages_per_second=1000, sessions=100),
         pages=Pages(in_query=True),
         list_only_allowed=True,
         log_inputs=True,

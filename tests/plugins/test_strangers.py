@@ -13,7 +13,20 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from awp_publish import AgentPublisher, BearerToken, DeclarationError, Site, cli, plugin
+from awp_publish import (
+    AgentPublisher,
+    Awp,
+    BearerToken,
+    Bridge,
+    DeclarationError,
+    Jobs,
+    Overview,
+    Principal,
+    Site,
+    Traffic,
+    cli,
+    plugin,
+)
 from awp_publish.stores.memory import MemoryStore
 from tests.plugins import queue_plugin
 
@@ -210,3 +223,29 @@ def test_two_plug_ins_may_not_read_the_same_option(installed):
     other = plugin.Plugin(name="other", action_options={"quota": str})
     with pytest.raises(DeclarationError, match='"other" has the option "quota" of actions, and so has "queue"'):
         Site("Shop", "Sells books.", "https://shop.example", plugins=["queue", other])
+
+
+def test_features_are_chosen_by_values_of_their_options_in_one_list():
+    callers = BearerToken({"t-1": Principal("ann", frozenset({"operator"})), "t-2": "ben"})
+    site = Site(
+        "Shop",
+        "Sells books.",
+        "https://shop.example",
+        plugins=[
+            "mcp",
+            "a2a",
+            Awp(sessions=200),
+            Bridge(),
+            Overview("operator"),
+            Traffic(days=30),
+            Jobs(concurrency=2),
+        ],
+        authenticate=callers,
+    )
+    with TestClient(AgentPublisher(Starlette(), site=site), base_url="https://shop.example") as client:
+        answers = [client.get("/agents", headers={"authorization": f"Bearer {token}"}) for token in ("t-1", "t-2")]
+        assert [answer.status_code for answer in answers] == [200, 403]
+        assert {door.protocol for door in site.catalog.doors} >= {"mcp", "a2a", "awp", "bridge"}
+    assert site.plugins["traffic"].options == Traffic(days=30)
+    with pytest.raises(DeclarationError, match=r"plugins\.traffic\.days: "):
+        Site("Shop", "Sells books.", "https://shop.example", plugins=[Traffic(days=0)])

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 import pytest
 from starlette.testclient import TestClient
 
-from awp_publish import BearerToken, Browsing, Proxies
+from awp_publish import Awp, BearerToken, Proxies
 from awp_publish.browsing.errors import AwpError
 from awp_publish.calls.tokens import Tokens
 from awp_publish.plugins.awp import door as limits
@@ -96,7 +96,7 @@ def test_a_session_id_has_to_be_sent(client):
 def test_there_are_no_more_sessions_than_the_site_wants(open_client, monkeypatch):
     monkeypatch.setattr(limits, "SESSIONS_PER_CONNECTION", 2)
     monkeypatch.setattr(limits, "ADDRESS_SHARE", 1)
-    client = open_client(publish(make_site(browsing=Browsing(sessions=3))))
+    client = open_client(publish(make_site(browsing=Awp(sessions=3))))
     with AwpClient.greeted(client) as one, AwpClient.greeted(client) as other:
         first = one.create()
         one.create()
@@ -137,7 +137,7 @@ def test_sessions_that_waited_are_no_way_past_the_limit_of_a_connection(open_cli
 def test_all_connections_of_an_address_have_a_share_and_others_find_room(open_client, monkeypatch):
     monkeypatch.setattr(limits, "SESSIONS_PER_CONNECTION", 2)
     monkeypatch.setattr(limits, "ADDRESS_SHARE", 2)
-    site = make_site(browsing=Browsing(sessions=6), proxies=Proxies(trusted=["127.0.0.1"]))
+    site = make_site(browsing=Awp(sessions=6), proxies=Proxies(trusted=["127.0.0.1"]))
     app = publish(site)
 
     async def from_home(scope, receive, send):
@@ -165,7 +165,7 @@ def test_all_connections_of_an_address_have_a_share_and_others_find_room(open_cl
 
 def test_of_the_sessions_of_a_full_address_the_oldest_without_a_connection_makes_room(open_client, monkeypatch):
     monkeypatch.setattr(limits, "SESSIONS_PER_CONNECTION", 2)
-    client = open_client(publish(make_site(browsing=Browsing(sessions=4))))
+    client = open_client(publish(make_site(browsing=Awp(sessions=4))))
     with AwpClient.greeted(client) as gone:
         first, second = [gone.do("session.create") for _ in range(2)]
     with AwpClient.greeted(client) as caller:
@@ -314,7 +314,7 @@ def sessions(clock, monkeypatch) -> Sessions:
     monkeypatch.setattr(limits, "RESUME_WITHIN", 30.0)
     monkeypatch.setattr(limits, "LIFETIME", 300.0)
     monkeypatch.setattr(limits, "IDLE_SECONDS", 60.0)
-    return Sessions(Browsing(), ("https://shop.example",), clock)
+    return Sessions(Awp(), ("https://shop.example",), clock)
 
 
 def is_there(sessions: Sessions, holder: object, session_id: str) -> bool:
@@ -358,7 +358,7 @@ def test_a_session_without_a_connection_waits_a_while(sessions, clock):
 
 
 def test_whoever_is_here_goes_before_whoever_may_come_back(clock):
-    sessions = Sessions(Browsing(sessions=2), ("https://shop.example",), clock)
+    sessions = Sessions(Awp(sessions=2), ("https://shop.example",), clock)
     first, second = sessions.create("gone", "ann", {}, 30), sessions.create("here", "ann", {}, 30)
     sessions.release("gone")
     third = sessions.create("here", "ann", {}, 30)
@@ -370,7 +370,7 @@ def test_whoever_is_here_goes_before_whoever_may_come_back(clock):
 
 def test_sessions_that_have_ended_make_room(clock, monkeypatch):
     monkeypatch.setattr(limits, "IDLE_SECONDS", 60.0)
-    sessions = Sessions(Browsing(sessions=2), ("https://shop.example",), clock)
+    sessions = Sessions(Awp(sessions=2), ("https://shop.example",), clock)
     for _ in range(5):
         for _ in range(2):
             sessions.create("holder", "", {}, 30)
@@ -380,7 +380,7 @@ def test_sessions_that_have_ended_make_room(clock, monkeypatch):
 
 
 def test_one_wide_network_leaves_other_unknown_callers_half_of_their_sessions(clock):
-    sessions = Sessions(Browsing(sessions=100), ("https://shop.example",), clock)
+    sessions = Sessions(Awp(sessions=100), ("https://shop.example",), clock)
     for number in range(40):
         sessions.create(f"one of many {number}", "", {}, 30, f"2001:db8:0:{number:x}::/64")
     with pytest.raises(AwpError, match=r"Maximum sessions \(40\) of this network"):
@@ -432,7 +432,7 @@ def test_what_a_session_should_be_like_has_to_be_an_object(client, wrong):
 def test_a_known_caller_finds_room_where_strangers_of_all_addresses_took_theirs(open_client, monkeypatch):
     monkeypatch.setattr(limits, "SESSIONS_PER_CONNECTION", 1)
     site = make_site(
-        browsing=Browsing(sessions=10), proxies=Proxies(trusted=["127.0.0.1"]), authenticate=BearerToken({"t-1": "ann"})
+        browsing=Awp(sessions=10), proxies=Proxies(trusted=["127.0.0.1"]), authenticate=BearerToken({"t-1": "ann"})
     )
     app = publish(site)
 

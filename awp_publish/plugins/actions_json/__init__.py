@@ -6,6 +6,7 @@ from typing import Any
 from awp_publish.model import Paths
 from awp_publish.plugin import Context, Door, Endpoints, Plugin, Setup
 from awp_publish.plugins.actions_json.document import PROTOCOL, SITE_ACTION, SITE_INPUTS
+from awp_publish.plugins.actions_json.options import Bridge
 
 VERSION = "1"
 
@@ -39,4 +40,4 @@ def _open(context: Context) -> Endpoints:
 
 
 PLUGIN = Plugin(name="actions_json", is_default=True, documents=(PROTOCOL,))
-BRIDGE = Plugin(name="bridge", needs={"selectolax": "actions"}, prepare=_declare_tool, doors=_doors)
+BRIDGE = Plugin(name="bridge", options=Bridge, needs={"selectolax": "actions"}, prepare=_declare_tool, doors=_doors)

@@ -575,7 +575,7 @@ STATUSES: Final[Mapping[str, int]] = {
 
 def open_door(context: Context) -> Endpoints:
     """Open the door of one public address of a site."""
-    bridge, paths = Bridge(context), context.catalog.paths
+    bridge, paths = BridgeHub(context), context.catalog.paths
     context.invoker.attach(SITE_ACTION, bridge.answer_tool)
     exact = {paths.bridge: bridge.answer_http, paths.script: bridge.answer_script}
     return Endpoints(exact=exact, running=bridge.running, sockets={paths.bridge: bridge.answer})
@@ -735,7 +735,7 @@ class Selectors:
 # --- The bridge of one public address ---
 
 
-class Bridge:
+class BridgeHub:
     """The runtimes and agents of one public address of a site, in this process."""
 
     def __init__(self, door: Context) -> None:
@@ -836,7 +836,7 @@ class Bridge:
         self, scope: Scope, receive: Receive, send: Send, owner: Owner, session_key: str, address: str
     ) -> None:
         door = self.door
-        browsing = door.settings.browsing
+        browsing = door.options
         connection = BridgeConnection(self, owner, self._client(scope, address), receive, send, session_key)
         if browsing.auth_required and not owner.key:
             connection.refusal = RuntimeFailure("permission_denied", "This site asks who is connecting.")
@@ -1043,7 +1043,7 @@ class Bridge:
 
     def _make_room(self, owner: Owner, address: str) -> None:
         """End pages that nobody uses, and one too many: of the caller's share, of unknown callers, of all."""
-        most, now = self.door.settings.browsing.sessions, asyncio.get_running_loop().time()
+        most, now = self.door.options.sessions, asyncio.get_running_loop().time()
         while self._visits:
             oldest = next(iter(self._visits.values()))
             if oldest.current is not None or now - oldest.last_used <= IDLE_SECONDS:
@@ -1364,9 +1364,9 @@ class BridgeConnection(SocketConnection):
     """One WebSocket connection: an agent, a runtime, or both."""
 
     def __init__(
-        self, bridge: Bridge, owner: Owner, site: SiteClient, receive: Receive, send: Send, session_key: str
+        self, bridge: BridgeHub, owner: Owner, site: SiteClient, receive: Receive, send: Send, session_key: str
     ) -> None:
-        browsing = bridge.door.settings.browsing
+        browsing = bridge.door.options
         largest = bridge.door.admission.max_body_bytes
         super().__init__(receive, send, largest, IDLE_SECONDS, browsing.messages_per_second)
         self.owner = owner

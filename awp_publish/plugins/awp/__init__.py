@@ -6,6 +6,7 @@ from typing import Final
 
 from awp_publish.model import Catalog, Paths
 from awp_publish.plugin import Context, Door, Endpoints, Finding, Plugin, Setup
+from awp_publish.plugins.awp.options import Awp
 
 VERSION: Final = "0.1"
 
@@ -39,4 +40,4 @@ def _is_installed(name: str) -> bool:
         return False
 
 
-PLUGIN = Plugin(name="awp", needs={"selectolax": "awp", "msgpack": "awp"}, check=_check, doors=_doors)
+PLUGIN = Plugin(name="awp", options=Awp, needs={"selectolax": "awp", "msgpack": "awp"}, check=_check, doors=_doors)

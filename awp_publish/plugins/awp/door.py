@@ -33,7 +33,7 @@ from awp_publish.browsing.session import METHODS, Session
 from awp_publish.calls.authentication import ApiKey, ApplicationUser, SessionUser, SharedSecret
 from awp_publish.calls.call import Principal, Signed, read_key, share_of
 from awp_publish.calls.tokens import Expired, NotOurs, Tokens
-from awp_publish.declare.settings import IDLE_SECONDS, Browsing
+from awp_publish.declare.settings import IDLE_SECONDS
 from awp_publish.http.credentials import client_address, network_around, read_credentials
 from awp_publish.http.doors import session_ids_of
 from awp_publish.http.endpoint import ProblemRenderer
@@ -70,6 +70,7 @@ from awp_publish.plugins.awp.messages import (
     shown_headers,
     write_frame,
 )
+from awp_publish.plugins.awp.options import Awp
 from awp_publish.plugins.events.log import logs_for, read_cursor, write_cursor
 from awp_publish.problems import InvalidCredentials, Problem, RateLimited, UnknownAgent, did_you_mean
 from awp_publish.schema.reading import answer_schema
@@ -416,7 +417,7 @@ def _is_of_network(network: str, opened: OpenSession) -> bool:
 class Sessions:
     """All sessions of one address of the site in this process. Times are in seconds of `clock`."""
 
-    def __init__(self, browsing: Browsing, urls: tuple[str, ...], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, browsing: Awp, urls: tuple[str, ...], clock: Callable[[], float] = time.monotonic) -> None:
         self.browsing = browsing
         share = max(browsing.sessions // ADDRESS_SHARE, SESSIONS_PER_CONNECTION)
         self.per_share = min(browsing.sessions, share)
@@ -1246,7 +1247,7 @@ class AwpDoor:
 
     def __init__(self, context: Context) -> None:
         settings, self.catalog = context.settings, context.catalog
-        self.sessions = Sessions(settings.browsing, own_urls(context))
+        self.sessions = Sessions(context.options, own_urls(context))
         self.callers, self.skills = AwpCallers(context), AwpSkills(context)
         self.exports = Tokens(context.keys, f"awp_session:{settings.namespace}", EXPORT_LIFETIME)
         self.events, self.session_ids = context.ask("events").log, session_ids_of(context)

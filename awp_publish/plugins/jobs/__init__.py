@@ -9,6 +9,7 @@ from typing import Any
 from awp_publish.model import KNOWN, Catalog, Paths
 from awp_publish.plugin import CallHooks, Context, Door, Endpoints, Finding, Plugin, Serving, Setup
 from awp_publish.plugins.jobs.ended import JOB_ENDED, JOB_PAYLOAD
+from awp_publish.plugins.jobs.options import Jobs
 from awp_publish.problems import DeclarationError
 
 
@@ -37,7 +38,7 @@ def _derive(setup: Setup, catalog: Catalog) -> Catalog:
 
 def _check(setup: Setup, catalog: Catalog) -> Iterator[Finding]:
     background = [action for action in catalog.actions if action.is_background]
-    if not background or setup.site.settings.jobs.queue is None:
+    if not background or setup.options.queue is None:
         return
     subject = f'action "{background[0].id}"'
     if not setup.site.store.is_shared:
@@ -87,6 +88,7 @@ def _open(context: Context) -> Endpoints:
 
 PLUGIN = Plugin(
     name="jobs",
+    options=Jobs,
     is_default=True,
     start=lambda setup: JobsSetup(),
     derive=_derive,

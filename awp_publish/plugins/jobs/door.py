@@ -171,7 +171,7 @@ class Background:
         self._extensions = serving.extensions
         self._catalog = catalog
         self.jobs = JobStore(guards.store)
-        self._settings = settings.jobs
+        self._settings = serving.options
         self._queue_name = f"awp_publish:{settings.namespace}"
         self._actions: Mapping[str, Action] = {one.id: one for one in catalog.actions if one.is_background}
         # Degraded actions are refused when a call comes in. Accepted jobs always run.

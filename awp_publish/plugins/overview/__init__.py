@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from awp_publish.model import Paths
 from awp_publish.plugin import Context, Door, Endpoints, Plugin, Setup
+from awp_publish.plugins.overview.options import Overview, is_switched_on
 
 
 def _doors(setup: Setup, paths: Paths) -> Iterator[Door]:
@@ -16,4 +17,4 @@ def _open(context: Context) -> Endpoints:
     return open_door(context)
 
 
-PLUGIN = Plugin(name="overview", doors=_doors)
+PLUGIN = Plugin(name="overview", options=Overview, is_default=is_switched_on, doors=_doors)

@@ -947,8 +947,8 @@ def open_door(door: Context) -> Endpoints:
 
     Raises DeclarationError if it requires a scope but the site authenticates nobody.
     """
-    if isinstance(door.settings.overview, str) and not door.guards.authenticators:
-        wrong = f'overview: asks for the scope "{door.settings.overview}", and nothing here tells who calls.'
+    if door.options.audience is not None and not door.guards.authenticators:
+        wrong = f'overview: asks for the scope "{door.options.audience}", and nothing here tells who calls.'
         raise DeclarationError("site", wrong, "Give Site(authenticate=...), or write overview=True for everybody.")
     root = door.catalog.paths.root
     door.invoker.surround(time_call, time_handler)
@@ -956,7 +956,7 @@ def open_door(door: Context) -> Endpoints:
     reader = door.ask("pages")
     if reader is not None and door.settings.page_formats is not None:
         pages = NegotiatedPages(door.catalog, door.settings.page_formats, reader.renderer)
-    answer = negotiate(Overview(door), pages, None, door.settings.timeout)
+    answer = negotiate(OverviewDoor(door), pages, None, door.settings.timeout)
 
     async def answer_below(scope: Scope, receive: Receive, send: Send, rest: str) -> None:
         await answer(scope, receive, send)
@@ -986,7 +986,7 @@ def open_door(door: Context) -> Endpoints:
     return Endpoints(exact=exact, below={f"{root}/try/": answer_below})
 
 
-class Overview(Endpoint):
+class OverviewDoor(Endpoint):
     """Shows one public address of a site to its owner, and sends the calls of its forms."""
 
     methods = "GET, HEAD, POST, OPTIONS"
@@ -995,8 +995,8 @@ class Overview(Endpoint):
     def __init__(self, door: Context) -> None:
         super().__init__(ProblemRenderer(door.catalog), Cors(()), door.admission.own_origins)
         self.door, self.root = door, door.catalog.prefix + door.catalog.paths.root
-        guards, scope = door.guards, door.settings.overview
-        needed = (scope,) if isinstance(scope, str) else ()
+        guards, scope = door.guards, door.options.audience
+        needed = (scope,) if scope is not None else ()
         self._gate = AuthenticationGate(
             guards.authenticators, bool(needed), needed, guards.realm, guards.metadata_url, store=guards.store
         )
@@ -1471,7 +1471,7 @@ class Trial:
     """The completed form of an action, and the answers to it. `wrong` is set if the input cannot be read."""
 
     def __init__(
-        self, overview: Overview, action: Action, pairs: Sequence[tuple[str, str | bytes]], scope: Scope
+        self, overview: OverviewDoor, action: Action, pairs: Sequence[tuple[str, str | bytes]], scope: Scope
     ) -> None:
         self._door, self._scope, self._root = overview.door, scope, overview.root
         self._catalog, self._action = overview.door.published(), action

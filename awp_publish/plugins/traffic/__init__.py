@@ -6,16 +6,17 @@ from importlib.util import find_spec
 
 from awp_publish.model import Catalog, Paths
 from awp_publish.plugin import Context, Door, Endpoints, Finding, Plugin, Serving, Setup
+from awp_publish.plugins.traffic.options import Traffic
 from awp_publish.plugins.traffic.record import TrafficRecord
 from awp_publish.problems import DeclarationError
 
 
 def _start(setup: Setup) -> TrafficRecord:
-    return TrafficRecord(lambda: setup.site.store, setup.site.settings.traffic.days)
+    return TrafficRecord(lambda: setup.site.store, setup.options.days)
 
 
 def _check(setup: Setup, catalog: Catalog) -> Iterator[Finding]:
-    metrics = setup.site.settings.traffic.metrics
+    metrics = setup.options.metrics
     if isinstance(metrics, str) and not setup.site.authenticators:
         wrong = f'traffic: nothing here tells who has the scope "{metrics}".'
         raise DeclarationError("site", wrong, "Give Site(authenticate=...), or metrics=True.")
@@ -26,7 +27,7 @@ def _check(setup: Setup, catalog: Catalog) -> Iterator[Finding]:
 
 
 def _doors(setup: Setup, paths: Paths) -> Iterator[Door]:
-    if setup.site.settings.traffic.metrics:
+    if setup.options.metrics:
         yield Door(name="metrics", calls=False, path=paths.metrics, open=_open)
 
 
@@ -43,6 +44,7 @@ def _running(serving: Serving) -> AbstractAsyncContextManager[object]:
 
 PLUGIN = Plugin(
     name="traffic",
+    options=Traffic,
     is_default=True,
     start=_start,
     check=_check,

@@ -23,7 +23,7 @@ MEDIA_TYPE: Final = b"application/openmetrics-text; version=1.0.0; charset=utf-8
 
 def open_metrics(context: Context) -> Endpoints:
     """Open the address of the totals. Raises DeclarationError without the package, or if nobody is authenticated."""
-    who, guards = context.settings.traffic.metrics, context.guards
+    who, guards = context.options.metrics, context.guards
     gate = None
     if isinstance(who, str):
         gate = guards.identify(required=True, scopes=(who,))

@@ -1,0 +1,19 @@
+"""The options of the AWP door."""
+
+from dataclasses import dataclass
+
+from awp_publish.schema.options import Count, Flag, strict
+
+
+@strict
+@dataclass(frozen=True, slots=True)
+class Awp:
+    """Limits for agents that browse the site through the AWP door (`plugins=[Awp(sessions=200)]`).
+
+    With `auth_required` every connection has to authenticate. One process keeps at most `sessions` at once, a fifth of
+    them for one address; a connection sends at most `messages_per_second`.
+    """
+
+    auth_required: Flag = False
+    sessions: Count = 500
+    messages_per_second: Count = 50
