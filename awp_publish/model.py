@@ -182,7 +182,7 @@ DOORS: Final = ("woa", "plain", "mcp", "a2a", "awp", "bridge")
 """The doors at which an action can be exposed, besides those of other plug-ins."""
 
 NOT_DOORS: Final = ("route", "job")
-"""Where calls come from that no door has let in: the action's own route, and a background job, admitted before."""
+"""Origins of calls that no door has let in: the action's own route, and a background job, admitted before."""
 
 PUBLIC: Final = "public"
 KNOWN: Final = "known"

@@ -1,7 +1,7 @@
-"""How the request of a door becomes a call: the only place where a request's credentials are put on one.
+"""Calls made of HTTP requests to a door, with the caller's credentials on them.
 
-A door reads its envelope and names the action; everything else is the same at every door. What a door forgets is
-refused: a call of which nobody has said how its credentials are read is a call by nobody.
+A door reads its envelope and names the action; everything else is the same at every door. A call of which nobody has
+said how its credentials are read is a call by nobody. AWP and the bridge make their calls in `http.site_client`.
 """
 
 from abc import abstractmethod

@@ -11,11 +11,11 @@ AWP_PUBLISH = {
 }
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Final
+from typing import Final, cast
 
 from django.apps import apps
 from django.conf import settings
@@ -129,7 +129,8 @@ def load_site(options: Settings) -> Site:
         kinds = type(overrides.get("store", found.settings.store)).__mro__
         if is_testing() and any(one.__name__ == "DjangoStore" for one in kinds):
             overrides["store"] = "memory:"
-        if settings.DEBUG and found.settings.overview is None:
+        is_left_out = "no:overview" in cast(Sequence[object], found.settings.plugins)
+        if settings.DEBUG and found.settings.overview is None and not is_left_out:
             overrides["overview"] = True
         found.override(overrides)
     return found

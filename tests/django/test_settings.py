@@ -34,6 +34,7 @@ def order(request: HttpRequest) -> JsonResponse:
 
 urlpatterns = [path("look", look), path("order", order)]
 overridden, signed, other, signalling, published, debugged = (make_shop() for _ in range(6))
+plain = make_shop(plugins=["no:overview"])
 
 
 @pytest.fixture(autouse=True)
@@ -99,6 +100,12 @@ def test_the_overview_is_there_while_debugging():
         page = client.post("/agents/try/look", {"awp-do": "all"}).content.decode()
         assert page.count("&quot;seen&quot;: true") >= 2
         assert client.post("/agents/try/look", headers={"sec-fetch-site": "cross-site"}).status_code == 403
+
+
+def test_an_overview_that_a_site_leaves_out_is_not_there_while_debugging_either():
+    with override_settings(AWP_PUBLISH={"SITE": f"{__name__}.plain"}, DEBUG=True):
+        assert Client().get("/agents").status_code == 404
+        assert Client().get("/agents/status").status_code == 200
 
 
 def test_a_site_that_gives_no_address_has_the_one_of_the_settings(monkeypatch):
