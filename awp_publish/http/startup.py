@@ -125,7 +125,8 @@ def check_addresses(
         )
     for name, address in _named(catalog):
         path = urlsplit(address).path
-        is_known = path in ours or any(route.takes(method, path) for route in routes for method in route.methods)
+        is_ours = path in ours or path.startswith(f"{catalog.paths.root}/")
+        is_known = is_ours or any(route.takes(method, path) for route in routes for method in route.methods)
         if routes and address.startswith("/") and not is_known:
             yield _warning(
                 "start-address",

@@ -29,12 +29,12 @@ def customer(request: Request) -> str:
     return str(name)
 
 
-def make_shop(*, sessions_outside: bool = False, **options: Any) -> FastAPI:
+def make_shop(url: str = URL, *, sessions_outside: bool = False, **options: Any) -> FastAPI:
     """A FastAPI site with a session cookie, whose login page is made by hand."""
     settings: dict[str, Any] = {"store": "memory:", "secret_keys": KEYS, "doors": ["mcp", "a2a"]}
     settings |= options.pop("settings", {})
     chosen: dict[str, Any] = {"login": "/login", "user": SessionUser("user"), "scopes": {"orders": "Place orders"}}
-    site = Site("Shop", "Sells things.", URL, plugins=[SignIn(**chosen | options)], **settings)
+    site = Site("Shop", "Sells things.", url, plugins=[SignIn(**chosen | options)], **settings)
     app = FastAPI()
     if not sessions_outside:
         app.add_middleware(SessionMiddleware, secret_key="a")
