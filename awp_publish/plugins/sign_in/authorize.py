@@ -60,7 +60,7 @@ class AuthorizeEndpoint(PageEndpoint):
             parameters = {"error": error.code, "error_description": error.detail, "state": state}
             await request.reply(redirect_to(with_parameters(redirect, **parameters, iss=self.at.issuer)))
             return
-        facts = {**pending, "c": client.id, "r": redirect, "s": state}
+        facts = {**pending, "c": client.id, "r": redirect, "s": state, "n": secrets.token_urlsafe(9)}
         query = urlencode({"request": self.at.pending.write(facts)[0]})
         await request.reply(redirect_to(f"{self.at.here(self.at.paths.consent)}?{query}"))
 
