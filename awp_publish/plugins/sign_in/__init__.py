@@ -35,7 +35,7 @@ def _derive(setup: Setup, catalog: Catalog) -> Catalog:
         known,
         endpoints=endpoints,
         authorization_servers=(setup.state.issuer,),
-        token_expiry=f"{options.minutes}m",
+        token_expiry=f"{options.minutes}m" if options.minutes % 60 else f"{options.minutes // 60}h",
         refresh_endpoint=paths.token,
         scopes=options.scopes,
         is_own_server=True,

@@ -19,7 +19,7 @@ from awp_publish.plugins.sign_in.clients import Clients
 from awp_publish.plugins.sign_in.grants import Grant, Grants
 from awp_publish.plugins.sign_in.options import Person, SignIn
 from awp_publish.plugins.sign_in.pages import SignInPages
-from awp_publish.plugins.sign_in.people import People, Signed, cookie_header
+from awp_publish.plugins.sign_in.people import People, Visitor, cookie_header
 
 PENDING_SECONDS: Final = 600.0
 """Seconds within which a person has to sign in and to answer."""
@@ -162,11 +162,11 @@ class SignInAt:
         if ended is not None:
             await self.people.end_session(ended.cookies)
 
-    def form_token(self, purpose: str, signed: Signed, nonce: str) -> str:
+    def form_token(self, purpose: str, signed: Visitor, nonce: str) -> str:
         """Return the token of a form: for one person, one purpose and one browser."""
         return self.forms.write({"f": _digest(purpose), "p": signed.principal.key, "n": _digest(nonce)})[0]
 
-    def is_form_of(self, token: str, purpose: str, signed: Signed, nonce: str) -> bool:
+    def is_form_of(self, token: str, purpose: str, signed: Visitor, nonce: str) -> bool:
         """Return True if a form was made for this person, purpose and browser."""
         facts = read_signed(self.forms, token)
         expected = {"f": _digest(purpose), "p": signed.principal.key, "n": _digest(nonce)}
