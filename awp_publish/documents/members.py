@@ -113,7 +113,7 @@ def credentials_of(catalog: Catalog) -> list[dict[str, object]] | None:
         if method in BEARER_METHODS:
             way |= {"in": "header", "name": "Authorization", "scheme": "Bearer"}
             if declared.is_own_server and method == "oauth":
-                way |= {"flows": flows_of(catalog), "metadata": own_metadata(catalog)}
+                way |= {"metadata": own_metadata(catalog), "scopes": dict(declared.scopes) or None}
         elif method == "api_key":
             way |= {"in": "header", "name": declared.api_key_header}
         elif method == "session":

@@ -52,10 +52,13 @@ def test_every_document_says_how_people_sign_in(shop):
     assert shop.get("/.well-known/ai-actions.json").json()["authentication"]["x-credentials"] == credentials
     assert shop.get("/.well-known/woa.json").json()["authz"]["credentials"] == credentials
     assert credentials[0]["metadata"] == METADATA
-    flow = credentials[0]["flows"]["authorizationCode"]
-    assert flow["scopes"] == scopes
+    assert credentials[0]["scopes"] == scopes
     card = shop.get("/.well-known/agent-card.json").json()["securitySchemes"]["oauth2"]["oauth2SecurityScheme"]
-    assert card == {"flows": {"authorizationCode": flow}, "oauth2MetadataUrl": METADATA}
+    assert card["oauth2MetadataUrl"] == METADATA
+    flow = card["flows"]["authorizationCode"]
+    assert flow["scopes"] == scopes
+    assert flow["authorizationUrl"] == f"{URL}/agents/sign-in/authorize"
+    assert flow["tokenUrl"] == f"{URL}/agents/sign-in/token"
     resource = shop.get("/.well-known/oauth-protected-resource/mcp").json()
     assert (resource["resource"], resource["authorization_servers"]) == (f"{URL}/mcp", [URL])
     for path in ("/llms.txt", "/auth.md"):

@@ -143,7 +143,7 @@ def _rules(catalog: Catalog) -> Iterator[str]:
                 source = catalog.token_source
                 token = f"; {source.id} answers with the token" if source is not None else ""
                 if "metadata" in way:
-                    token = f"; let the person whom you act for sign in to get a token (OAuth 2, {way['metadata']})"
+                    token = f" with a token that your user gets you (OAuth 2, {way['metadata']})"
                 yield f"sign in: send the header `{way['name']}: {scheme}...`{token}"
             elif "sign_in" in way:
                 is_action = any(action.id == way["sign_in"] for action in actions)
