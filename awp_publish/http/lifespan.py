@@ -69,6 +69,10 @@ def ended_by_stop(end: Callable[[], object]) -> Iterator[None]:
 # --- Running an application without a server ---
 
 
+INSPECTED: Final = "awp_publish.inspected"
+"""The extension of the lifespan of an application that a command only reads: no jobs run, and no events are sent."""
+
+
 class StartFailed(Exception):
     """The application's startup failed; the message is the application's own."""
 
