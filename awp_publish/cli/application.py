@@ -27,6 +27,7 @@ from awp_publish.checks.text import read as read_document
 from awp_publish.checks.urls import is_private
 from awp_publish.cli.console import Console, ask, is_asking, warn, write, write_json
 from awp_publish.client import AgentClient, CallFailed, Door
+from awp_publish.declare.discover import find_routes, unwrap
 from awp_publish.declare.site import Site
 from awp_publish.documents import woa
 from awp_publish.documents.members import ARD_PATH
@@ -35,6 +36,7 @@ from awp_publish.http.asgi import AgentPublisher
 from awp_publish.http.exchange import AsgiApp
 from awp_publish.http.in_process import PageExchange, PageRequest
 from awp_publish.http.lifespan import INSPECTED, running
+from awp_publish.http.startup import check_published
 from awp_publish.maps import rules
 from awp_publish.maps.composition import Imported, ImportRefused
 from awp_publish.maps.runtime import ActionMap
@@ -630,8 +632,14 @@ def check(
     drifts: list[Drift] = []
     for target in console.progress(targets, "Checking"):
         if is_application(target):
-            documents = Application(target).documents
-            findings += check_documents({path: one.body for path, one in documents.items()})
+            application = Application(target)
+            documents = application.documents
+            if site_of(application.app) is None:
+                findings += check_documents({path: one.body for path, one in documents.items()})
+            else:  # what start-up logs and the overview shows
+                site = application.site
+                routes = find_routes(unwrap(application.app))
+                findings += check_published(site, site.catalog.public, documents, routes, "")
             if pages:
                 drifts += drift_of(target, browser=browser)[1]
         elif pages:
