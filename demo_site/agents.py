@@ -21,7 +21,9 @@ SITE_LIMIT = "600/minute"
 SEARCH_LIMIT = "30/minute"
 """Nobody who tries the shop by hand meets these by accident."""
 
-SIGN_IN_FIRST = "call sign_in, then retry with the session that its answer hands out, or with the cookie it sets"
+SIGN_IN_FIRST = (
+    "call sign_in, then retry with its cookie, or with its AWP-Session: as that header, or as session beside the input"
+)
 RECOVERIES = {
     "AUTHENTICATION_REQUIRED": SIGN_IN_FIRST,
     "NOT_SIGNED_IN": SIGN_IN_FIRST,

@@ -196,7 +196,7 @@ def _kind(facts: JsonObject) -> str:
     if kind == "object":
         return "{...}"
     if kind == "string":
-        return str(facts.get("format") or "")
+        return str(facts.get("contentEncoding") or facts.get("format") or "")
     return kind if isinstance(kind, str) else ""
 
 

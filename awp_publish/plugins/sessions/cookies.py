@@ -333,7 +333,9 @@ class SessionCalls:
         self._receipted = guards.receipted
         self._recovery: str | None = None
         if (sign_in := catalog.sign_in) is not None and code_of(SessionUnknown.slug) not in catalog.site.errors:
-            again = "then send the session that its answer hands out."
+            again = (
+                f"then send the {CHALLENGE} of its answer: in the header {CHALLENGE}, or as session beside the input."
+            )
             self._recovery = f"Leave the session out and call {sign_in.id}, {again}"
 
     async def __call__(self, run: Run, call: Call, deliver: Deliver) -> None:

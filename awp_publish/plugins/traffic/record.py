@@ -382,7 +382,8 @@ def describe_traffic(report: TrafficReport) -> str:
         ("action or page", ("action",), lambda row: bool(row.action)),
         ("caller", ("caller", "label"), lambda row: row.door not in PAGES and row.door != JOB),
         ("outcome", ("outcome",), lambda row: row.outcome == "ok"),
-        ("refusals", ("outcome",), lambda row: row.outcome != "ok"),
+        ("consent asked for", ("action",), lambda row: row.outcome == ASKED),
+        ("refusals", ("outcome",), lambda row: row.outcome not in ("ok", ASKED)),
         ("jobs", ("action", "outcome"), lambda row: row.door == JOB),
     )
     for title, names, only in tables:
@@ -403,20 +404,23 @@ def describe_traffic(report: TrafficReport) -> str:
 
 # --- Charts and tables ---
 
-KINDS: Final = (("ok", "#2f855a"), ("refused", "#b7791f"), ("failed", "#c53030"))
+KINDS: Final = (("ok", "#2f855a"), ("asked", "#2b6cb0"), ("refused", "#b7791f"), ("failed", "#c53030"))
+ASKED: Final = "CONFIRMATION_REQUIRED"
+"""The outcome of a call for which a person's consent was asked: no refusal, but the first half of a confirmed call."""
+
 _FAILED: Final = frozenset({"HANDLER_FAILED", "HANDLER_TIMEOUT", "HANDLER_UNAVAILABLE", "INVALID_OUTPUT", UNANSWERED})
 
 
 def kind_of(outcome: str) -> str:
-    """Classify an outcome: the call succeeded ("ok"), was refused ("refused"), or the site failed ("failed")."""
-    if outcome == "ok":
-        return "ok"
+    """Classify an outcome: "ok", "asked" (a person's consent), "refused", or "failed" (by the site)."""
+    if outcome in ("ok", ASKED):
+        return "ok" if outcome == "ok" else "asked"
     is_ours = outcome in _FAILED or outcome.endswith("UNAVAILABLE") or (outcome.isdecimal() and outcome >= "500")
     return "failed" if is_ours else "refused"
 
 
 def figures(report: TrafficReport) -> list[tuple[str, dict[str, int]]]:
-    """Return for each day how many calls and page reads succeeded, were refused and failed."""
+    """Return for each day how many calls and page reads succeeded, asked for consent, were refused and failed."""
     by_day = {day: {kind: 0 for kind, _ in KINDS} for day in report.days}
     for row in report.rows:
         by_day[row.day][kind_of(row.outcome)] += row.calls
@@ -507,7 +511,7 @@ def traffic_breakdowns(report: TrafficReport, *, with_callers: bool) -> list[Bre
         count("Readings of pages", ("page", "door"), lambda row: row.door in PAGES),
         count("Background jobs", ("action", "outcome"), lambda row: row.door == JOB),
         count("By outcome", ("outcome",), lambda row: True),
-        count("Refusals and failures by code", ("code", "door"), lambda row: row.outcome != "ok"),
+        count("Refusals and failures by code", ("code", "door"), lambda row: row.outcome not in ("ok", ASKED)),
     ]
     if with_callers:
         who = count("By caller", ("caller", "label"), lambda row: row.door not in PAGES and row.door != JOB)
