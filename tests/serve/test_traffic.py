@@ -420,11 +420,11 @@ def test_the_picture_and_the_table_show_the_same():
     table = ElementTree.fromstring(traffic_table(ROWS))
     lines = [[cell.text for cell in row] for row in table.iter("tr")]
     assert lines == [
-        ["day", "ok", "refused", "failed"],
-        ["2026-11-22", "0", "2", "1"],
-        ["2026-11-21", "3", "0", "0"],
+        ["day", "ok", "asked", "refused", "failed"],
+        ["2026-11-22", "0", "0", "2", "1"],
+        ["2026-11-21", "3", "0", "0", "0"],
     ]
-    assert figures(ROWS)[1] == ("2026-11-22", {"ok": 0, "refused": 2, "failed": 1})
+    assert figures(ROWS)[1] == ("2026-11-22", {"ok": 0, "asked": 0, "refused": 2, "failed": 1})
     assert ElementTree.fromstring(traffic_svg(TrafficReport((), ()))) is not None
 
 

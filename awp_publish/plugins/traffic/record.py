@@ -25,7 +25,7 @@ import orjson
 
 from awp_publish.calls.invoke import UNANSWERED
 from awp_publish.calls.threads import make_lock
-from awp_publish.problems import StoreUnavailable
+from awp_publish.problems import ConfirmationRequired, StoreUnavailable, code_of
 from awp_publish.stores.store import Add, Look, Step, Store, Swap
 
 logger: Final = logging.getLogger("awp_publish")
@@ -403,31 +403,46 @@ def describe_traffic(report: TrafficReport) -> str:
 
 # --- Charts and tables ---
 
-KINDS: Final = (("ok", "#2f855a"), ("refused", "#b7791f"), ("failed", "#c53030"))
+KINDS: Final = (("ok", "#2f855a"), ("asked", "#3567b8"), ("refused", "#b7791f"), ("failed", "#c53030"))
 _FAILED: Final = frozenset({"HANDLER_FAILED", "HANDLER_TIMEOUT", "HANDLER_UNAVAILABLE", "INVALID_OUTPUT", UNANSWERED})
 
 
+def written_time(milliseconds: float) -> str:
+    """Return a duration with two digits, as many as its buckets can tell: "2.4 ms", "120 ms", "1.3 s"."""
+    if milliseconds >= 995:
+        return f"{milliseconds / 1000:.1f} s" if milliseconds < 9_950 else f"{milliseconds / 1000:.0f} s"
+    rounded = float(f"{milliseconds:.2g}")
+    return f"{rounded:g} ms" if rounded >= 0.1 or not rounded else "<0.1 ms"
+
+
 def kind_of(outcome: str) -> str:
-    """Classify an outcome: the call succeeded ("ok"), was refused ("refused"), or the site failed ("failed")."""
+    """Classify an outcome: the call succeeded ("ok"), a person has to confirm it ("asked"), it was refused ("refused"),
+    or the site failed ("failed").
+    """
     if outcome == "ok":
         return "ok"
+    if outcome == code_of(ConfirmationRequired.slug):
+        return "asked"
     is_ours = outcome in _FAILED or outcome.endswith("UNAVAILABLE") or (outcome.isdecimal() and outcome >= "500")
     return "failed" if is_ours else "refused"
 
 
 def figures(report: TrafficReport) -> list[tuple[str, dict[str, int]]]:
-    """Return for each day how many calls and page reads succeeded, were refused and failed."""
+    """Return for each day how many calls and page reads had each kind of outcome."""
     by_day = {day: {kind: 0 for kind, _ in KINDS} for day in report.days}
     for row in report.rows:
         by_day[row.day][kind_of(row.outcome)] += row.calls
     return list(by_day.items())
 
 
-def traffic_svg(report: TrafficReport, width: int = 720, height: int = 220) -> str:
-    """Return a bar chart of the days as SVG, without styles or scripts, which any content security policy allows."""
+def traffic_svg(report: TrafficReport, width: int = 720, height: int = 220, *, legend: bool = True) -> str:
+    """Return a bar chart of the days as SVG, without styles or scripts, which any content security policy allows.
+
+    Bars have the name of their kind as their class, so that a style sheet may colour them.
+    """
     days = figures(report)
     most = max((sum(counts.values()) for _, counts in days), default=0) or 1
-    left, bottom, top = 48, 24, 12
+    left, bottom, top = 48, 24, 30 if legend else 12
     step = (width - left - 8) / max(1, len(days))
     tall = height - bottom - top
     total = sum(sum(counts.values()) for _, counts in days)
@@ -448,9 +463,14 @@ def traffic_svg(report: TrafficReport, width: int = 720, height: int = 220) -> s
                 y -= high
                 label = f"{escape(day)}: {counts[kind]} {kind}"
                 parts.append(
-                    f'<rect x="{x:.1f}" y="{y:.1f}" width="{step * 0.8:.1f}" height="{high:.1f}" fill="{colour}">'
+                    f'<rect x="{x:.1f}" y="{y:.1f}" width="{step * 0.8:.1f}" height="{high:.1f}" fill="{colour}" '
+                    f'class="{kind}">'
                     f"<title>{label}</title></rect>"
                 )
+    for index, (kind, colour) in enumerate(KINDS if legend else ()):
+        x = left + index * 90
+        parts.append(f'<rect x="{x}" y="6" width="10" height="10" fill="{colour}" class="{kind}"/>')
+        parts.append(f'<text x="{x + 15}" y="15">{kind}</text>')
     for index in sorted({0, len(days) - 1}) if days else ():
         anchor = "start" if index == 0 else "end"
         x = left if index == 0 else width - 8
@@ -491,7 +511,7 @@ def traffic_breakdowns(report: TrafficReport, *, with_callers: bool) -> list[Bre
         rows: list[tuple[str, ...]] = []
         for one in sorted(counts, key=lambda one: -sum(counts[one].values()))[:MAX_ROWS]:
             found = report.quantiles(**{name: one}) or {}
-            times = [f"{found[share]:g} ms" if found else "" for share in ("p50", "p90", "p99")]
+            times = [written_time(found[share]) if found else "" for share in ("p50", "p90", "p99")]
             rows.append((one or "(none)", *(f"{calls:,}" for calls in counts[one].values()), *times))
         heads = (name, *(kind for kind, _ in KINDS), "half within", "90 % within", "99 % within")
         return Breakdown(caption, heads, rows)
