@@ -524,9 +524,7 @@ def show_traffic(console: Console, target: str, days: int) -> int:
         warn(problem.detail)
         return 2
     if not site.store.is_shared:
-        told = (
-            'its store is the memory of its own process, which nobody else sees; give Site(store="sqlite:///agents.db")'
-        )
+        told = 'its store is in memory, which other processes cannot read; use Site(store="sqlite:///agents.db")'
         warn(f"{target}: {told}")
     if console.as_json:
         for line in report.lines():
@@ -549,7 +547,7 @@ def approve(console: Console, target: str, names: Sequence[str], *, approves_all
         console.say(f"{path}: {len(names)} approved ({', '.join(names) or 'nothing was new or changed'})")
     waiting = [one for one in standing if one.state != "approved"]
     hidden = sum(one.state != "gone" for one in waiting)
-    console.say(*map(str, waiting), f"{len(standing) - len(waiting)} approved, {hidden} hidden until they are")
+    console.say(*map(str, waiting), f"{len(standing) - len(waiting)} approved, {hidden} hidden until approved")
     told = [{"action": one.action, "state": one.state, "changed": list(one.changed)} for one in standing]
     console.json({"actions": told, "hidden": hidden})
     return int(hidden > 0)

@@ -95,7 +95,7 @@ class ProblemRenderer:
             recovery = f"Call {source.id}, then call again with the token of its answer: Authorization: Bearer ..."
             own[code_of(AuthenticationRequired.slug)] = own[code_of(InvalidCredentials.slug)] = recovery
         if (action := catalog.sign_in) is not None:
-            recovery = f"Call {action.id}, then call again with the session that its answer hands out."
+            recovery = f"Call {action.id}, then call again with the session that its answer returns."
             own[code_of(AuthenticationRequired.slug)] = recovery
         self.recoveries: Mapping[str, str] = {**own, **(dialect or {}), **catalog.site.errors}
 

@@ -360,7 +360,7 @@ def test_a_file_is_chosen_in_a_field_for_files_and_sent_through_every_door(open_
     # No page can fill in a file: what was sent goes along with the form until another one is chosen.
     kept = re.search(r'<input type="hidden" name="cover" value="([^"]+)">', sent.text)
     assert kept is not None
-    assert "A file; the one that is here, 6 bytes, is sent until another one is chosen" in unescape(sent.text)
+    assert "A file; the current one, 6 bytes, is sent until you choose another" in unescape(sent.text)
     again = client.post("/agents/try/add_cover", data={"title": "Emma", "cover": kept[1]})
     assert '"size": 6' in answers_of(again)["WoA"]
     files = [("cover", ("b.png", b"other")), ("more", ("c", b"\x00")), ("more", ("d", b"\x01"))]
@@ -583,7 +583,7 @@ def test_a_scope_stands_before_every_page(open_client):
         assert client.get(path, headers={"authorization": "Bearer operator"}).status_code == 200
     assert client.post("/agents/try/find", data={"words": "sea"}).status_code == 401
     said = text_of(client.get("/agents", headers={"accept": "text/html"}))
-    assert "The action needs to know who calls" in said
+    assert "The action requires authentication" in said
     assert "find" not in said
 
 
@@ -712,7 +712,7 @@ def test_of_many_actions_those_stand_side_by_side_that_differ(open_client):
 async def test_it_shows_traffic_as_a_picture_and_as_tables(open_client):
     site = make_site(overview=True, doors=DOORS)
     client = open_client(make_app(site))
-    assert "No call and no reading of a page in 30 days." in text_of(client.get("/agents"))
+    assert "No calls and no page reads in 30 days." in text_of(client.get("/agents"))
     for given in ({"words": ["sea"]}, {"words": ["sea"]}, {"words": 5}):
         client.post("/agents/find/invoke", json={"input": given})
     client.post("/agents/nobody/invoke", json={"input": {}})
@@ -722,9 +722,9 @@ async def test_it_shows_traffic_as_a_picture_and_as_tables(open_client):
     assert traffic_svg(report, legend=False) in answer.text
     assert traffic_table(report) in answer.text
     said = text_of(answer)
-    for words in ("4 calls and readings of pages in 30 days", "INVALID_INPUT woa 1", "UNKNOWN_AGENT woa 1"):
+    for words in ("4 calls and page reads in 30 days", "INVALID_INPUT woa 1", "UNKNOWN_AGENT woa 1"):
         assert words in said, words
-    assert re.search(r"half within 90 % within 99 % within woa 2 0 2 0 <?[\d.]+ ms", said)
+    assert re.search(r"50 % within 90 % within 99 % within woa 2 0 2 0 <?[\d.]+ ms", said)
     assert re.search(r"99 % within find 2 0 1 0 <?[\d.]+ ms", said)
     assert not re.search(r"<style|style=|<script>", answer.text)
     assert "INVALID_INPUT" in client.get("/agents.md").text

@@ -49,6 +49,6 @@ def read_reply(call: Call, params: Mapping[str, Any]) -> None:
     if not isinstance(reply, types.ElicitResult):
         return
     if reply.action != "accept":
-        recovery = "Do not repeat the call unless your user asks for it anew."
-        raise ConfirmationRequired("The person who was asked did not agree.", recovery=recovery)
+        recovery = "Do not repeat the call unless your user asks for it again."
+        raise ConfirmationRequired("The user declined.", recovery=recovery)
     call.confirmation = sent.request_state

@@ -145,7 +145,7 @@ def traffic_section(traffic: Traffic, *, with_callers: bool) -> Html:
     if isinstance(traffic, str):
         return tag("p", traffic, class_="error")
     if traffic is None or not traffic.rows:
-        return tag("p", f"No call and no reading of a page in {DAYS} days.", class_="none")
+        return tag("p", f"No calls and no page reads in {DAYS} days.", class_="none")
     breakdowns = [
         table(one.caption, one.heads, ((code(line[0]), *line[1:]) for line in one.rows), class_="numbers")
         for one in traffic_breakdowns(traffic, with_callers=with_callers)

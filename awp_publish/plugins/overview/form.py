@@ -33,12 +33,14 @@ PREFIX: Final = "awp-"
 CHOSEN_DOOR: Final = "awp-door"
 
 BESIDE: Final = (
-    BesideField("awp-key", "Idempotency key", "The same key with the same input gives the first answer again."),
-    BesideField("awp-confirmation", "Confirmation", "The token of a refusal to whose summary a person has agreed."),
-    BesideField("awp-receipts", "Receipts", "Of earlier successes that the action asks for, separated by commas."),
-    BesideField("awp-session", "Session", "The AWP-Session that an earlier answer has handed out."),
+    BesideField("awp-key", "Idempotency key", "The same key with the same input returns the first answer."),
+    BesideField("awp-confirmation", "Confirmation", "The token of a refusal whose summary a person has agreed to."),
     BesideField(
-        "awp-authorization", "Authorization", 'A header such as "Bearer ...". It is sent and never shown.', "password"
+        "awp-receipts", "Receipts", "Receipts of the earlier calls that the action requires, separated by commas."
+    ),
+    BesideField("awp-session", "Session", "The AWP-Session that an earlier answer returned."),
+    BesideField(
+        "awp-authorization", "Authorization", 'A header such as "Bearer ...". It is sent but never shown.', "password"
     ),
 )
 _FORMATS: Final = {"date": "date", "email": "email", "uri": "url", "password": "password", "time": "time"}
@@ -61,7 +63,7 @@ def input_field(name: str, schema: object, root: JsonObject, required: bool, val
         typed, limits = "files" if "array" in found else "a file", []
         if value:  # pages cannot preset a file field, so a hidden field keeps the file until another one is chosen
             kept = tag("input", type="hidden", name=name, value=value)
-            typed += f"; the one that is here, {size_words(value)}, is sent until another one is chosen"
+            typed += f"; the current one, {size_words(value)}, is sent until you choose another"
         accept = media_type if media_type != BINARY else None
         many, described = "array" in found, f"{ident}-hint"
         field = tag("input", type="file", name=name, id=ident, multiple=many, accept=accept, aria_describedby=described)

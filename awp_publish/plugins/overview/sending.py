@@ -58,7 +58,7 @@ async def send_request(
         status, body, failed = refused.status, refused.body, "" if refused.status else str(refused)
     except Exception as error:
         logger.exception("a call of %s from the overview failed at %s", action.id, request.wire.title)
-        failed = f"The application failed with {type(error).__name__}; its log says more."
+        failed = f"The application failed with {type(error).__name__}; its log has the details."
     finally:
         _STEPS.reset(timing)
     if exchange.answered.done():  # a failure after the answer does not matter
@@ -80,7 +80,7 @@ async def send_request(
         try:
             output, problem = read_answer(request, action, status, content_type, body)
         except (KeyError, AttributeError, TypeError):
-            problem = {"detail": "The answer is not what this door gives."}
+            problem = {"detail": "The answer is not in the format of this door."}
     passed = (time.perf_counter() - started) * 1000
     return WireAnswer(
         request, status, answer_headers, body.decode("utf-8", "replace"), passed, steps.words(passed), output, problem

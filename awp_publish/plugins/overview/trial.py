@@ -168,7 +168,7 @@ class Trial:
         fields = [input_field(name, part, inputs, name in required, values[name]) for name, part in parts.items()]
         more = {name: shown_value(value) for name, value in given.items() if name not in values}
         fields += [input_field(name, {}, inputs, False, value) for name, value in more.items()]
-        hint = "It is sent and never shown."
+        hint = "It is sent but never shown."
         secret = [BesideField(PREFIX + name.lower(), name, hint, "password") for name in self._key_headers]
         beside = [
             fill(

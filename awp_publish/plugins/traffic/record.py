@@ -367,7 +367,7 @@ def _unpacked(value: bytes | None) -> _Cells:
             if len(buckets) == len(BOUNDS) + 1:
                 cell.buckets = [int(one) for one in buckets]
     except (ValueError, TypeError):
-        logger.error("a record of traffic cannot be read, and begins anew")
+        logger.error("a record of traffic cannot be read and is started over")
         return {}
     return cells
 
@@ -375,7 +375,7 @@ def _unpacked(value: bytes | None) -> _Cells:
 def describe_traffic(report: TrafficReport) -> str:
     """Format a report as text for a terminal: tables with the largest number of calls first."""
     total = sum(row.calls for row in report.rows)
-    lines = [f"{total} calls and readings of pages, {report.days[0]} to {report.days[-1]}"]
+    lines = [f"{total} calls and page reads, {report.days[0]} to {report.days[-1]}"]
     tables: tuple[tuple[str, tuple[str, ...], Callable[[TrafficRow], bool]], ...] = (
         ("day", ("day",), lambda row: True),
         ("door", ("door",), lambda row: True),
@@ -450,7 +450,7 @@ def traffic_svg(report: TrafficReport, width: int = 720, height: int = 220, *, l
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         'role="img" aria-labelledby="traffic-title" fill="currentColor" font-family="system-ui, sans-serif" '
         'font-size="11">',
-        f'<title id="traffic-title">{total} calls and readings of pages in {len(days)} days</title>',
+        f'<title id="traffic-title">{total} calls and page reads in {len(days)} days</title>',
         f'<path d="M{left} {top}V{top + tall}H{width - 8}" fill="none" stroke="currentColor" stroke-opacity="0.4"/>',
         f'<text x="{left - 6}" y="{top + 8}" text-anchor="end">{most if total else 0}</text>',
         f'<text x="{left - 6}" y="{top + tall}" text-anchor="end">0</text>',
@@ -486,7 +486,7 @@ def traffic_table(report: TrafficReport) -> str:
         for day, counts in reversed(figures(report))
         if any(counts.values())
     )
-    caption = "<caption>Calls and readings of pages by day</caption>"
+    caption = "<caption>Calls and page reads by day</caption>"
     return f'<table>{caption}<thead><tr><th scope="col">day</th>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 
@@ -513,7 +513,7 @@ def traffic_breakdowns(report: TrafficReport, *, with_callers: bool) -> list[Bre
             found = report.quantiles(**{name: one}) or {}
             times = [written_time(found[share]) if found else "" for share in ("p50", "p90", "p99")]
             rows.append((one or "(none)", *(f"{calls:,}" for calls in counts[one].values()), *times))
-        heads = (name, *(kind for kind, _ in KINDS), "half within", "90 % within", "99 % within")
+        heads = (name, *(kind for kind, _ in KINDS), "50 % within", "90 % within", "99 % within")
         return Breakdown(caption, heads, rows)
 
     def count(caption: str, heads: tuple[str, ...], only: Callable[[TrafficRow], bool]) -> Breakdown:
@@ -524,7 +524,7 @@ def traffic_breakdowns(report: TrafficReport, *, with_callers: bool) -> list[Bre
     found = [
         measure("By door", "door", lambda row: True),
         measure("By action", "action", lambda row: row.door not in PAGES and row.door != JOB),
-        count("Readings of pages", ("page", "door"), lambda row: row.door in PAGES),
+        count("Page reads", ("page", "door"), lambda row: row.door in PAGES),
         count("Background jobs", ("action", "outcome"), lambda row: row.door == JOB),
         count("By outcome", ("outcome",), lambda row: True),
         count("Refusals and failures by code", ("code", "door"), lambda row: row.outcome != "ok"),
