@@ -489,7 +489,7 @@ class Refused(Problem):
         400: "Correct the input as detail says, then call again.",
         401: "Sign in, or get credentials, as the site's manifests say, then call again with them.",
         402: "Payment is required: ask your user, pay as detail says, then call again.",
-        403: "The caller is not allowed to do this: do not repeat the call as it is. Ask your user for other credentials.",
+        403: "The caller is not allowed to do this: do not repeat the call. Ask your user for other credentials.",
         404: "What the input names does not exist: look it up with an action that lists or searches, then call again.",
         405: "The action cannot be done here: do not repeat the call. Read detail, and choose another action.",
         409: "It conflicts with the current state: read that state first, then change the call or give up.",

@@ -445,8 +445,8 @@ class Site:
         if self.settings.list_only_allowed and by_routes and not self.authenticators:
             raise DeclarationError(
                 "site",
-                f"list_only_allowed: only the routes authenticate callers ({listing(by_routes)}), and they are not asked for "
-                "a list.",
+                f"list_only_allowed: only the routes authenticate callers ({listing(by_routes)}), and they are not asked "
+                "for a list.",
                 "Give Site(authenticate=...), or leave it out.",
             )
         narrowed = [action.id for action in actions if action.audience != PUBLIC]

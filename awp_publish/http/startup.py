@@ -120,7 +120,8 @@ def check_addresses(
     if by_name:
         yield _warning(
             "start-secrets",
-            f"These inputs are treated as secret because of their names: {'; '.join(by_name)}. Summaries, logs and traces hide them.",
+            f"These inputs are treated as secret because of their names: {'; '.join(by_name)}. "
+            "Summaries, logs and traces hide them.",
             "Declare them as SecretStr, or with writeOnly in their schema; rename those that are not secret.",
         )
     for name, address in _named(catalog):

@@ -418,7 +418,7 @@ RECOVERY: Final[Mapping[str, tuple[str, bool, str]]] = {
 WORKFLOW_CODES: Final[Mapping[str, str]] = {
     "workflow_step_failed": "a step failed; `cause` has the code of its primitive or expression",
     "workflow_loop_input_invalid": "`for_each` did not return an array",
-    "workflow_retry_exhausted": "`retry_until` did not hold after `max_attempts` attempts; `on_error` does not catch this",
+    "workflow_retry_exhausted": "`retry_until` did not hold after `max_attempts` attempts; `on_error` cannot catch it",
     "workflow_retry_not_executed": "`retry_until` made no attempt",
     "workflow_output_failed": "`output` could not be evaluated; `cause` has the code of the expression",
     "workflow_output_too_large": "the output has more than 32,000 bytes",

@@ -77,8 +77,10 @@ def _check_middleware(publication: Publication) -> Iterator[CheckMessage]:
     has_formats = publication.site.settings.page_formats is not None
     if has_formats and FETCH in above and UPDATE in settings.MIDDLEWARE[place:]:
         yield Error(
-            f"{FETCH} is above AgentPublisherMiddleware and {UPDATE} below it: agents would get browsers' HTML from the cache.",
-            hint=f'Put "{UPDATE}" first and "{FETCH}" last in MIDDLEWARE, as Django requires; AgentPublisherMiddleware may be anywhere.',
+            f"{FETCH} is above AgentPublisherMiddleware and {UPDATE} below it: agents would get browsers' HTML "
+            "from the cache.",
+            hint=f'Put "{UPDATE}" first and "{FETCH}" last in MIDDLEWARE, as Django requires; '
+            "AgentPublisherMiddleware may be anywhere.",
             id="awp_publish.E007",
         )
     for kind, needed in ((SessionUser, SESSIONS), (ApplicationUser, USERS)):
@@ -160,7 +162,8 @@ def _check_store(publication: Publication) -> Iterator[CheckMessage]:
 def _check_forms(publication: Publication) -> Iterator[CheckMessage]:
     for kind in sorted(publication.unread_forms, key=lambda one: one.__qualname__):
         yield CheckWarning(
-            f"{kind.__module__}.{kind.__qualname__} cannot be created without arguments, and its class does not declare everything.",
+            f"{kind.__module__}.{kind.__qualname__} cannot be created without arguments, "
+            "and its class does not declare everything.",
             hint="Declare what it takes: inputs= with a JSON Schema, or a form that needs no arguments.",
             id="awp_publish.W004",
         )
