@@ -445,7 +445,7 @@ class Site:
         if self.settings.list_only_allowed and by_routes and not self.authenticators:
             raise DeclarationError(
                 "site",
-                f"list_only_allowed: only the routes authenticate callers ({listing(by_routes)}), and they are not asked "
+                f"list_only_allowed: only routes authenticate callers ({listing(by_routes)}), and they are not asked "
                 "for a list.",
                 "Give Site(authenticate=...), or leave it out.",
             )
