@@ -72,6 +72,8 @@ def run(console: Console, options: argparse.Namespace) -> int:
     if (of_plugin := getattr(options, "of_plugin", None)) is not None:
         return int(of_plugin.run(console, application.load(options.target), options))
     match options.command:
+        case "check" if options.explain is not None:
+            return application.explain_checks(console, options.explain)
         case "check" if options.as_model:
             return application.check_as_model(console, options.target)
         case "check":
@@ -184,8 +186,8 @@ def add_commands(commands: "argparse._SubParsersAction[Any]", project: str | Non
     check = commands.add_parser("check", parents=[of_all], help="check documents against their specifications")
     check.add_argument(
         "target",
-        nargs="+" if project is None else "*",
-        default=[project],
+        nargs="*",
+        default=[] if project is None else [project],
         help='a file, an http(s) address, "-" for standard input, or module:app',
     )
     check.add_argument(
@@ -196,6 +198,9 @@ def add_commands(commands: "argparse._SubParsersAction[Any]", project: str | Non
         "--pages", action="store_true", help="render the pages of module:app and compare them with its map"
     )
     check.add_argument("--browser", action="store_true", help="render these pages in Chromium")
+    check.add_argument(
+        "--explain", nargs="?", const="", metavar="ID", help="print what a check demands, and by which specification"
+    )
     check.add_argument("--as-model", action="store_true", help="judge descriptions and names as a model reads them")
     show = commands.add_parser("show", parents=[of_app], help="print what an application publishes, or one document")
     show.add_argument("path", nargs="?", help="the document's path; without it, documents and actions are listed")

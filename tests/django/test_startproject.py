@@ -1,4 +1,4 @@
-"""The way of docs/django.md from `startproject` to a callable agent, word for word, and worker processes of such a project."""
+"""The way of docs/django.md from `startproject` to a callable agent, word for word, and workers of such a project."""
 
 import re
 import shlex
