@@ -141,9 +141,11 @@ def test_every_link_leads_to_a_file():
                 assert (page.parent / target).exists(), (page.name, target)
 
 
-def test_the_readme_names_every_page():
-    text = (ROOT / "README.md").read_text()
-    assert [page.name for page in PAGES[1:] if f"docs/{page.name}" not in text] == []
+def test_the_navigation_names_every_page():
+    text = (ROOT / "mkdocs.yml").read_text()
+    assert [page.name for page in PAGES[1:] if f": {page.name}\n" not in text] == []
+    named = re.findall(r": ([\w-]+\.md)$", text, re.MULTILINE)
+    assert sorted(named) == sorted([*(page.name for page in PAGES[1:]), "index.md", "reference.md"])
 
 
 def test_every_problem_is_documented_as_it_is():

@@ -20,7 +20,7 @@ from urllib.parse import urljoin, urlsplit
 
 import orjson
 
-from awp_publish.checks import Finding, check_document, check_documents, specifications
+from awp_publish.checks import Finding, all_checks, check_document, check_documents, specifications
 from awp_publish.checks.descriptions import Judgement, judge_descriptions, tools_in, tools_of
 from awp_publish.checks.fetching import SECONDS, FetchRefused, fetch
 from awp_publish.checks.text import read as read_document
@@ -46,7 +46,7 @@ from awp_publish.plugins.a2a import agent_card
 from awp_publish.plugins.mcp import server_card as mcp_server_card
 from awp_publish.plugins.pages import som
 from awp_publish.plugins.traffic.record import TrafficRecord, TrafficReport, describe_traffic
-from awp_publish.problems import DeclarationError, StoreUnavailable
+from awp_publish.problems import DeclarationError, StoreUnavailable, did_you_mean
 from awp_publish.schema import compile_schema, is_secret
 
 if TYPE_CHECKING:
@@ -565,9 +565,7 @@ def show_traffic(console: Console, target: str, days: int) -> int:
         warn(f"{target}: {problem.detail} {_store_remedy(site)}")
         return 2
     if not site.store.is_shared:
-        told = (
-            'its store is the memory of its own process, which nobody else sees; give Site(store="sqlite:///agents.db")'
-        )
+        told = 'its store is in memory, which other processes cannot read; use Site(store="sqlite:///agents.db")'
         warn(f"{target}: {told}")
     if console.as_json:
         for line in report.lines():
@@ -607,7 +605,7 @@ def approve(console: Console, target: str, names: Sequence[str], *, approves_all
         console.say(f"{path}: {len(names)} approved ({', '.join(names) or 'nothing was new or changed'})")
     waiting = [one for one in standing if one.state != "approved"]
     hidden = sum(one.state != "gone" for one in waiting)
-    console.say(*map(str, waiting), f"{len(standing) - len(waiting)} approved, {hidden} hidden until they are")
+    console.say(*map(str, waiting), f"{len(standing) - len(waiting)} approved, {hidden} hidden until approved")
     told = [{"action": one.action, "state": one.state, "changed": list(one.changed)} for one in standing]
     console.json({"actions": told, "hidden": hidden})
     return int(hidden > 0)
@@ -626,6 +624,8 @@ def check(
     browser: bool = False,
 ) -> int:
     """Check documents against their specifications. Returns 1 if there is an error."""
+    if not targets:
+        raise DeclarationError("check", "needs a target.", "Name a file, an http(s) address, or module:app.")
     if kind is not None and kind not in (kinds := [one.name for one in specifications()]):
         raise DeclarationError(f"--kind {kind}", "is not a kind of document.", f"The kinds are: {', '.join(kinds)}.")
     findings: list[Finding] = []
@@ -660,6 +660,21 @@ def check(
     console.say(f"{len(found)} findings, {errors} of them errors")
     console.json({"findings": [asdict(one) for one in found], "errors": errors})
     return int(errors > 0)
+
+
+def explain_checks(console: Console, check_id: str) -> int:
+    """Print what one check demands, or all of them. Returns 1 if there is no such check."""
+    checks = [check for check in all_checks() if check_id in ("", check.id)]
+    if not checks:
+        near = did_you_mean(check_id, [check.id for check in all_checks()])
+        raise DeclarationError(f"--explain {check_id}", "is not a check.", near)
+    rows = [(check.id, check.level, check.about, check.source) for check in checks]
+    console.table(("check", "level", "what is checked", "source"), rows)
+    if check_id:
+        console.say(checks[0].hint)
+    names = ("check", "level", "about", "source", "hint")
+    console.json([dict(zip(names, (*row, check.hint), strict=True)) for row, check in zip(rows, checks, strict=True)])
+    return 0
 
 
 def check_as_model(console: Console, targets: Sequence[str]) -> int:

@@ -305,7 +305,7 @@ class AgentPublisher:
         known = {protocol.name for protocol in (*known_protocols(), *self._protocols)}
         for name in settings.about.leave_out:
             if name not in known:
-                wrong = f'about.leave_out: "{name}" is no protocol that is published.'
+                wrong = f'about.leave_out: "{name}" is not a protocol that is published.'
                 raise DeclarationError("site", wrong, f"There are: {', '.join(sorted(known))}.")
         given = {protocol.name for protocol in self._protocols} - set(settings.about.leave_out)
         left_out = known - given

@@ -100,7 +100,7 @@ def check_addresses(
         yield _warning(
             "start-root-path",
             f"The server says that the application is below {root_path} (root_path), and the site's url is "
-            f"{catalog.url}: no address in its documents leads there.",
+            f"{catalog.url}: the addresses in its documents do not lead there.",
             f'Write Site(url="{catalog.url.removesuffix(catalog.prefix)}{root_path.rstrip("/")}").',
         )
     if catalog.url.startswith("http://") and not is_private(urlsplit(catalog.url).hostname or ""):
@@ -130,7 +130,7 @@ def check_addresses(
     if unknown:
         yield _warning(
             "start-credentials",
-            f"The actions {', '.join(unknown)} need credentials, and nothing is known of which: no document says it.",
+            f"The actions {', '.join(unknown)} need credentials, but no document can say which ones.",
             "Use FastAPI's security (HTTPBearer, APIKeyHeader, ...) in their routes, or give Site(authenticate=...).",
         )
     unplaced = [
@@ -148,8 +148,9 @@ def check_addresses(
     if by_name:
         yield _warning(
             "start-secrets",
-            f"Inputs are secret by their names alone: {'; '.join(by_name)}. Summaries, logs and traces hide them.",
-            "Declare them as SecretStr, or with writeOnly in their schema; give what is no secret another name.",
+            f"These inputs are treated as secret because of their names: {'; '.join(by_name)}. "
+            "Summaries, logs and traces hide them.",
+            "Declare them as SecretStr, or with writeOnly in their schema; rename those that are not secret.",
         )
     for name, address in _named(catalog):
         path = urlsplit(address).path

@@ -401,7 +401,7 @@ def test_declaring_ends_when_the_application_starts(site, start):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"effect": "irreversible", "confirm": False}, "confirm: an irreversible action is always confirmed."),
+        ({"effect": "irreversible", "confirm": False}, "confirm: an irreversible action always needs confirmation."),
         ({"confirm": "Order {books}."}, 'confirm: "books" is not an input. There are: book, count.'),
         ({"scopes": ["a"], "auth_required": False}, "scopes: need auth_required=True."),
         ({"content_type": "multipart/form-data"}, "content_type: its route takes application/json."),

@@ -31,7 +31,7 @@ def _derive(setup: Setup, catalog: Catalog) -> Catalog:
         return catalog
     if JOB_ENDED not in {one.id for one in events.all()}:
         events.declare(
-            JOB_ENDED, JOB_PAYLOAD, "A background job of yours has ended. Its result is at poll_endpoint.", KNOWN
+            JOB_ENDED, JOB_PAYLOAD, "One of your background jobs has ended. Its result is at poll_endpoint.", KNOWN
         )
         setup.state.announces = True
     return replace(catalog, events=events.all())

@@ -239,7 +239,7 @@ class Tools:
         """
         if ctx.method != CALL or ctx.request_id is None:
             if ctx.params and ctx.params.get("cursor") and ctx.method in LISTS:  # Pagination, Error Handling
-                raise MCPError(types.INVALID_PARAMS, "Unknown cursor. Lists are given whole here, without cursors.")
+                raise MCPError(types.INVALID_PARAMS, "Unknown cursor. Lists are returned whole, without cursors.")
             return await call_next(ctx)
         params: Mapping[str, Any] = ctx.params or {}
         is_plain = params.keys() <= _PLAIN and type(params.get("name")) is str

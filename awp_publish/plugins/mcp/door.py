@@ -176,7 +176,9 @@ class McpDoor(Endpoint):
         wrong = None
         if not isinstance(message, dict):
             wrong = (
-                "The body is not one message, an object. Batches are not taken." if unread is None else unread.detail
+                "The body must be one message, an object. Batches are not supported."
+                if unread is None
+                else unread.detail
             )
         elif "id" in message and not is_rpc_id(message["id"]):  # the SDK would take it for a notification
             wrong = "The id of a message must be a string or an integer."

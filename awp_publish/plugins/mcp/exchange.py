@@ -46,7 +46,7 @@ RECOVERIES: Final[Mapping[str, str]] = {
     code_of(PrerequisiteRequired.slug): (
         "Of the tools that missing names call those that have not succeeded yet, then call this one again; if the site "
         "does not know who calls, with the argument receipts: a list of the receipt below each of their answers (or "
-        f"{META}receipts in the request's _meta). None is to be repeated for a receipt."
+        f"{META}receipts in the request's _meta). Do not repeat a call only to get its receipt."
     ),
     code_of(InvalidEnvelope.slug): (
         f"In the request's _meta send {META}confirmation and {META}idempotencyKey as strings, {META}receipts as a list "

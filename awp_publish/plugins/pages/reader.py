@@ -58,7 +58,9 @@ class PageAddress:
 def read_address(given: str, urls: Iterable[str], base: str) -> PageAddress:
     """Read an address, or a reference from `base`. Raises InvalidUrl unless it is below one of the site's `urls`."""
     if not given or len(given) > MAX_ADDRESS_LENGTH or _BROKEN.search(given):
-        raise InvalidUrl("url is empty, too long, or holds characters that no address has.", members=_INVALID)
+        raise InvalidUrl(
+            "url is empty, too long, or contains characters that are not allowed in an address.", members=_INVALID
+        )
     try:
         parts = urlsplit(urljoin(base, quote(given, safe=PLAIN + "#")))
         origin = _origin(parts)
@@ -200,7 +202,7 @@ class PageReader:
             raise _not_found("The address does not answer with an HTML page.")
         reply = await request.render_async(200, _public_headers(answer.headers), answer.body)
         if reply is None:
-            raise _not_found("The page is in a content coding or a form that cannot be read here.")
+            raise _not_found("The page has a content coding or a format that is not supported.")
         return reply
 
     async def _fetch(self, inner: Scope, receive: Receive) -> PageAnswer:
@@ -275,7 +277,7 @@ class SomDoor(Endpoint):
             known = " and ".join(", ".join(names) for names in (FORMATS, BUDGETS, CONTENTS))
             raise InvalidUrl(
                 f"There is no such format, budget or content; there are {known}.",
-                recovery="Leave format, budget and content out, or use those that detail names.",
+                recovery="Leave format, budget and content out, or use the values that detail names.",
             )
         accepted = read_accept(fields.get(b"accept", b"")).requested or RequestedFormat("som")
         chosen = FORMATS[name] if name else accepted.format

@@ -188,7 +188,7 @@ def structured_result(catalog: Catalog, action_id: str, result: object) -> str:
     try:
         value = to_jsonable_python(result, by_alias=True)
     except PydanticSerializationError as error:
-        raise DeclarationError("template", f'the result of action "{action_id}" is no JSON: {error}.') from error
+        raise DeclarationError("template", f'the result of action "{action_id}" is not JSON: {error}.') from error
     return _json_ld(
         {
             # The result is a JSON literal (JSON-LD 1.1 section 4.2.2), not terms of the vocabulary.
