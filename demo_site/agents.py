@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final, Literal, TypeAlias, get_args
 
-from awp_publish import About, Robots, SessionUser, Site, Workflow
+from awp_publish import About, Robots, Search, SessionUser, Site, Workflow
 from demo_site import books
 from demo_site.database import Database
 from demo_site.models import Book, Sort, Summary
@@ -67,7 +67,9 @@ DoorName: TypeAlias = Literal["mcp", "a2a", "awp", "bridge"]
 DOORS: Final = get_args(DoorName)
 
 
-def create_site(url: str | None, database: Database, secret: str, doors: Sequence[DoorName] = ()) -> Site:
+def create_site(
+    url: str | None, database: Database, secret: str, doors: Sequence[DoorName] = (), *, with_search: bool = False
+) -> Site:
     """Return what agents may know and do at this public address; by default AWP_PUBLISH_URL, or port 8000 here.
 
     What is to be remembered of their calls lies beside the shop's database. `secret` signs what they are given.
@@ -92,6 +94,7 @@ def create_site(url: str | None, database: Database, secret: str, doors: Sequenc
         store=f"sqlite:///{database.path.with_stem(database.path.stem + '-agents')}",
         secret_keys=secret,
         doors=doors,
+        plugins=[Search()] if with_search else [],
     )
     declare_summarizer(site)
     declare_prompt(site, database)

@@ -309,6 +309,7 @@ def test_public_names_are_few_and_documented():
         "Robots",
         "Refused",
         "Security",
+        "Search",
         "SessionUser",
         "SharedSecret",
         "Signal",
