@@ -313,6 +313,7 @@ def test_public_names_are_few_and_documented():
         "Robots",
         "Refused",
         "Security",
+        "Search",
         "SessionUser",
         "SignIn",
         "SharedSecret",
