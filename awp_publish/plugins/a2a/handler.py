@@ -88,6 +88,7 @@ from awp_publish.model import Action, Catalog, Event, JsonObject
 from awp_publish.outgoing import Failure, Posted
 from awp_publish.plugin import Context
 from awp_publish.plugins.a2a.agent_card import INPUT_MODES
+from awp_publish.plugins.a2a.files import is_file, takes_files, with_files
 from awp_publish.plugins.a2a.tasks import (
     CANCELED,
     EXACT,
@@ -770,6 +771,7 @@ class A2aHandler(RequestHandler):
         self._identify = door.guards.identify()
         self._identify_uncounted = replace(self._identify, store=None)
         self._skills = SkillSelector(door.catalog)
+        self._takes_files = any(takes_files(action) for action in door.catalog.actions)
         self._tasks = Tasks(door, self.renderer)
         self._pushes = Pushes(door, self._tasks)
         self._events = door.ask("events").log
@@ -1041,10 +1043,11 @@ class A2aHandler(RequestHandler):
         for part in message.parts:  # specification, section 3.1.1
             kind = part.media_type.partition(";")[0].strip().lower()
             is_read = kind in ("", *INPUT_MODES) or kind.startswith("text/") or kind.endswith("+json")
-            if part.WhichOneof("content") in ("raw", "url") or not is_read:
+            is_read |= is_file(part) and self._takes_files
+            if part.WhichOneof("content") == "url" or (is_file(part) and not self._takes_files) or not is_read:
                 raise ContentTypeNotSupportedError(
                     f"Skills read {' and '.join(INPUT_MODES)}: send what they take as a data part or as text, a file "
-                    "as base64 in the member of the input that takes it."
+                    "as base64 in the member of the input that takes it, or as raw bytes in a part of its own."
                 )
         request.is_new = not message.task_id
         if request.is_new:
@@ -1071,6 +1074,9 @@ class A2aHandler(RequestHandler):
         ):
             if "session" in struct.fields:
                 del struct.fields["session"]  # a secret that no task may contain
+        for part in kept_message.parts:
+            if is_file(part):  # no task contains what was uploaded; the part keeps its name and its media type
+                part.text = LEFT_OUT
         request.said = Message()
         request.said.CopyFrom(kept_message)
         del task.history[:-MAX_HISTORY]
@@ -1080,6 +1086,11 @@ class A2aHandler(RequestHandler):
                 request.event = event
                 return
             action, given, members, objection = self._skills.select(request.document, record)
+            if files := [part for part in message.parts if is_file(part)]:
+                try:
+                    given = with_files(action, given, files)
+                except Problem as problem:
+                    objection = objection or problem
             if members.get("session") is not None:  # it is a secret in a text with the call as well
                 for part in kept_message.parts:
                     if part.text.lstrip().startswith("{"):
