@@ -1,5 +1,7 @@
 """Search over the bookshop's own pages: its shelves are found, baskets are not."""
 
+from typing import Any
+
 from fastapi.testclient import TestClient
 
 from demo_site.app import create_app
@@ -10,7 +12,8 @@ def test_books_are_found_and_read_and_nobodys_basket_is():
     app = create_app(ORIGIN, packing_pause=0, with_search=True)
     with TestClient(app, base_url=ORIGIN) as client:
         assert client.portal is not None
-        pages = client.portal.call(app.user_middleware[-2].kwargs["site"].ask("search").ready)
+        options: Any = app.user_middleware[-2].kwargs
+        pages: int = client.portal.call(options["site"].ask("search").ready)
         answer = client.post("/agents/actions/search", json={"query": "the white whale"}).json()
         assert pages > 100
         assert "/books/moby-dick" in [one["id"] for one in answer["results"]]

@@ -1,16 +1,22 @@
 """Discovery: llms.txt, catalogues of interfaces, robots and sitemaps, the skills index, WebMCP."""
 
+from dataclasses import dataclass, replace
+
 from awp_publish.model import Catalog, Page
 from awp_publish.plugin import Plugin, Setup
 from awp_publish.plugins.discovery import llms_txt
 from awp_publish.plugins.discovery.agent_skills import PROTOCOL as AGENT_SKILLS
 from awp_publish.plugins.discovery.catalogues import API_CATALOG, ARD
-from awp_publish.plugins.discovery.crawling import AUTH_MD, ROBOTS, SECURITY, SITEMAP, has_sitemap
+from awp_publish.plugins.discovery.crawling import AUTH_MD, ROBOTS, SECURITY, SITEMAP, agentmap_line, has_sitemap
+from awp_publish.plugins.discovery.options import Discovery
 from awp_publish.plugins.discovery.webmcp import PROTOCOL as WEBMCP
 
 
+@dataclass(frozen=True, slots=True)
 class Guides:
-    """What discovery tells other plug-ins of the site's documents."""
+    """What discovery tells other plug-ins of the site's documents, and whether robots.txt has lines of proposals."""
+
+    robots_proposals: bool
 
     def guides_of(self, catalog: Catalog) -> tuple[str | None, str | None]:
         """Return the addresses of llms.txt and of the sitemap in Markdown, None for what is not published."""
@@ -23,12 +29,20 @@ class Guides:
 
 
 def _start(setup: Setup) -> Guides:
-    return Guides()
+    return Guides(setup.options.robots_proposals)
+
+
+def _derive(setup: Setup, catalog: Catalog) -> Catalog:
+    if not setup.options.robots_proposals:
+        return catalog
+    return replace(catalog, robots_lines=(*catalog.robots_lines, agentmap_line))
 
 
 PLUGIN = Plugin(
     name="discovery",
+    options=Discovery,
     is_default=True,
+    derive=_derive,
     start=_start,
     documents=(
         llms_txt.PROTOCOL,
