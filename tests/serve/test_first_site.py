@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from awp_publish import AgentPublisher, Site
+from awp_publish import About, AgentPublisher, Robots, Security, Site
 from awp_publish.plugins.templating import head_links, install
 
 URL = "http://127.0.0.1:8000"
@@ -123,6 +123,7 @@ def test_one_call_writes_all_that_is_looked_for_in_a_head():
     assert text.startswith("<!-- For agents: /llms.txt lists the pages and actions of this site. -->\n")
     for part in (
         '<link rel="describedby" type="text/plain" href="/llms.txt" title="llms.txt">',
+        '<link rel="alternate" type="text/plain" href="/llms.txt" title="llms.txt">',
         f'<link rel="canonical" href="{URL}/about">',
         f'<link rel="alternate" type="text/markdown" href="{URL}/about.md">',
         '<meta property="og:title" content="About">',
@@ -144,3 +145,16 @@ def test_a_page_that_is_not_known_has_the_links_of_the_site(path):
     assert 'rel="describedby"' in text
     assert "webmcp" in text
     assert "canonical" not in text
+
+
+def test_a_line_at_the_start_says_what_only_the_owner_can_say(caplog):
+    with TestClient(make_app(make_site()), base_url=URL):
+        (line,) = [one.message for one in caplog.records if "Only you can say" in one.message]
+    assert line.endswith(
+        "About(updated=...), About(email=...), About(security=Security(...)), Robots(content_signal={...})."
+    )
+    caplog.clear()
+    security = Security(contact=["mailto:a@shop.example"], expires="2099-01-01")
+    about = About(updated="2026-11-01", email="a@shop.example", security=security)
+    with TestClient(make_app(make_site(about=about, robots=Robots(content_signal={"search": "yes"}))), base_url=URL):
+        assert "Only you can say" not in caplog.text

@@ -35,7 +35,8 @@ MARKDOWN: Final = "text/markdown; charset=utf-8"
 AI_CRAWLERS: Final = (
     *("GPTBot", "OAI-SearchBot", "ChatGPT-User", "ClaudeBot", "Claude-User", "Claude-SearchBot", "Claude-Web"),
     *("anthropic-ai", "Google-Extended", "PerplexityBot", "Perplexity-User", "Applebot-Extended", "CCBot"),
-    *("Meta-ExternalAgent", "Amazonbot", "Bytespider", "cohere-ai", "DuckAssistBot", "MistralAI-User"),
+    *("Meta-ExternalAgent", "Meta-ExternalFetcher", "Amazonbot", "Bytespider", "cohere-ai", "YouBot", "Diffbot"),
+    *("AI2Bot", "Bravebot", "DuckAssistBot", "MistralAI-User"),
 )
 """Crawlers of models, which are named beside `*`, with the same rules: their owners look for their own names."""
 

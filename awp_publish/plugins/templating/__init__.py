@@ -69,6 +69,7 @@ def head_links(
     if path is not None and catalog.publishes("llms_txt"):
         address = catalog.prefix + LLMS_TXT_PATH
         elements.append(f"<!-- For agents: {escape(address)} lists the pages and actions of this site. -->")
+        elements.append(f'<link rel="{ALTERNATE}" type="text/plain" href="{escape(address)}" title="llms.txt">')
     for link in links_of(catalog, known_protocols() if protocols is None else protocols):
         named = f' title="{escape(link.title)}"' if link.title else ""
         address = f'href="{escape(link.href)}"'
