@@ -54,6 +54,7 @@ from awp_publish.problems import DeclarationError as DeclarationError, Problem a
 if _TYPE_CHECKING:
     from awp_publish.plugins.actions_json.options import Bridge as Bridge
     from awp_publish.plugins.awp.options import Awp as Awp
+    from awp_publish.plugins.discovery.options import Discovery as Discovery
     from awp_publish.plugins.identity.botauth import WebBotAuth as WebBotAuth
     from awp_publish.plugins.identity.jwt import JwtBearer as JwtBearer
     from awp_publish.plugins.jobs.options import Jobs as Jobs
@@ -66,6 +67,7 @@ if _TYPE_CHECKING:
 _OF_PLUGINS = {
     "Awp": "awp_publish.plugins.awp.options",
     "Bridge": "awp_publish.plugins.actions_json.options",
+    "Discovery": "awp_publish.plugins.discovery.options",
     "Jobs": "awp_publish.plugins.jobs.options",
     "Overview": "awp_publish.plugins.overview.options",
     "Client": "awp_publish.plugins.sign_in.options",

@@ -526,6 +526,8 @@ def _read_mcp(action: str, answer: Response) -> Answer:
         return Answer(block["text"], headers)
     resource = block.get("resource", block)
     _, name = media.read_header(headers.get(_CONTENT, "").encode("latin-1", "replace"))
+    if "text" in resource:
+        return Answer(resource["text"], headers, str(resource.get("mimeType", "")), name)
     content = base64.b64decode(resource.get("blob") or resource["data"])
     return Answer(content, headers, str(resource.get("mimeType", "")), name)
 

@@ -294,6 +294,7 @@ def test_public_names_are_few_and_documented():
         "Credentials",
         "Custom",
         "DeclarationError",
+        "Discovery",
         "Idempotency",
         "Import",
         "Jobs",

@@ -270,8 +270,9 @@ def _or_document(publication: Publication, request: HttpRequest, response: HttpR
 
 
 def _with_links(publication: Publication, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-    kind = response.get("Content-Type", "").lower() if publication.settings.link_headers else ""
-    if response.status_code == 200 and kind.startswith((_HTML, _JSON)):
+    wanted = publication.settings.link_headers
+    kind = response.get("Content-Type", "").lower() if wanted is not False else ""
+    if response.status_code == 200 and kind.startswith((_HTML, _JSON) if wanted else _HTML):
         links = response.get("Link")
         scope = scope_of(request)
         ours = publication.publisher.links(scope)

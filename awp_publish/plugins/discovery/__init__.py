@@ -1,16 +1,28 @@
 """Discovery: llms.txt, catalogues of interfaces, robots and sitemaps, the skills index, WebMCP."""
 
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from awp_publish.checks.urls import is_loopback
 from awp_publish.model import Catalog, Page
-from awp_publish.plugin import Plugin, Setup
+from awp_publish.plugin import Finding, Plugin, Setup
 from awp_publish.plugins.discovery import llms_txt
 from awp_publish.plugins.discovery.agent_skills import PROTOCOL as AGENT_SKILLS
 from awp_publish.plugins.discovery.catalogues import API_CATALOG, ARD
-from awp_publish.plugins.discovery.crawling import AUTH_MD, ROBOTS, SECURITY, SITEMAP, has_sitemap
+from awp_publish.plugins.discovery.crawling import AUTH_MD, ROBOTS, SECURITY, SITEMAP, agentmap_line, has_sitemap
+from awp_publish.plugins.discovery.options import Discovery
 from awp_publish.plugins.discovery.webmcp import PROTOCOL as WEBMCP
 
+logger: Final = logging.getLogger("awp_publish")
 
+
+@dataclass(frozen=True, slots=True)
 class Guides:
-    """What discovery tells other plug-ins of the site's documents."""
+    """What discovery tells other plug-ins of the site's documents, and whether robots.txt has lines of proposals."""
+
+    robots_proposals: bool
 
     def guides_of(self, catalog: Catalog) -> tuple[str | None, str | None]:
         """Return the addresses of llms.txt and of the sitemap in Markdown, None for what is not published."""
@@ -23,12 +35,40 @@ class Guides:
 
 
 def _start(setup: Setup) -> Guides:
-    return Guides()
+    return Guides(setup.options.robots_proposals)
+
+
+def _check(setup: Setup, catalog: Catalog) -> Iterator[Finding]:
+    """Log, while a site is developed, what only its owner can say and crawlers look for."""
+    if is_loopback(catalog.domain) and (unsaid := list(_unsaid(catalog))):
+        logger.warning("Only you can say what agents and crawlers also look for: %s.", ", ".join(unsaid))
+    yield from ()
+
+
+def _unsaid(catalog: Catalog) -> Iterator[str]:
+    site = catalog.site
+    if has_sitemap(catalog) and site.updated is None:
+        yield "About(updated=...)"
+    if site.contact is None:
+        yield "About(email=...)"
+    if site.security is None:
+        yield "About(security=Security(...))"
+    if has_sitemap(catalog) and not (site.robots is not None and site.robots.content_signal):
+        yield "Robots(content_signal={...})"
+
+
+def _derive(setup: Setup, catalog: Catalog) -> Catalog:
+    if not setup.options.robots_proposals:
+        return catalog
+    return replace(catalog, robots_lines=(*catalog.robots_lines, agentmap_line))
 
 
 PLUGIN = Plugin(
     name="discovery",
+    options=Discovery,
     is_default=True,
+    derive=_derive,
+    check=_check,
     start=_start,
     documents=(
         llms_txt.PROTOCOL,
