@@ -101,6 +101,8 @@ class Problem(Exception):
     title: ClassVar[str] = "The call did not succeed"
     default_status: ClassVar[int] = 500
     default_recovery: ClassVar[str] = "Read detail, then retry the call with a corrected request."
+    unlinked_recovery: ClassVar[str] = ""
+    """What replaces `default_recovery` at a site that leaves out the document which that names."""
     recoveries: ClassVar[Mapping[int, str]] = {}
     """Recovery texts by status, for classes that render answers of the site's own routes with various statuses."""
 
@@ -232,18 +234,21 @@ class UnknownAgent(Problem):
     title = "There is no such agent"
     default_status = 404
     default_recovery = "GET /.well-known/woa.json and use the id of an agent listed there."
+    unlinked_recovery = "Use the id of an agent that this site publishes."
 
 
 class UnknownAction(Problem):
     title = "There is no such action"
     default_status = 404
     default_recovery = "GET /agent.json and use the endpoint of an action listed there."
+    unlinked_recovery = "Use the address of an action that this site publishes."
 
 
 class UnknownOperation(Problem):
     title = "The agent has no such operation"
     default_status = 400
     default_recovery = "Use one of the operations that the agent lists in /.well-known/woa.json."
+    unlinked_recovery = "Use one of the operations that this site publishes for the agent."
 
 
 class MethodNotAllowed(Problem):
@@ -312,6 +317,7 @@ class AuthExpired(Problem):
     title = "The credentials have expired"
     default_status = 401
     default_recovery = "Refresh the credentials (auth.refresh_endpoint of /agent.json, if there is one), then retry."
+    unlinked_recovery = "Get new credentials, then retry."
 
 
 class SessionUnknown(Problem):
@@ -452,6 +458,7 @@ class TemporarilyUnavailable(Problem):
     title = "The action does not work at the moment"
     default_status = 503
     default_recovery = f"Wait for {_SECONDS}, look at agent_status in /agent.json, then retry."
+    unlinked_recovery = f"Wait for {_SECONDS}, then retry."
 
 
 class StoreUnavailable(Problem):

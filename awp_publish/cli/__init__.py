@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -64,7 +65,26 @@ def take_rest(options: argparse.Namespace, rest: list[str]) -> list[str]:
 
 
 def run(console: Console, options: argparse.Namespace) -> int:
-    """Run the parsed command. Returns 1 if something was found. Raises FAILURES."""
+    """Run the parsed command. Returns 1 if something was found. Raises FAILURES.
+
+    What the application raises is a DeclarationError with its place; a traceback through this package helps nobody.
+    """
+    try:
+        return _run(console, options)
+    except (*FAILURES, BrokenPipeError):
+        raise
+    except Exception as error:
+        from awp_publish.cli.application import described
+
+        last = traceback.extract_tb(error.__traceback__)[-1:]
+        if not last or Path(last[0].filename).is_relative_to(Path(__file__).parents[1]):
+            raise
+        target = getattr(options, "target", None)
+        subject = target if isinstance(target, str) else options.command
+        raise DeclarationError(subject, f"has failed: {described(error)}.") from error
+
+
+def _run(console: Console, options: argparse.Namespace) -> int:
     # Imported late so that `--help` and `--version` are quick.
     from awp_publish.cli import application, pages
     from awp_publish.plugins.jobs.door import serve_jobs
@@ -138,6 +158,9 @@ def describe_failure(error: Exception) -> str:
     """Return one line about one of FAILURES."""
     if isinstance(error, OSError) and error.strerror is not None and error.filename is not None:
         return f"{error.filename}: {error.strerror}."
+    if isinstance(error, StartFailed):  # frameworks send the whole traceback
+        lines = [line for line in str(error).splitlines() if line.strip()] or ["its lifespan has failed"]
+        return f"The application does not start: {lines[-1].strip()}" if "Traceback" in lines[0] else str(error)
     return str(error)
 
 

@@ -186,9 +186,8 @@ class Site:
         signed_here = (secrets.token_urlsafe(32),)  # enough while no other process has to verify the tokens
         self.keys: tuple[str, ...] = tuple(self.settings.secret_keys) or signed_here
         given_authenticators = self.settings.authenticate
-        self.authenticators: tuple[Authenticator, ...] = (
-            read_authenticators(given_authenticators) if given_authenticators is not None else ()
-        )
+        self._own_authenticators = read_authenticators(given_authenticators) if given_authenticators is not None else ()
+        self.authenticators: tuple[Authenticator, ...] = self._own_authenticators
         self.facts: SiteFacts = _facts_of(self.settings, self.authenticators)
         self.plugins = read_plugins(_chosen(self.settings), self)
         """The plug-ins of the site by name, each with its options and its state."""
@@ -212,6 +211,7 @@ class Site:
         self.change_listeners: list[Callable[[], None]] = []
         """Functions that notify agents that documents or lists which they have read may have changed."""
         start(self.plugins)
+        self._ask_for_authenticators()
 
     if TYPE_CHECKING:  # what plug-ins of this package declare, for editors and type checkers
 
@@ -269,6 +269,16 @@ class Site:
             if (before := self.plugins.get(name)) is not None:
                 setup.state = before.state
         self.plugins = chosen
+        self._ask_for_authenticators()
+
+    def _ask_for_authenticators(self) -> None:
+        """Put the plug-ins' ways to identify callers before those of the site."""
+        asked = (
+            one.plugin.authenticators(one) for one in self.plugins.values() if one.plugin.authenticators is not None
+        )
+        if of_plugins := [authenticator for listed in asked for authenticator in listed]:
+            self.authenticators = (*of_plugins, *self._own_authenticators)
+            self.facts = _facts_of(self.settings, self.authenticators)
 
     # --- Declaring ---
 

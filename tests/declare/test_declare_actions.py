@@ -18,6 +18,8 @@ class Order(BaseModel):
 def ordering(site, **options: Any) -> FastAPI:
     """An application with one action that writes."""
     app = FastAPI()
+    if "awas" in options:  # selectors are published with the page on which they are
+        options.setdefault("extensions", {"awas": {"x-page": "/orders/new"}})
 
     @app.post("/orders")
     @site.action("order", **options)
@@ -334,6 +336,11 @@ TOKEN = "must be letters, digits, - and _."
         ("awas", {"dry_run": "no"}, "awas.dry_run: must be True or False."),
         ("execution", "later", "execution: must be 'sync' or 'async', not 'later'."),
         ("timeout", -1, "timeout: must be greater than 0."),
+        (
+            "extensions",
+            {"x-tags": ["mine"]},
+            "extensions: 'x-tags': is a member that documents have already; give yours another name",
+        ),
         (
             "extensions",
             {"shelf": 1},

@@ -362,9 +362,13 @@ def install(
     and under their own names `page_meta`, `structured_data`, `structured_result`, `webmcp_script`, `webmcp_hash`,
     `robots_lines` and `agents_script`.
 
-    Needs the extra `awp-publish[jinja]`. The site's catalog is read when a template is rendered, after it was frozen.
+    Needs the extra `awp-publish[jinja]`, and raises DeclarationError without it. The site's catalog is read when a
+    template is rendered, after it was frozen.
     """
-    from markupsafe import Markup
+    try:
+        from markupsafe import Markup
+    except ImportError as error:
+        raise DeclarationError("templates", "need jinja2.", 'Run pip install "awp-publish[jinja]".') from error
 
     def awas_action(action_id: str, context: str | None = None) -> Markup:
         return Markup(action_attributes(site.catalog, action_id, styles, context))

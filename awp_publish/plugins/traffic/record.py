@@ -25,7 +25,7 @@ import orjson
 
 from awp_publish.calls.invoke import UNANSWERED
 from awp_publish.calls.threads import make_lock
-from awp_publish.problems import ConfirmationRequired, StoreUnavailable, code_of
+from awp_publish.problems import StoreUnavailable
 from awp_publish.stores.store import Add, Look, Step, Store, Swap
 
 logger: Final = logging.getLogger("awp_publish")
@@ -382,7 +382,8 @@ def describe_traffic(report: TrafficReport) -> str:
         ("action or page", ("action",), lambda row: bool(row.action)),
         ("caller", ("caller", "label"), lambda row: row.door not in PAGES and row.door != JOB),
         ("outcome", ("outcome",), lambda row: row.outcome == "ok"),
-        ("refusals", ("outcome",), lambda row: row.outcome != "ok"),
+        ("consent asked for", ("action",), lambda row: row.outcome == ASKED),
+        ("refusals", ("outcome",), lambda row: row.outcome not in ("ok", ASKED)),
         ("jobs", ("action", "outcome"), lambda row: row.door == JOB),
     )
     for title, names, only in tables:
@@ -403,7 +404,10 @@ def describe_traffic(report: TrafficReport) -> str:
 
 # --- Charts and tables ---
 
-KINDS: Final = (("ok", "#2f855a"), ("asked", "#3567b8"), ("refused", "#b7791f"), ("failed", "#c53030"))
+KINDS: Final = (("ok", "#2f855a"), ("asked", "#2b6cb0"), ("refused", "#b7791f"), ("failed", "#c53030"))
+ASKED: Final = "CONFIRMATION_REQUIRED"
+"""The outcome of a call for which a person's consent was asked: no refusal, but the first half of a confirmed call."""
+
 _FAILED: Final = frozenset({"HANDLER_FAILED", "HANDLER_TIMEOUT", "HANDLER_UNAVAILABLE", "INVALID_OUTPUT", UNANSWERED})
 
 
@@ -416,13 +420,9 @@ def written_time(milliseconds: float) -> str:
 
 
 def kind_of(outcome: str) -> str:
-    """Classify an outcome: the call succeeded ("ok"), a person has to confirm it ("asked"), it was refused ("refused"),
-    or the site failed ("failed").
-    """
-    if outcome == "ok":
-        return "ok"
-    if outcome == code_of(ConfirmationRequired.slug):
-        return "asked"
+    """Classify an outcome: "ok", "asked" (a person's consent), "refused", or "failed" (by the site)."""
+    if outcome in ("ok", ASKED):
+        return "ok" if outcome == "ok" else "asked"
     is_ours = outcome in _FAILED or outcome.endswith("UNAVAILABLE") or (outcome.isdecimal() and outcome >= "500")
     return "failed" if is_ours else "refused"
 
@@ -527,7 +527,7 @@ def traffic_breakdowns(report: TrafficReport, *, with_callers: bool) -> list[Bre
         count("Page reads", ("page", "door"), lambda row: row.door in PAGES),
         count("Background jobs", ("action", "outcome"), lambda row: row.door == JOB),
         count("By outcome", ("outcome",), lambda row: True),
-        count("Refusals and failures by code", ("code", "door"), lambda row: row.outcome != "ok"),
+        count("Refusals and failures by code", ("code", "door"), lambda row: row.outcome not in ("ok", ASKED)),
     ]
     if with_callers:
         who = count("By caller", ("caller", "label"), lambda row: row.door not in PAGES and row.door != JOB)
