@@ -499,12 +499,12 @@ class Site:
                 )
             limits = [one for one in (self.facts.rate_limit, action.rate_limit) if one is not None and one.whom]
             if limits and not any(isinstance(one, AgentAuthenticator) for one in self.authenticators):
-                wrong = f"rate_limit: the site cannot identify {limits[0].whom}."
+                wrong = f"rate_limit: no authenticator of the site identifies {limits[0].whom} callers."
                 raise DeclarationError(subject, wrong, "Give Site(authenticate=WebBotAuth(...)).")
             if action.allow_agents and not any(isinstance(one, AgentAuthenticator) for one in self.authenticators):
                 raise DeclarationError(
                     subject,
-                    "allow_agents: the site cannot identify agents.",
+                    "allow_agents: no authenticator of the site identifies agents.",
                     "Give Site(authenticate=WebBotAuth(...)).",
                 )
             # Processes that share a store have to sign with the same keys; a store in memory works with any key.

@@ -533,7 +533,7 @@ class _Run:
             if error.code == "invalid_input" and isinstance(filled, Mapping) and isinstance(arguments, Mapping):
                 lost = {name: slot for name, slot in arguments.items() if name not in filled}
                 if lost:
-                    cause["message"] = f"{error.message}; {', '.join(map(str, lost.values()))} did not appear"[:1000]
+                    cause["message"] = f"{error.message}; {', '.join(map(str, lost.values()))} has no value"[:1000]
                     cause["undefined"] = lost
             return {"ok": False, "error": cause}
         except ExpressionError as error:

@@ -172,7 +172,7 @@ def test_imports_are_followed_to_a_depth_and_a_number():
     deep = {str(n): map_of(other("t"), **imports({"uri": str(n + 1), "namespace": f"n{n}"})) for n in range(6)}
     composed = compose(map_of(**imports({"uri": "0", "namespace": "n"})), deep)
     assert names(composed) == ["n.t", "n.n0.t", "n.n0.n1.t"]
-    assert f"{rules.MAX_IMPORT_DEPTH} deep" in problems(composed)[0][1]
+    assert f"to a depth of {rules.MAX_IMPORT_DEPTH}" in problems(composed)[0][1]
     wide = {str(n): map_of(other("t")) for n in range(30)}
     many = imports(*({"uri": str(n), "namespace": f"n{n}"} for n in range(30)))
     assert len(names(compose(map_of(**many), wide))) == rules.MAX_IMPORTS

@@ -130,7 +130,7 @@ RECOVERIES: Final[Mapping[str, str]] = {
         'part {"confirmation": "<confirmation.token>"}.'
     ),
     code_of(problems.PrerequisiteRequired.slug): (
-        "Of the skills that missing names call those that have not succeeded yet, then send a message in the same "
+        "Call the skills that missing names, unless they have already succeeded, then send a message in the same "
         'task; if the site does not know who calls, with the data part {"receipts": [...]}: the awp-receipt that '
         "metadata.headers of each of their tasks has. Do not repeat a call only to get its receipt."
     ),

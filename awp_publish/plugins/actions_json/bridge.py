@@ -550,7 +550,7 @@ RECOVERIES: Final[Mapping[str, str]] = {
         "confirmation.token as confirmation beside arguments."
     ),
     code_of(PrerequisiteRequired.slug): (
-        "Of the actions that missing names call those that have not succeeded yet, then send this call again with a "
+        "Call the actions that missing names, unless they have already succeeded, then send this call again with a "
         "new call_id; from another connection, if the site does not know who calls, with receipts beside arguments: a "
         "list of the awp-receipt that headers of each of their answers has. Do not repeat a call only to get its "
         "receipt."
