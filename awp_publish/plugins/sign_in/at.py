@@ -19,7 +19,7 @@ from awp_publish.plugins.sign_in.clients import Clients
 from awp_publish.plugins.sign_in.grants import Grant, Grants
 from awp_publish.plugins.sign_in.options import Person, SignIn
 from awp_publish.plugins.sign_in.pages import SignInPages
-from awp_publish.plugins.sign_in.people import People, Signed, cookie_header
+from awp_publish.plugins.sign_in.people import Framework, People, Signed, cookie_header, framework_of
 
 PENDING_SECONDS: Final = 600.0
 """Seconds within which a person has to sign in and to answer."""
@@ -37,6 +37,19 @@ class SignInSite:
     def __init__(self, setup: Setup) -> None:
         self.options: SignIn = setup.options
         self._site = setup.site
+
+    @property
+    def framework(self) -> Framework:
+        """What the site's framework knows of its users."""
+        return framework_of(self._site)
+
+    @property
+    def permissions(self) -> frozenset[str]:
+        """The scopes of actions that every token stands for, because the site alone decides whether they hold."""
+        if self.options.scopes:
+            return frozenset()
+        needed = (scope for action in self._site.catalog.actions for scope in action.scopes)
+        return frozenset(filter(self.framework.is_permission, needed))
 
     def tokens(self, purpose: str, seconds: float = 0.0) -> Tokens:
         """Return what signs for one purpose with the site's keys."""
@@ -87,11 +100,12 @@ class SignInAt:
     def __init__(self, context: Context) -> None:
         state: SignInSite = context.state
         self.options, self.grants, self.clients, self.issuer = state.options, state.grants, state.clients, state.issuer
+        self.permissions = state.permissions
         self.catalog: Catalog = context.catalog
         self.admission = context.admission
         self.people: People = context.service
         self.paths = SignInPaths(context.catalog.paths.root)
-        self.pages = SignInPages(state.options, context.catalog)
+        self.pages = SignInPages(state.options, context.catalog, self.people.framework)
         self.pending = state.tokens("request", PENDING_SECONDS)
         self.forms = state.tokens("form", PENDING_SECONDS)
         self.store = context.site.store
@@ -109,13 +123,13 @@ class SignInAt:
         return client_address(request.scope, request.fields, self.admission.trusted_proxies)
 
     def scopes_of(self, wanted: str) -> tuple[str, ...] | None:
-        """Return the known ones of the scopes that a client asks for, all if it names none; None if it knows none."""
+        """Return the scopes of a request that people may allow here, all if it names none; None if none of them is one."""
         known = self.options.scopes
         names = [name for name in dict.fromkeys(wanted.split()) if name != "offline_access"]
         if not names:
             return tuple(known)
         found = tuple(name for name in names if name in known)
-        return found or None
+        return found or (() if self.permissions.issuperset(names) else None)
 
     def described(self, scopes: Sequence[str]) -> list[dict[str, str]]:
         """Return scopes in the site's words, each with the actions that it opens."""

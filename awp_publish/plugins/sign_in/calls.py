@@ -37,8 +37,12 @@ class SignInTokens:
 
     def __init__(self, state: SignInSite) -> None:
         self._state = state
-        user = state.options.user
-        self.kind = people_of(user) if hasattr(user, "challenge") else PEOPLE
+
+    @property
+    def kind(self) -> str:
+        """Who vouches for people: the authenticator that knows them at consent."""
+        user = self._state.options.user or self._state.framework.user()
+        return people_of(user) if hasattr(user, "challenge") else PEOPLE
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
         """Return the caller, None without a bearer token. Raises InvalidCredentials."""
@@ -52,13 +56,22 @@ class SignInTokens:
             grant: Grant | None = known[1]
         else:
             grant = await self._state.grants.find(token)
-        scopes = grant.scopes_of(token, time.time()) if grant is not None else None
-        if grant is None or scopes is None:
+        granted = grant.scopes_of(token, time.time()) if grant is not None else None
+        if grant is None or granted is None:
             raise InvalidCredentials("The access token is not known here, or is over.")
         claims: dict[str, object] = {"client_id": grant.client, "exp": grant.until}
         if grant.person is None:
-            return Principal(CLIENT + grant.client, scopes, claims, issuer=CLIENT)
+            return Principal(CLIENT + grant.client, granted, claims, issuer=CLIENT)
+        options = self._state.options
+        granted |= self._state.permissions
+        claims["scope"] = " ".join(sorted(granted))
         issuer, _, name = grant.person.partition(" ")
+        scopes: frozenset[str] | None = granted
+        if options.user is None:  # the framework knows the person by this name
+            cookies = {one.name: one.value for one in grant.cookies} if options.as_user is None else None
+            scopes = await self._state.framework.permitted(granted, name, credentials, cookies)
+        if scopes is None:
+            raise InvalidCredentials(SIGNED_OUT)
         return Principal(name, scopes, claims, issuer=issuer)
 
 
