@@ -20,6 +20,7 @@ from awp_publish.plugins.sign_in.grants import Grant, Grants
 from awp_publish.plugins.sign_in.options import Person, SignIn
 from awp_publish.plugins.sign_in.pages import SignInPages
 from awp_publish.plugins.sign_in.people import Framework, People, Signed, cookie_header, framework_of
+from awp_publish.plugins.sign_in.redirects import with_parameters
 
 PENDING_SECONDS: Final = 600.0
 """Seconds within which a person has to sign in and to answer."""
@@ -118,12 +119,17 @@ class SignInAt:
         """Return a path below the site as browsers have to ask for it."""
         return self.catalog.prefix + path if path.startswith("/") else path
 
+    def by_way_of(self, page: str, path: str) -> str:
+        """Return the address of a page of the site that leads to a path of ours: to an address, if it is elsewhere."""
+        back = self.here(path) if page.startswith("/") else self.catalog.absolute(path)
+        return with_parameters(self.here(page), **{self.options.next: back})
+
     def address_of(self, request: DoorRequest) -> str:
         """Return the address of a request's client."""
         return client_address(request.scope, request.fields, self.admission.trusted_proxies)
 
     def scopes_of(self, wanted: str) -> tuple[str, ...] | None:
-        """Return the scopes of a request that people may allow here, all if it names none; None if none of them is one."""
+        """Return the scopes of a request that people may allow, all if it names none; None if it names no such."""
         known = self.options.scopes
         names = [name for name in dict.fromkeys(wanted.split()) if name != "offline_access"]
         if not names:

@@ -12,7 +12,6 @@ from awp_publish.plugins.sign_in.errors import Shown
 from awp_publish.plugins.sign_in.grants import Grant
 from awp_publish.plugins.sign_in.pages import day_of, redirect_to
 from awp_publish.plugins.sign_in.people import Signed
-from awp_publish.plugins.sign_in.redirects import with_parameters
 
 PURPOSE = "connections"
 
@@ -27,8 +26,7 @@ class ConnectionsEndpoint(PageEndpoint):
         if signed is None:
             if at.people.login is None:
                 raise Shown("You are not signed in", "Sign in to the site, then open this page again.", 403)
-            back = {at.options.next: at.here(at.paths.connections)}
-            await request.reply(redirect_to(with_parameters(at.here(at.people.login), **back)))
+            await request.reply(redirect_to(at.by_way_of(at.people.login, at.paths.connections)))
             return
         nonce = self.cookie_of(request, COOKIE)
         ended = ""
@@ -39,7 +37,7 @@ class ConnectionsEndpoint(PageEndpoint):
             for grant in await at.grants.of_person(signed.principal.key):  # nobody ends what is somebody else's
                 if grant.id == form.get("end"):
                     await at.end(grant)
-                    ended = grant.client_name
+                    ended = self._described(grant)["name"]
         nonce = nonce or secrets.token_urlsafe(24)
         await request.reply(await self._page(signed, nonce, ended))
 

@@ -8,7 +8,7 @@ import inspect
 import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final, cast
 from weakref import WeakKeyDictionary
 
 from starlette.requests import Request
@@ -39,6 +39,8 @@ _SCHEMES: Final = ("scheme", "method", "challenge")
 class Framework:
     """What the framework of a site knows of its users by itself; this one knows nothing."""
 
+    signs_out: ClassVar[bool] = False
+
     def login(self) -> str | None:
         """Return the login page, a path below the site or an address. Raises DeclarationError if it is wrong."""
         return None
@@ -58,7 +60,7 @@ class Framework:
         """End a session that was begun here. One that was not stays."""
 
     async def sign_out(self, scope: Scope) -> bool:
-        """Sign the user of a request out of their own browser. Returns False where that is not known."""
+        """Sign the user of a request out of their own browser, if the framework `signs_out`."""
         return False
 
     def is_permission(self, scope: str) -> bool:

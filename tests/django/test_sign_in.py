@@ -1,0 +1,375 @@
+"""People of a Django project sign in on its own page and allow agents, which then act as they do."""
+
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import Permission, User
+from django.contrib.auth.views import LoginView
+from django.contrib.sessions.models import Session
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.test import override_settings
+from django.urls import path
+from django.views.decorators.http import require_GET, require_POST
+
+from awp_publish import SignIn
+from tests.django.signing_in import FAST, PASSWORD, DjangoAgent, came_back, open_asgi, open_wsgi
+from tests.django.sites import make_site
+from tests.django.test_own_route import OURS
+from tests.sign_in.shop import fields_of, invoke
+
+KEYS = ["a key of this test, long enough for it"]
+site = make_site(plugins=["mcp", SignIn()], store="memory:", secret_keys=KEYS)
+SCOPES = {"shop.add_book": "Put books on the shelves", "orders": "See your orders"}
+scoped = make_site(plugins=["mcp", SignIn(scopes=SCOPES)], store="memory:", secret_keys=KEYS)
+
+
+@site.action("read_profile", outputs={"type": "object"})
+@require_GET
+@login_required
+def read_profile(request: HttpRequest) -> HttpResponse:
+    """Read the customer's name."""
+    return JsonResponse({"name": request.user.get_username(), "tenant": getattr(request, "tenant", None)})
+
+
+class BookForm(forms.Form):
+    title = forms.CharField()
+
+
+@site.action("add_to_basket", auth_required=True, inputs=BookForm)
+@require_POST
+def add_to_basket(request: HttpRequest) -> HttpResponse:
+    """Put a book into the basket."""
+    request.session["basket"] = [*request.session.get("basket", []), request.POST.get("title", "")]
+    messages.success(request, "It is in your basket.")
+    return HttpResponseRedirect("/basket")
+
+
+@site.action("show_basket", auth_required=True, outputs={"type": "object"})
+@require_GET
+def show_basket(request: HttpRequest) -> HttpResponse:
+    """Show the basket."""
+    return JsonResponse({"basket": request.session.get("basket", [])})
+
+
+@site.action("stock_book", scopes=["shop.add_book"], outputs={"type": "object"})
+@require_POST
+def stock_book(request: HttpRequest) -> HttpResponse:
+    """Put a book on the shelves."""
+    return JsonResponse({"by": request.user.get_username()})
+
+
+@site.action("log_out", auth_required=True, outputs={"type": "object"})
+@require_POST
+def log_out(request: HttpRequest) -> HttpResponse:
+    """Sign out."""
+    request.session.flush()
+    return JsonResponse({})
+
+
+@login_required
+def home(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(f"Hello {request.user.get_username()}")
+
+
+scoped.declare(
+    "stock_book", method="POST", path="/stock", description="Put a book on the shelves.", scopes=["shop.add_book"]
+)
+scoped.declare("show_basket", method="GET", path="/basket", description="Show the basket.", scopes=["orders"])
+urlpatterns = [
+    path("profile", read_profile),
+    path("basket/add", add_to_basket),
+    path("basket", show_basket),
+    path("stock", stock_book),
+    path("log-out", log_out),
+    path("", home),
+    path("accounts/login/", LoginView.as_view(template_name="login.html"), name="sign-in"),
+]
+
+LOGIN = '<form method="post">{% csrf_token %}<input name="username"><input type="password" name="password"></form>'
+MIDDLEWARE = [
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    OURS,
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+]
+
+
+def templates(**own: str) -> list[dict[str, Any]]:
+    """Return the setting for these templates."""
+    known = {"login.html": LOGIN, **{f"awp_publish/sign_in/{name}.html": text for name, text in own.items()}}
+    loaders = [("django.template.loaders.locmem.Loader", known)]
+    return [{"BACKEND": "django.template.backends.django.DjangoTemplates", "OPTIONS": {"loaders": loaders}}]
+
+
+def settings_of(name: str = "site", **changes: Any) -> dict[str, Any]:
+    """Return the settings of a project with one of the sites."""
+    return {
+        "ROOT_URLCONF": __name__,
+        "AWP_PUBLISH": {"SITE": f"{__name__}.{name}"},
+        "MIDDLEWARE": MIDDLEWARE,
+        "LOGIN_URL": "/accounts/login/",
+        "PASSWORD_HASHERS": FAST,
+        "TEMPLATES": templates(),
+        **changes,
+    }
+
+
+class Tenant:
+    """Middleware of the project's own, above ours."""
+
+    def __init__(self, get_response):
+        self.get_response = get_response
+
+    def __call__(self, request):
+        request.tenant = request.user.get_username() or None
+        return self.get_response(request)
+
+
+@pytest.fixture(params=["wsgi", "asgi"])
+def gateway(request: pytest.FixtureRequest):
+    return open_wsgi if request.param == "wsgi" else open_asgi
+
+
+@pytest.fixture
+def opened(gateway) -> Iterator[Any]:
+    """Opens HTTP clients of the project as it is set up then."""
+    with ExitStack() as stack:
+        yield lambda: stack.enter_context(gateway())
+
+
+@pytest.fixture
+def project() -> Iterator[None]:
+    with override_settings(**settings_of()):
+        yield
+
+
+@pytest.fixture
+def ann() -> User:
+    with override_settings(PASSWORD_HASHERS=FAST):
+        return User.objects.create_user("ann", password=PASSWORD, first_name="Ann", last_name="Elliot")
+
+
+@pytest.fixture
+def shop(project, ann, opened):
+    return opened()
+
+
+@pytest.fixture
+def agent(shop, opened) -> DjangoAgent:
+    return DjangoAgent(shop, opened())
+
+
+def test_an_agent_acts_as_the_person_who_signs_in_with_djangos_own_form(shop, agent):
+    assert invoke(shop, "read_profile").status_code == 401
+    token = agent.sign_in(scope=None)["access_token"]
+    assert agent.logins == 1
+    assert invoke(shop, "read_profile", token).json()["name"] == "ann"
+    assert invoke(shop, "read_profile").status_code == 401
+
+
+def test_the_page_says_who_is_signed_in_and_who_is_sent_on_without_a_form(shop, agent):
+    page = agent.follow(agent.ask(scope=None))
+    assert "Ann Elliot" in page.text
+    assert agent.follow(agent.ask(scope=None)).status_code == 200
+    assert agent.logins == 1
+
+
+def test_the_session_is_the_tokens_own(shop, agent):
+    token = agent.sign_in(scope=None)["access_token"]
+    added = invoke(shop, "add_to_basket", token, title="Emma").json()
+    assert added == {"location": "/basket", "messages": ["It is in your basket."]}
+    assert invoke(shop, "add_to_basket", token, title="Persuasion").status_code == 200
+    assert invoke(shop, "show_basket", token).json() == {"basket": ["Emma", "Persuasion"]}
+    assert agent.browser.get("/basket").json() == {"basket": []}
+    assert not shop.cookies
+    agent.browser.cookies.clear()
+    assert invoke(shop, "show_basket", token).json() == {"basket": ["Emma", "Persuasion"]}
+
+
+def test_who_leaves_the_browser_leaves_the_agent_connected(shop, agent):
+    token = agent.sign_in(scope=None)["access_token"]
+    Session.objects.get(session_key=agent.browser.cookies["sessionid"]).delete()
+    assert agent.browser.get("/", follow_redirects=False).status_code == 302
+    assert invoke(shop, "read_profile", token).json()["name"] == "ann"
+
+
+def is_over(shop, agent, tokens) -> None:
+    """Assert that neither of the tokens is worth anything any more."""
+    for action in ("read_profile", "show_basket"):
+        refused = invoke(shop, action, tokens["access_token"])
+        assert refused.status_code == 401
+    refreshed = agent.refresh(tokens["refresh_token"])
+    assert (refreshed.status_code, refreshed.json()["error"]) == (400, "invalid_grant")
+    again = invoke(shop, "show_basket", tokens["access_token"])
+    assert again.status_code == 401
+    assert "not known" in again.json()["detail"]
+
+
+def test_a_change_of_the_password_ends_it(shop, agent, ann):
+    tokens = agent.sign_in(scope=None)
+    assert invoke(shop, "show_basket", tokens["access_token"]).status_code == 200
+    ann.set_password("another one")
+    ann.save()
+    is_over(shop, agent, tokens)
+
+
+def test_a_user_who_is_deactivated_is_nobody(shop, agent, ann):
+    tokens = agent.sign_in(scope=None)
+    ann.is_active = False
+    ann.save()
+    is_over(shop, agent, tokens)
+
+
+def test_a_refresh_after_that_ends_the_grant_and_its_session(shop, agent, ann):
+    tokens = agent.sign_in(scope=None)
+    ann.is_active = False
+    ann.save()
+    assert agent.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
+    ann.is_active = True
+    ann.save()
+    assert agent.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
+    assert invoke(shop, "show_basket", tokens["access_token"]).status_code == 401
+
+
+def test_a_user_who_is_deleted_is_nobody(shop, agent, ann):
+    tokens = agent.sign_in(scope=None)
+    ann.delete()
+    is_over(shop, agent, tokens)
+
+
+def test_an_agent_that_signs_out_has_to_ask_again(shop, agent):
+    tokens = agent.sign_in(scope=None)
+    assert invoke(shop, "log_out", tokens["access_token"]).status_code == 200
+    assert agent.browser.get("/").text == "Hello ann"
+    is_over(shop, agent, tokens)
+
+
+def test_a_refreshed_token_has_the_same_session(shop, agent):
+    tokens = agent.sign_in(scope=None)
+    invoke(shop, "add_to_basket", tokens["access_token"], title="Emma")
+    renewed = agent.refresh(tokens["refresh_token"]).json()
+    assert invoke(shop, "show_basket", renewed["access_token"]).json() == {"basket": ["Emma"]}
+
+
+def test_who_disconnects_an_agent_ends_its_session_and_not_their_own(shop, agent):
+    tokens = agent.sign_in(scope=None)
+    before = Session.objects.count()
+    page = agent.browser.get("/agents/connections")
+    assert "Ann Elliot" in page.text
+    grant, *_ = re.findall(r'name="end" value="([^"]+)"', page.text)
+    form = {"token": dict(fields_of(page.text))["token"], "end": grant}
+    assert "is disconnected" in agent.browser.post("/agents/connections", data=form).text
+    assert Session.objects.count() == before - 1
+    assert agent.browser.get("/").text == "Hello ann"
+    assert invoke(shop, "show_basket", tokens["access_token"]).status_code == 401
+
+
+def test_who_revokes_a_token_ends_its_session(shop, agent):
+    tokens = agent.sign_in(scope=None)
+    before = Session.objects.count()
+    form = {"token": tokens["refresh_token"], "client_id": agent.id}
+    assert shop.post("/agents/sign-in/revoke", data=form).status_code == 200
+    assert Session.objects.count() == before - 1
+
+
+def test_nobody_but_the_person_sends_the_form(shop, agent, opened):
+    page = agent.follow(agent.ask(scope=None))
+    other = DjangoAgent(shop, opened())
+    User.objects.create_user("ben", password=PASSWORD)
+    other.follow(other.ask(scope=None), "ben")
+    mine, agent.browser = agent.browser, other.browser
+    assert agent.answer(page).status_code == 403
+    agent.browser = mine
+    forged = page.__class__(200, text=page.text.replace('name="token" value="', 'name="token" value="x'))
+    assert agent.answer(forged).status_code == 403
+    assert "code" in came_back(agent.answer(page))
+
+
+def test_who_is_not_the_person_shown_signs_in_as_somebody_else(shop, agent):
+    User.objects.create_user("ben", password=PASSWORD)
+    page = agent.follow(agent.ask(scope=None))
+    assert "Not Ann Elliot?" in page.text
+    page = agent.follow(agent.answer(page, "other"), "ben")
+    assert agent.logins == 2
+    assert "Ann Elliot" not in page.text
+    token = agent.exchange(came_back(agent.answer(page))["code"]).json()["access_token"]
+    assert invoke(shop, "read_profile", token).json()["name"] == "ben"
+
+
+def test_the_projects_own_middleware_sees_the_person(ann, opened):
+    above = [*MIDDLEWARE[:3], f"{__name__}.Tenant", *MIDDLEWARE[3:]]
+    with override_settings(**settings_of(MIDDLEWARE=above)):
+        shop = opened()
+        token = DjangoAgent(shop, opened()).sign_in(scope=None)["access_token"]
+        assert invoke(shop, "read_profile", token).json() == {"name": "ann", "tenant": "ann"}
+
+
+def test_a_template_of_the_projects_own_is_used(ann, opened):
+    own = "<h1>{{ client.name }} wants {{ person.name }}</h1>" + (
+        '<form method="post" action="{{ action }}"><input type="hidden" name="request" value="{{ request }}">'
+        '<input type="hidden" name="token" value="{{ token }}"></form>'
+    )
+    with override_settings(**settings_of(TEMPLATES=templates(consent=own))):
+        shop = opened()
+        agent = DjangoAgent(shop, opened(), client_name="<b>Claude</b>")
+        page = agent.follow(agent.ask(scope=None))
+        assert page.text.startswith("<h1>&lt;b&gt;Claude&lt;/b&gt; wants Ann Elliot</h1>")
+        assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
+        assert "code" in came_back(agent.answer(page))
+        assert "Connected agents" in agent.browser.get("/agents/connections").text
+
+
+# Permissions
+
+
+def stock(shop: Any, token: str) -> tuple[int, Any]:
+    answer = invoke(shop, "stock_book", token)
+    return answer.status_code, answer.json().get("code") or answer.json()
+
+
+def allow_stocking(user: User) -> None:
+    user.user_permissions.add(Permission.objects.get(codename="add_book"))
+
+
+def test_a_token_without_scopes_may_what_its_person_may_at_present(shop, agent, ann):
+    refused = invoke(shop, "stock_book")
+    assert refused.status_code == 401
+    token = agent.sign_in(scope="shop.add_book")["access_token"]
+    assert stock(shop, token) == (403, "INSUFFICIENT_PERMISSIONS")
+    assert "www-authenticate" not in invoke(shop, "stock_book", token).headers, "another token would not help"
+    allow_stocking(ann)
+    assert stock(shop, token) == (200, {"by": "ann"})
+    ann.user_permissions.clear()
+    assert stock(shop, token) == (403, "INSUFFICIENT_PERMISSIONS")
+
+
+def test_both_the_person_and_the_site_have_to_allow_it(ann, opened):
+    with override_settings(**settings_of("scoped")):
+        shop = opened()
+        agent = DjangoAgent(shop, opened())
+        allow_stocking(ann)
+        orders = agent.sign_in(scope="orders")["access_token"]
+        assert invoke(shop, "show_basket", orders).status_code == 200, "a word that is no permission"
+        assert stock(shop, orders) == (403, "INSUFFICIENT_SCOPE")
+        both = agent.sign_in(scope="orders shop.add_book")["access_token"]
+        assert stock(shop, both) == (200, {"by": "ann"})
+        ann.user_permissions.clear()
+        assert stock(shop, both) == (403, "INSUFFICIENT_PERMISSIONS")
+        assert invoke(shop, "show_basket", both).status_code == 200
+
+
+def test_the_page_says_what_each_permission_opens(ann, opened):
+    with override_settings(**settings_of("scoped")):
+        agent = DjangoAgent(opened(), opened())
+        page = agent.follow(agent.ask(scope="shop.add_book")).text
+        assert "Put books on the shelves" in page
+        assert "stock book" in page
+        assert "See your orders" not in page
