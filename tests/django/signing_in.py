@@ -1,16 +1,17 @@
 """People of a Django project, their browsers and their agents, under WSGI and ASGI, for tests of sign-in."""
 
+import html
 import re
 from contextlib import AbstractContextManager
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urljoin, urlsplit
 
 import httpx2
 from awp_publish_django.asgi import get_asgi_application
 from django.core.handlers.wsgi import WSGIHandler
 from starlette.testclient import TestClient
 
-from tests.sign_in.shop import BACK, Agent
+from tests.sign_in.shop import BACK, Agent, fields_of
 
 URL = "https://shop.example"
 HOST = "shop.example"
@@ -37,8 +38,6 @@ def open_asgi(url: str = URL) -> AbstractContextManager[Any]:
 class DjangoAgent(Agent):
     """A client of the site's authorization server, whose person signs in with Django's own form."""
 
-    home = URL
-
     def __init__(self, client: Any, browser: Any, redirect: str = BACK, **metadata: Any) -> None:
         self.logins = 0
         super().__init__(client, browser, redirect, **metadata)
@@ -47,8 +46,8 @@ class DjangoAgent(Agent):
         """Go where the browser is sent, and sign in on the way."""
         while True:
             if answer.status_code in (302, 303, 307):
-                address = answer.headers["location"]
-                if urlsplit(address).netloc not in ("", urlsplit(self.home).netloc):
+                address = urljoin(str(answer.url), answer.headers["location"])
+                if urlsplit(address).netloc != urlsplit(URL).netloc:
                     return answer
                 answer = self.browser.get(address, follow_redirects=False)
             elif 'type="password"' in answer.text and self.logins < 5:
@@ -56,6 +55,13 @@ class DjangoAgent(Agent):
                 answer = self.sign_in_at(answer, name)
             else:
                 return answer
+
+    def answer(self, page: Any, answer: str = "allow", scopes: list[str] | None = None) -> Any:
+        """Press a button of the consent page, wherever the site is."""
+        action = html.unescape(re.findall(r'action="([^"]+)"', page.text)[0])
+        chosen = re.findall(r'name="scope" value="([^"]+)"', page.text) if scopes is None else scopes
+        form = {**dict(fields_of(page.text)), "answer": answer, "scope": chosen}
+        return self.browser.post(urljoin(str(page.url), action), data=form, follow_redirects=False)
 
     def sign_in_at(self, page: Any, name: str) -> Any:
         """Send the form of a sign-in page."""

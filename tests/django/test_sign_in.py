@@ -3,18 +3,23 @@
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from awp_publish_django.checks import TAG
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import Permission, User
 from django.contrib.auth.views import LoginView
 from django.contrib.sessions.models import Session
+from django.core.checks import run_checks
+from django.core.management import call_command
+from django.core.management.base import SystemCheckError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.test import override_settings
-from django.urls import path
+from django.urls import path, reverse_lazy
 from django.views.decorators.http import require_GET, require_POST
 
 from awp_publish import SignIn
@@ -34,7 +39,7 @@ scoped = make_site(plugins=["mcp", SignIn(scopes=SCOPES)], store="memory:", secr
 @login_required
 def read_profile(request: HttpRequest) -> HttpResponse:
     """Read the customer's name."""
-    return JsonResponse({"name": request.user.get_username(), "tenant": getattr(request, "tenant", None)})
+    return JsonResponse({"name": request.user.get_username()})
 
 
 class BookForm(forms.Form):
@@ -77,6 +82,9 @@ def home(request: HttpRequest) -> HttpResponse:
     return HttpResponse(f"Hello {request.user.get_username()}")
 
 
+misled = make_site(plugins=[SignIn()], secret_keys=KEYS)
+mounted = make_site(url="https://shop.example/shop", plugins=["mcp", SignIn()], store="memory:", secret_keys=KEYS)
+mounted.declare("read_profile", method="GET", path="/profile", description="Read the name.", outputs={"type": "object"})
 scoped.declare(
     "stock_book", method="POST", path="/stock", description="Put a book on the shelves.", scopes=["shop.add_book"]
 )
@@ -122,14 +130,17 @@ def settings_of(name: str = "site", **changes: Any) -> dict[str, Any]:
     }
 
 
-class Tenant:
+seen: list[str] = []
+
+
+class Seeing:
     """Middleware of the project's own, above ours."""
 
     def __init__(self, get_response):
         self.get_response = get_response
 
     def __call__(self, request):
-        request.tenant = request.user.get_username() or None
+        seen.append(request.user.get_username())
         return self.get_response(request)
 
 
@@ -288,7 +299,7 @@ def test_nobody_but_the_person_sends_the_form(shop, agent, opened):
     mine, agent.browser = agent.browser, other.browser
     assert agent.answer(page).status_code == 403
     agent.browser = mine
-    forged = page.__class__(200, text=page.text.replace('name="token" value="', 'name="token" value="x'))
+    forged = SimpleNamespace(url=page.url, text=page.text.replace('name="token" value="', 'name="token" value="x'))
     assert agent.answer(forged).status_code == 403
     assert "code" in came_back(agent.answer(page))
 
@@ -305,11 +316,14 @@ def test_who_is_not_the_person_shown_signs_in_as_somebody_else(shop, agent):
 
 
 def test_the_projects_own_middleware_sees_the_person(ann, opened):
-    above = [*MIDDLEWARE[:3], f"{__name__}.Tenant", *MIDDLEWARE[3:]]
+    above = [*MIDDLEWARE[:3], f"{__name__}.Seeing", *MIDDLEWARE[3:]]
     with override_settings(**settings_of(MIDDLEWARE=above)):
         shop = opened()
         token = DjangoAgent(shop, opened()).sign_in(scope=None)["access_token"]
-        assert invoke(shop, "read_profile", token).json() == {"name": "ann", "tenant": "ann"}
+        seen.clear()
+        assert invoke(shop, "read_profile", token).json() == {"name": "ann"}
+        assert seen.count("ann") >= 1
+        assert seen[-1] == "ann"
 
 
 def test_a_template_of_the_projects_own_is_used(ann, opened):
@@ -373,3 +387,76 @@ def test_the_page_says_what_each_permission_opens(ann, opened):
         assert "Put books on the shelves" in page
         assert "stock book" in page
         assert "See your orders" not in page
+
+
+# What is wrong, and where people sign in
+
+
+def complaints(name: str = "site", **changes: Any) -> dict[str, str]:
+    with override_settings(**settings_of(name, DEBUG=True, **changes)):
+        return {str(one.id): f"{one.msg} {one.hint}" for one in run_checks(tags=[TAG])}
+
+
+def test_a_project_that_people_sign_in_to_has_nothing_to_complain_of():
+    for url in ("/accounts/login/", "/accounts/login", "sign-in", reverse_lazy("sign-in"), "https://sso.example/in"):
+        assert complaints(LOGIN_URL=url) == {}
+
+
+def test_a_login_url_without_a_page_is_told():
+    told = complaints(LOGIN_URL="/sign-in/")
+    assert "LOGIN_URL ('/sign-in/'), where the project has no page" in told["awp_publish.E008"]
+    for name, code in (
+        ("misled", "awp_publish.E002"),
+        ("site", "awp_publish.E008"),
+    ):  # published or not
+        assert "no URL of this name. Set LOGIN_URL" in complaints(name, LOGIN_URL="nowhere")[code]
+
+
+def test_a_command_tells_it_too():
+    with (
+        override_settings(**settings_of(LOGIN_URL="/sign-in/")),
+        pytest.raises(SystemCheckError, match="where the project has no page"),
+    ):
+        call_command("agents", "check", skip_checks=False)
+
+
+def test_middleware_that_tells_too_late_who_is_signed_in_is_told():
+    assert "does not stand above us" in complaints(MIDDLEWARE=[OURS, *MIDDLEWARE[:3]])["awp_publish.E004"]
+
+
+def test_a_memory_that_other_workers_do_not_share_is_told():
+    with override_settings(**settings_of()):
+        assert "what people have allowed" in " ".join(one.msg for one in run_checks(tags=[TAG]))
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("sign-in", "/accounts/login/?next=%2Fagents"),
+        ("https://sso.example/in?to=shop", "https://sso.example/in?to=shop&next=https%3A%2F%2Fshop.example%2Fagents"),
+    ],
+)
+def test_people_are_sent_to_the_login_url_wherever_it_is(ann, opened, url, address):
+    with override_settings(**settings_of(LOGIN_URL=url)):
+        agent = DjangoAgent(opened(), opened())
+        asked = agent.browser.get(agent.ask(scope=None).headers["location"], follow_redirects=False)
+        assert asked.headers["location"].startswith(address)
+        listed = agent.browser.get("/agents/connections", follow_redirects=False)
+        assert listed.headers["location"].startswith(address)
+
+
+@pytest.mark.parametrize("login", ["/shop/accounts/login/", "sign-in"])
+def test_a_project_below_a_path_is_signed_in_to_there(ann, gateway, login):
+    below = "https://shop.example/shop"
+    with (
+        override_settings(**settings_of("mounted", LOGIN_URL=login)),
+        gateway(below) as shop,
+        gateway(below) as browser,
+    ):
+        agent = DjangoAgent(shop, browser)
+        token = agent.sign_in(scope=None, resource=f"{below}/mcp")["access_token"]
+        answer = shop.post(
+            f"{below}/agents/read_profile/invoke", json={"input": {}}, headers={"authorization": f"Bearer {token}"}
+        )
+        assert answer.json()["name"] == "ann"
+        assert browser.cookies.get("sessionid", path="/")
