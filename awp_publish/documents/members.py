@@ -112,6 +112,8 @@ def credentials_of(catalog: Catalog) -> list[dict[str, object]] | None:
         way: dict[str, object | None] = {"method": method}
         if method in BEARER_METHODS:
             way |= {"in": "header", "name": "Authorization", "scheme": "Bearer"}
+            if declared.is_own_server and method == "oauth":
+                way |= {"metadata": own_metadata(catalog), "scopes": dict(declared.scopes) or None}
         elif method == "api_key":
             way |= {"in": "header", "name": declared.api_key_header}
         elif method == "session":
@@ -120,6 +122,39 @@ def credentials_of(catalog: Catalog) -> list[dict[str, object]] | None:
             ways.append(present(way))
     ways += [way for scheme in schemes_of_routes(catalog).values() if (way := _way_of(scheme)) and way not in ways]
     return ways or None
+
+
+def flows_of(catalog: Catalog) -> dict[str, object]:
+    """Return how tokens are got from the declared endpoints, as the flows of an OAuth scheme in OpenAPI."""
+    declared = catalog.site.authentication
+    endpoints = declared.endpoints if declared is not None else {}
+    token, authorize = (absolute_if(catalog, endpoints.get(name)) for name in ("token", "authorize"))
+    if declared is None or token is None:
+        return {}
+    needed = {scope: declared.scopes.get(scope, scope) for action in catalog.actions for scope in action.scopes}
+    refresh = absolute_if(catalog, declared.refresh_endpoint)
+    flow = present({"tokenUrl": token, "refreshUrl": refresh, "scopes": {**declared.scopes, **needed}})
+    if authorize is None:
+        return {"clientCredentials": flow}
+    return {"authorizationCode": {"authorizationUrl": authorize, **flow}}
+
+
+def metadata_of(issuer: str) -> str:
+    """Return the address of an authorization server's metadata: its well-known part stands between host and path
+    (RFC 8414 section 3.1).
+    """
+    parts = urlsplit(issuer)
+    return f"{parts.scheme}://{parts.netloc}/.well-known/oauth-authorization-server{parts.path.rstrip('/')}"
+
+
+def own_metadata(catalog: Catalog) -> str:
+    """Return the address of the metadata of the site's own authorization server.
+
+    A site below a path owns nothing above it; its metadata is where OpenID Connect Discovery has it (section 4).
+    """
+    declared = catalog.site.authentication
+    issuer = declared.authorization_servers[0] if declared is not None else catalog.url
+    return f"{issuer}/.well-known/openid-configuration" if urlsplit(issuer).path else metadata_of(issuer)
 
 
 def schemes_of_routes(catalog: Catalog) -> dict[str, dict[str, object]]:

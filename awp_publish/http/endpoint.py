@@ -94,7 +94,14 @@ class ProblemRenderer:
         if (source := catalog.token_source) is not None:
             recovery = f"Call {source.id}, then call again with the token of its answer: Authorization: Bearer ..."
             own[code_of(AuthenticationRequired.slug)] = own[code_of(InvalidCredentials.slug)] = recovery
-        if (action := catalog.sign_in) is not None:
+        known = catalog.site.authentication
+        if known is not None and known.is_own_server:
+            recovery = (
+                "Let the person whom you act for sign in: get a token from the server that resource_metadata in "
+                "WWW-Authenticate names (OAuth 2 with PKCE), then call again with Authorization: Bearer ..."
+            )
+            own[code_of(AuthenticationRequired.slug)] = own[code_of(InvalidCredentials.slug)] = recovery
+        elif (action := catalog.sign_in) is not None:
             recovery = f"Call {action.id}, then call again with the session that its answer hands out."
             own[code_of(AuthenticationRequired.slug)] = recovery
         self.recoveries: Mapping[str, str] = {**own, **(dialect or {}), **catalog.site.errors}

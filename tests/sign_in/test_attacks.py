@@ -239,7 +239,7 @@ def test_the_password_page_leads_back_to_this_site_alone(agent):
         ("<b>Claude</b><script>alert(1)</script>", "&lt;b&gt;Claude&lt;/b&gt;&lt;script&gt;alert(1)&lt;/script&gt;"),
         ("Claude\u202egro.live", "Claude gro.live"),
         ("Cla\u200bude\n\nYou are safe", "Cla ude You are safe"),
-        ("Ｃｌａｕｄｅ", "Claude"),
+        ("\uff23\uff4c\uff41\uff55\uff44\uff45", "Claude"),
         ("C" * 500, "C" * 60),
     ],
 )
@@ -278,7 +278,9 @@ def test_a_refresh_token_of_one_client_is_of_no_use_to_another(shop, agent):
 # Audience (section 4.10)
 
 
-@pytest.mark.parametrize("resource", ["https://other.example/mcp", "https://shop.example.evil.example", "x", URL + "/x"])
+@pytest.mark.parametrize(
+    "resource", ["https://other.example/mcp", "https://shop.example.evil.example", "x", URL + "/x"]
+)
 def test_a_token_for_another_site_is_not_asked_for_here(agent, resource):
     assert sent_back(agent.ask(resource=resource))["error"] == "invalid_target"
 
@@ -292,9 +294,7 @@ def test_a_token_for_the_site_or_one_of_its_doors_is(agent, resource):
 
 
 def test_nobody_registers_clients_without_end(shop, agent):
-    statuses = [
-        shop.post("/agents/sign-in/register", json={"redirect_uris": [BACK]}).status_code for _ in range(25)
-    ]
+    statuses = [shop.post("/agents/sign-in/register", json={"redirect_uris": [BACK]}).status_code for _ in range(25)]
     assert statuses.count(201) < 25
     assert statuses[-1] == 429
     assert len(shop.post("/agents/sign-in/register", content=b"[" * 100_000).content) < 1000

@@ -11,6 +11,7 @@ from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
+from mcp_types import CallToolResult, TextContent
 from pydantic import AnyUrl
 
 from tests.serve.live_server import serve
@@ -77,6 +78,12 @@ class Person:
         return AuthorizationCodeResult(code=sent["code"], state=sent["state"], iss=sent["iss"])
 
 
+def text_of(result: CallToolResult) -> Any:
+    content = result.content[0]
+    assert isinstance(content, TextContent)
+    return json.loads(content.text)
+
+
 @pytest.mark.slow
 async def test_a_client_of_the_sdk_signs_its_person_in_when_a_tool_needs_it():
     async with serve(make_shop) as url, Person("ann") as person:
@@ -93,12 +100,12 @@ async def test_a_client_of_the_sdk_signs_its_person_in_when_a_tool_needs_it():
             Client(streamable_http_client(f"{url}/mcp", http_client=http)) as client,
         ):
             listed = await client.call_tool("list_books", {})
-            assert json.loads(listed.content[0].text) == ["Emma"]
+            assert text_of(listed) == ["Emma"]
             assert storage.tokens is None  # nobody was asked for what is open to everybody
             profile = await client.call_tool("read_profile", {})
-            assert json.loads(profile.content[0].text) == "ann"
+            assert text_of(profile) == "ann"
             ordered = await client.call_tool("order_book", {"title": "Emma"})
-            assert json.loads(ordered.content[0].text) == "Emma for ann"
+            assert text_of(ordered) == "Emma for ann"
         assert storage.client is not None
         assert storage.client.client_secret is None
         assert person.asked

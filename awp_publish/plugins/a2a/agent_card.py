@@ -9,7 +9,6 @@ card of 1.0, whose schema forbids them; `signatures` (nothing is signed).
 from collections.abc import Mapping
 from itertools import product
 from typing import Final, cast
-from urllib.parse import urlsplit
 
 import orjson
 
@@ -17,6 +16,8 @@ from awp_publish.documents.members import (
     AGENT_CARD_PATHS,
     absolute_if,
     extension_members,
+    flows_of,
+    metadata_of,
     present,
     requirements_of,
     schemes_of_routes,
@@ -248,21 +249,12 @@ def _security_schemes(catalog: Catalog) -> dict[str, object]:
         schemes["api_key"] = {"apiKeySecurityScheme": {"location": "header", "name": declared.api_key_header}}
     if kinds & {"oauth2", "oauth"}:
         # The one flow that the declared endpoints allow; without a token endpoint, the authorization server's tokens.
-        metadata = None
-        for issuer in declared.authorization_servers[:1]:
-            parts = urlsplit(issuer)  # RFC 8414 section 3.1: the well-known part stands between host and path
-            metadata = f"{parts.scheme}://{parts.netloc}/.well-known/oauth-authorization-server{parts.path.rstrip('/')}"
-        token, authorize = (absolute_if(catalog, declared.endpoints.get(name)) for name in ("token", "authorize"))
-        if token is None:
+        metadata = next((metadata_of(issuer) for issuer in declared.authorization_servers), None)
+        flows = flows_of(catalog)
+        if not flows:
             described = {"description": f"Tokens of {metadata}."} if metadata else {}
             schemes["oauth2"] = {"httpAuthSecurityScheme": {**described, "scheme": "Bearer"}}
         else:
-            scopes = {scope: scope for action in catalog.actions for scope in action.scopes}
-            refresh = absolute_if(catalog, declared.refresh_endpoint)
-            flow = present({"tokenUrl": token, "refreshUrl": refresh, "scopes": scopes})
-            flows: dict[str, object] = {"clientCredentials": flow}
-            if authorize is not None:
-                flows = {"authorizationCode": {"authorizationUrl": authorize, **flow}}
             schemes["oauth2"] = {"oauth2SecurityScheme": present({"flows": flows, "oauth2MetadataUrl": metadata})}
     if "session" in kinds and declared.session_cookie is not None:
         begun = sign_in_of(catalog)

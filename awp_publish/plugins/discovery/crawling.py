@@ -18,6 +18,7 @@ from awp_publish.documents.members import (
     link_text,
     located,
     one_line,
+    own_metadata,
     sign_in_of,
 )
 from awp_publish.documents.protocol import Document, Protocol
@@ -140,6 +141,17 @@ def render_auth(catalog: Catalog) -> bytes:
     if declared is not None and declared.authorization_servers:
         issuers = ", ".join(declared.authorization_servers)
         lines += ["", f"Tokens are issued by {issuers}; see {catalog.absolute(PROTECTED_RESOURCE_PATH)} (RFC 9728)."]
+        if declared.is_own_server:
+            server, own = own_metadata(catalog), declared.endpoints["connections"]
+            lines += [
+                "",
+                "People sign in on this site's own pages, and allow an agent to act for them; no agent is given a "
+                f"password. {server} describes the server (RFC 8414): authorization code with PKCE (S256). Clients "
+                "have a client id metadata document, or register. People see and end what they have allowed at "
+                f"{catalog.absolute(own)}.",
+            ]
+            for scope, words in declared.scopes.items():
+                lines += [f"- scope `{scope}`: {one_line(words)}"]
     needing = [action for action in catalog.actions if action.auth_required]
     if needing:
         lines += ["", "## Actions that ask who calls", ""]

@@ -142,6 +142,8 @@ def _rules(catalog: Catalog) -> Iterator[str]:
                 scheme = f"{way['scheme']} " if "scheme" in way else ""
                 source = catalog.token_source
                 token = f"; {source.id} answers with the token" if source is not None else ""
+                if "metadata" in way:
+                    token = f" with a token that your user gets you (OAuth 2, {way['metadata']})"
                 yield f"sign in: send the header `{way['name']}: {scheme}...`{token}"
             elif "sign_in" in way:
                 is_action = any(action.id == way["sign_in"] for action in actions)

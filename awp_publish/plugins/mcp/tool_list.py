@@ -39,9 +39,17 @@ SESSION_ARGUMENT: Final = {
 }
 
 
+def _schemes_of(action: Action) -> list[dict[str, object]]:
+    """Return with which tokens an action may be called, as ChatGPT and others read it before they sign a person in."""
+    if not action.auth_required:
+        return [{"type": "noauth"}]
+    return [{"type": "oauth2", "scopes": list(action.scopes)}]
+
+
 def make_tools(catalog: Catalog, *, only_objects: bool, has_sessions: bool) -> Mapping[str, Tool]:
     """Make the tools of a catalog, by name. `only_objects` is for the revisions up to 2025-11-25."""
-    tools = {}
+    tools, known = {}, catalog.site.authentication
+    signs_in = known is not None and known.is_own_server
     for action in catalog.actions:
         answered, is_wrapped = answer_schema(action), False
         if media.declared_type(answered):
@@ -76,8 +84,11 @@ def make_tools(catalog: Catalog, *, only_objects: bool, has_sessions: bool) -> M
                 "openWorldHint": False,
             },
         }
-        if action.tags:
-            entry["_meta"] = {f"{META}tags": list(action.tags)}
+        described: dict[str, object] = {f"{META}tags": list(action.tags)} if action.tags else {}
+        if signs_in:
+            described["securitySchemes"] = _schemes_of(action)
+        if described:
+            entry["_meta"] = described
         if only_objects:
             is_wrapped = answered.get("type") != "object"
         elif answered:

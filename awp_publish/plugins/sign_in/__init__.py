@@ -12,9 +12,10 @@ from awp_publish.documents.members import PROTECTED_RESOURCE_PATH
 from awp_publish.model import Catalog, Paths
 from awp_publish.plugin import CallHooks, Context, Door, Endpoints, Finding, Plugin, Setup
 from awp_publish.plugins.sign_in import metadata
-from awp_publish.plugins.sign_in.at import SignInAt, SignInPaths, SignInSite, make_people
+from awp_publish.plugins.sign_in.at import SignInAt, SignInSite, make_people
 from awp_publish.plugins.sign_in.calls import SignedInCalls, SignInTokens
 from awp_publish.plugins.sign_in.options import SignIn
+from awp_publish.plugins.sign_in.paths import SignInPaths
 from awp_publish.plugins.sign_in.people import framework_of
 from awp_publish.problems import DeclarationError
 
@@ -27,18 +28,17 @@ def _derive(setup: Setup, catalog: Catalog) -> Catalog:
         **known.endpoints,
         metadata.AUTHORIZE: paths.authorize,
         metadata.TOKEN: paths.token,
-        **({metadata.REGISTER: paths.register} if options.register else {}),
-        metadata.REVOKE: paths.revoke,
         metadata.CONNECTIONS: paths.connections,
     }
     authentication = replace(
         known,
         endpoints=endpoints,
         authorization_servers=(setup.state.issuer,),
-        token_expiry=f"{options.minutes}m",
+        token_expiry=f"{options.minutes}m" if options.minutes % 60 else f"{options.minutes // 60}h",
         refresh_endpoint=paths.token,
         scopes=options.scopes,
         is_own_server=True,
+        takes_registrations=options.register,
         has_secrets=any(client.secret and client.scopes for client in options.clients),
     )
     path = PROTECTED_RESOURCE_PATH if "identity" in setup.site.plugins else None

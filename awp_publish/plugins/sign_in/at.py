@@ -8,9 +8,9 @@ from hashlib import sha256
 from typing import Any, Final
 
 from awp_publish.browsing.addresses import parse_address
-from awp_publish.calls.tokens import Tokens
+from awp_publish.calls.tokens import Expired, NotOurs, Tokens
 from awp_publish.http.credentials import client_address
-from awp_publish.http.endpoint import DoorRequest
+from awp_publish.http.endpoint import DoorRequest, read_admission_of
 from awp_publish.http.exchange import Scope
 from awp_publish.http.reentry import Reentry
 from awp_publish.model import Action, Catalog
@@ -19,7 +19,8 @@ from awp_publish.plugins.sign_in.clients import Clients
 from awp_publish.plugins.sign_in.grants import Grant, Grants
 from awp_publish.plugins.sign_in.options import Person, SignIn
 from awp_publish.plugins.sign_in.pages import SignInPages
-from awp_publish.plugins.sign_in.people import Framework, People, Signed, cookie_header, framework_of
+from awp_publish.plugins.sign_in.paths import SignInPaths
+from awp_publish.plugins.sign_in.people import Framework, People, Visitor, cookie_header, framework_of
 from awp_publish.plugins.sign_in.redirects import with_parameters
 
 PENDING_SECONDS: Final = 600.0
@@ -72,25 +73,10 @@ class SignInSite:
         return str(self._site.settings.urls[0])
 
 
-class SignInPaths:
-    """The paths of sign-in below the root of our endpoints."""
-
-    def __init__(self, root: str) -> None:
-        self.authorize = f"{root}/sign-in/authorize"
-        self.consent = f"{root}/sign-in/consent"
-        self.token = f"{root}/sign-in/token"
-        self.register = f"{root}/sign-in/register"
-        self.revoke = f"{root}/sign-in/revoke"
-        self.connections = f"{root}/connections"
-        self.person = f"{root}/sign-in/person"
-
-
 def make_people(serving: Serving) -> People:
     """Make what asks the application who is signed in."""
     state: SignInSite = serving.state
     catalog = serving.site.catalog
-    from awp_publish.http.endpoint import read_admission_of
-
     proxies = read_admission_of(serving.settings).trusted_proxies
     return People(serving, state.options, proxies, SignInPaths(catalog.paths.root).person)
 
@@ -182,11 +168,11 @@ class SignInAt:
         if ended is not None:
             await self.people.end_session(ended.cookies)
 
-    def form_token(self, purpose: str, signed: Signed, nonce: str) -> str:
+    def form_token(self, purpose: str, signed: Visitor, nonce: str) -> str:
         """Return the token of a form: for one person, one purpose and one browser."""
         return self.forms.write({"f": _digest(purpose), "p": signed.principal.key, "n": _digest(nonce)})[0]
 
-    def is_form_of(self, token: str, purpose: str, signed: Signed, nonce: str) -> bool:
+    def is_form_of(self, token: str, purpose: str, signed: Visitor, nonce: str) -> bool:
         """Return True if a form was made for this person, purpose and browser."""
         facts = read_signed(self.forms, token)
         expected = {"f": _digest(purpose), "p": signed.principal.key, "n": _digest(nonce)}
@@ -201,8 +187,6 @@ class SignInAt:
 
 def read_signed(tokens: Tokens, token: str) -> Mapping[str, Any] | None:
     """Return the facts of a signed text, None if it is not ours or is over."""
-    from awp_publish.calls.tokens import Expired, NotOurs
-
     try:
         return tokens.read(token)
     except (NotOurs, Expired):

@@ -23,7 +23,7 @@ from awp_publish.plugins.sign_in.endpoints import PageEndpoint, Parameters, read
 from awp_publish.plugins.sign_in.errors import OAuthError, Shown
 from awp_publish.plugins.sign_in.grants import Grant
 from awp_publish.plugins.sign_in.pages import day_of, redirect_to
-from awp_publish.plugins.sign_in.people import Signed
+from awp_publish.plugins.sign_in.people import Visitor
 from awp_publish.plugins.sign_in.redirects import shown_host, with_parameters
 from awp_publish.stores.store import Add, Look, Swap
 
@@ -148,7 +148,7 @@ class ConsentEndpoint(PageEndpoint):
         """Return the address of a page of the site that leads back here."""
         return self.at.by_way_of(page, f"{self.at.paths.consent}?{urlencode({'request': token})}")
 
-    async def _ask(self, request: DoorRequest, token: str, pending: Any, client: KnownClient, signed: Signed) -> None:
+    async def _ask(self, request: DoorRequest, token: str, pending: Any, client: KnownClient, signed: Visitor) -> None:
         nonce = self.cookie_of(request, COOKIE) or secrets.token_urlsafe(24)
         redirect = pending["r"]
         parts = urlsplit(redirect)
@@ -177,7 +177,7 @@ class ConsentEndpoint(PageEndpoint):
         await request.reply(await self.at.pages.reply("consent.html", facts, goes_to=goes_to, headers=headers))
 
     async def _take(
-        self, request: DoorRequest, form: Parameters, token: str, pending: Any, client: KnownClient, signed: Signed
+        self, request: DoorRequest, form: Parameters, token: str, pending: Any, client: KnownClient, signed: Visitor
     ) -> None:
         """Take a person's answer. Raises Shown for one that this page was not made for."""
         if not self.at.is_form_of(form.get("token") or "", token, signed, self.cookie_of(request, COOKIE)):
@@ -199,7 +199,7 @@ class ConsentEndpoint(PageEndpoint):
         token: str,
         pending: Any,
         client: KnownClient,
-        signed: Signed,
+        signed: Visitor,
         scopes: tuple[str, ...],
     ) -> None:
         """Issue a code, once for each request. Raises Shown."""
@@ -224,7 +224,7 @@ class ConsentEndpoint(PageEndpoint):
         parameters = {"error": code, "error_description": detail, "state": pending["s"], "iss": self.at.issuer}
         await request.reply(redirect_to(with_parameters(pending["r"], **parameters)))
 
-    async def _is_remembered(self, pending: Any, client: KnownClient, signed: Signed) -> bool:
+    async def _is_remembered(self, pending: Any, client: KnownClient, signed: Visitor) -> bool:
         """Return True if the same person has allowed the same client as much before, and nobody else can be it."""
         if not self.at.options.remember or client.is_local or "consent" in pending["p"]:
             return False
@@ -232,7 +232,7 @@ class ConsentEndpoint(PageEndpoint):
         known = orjson.loads(raw) if isinstance(raw, bytes) else None
         return known is not None and pending["r"] in known["r"] and set(pending["sc"]) <= set(known["s"])
 
-    async def _remember(self, client: KnownClient, signed: Signed, scopes: tuple[str, ...], seconds: float) -> None:
+    async def _remember(self, client: KnownClient, signed: Visitor, scopes: tuple[str, ...], seconds: float) -> None:
         key = _consent_key(client, signed)
         written = orjson.dumps({"s": scopes, "r": client.redirects})
         raw = (await self.at.store.run((Look(key),))).seen[0]
@@ -240,7 +240,7 @@ class ConsentEndpoint(PageEndpoint):
         await self.at.store.run((step,))
 
 
-def _consent_key(client: KnownClient, signed: Signed) -> str:
+def _consent_key(client: KnownClient, signed: Visitor) -> str:
     named = f"{signed.principal.key}\n{client.id}"
     return f"sign-in:consent:{_digest(named)}"
 

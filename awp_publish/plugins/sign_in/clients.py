@@ -21,7 +21,7 @@ import orjson
 
 from awp_publish.calls.threads import run_in_thread
 from awp_publish.http.credentials import network_around
-from awp_publish.outgoing import Deadline, request
+from awp_publish.outgoing import AnswerTooLarge, Deadline, request
 from awp_publish.plugins.sign_in.errors import OAuthError, Shown
 from awp_publish.plugins.sign_in.options import Client, SignIn
 from awp_publish.plugins.sign_in.redirects import is_loopback, matches, why_refused
@@ -206,8 +206,10 @@ def fetch_client(client_id: str) -> tuple[float, KnownClient | str]:
             deadline=Deadline(FETCH_TIMEOUT),
             max_bytes=MAX_METADATA,
         )
-    except (OSError, ValueError) as error:
-        return MIN_CACHED, str(error) or type(error).__name__
+    except AnswerTooLarge as error:
+        return MIN_CACHED, str(error)
+    except (OSError, ValueError):  # nobody is told what is at addresses that they cannot reach themselves
+        return MIN_CACHED, "it cannot be fetched from a public address"
     if answer.status != 200:
         return MIN_CACHED, f"the answer has the status {answer.status}"
     try:

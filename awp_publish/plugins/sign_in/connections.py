@@ -11,7 +11,7 @@ from awp_publish.plugins.sign_in.endpoints import PageEndpoint, read_form
 from awp_publish.plugins.sign_in.errors import Shown
 from awp_publish.plugins.sign_in.grants import Grant
 from awp_publish.plugins.sign_in.pages import day_of, redirect_to
-from awp_publish.plugins.sign_in.people import Signed
+from awp_publish.plugins.sign_in.people import Visitor
 
 PURPOSE = "connections"
 
@@ -41,7 +41,7 @@ class ConnectionsEndpoint(PageEndpoint):
         nonce = nonce or secrets.token_urlsafe(24)
         await request.reply(await self._page(signed, nonce, ended))
 
-    async def _page(self, signed: Signed, nonce: str, ended: str) -> Reply:
+    async def _page(self, signed: Visitor, nonce: str, ended: str) -> Reply:
         at = self.at
         grants = await at.grants.of_person(signed.principal.key)
         facts = {

@@ -10,6 +10,7 @@ from typing import Final
 from awp_publish.documents.members import absolute_if, present
 from awp_publish.documents.protocol import Document, Protocol, to_json
 from awp_publish.model import Catalog
+from awp_publish.plugins.sign_in.paths import SignInPaths
 
 PATH: Final = "/.well-known/oauth-authorization-server"
 APPENDED: Final = "/.well-known/openid-configuration"
@@ -17,8 +18,6 @@ MEDIA_TYPE: Final = "application/json"
 
 AUTHORIZE: Final = "authorize"
 TOKEN: Final = "token"
-REGISTER: Final = "register"
-REVOKE: Final = "revoke"
 CONNECTIONS: Final = "connections"
 """Names of our endpoints among those of `Authentication`."""
 
@@ -38,16 +37,16 @@ def render(catalog: Catalog) -> dict[str, object]:
     """Return the metadata (section 2)."""
     known = catalog.site.authentication
     assert known is not None
-    endpoints = {name: absolute_if(catalog, path) for name, path in known.endpoints.items()}
+    paths = SignInPaths(catalog.paths.root)
     scopes = sorted({*known.scopes, *(scope for action in catalog.actions for scope in action.scopes)})
     methods = ["none", "client_secret_basic", "client_secret_post"] if known.has_secrets else ["none"]
     return present(
         {
             "issuer": known.authorization_servers[0],
-            "authorization_endpoint": endpoints[AUTHORIZE],
-            "token_endpoint": endpoints[TOKEN],
-            "registration_endpoint": endpoints.get(REGISTER),
-            "revocation_endpoint": endpoints[REVOKE],
+            "authorization_endpoint": catalog.absolute(paths.authorize),
+            "token_endpoint": catalog.absolute(paths.token),
+            "registration_endpoint": catalog.absolute(paths.register) if known.takes_registrations else None,
+            "revocation_endpoint": catalog.absolute(paths.revoke),
             "scopes_supported": scopes or None,
             "response_types_supported": ["code"],
             "response_modes_supported": ["query"],

@@ -98,7 +98,7 @@ def framework_of(site: object) -> Framework:
 
 
 @dataclass(frozen=True, slots=True)
-class Signed:
+class Visitor:
     """Somebody who is signed in, as a principal, with a name to show."""
 
     principal: Principal
@@ -131,11 +131,11 @@ class People:
         """The path of the site's login page, None if nothing says where it is."""
         return self.options.login or self.framework.login()
 
-    async def find(self, scope: Scope) -> Signed | None:
+    async def find(self, scope: Scope) -> Visitor | None:
         """Return who is signed in at a request with this scope, None for nobody. Raises what the site raises."""
         if not self._is_inside:
             return await self._ask(scope)
-        asked: list[Signed | None] = []
+        asked: list[Visitor | None] = []
         mounted = mount_of(scope)
         inner: Scope = {
             **scope,
@@ -164,7 +164,7 @@ class People:
         asked.append(await self._ask(request.scope))
         return Response(status_code=204)
 
-    async def _ask(self, scope: MutableMapping[str, Any]) -> Signed | None:
+    async def _ask(self, scope: MutableMapping[str, Any]) -> Visitor | None:
         if self._is_authenticator:
             credentials = read_credentials(scope, read_fields(scope["headers"]), self._proxies)
             answer: object = await self._user(credentials)
@@ -176,19 +176,19 @@ class People:
         signed = self._read(answer)
         if signed is None or signed.name:
             return signed
-        return Signed(signed.principal, await self.framework.name_of(scope) or signed.principal.id)
+        return Visitor(signed.principal, await self.framework.name_of(scope) or signed.principal.id)
 
-    def _read(self, answer: object) -> Signed | None:
+    def _read(self, answer: object) -> Visitor | None:
         if answer is None or answer is False or answer == "":
             return None
         if isinstance(answer, Person):
-            return Signed(Principal(str(answer.id), issuer=self.issuer), answer.name) if answer.id else None
+            return Visitor(Principal(str(answer.id), issuer=self.issuer), answer.name) if answer.id else None
         if isinstance(answer, (str, int)) and not isinstance(answer, bool):
-            return Signed(Principal(str(answer), issuer=self.issuer), "")
+            return Visitor(Principal(str(answer), issuer=self.issuer), "")
         if isinstance(answer, Principal):
             name = answer.claims.get("name")
             principal = Principal(answer.id, issuer=answer.issuer or self.issuer)
-            return Signed(principal, name if isinstance(name, str) else "")
+            return Visitor(principal, name if isinstance(name, str) else "")
         kind = type(answer).__name__
         raise TypeError(f"SignIn: user returned a value of type {kind}, not a Person, an id or None.")
 
