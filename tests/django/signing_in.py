@@ -65,11 +65,12 @@ class DjangoAgent(Agent):
 
     def sign_in_at(self, page: Any, name: str) -> Any:
         """Send the form of a sign-in page."""
-        form = {**dict(_hidden(page.text)), "username": name, "login": name, "password": PASSWORD}
+        form = {**dict(hidden(page.text)), "username": name, "login": name, "password": PASSWORD}
         return self.browser.post(str(page.url), data=form, headers={"referer": URL}, follow_redirects=False)
 
 
-def _hidden(page: str) -> dict[str, str]:
+def hidden(page: str) -> dict[str, str]:
+    """Return the hidden fields of a page's forms."""
     found = {}
     for tag in re.findall(r"<input[^>]*hidden[^>]*>", page):
         facts = dict(re.findall(r'(\w+)="([^"]*)"', tag))
