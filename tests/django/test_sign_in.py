@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from awp_publish_django.checks import TAG
 from django import forms
-from django.contrib import messages
+from django.contrib import admin, messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import Permission, User
 from django.contrib.auth.views import LoginView
@@ -18,7 +18,7 @@ from django.core.checks import run_checks
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
-from django.test import override_settings
+from django.test import Client, override_settings
 from django.urls import path, reverse_lazy
 from django.views.decorators.http import require_GET, require_POST
 
@@ -82,6 +82,7 @@ def home(request: HttpRequest) -> HttpResponse:
     return HttpResponse(f"Hello {request.user.get_username()}")
 
 
+plain = make_site()
 misled = make_site(plugins=[SignIn()], secret_keys=KEYS)
 mounted = make_site(url="https://shop.example/shop", plugins=["mcp", SignIn()], store="memory:", secret_keys=KEYS)
 mounted.declare("read_profile", method="GET", path="/profile", description="Read the name.", outputs={"type": "object"})
@@ -96,6 +97,7 @@ urlpatterns = [
     path("stock", stock_book),
     path("log-out", log_out),
     path("", home),
+    path("admin/", admin.site.urls),
     path("accounts/login/", LoginView.as_view(template_name="login.html"), name="sign-in"),
 ]
 
@@ -113,8 +115,11 @@ MIDDLEWARE = [
 def templates(**own: str) -> list[dict[str, Any]]:
     """Return the setting for these templates."""
     known = {"login.html": LOGIN, **{f"awp_publish/sign_in/{name}.html": text for name, text in own.items()}}
-    loaders = [("django.template.loaders.locmem.Loader", known)]
-    return [{"BACKEND": "django.template.backends.django.DjangoTemplates", "OPTIONS": {"loaders": loaders}}]
+    loaders = [("django.template.loaders.locmem.Loader", known), "django.template.loaders.app_directories.Loader"]
+    names = ("template.context_processors.request", "contrib.auth.context_processors.auth")
+    processors = [f"django.{name}" for name in (*names, "contrib.messages.context_processors.messages")]
+    options = {"loaders": loaders, "context_processors": processors}
+    return [{"BACKEND": "django.template.backends.django.DjangoTemplates", "OPTIONS": options}]
 
 
 def settings_of(name: str = "site", **changes: Any) -> dict[str, Any]:
@@ -387,6 +392,50 @@ def test_the_page_says_what_each_permission_opens(ann, opened):
         assert "Put books on the shelves" in page
         assert "stock book" in page
         assert "See your orders" not in page
+
+
+# The admin
+
+CONNECTED = "/admin/awp_publish_django/connectedagent/"
+
+
+def test_the_owner_sees_in_the_admin_who_is_connected_and_ends_that(shop, agent):
+    agent = DjangoAgent(shop, agent.browser, client_name="<i>Claude</i>")
+    tokens = agent.sign_in(scope=None)
+    boss = Client(SERVER_NAME="shop.example")
+    boss.force_login(User.objects.create_superuser("boss"))
+    assert CONNECTED in boss.get("/admin/").text
+    page = boss.get(CONNECTED).text
+    assert "&lt;i&gt;Claude&lt;/i&gt;" in page
+    assert "Ann Elliot" in page
+    assert tokens["access_token"] not in page
+    sessions = Session.objects.count()
+    newest, *_ = re.findall(r'name="end" value="([^"]+)"', page)
+    assert "is disconnected" in boss.post(CONNECTED, {"end": newest}, follow=True).text
+    assert Session.objects.count() == sessions - 1
+    assert invoke(shop, "show_basket", tokens["access_token"]).status_code == 401
+    assert boss.get(f"{CONNECTED}{newest}/change/").status_code == 302, "a row of the store is nobody's to see"
+
+
+def test_who_may_only_look_ends_nothing_in_the_admin(shop, agent):
+    agent.sign_in(scope=None)
+    clerk = User.objects.create_user("clerk", is_staff=True)
+    looker = Client(SERVER_NAME="shop.example")
+    looker.force_login(clerk)
+    assert looker.get(CONNECTED).status_code == 403
+    clerk.user_permissions.add(Permission.objects.get(codename="view_connectedagent"))
+    page = looker.get(CONNECTED)
+    assert "Ann Elliot" in page.text
+    assert 'name="end"' not in page.text
+    assert looker.post(CONNECTED, {"end": "x"}).status_code == 403
+
+
+def test_a_site_without_sign_in_has_nothing_of_it_in_the_admin():
+    boss = Client(SERVER_NAME="shop.example")
+    boss.force_login(User.objects.create_superuser("boss"))
+    with override_settings(**settings_of("plain")):
+        assert CONNECTED not in boss.get("/admin/").text
+        assert "No agent is connected." in boss.get(CONNECTED).text
 
 
 # What is wrong, and where people sign in

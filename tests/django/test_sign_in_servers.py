@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
 import httpx2
@@ -51,6 +51,9 @@ def address(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 class AllauthPerson(Person):
     """Somebody who signs in with allauth's form, and allows whatever is asked."""
+
+    async def __aenter__(self) -> Self:
+        return self
 
     async def open(self, address: str) -> None:
         """Go where the browser is sent, until the client is reached."""

@@ -67,6 +67,13 @@ class SignInSite:
         """Who may ask for access."""
         return Clients(self.options, self._site.store)
 
+    async def end(self, grant_id: str) -> Grant | None:
+        """End a grant and the session that it has, and return it; None if there was none. Raises StoreUnavailable."""
+        ended = await self.grants.end(grant_id)
+        if ended is not None:
+            await self.framework.end_session({cookie.name: cookie.value for cookie in ended.cookies})
+        return ended
+
     @property
     def issuer(self) -> str:
         """The issuer identifier: the site's canonical address (RFC 8414 section 2)."""
@@ -86,6 +93,7 @@ class SignInAt:
 
     def __init__(self, context: Context) -> None:
         state: SignInSite = context.state
+        self._state = state
         self.options, self.grants, self.clients, self.issuer = state.options, state.grants, state.clients, state.issuer
         self.permissions = state.permissions
         self.catalog: Catalog = context.catalog
@@ -164,9 +172,7 @@ class SignInAt:
 
     async def end(self, grant: Grant) -> None:
         """End a grant, and the session that it has."""
-        ended = await self.grants.end(grant.id)
-        if ended is not None:
-            await self.people.end_session(ended.cookies)
+        await self._state.end(grant.id)
 
     def form_token(self, purpose: str, signed: Visitor, nonce: str) -> str:
         """Return the token of a form: for one person, one purpose and one browser."""
