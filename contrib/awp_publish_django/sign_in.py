@@ -136,15 +136,16 @@ class DjangoUsers(Framework):
 
         return await _in_thread(permit)
 
-    async def render(self, template: str, facts: Mapping[str, object]) -> str | None:
+    async def render(self, scope: Scope, template: str, facts: Mapping[str, object]) -> str | None:
         """Render a page by a template of the project's own, None if it has none of this name."""
+        bridge = scope.get(BRIDGE)
 
         def render() -> str | None:
             try:
                 found = loader.get_template(template)
             except TemplateDoesNotExist:
                 return None
-            return str(found.render(dict(facts)))
+            return str(found.render(dict(facts), bridge.request if bridge is not None else None))
 
         return await _in_thread(render)
 

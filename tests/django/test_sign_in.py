@@ -1,10 +1,11 @@
 """People of a Django project sign in on its own page and allow agents, which then act as they do."""
 
 import re
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from awp_publish_django.checks import TAG
@@ -19,7 +20,7 @@ from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.test import Client, override_settings
-from django.urls import path, reverse_lazy
+from django.urls import include, path, reverse_lazy
 from django.views.decorators.http import require_GET, require_POST
 
 from awp_publish import SignIn
@@ -69,6 +70,13 @@ def stock_book(request: HttpRequest) -> HttpResponse:
     return JsonResponse({"by": request.user.get_username()})
 
 
+@site.action("pack_later", auth_required=True, execution="async", outputs={"type": "object"})
+@require_POST
+def pack_later(request: HttpRequest) -> HttpResponse:
+    """Pack what was ordered."""
+    return JsonResponse({"by": request.user.get_username()})
+
+
 @site.action("log_out", auth_required=True, outputs={"type": "object"})
 @require_POST
 def log_out(request: HttpRequest) -> HttpResponse:
@@ -96,10 +104,18 @@ urlpatterns = [
     path("basket", show_basket),
     path("stock", stock_book),
     path("log-out", log_out),
+    path("pack", pack_later),
     path("", home),
     path("admin/", admin.site.urls),
     path("accounts/login/", LoginView.as_view(template_name="login.html"), name="sign-in"),
 ]
+
+
+class Included:
+    """The URLs of a project without our middleware."""
+
+    urlpatterns: ClassVar = [path("", include("awp_publish_django.urls")), *urlpatterns]
+
 
 LOGIN = '<form method="post">{% csrf_token %}<input name="username"><input type="password" name="password"></form>'
 MIDDLEWARE = [
@@ -170,7 +186,7 @@ def project() -> Iterator[None]:
 @pytest.fixture
 def ann() -> User:
     with override_settings(PASSWORD_HASHERS=FAST):
-        return User.objects.create_user("ann", password=PASSWORD, first_name="Ann", last_name="Elliot")
+        return User.objects.create_user("ann", "ann@shop.example", PASSWORD, first_name="Ann", last_name="Elliot")
 
 
 @pytest.fixture
@@ -331,16 +347,50 @@ def test_the_projects_own_middleware_sees_the_person(ann, opened):
         assert seen[-1] == "ann"
 
 
+def test_a_project_that_includes_our_urls_signs_people_in_too(ann, opened):
+    without = [name for name in MIDDLEWARE if name != OURS]
+    with override_settings(**settings_of(MIDDLEWARE=without, ROOT_URLCONF=Included)):
+        shop = opened()
+        tokens = DjangoAgent(shop, opened()).sign_in(scope=None)
+        assert invoke(shop, "read_profile", tokens["access_token"]).json() == {"name": "ann"}
+        ann.set_password("another one")
+        ann.save()
+        assert invoke(shop, "read_profile", tokens["access_token"]).status_code == 401
+
+
+def test_a_job_is_the_persons_too(shop, agent, ann):
+    token = agent.sign_in(scope=None)["access_token"]
+    accepted = invoke(shop, "pack_later", token)
+    assert accepted.status_code == 202
+    headers = {"authorization": f"Bearer {token}"}
+    assert shop.get(accepted.headers["location"]).status_code == 404
+    job = wait_for_job(lambda: shop.get(accepted.headers["location"], headers=headers))
+    assert job["result"] == {"by": "ann"}
+    ann.is_active = False
+    ann.save()
+    assert shop.get(accepted.headers["location"], headers=headers).status_code == 401
+
+
+def wait_for_job(look: Any) -> Any:
+    """Return a job when it is done."""
+    until = time.monotonic() + 60
+    while (job := look().json())["status"] not in ("done", "failed"):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    return job
+
+
 def test_a_template_of_the_projects_own_is_used(ann, opened):
-    own = "<h1>{{ client.name }} wants {{ person.name }}</h1>" + (
-        '<form method="post" action="{{ action }}"><input type="hidden" name="request" value="{{ request }}">'
+    own = "<h1>{{ client.name }} wants {{ person.name }}</h1>{{ user.email }} at {{ request.path }}" + (
+        '<form method="post" action="{{ action }}"><input type="hidden" name="request" value="{{ pending }}">'
         '<input type="hidden" name="token" value="{{ token }}"></form>'
     )
     with override_settings(**settings_of(TEMPLATES=templates(consent=own))):
         shop = opened()
         agent = DjangoAgent(shop, opened(), client_name="<b>Claude</b>")
         page = agent.follow(agent.ask(scope=None))
-        assert page.text.startswith("<h1>&lt;b&gt;Claude&lt;/b&gt; wants Ann Elliot</h1>")
+        heading = "<h1>&lt;b&gt;Claude&lt;/b&gt; wants Ann Elliot</h1>"
+        assert page.text.startswith(f"{heading}ann@shop.example at /agents/sign-in/consent")
         assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
         assert "code" in came_back(agent.answer(page))
         assert "Connected agents" in agent.browser.get("/agents/connections").text

@@ -167,14 +167,15 @@ class ConsentEndpoint(PageEndpoint):
             "actions": self.at.guarded(),
             "until": f"On {day_of(time.time() + 86_400 * self.at.options.days)}",
             "action": self.at.here(self.at.paths.consent),
-            "request": token,
+            "pending": token,
             "token": self.at.form_token(token, signed, nonce),
             "connections": self.at.here(self.at.paths.connections),
             "other": self._by_way_of(self.at.options.logout or self.at.people.login or "/", token),
             "signs_out": self._signs_out,
         }
         headers = (self.at.cookie(nonce),)
-        await request.reply(await self.at.pages.reply("consent.html", facts, goes_to=goes_to, headers=headers))
+        page = await self.at.pages.reply(request.scope, "consent.html", facts, goes_to=goes_to, headers=headers)
+        await request.reply(page)
 
     async def _take(
         self, request: DoorRequest, form: Parameters, token: str, pending: Any, client: KnownClient, signed: Visitor

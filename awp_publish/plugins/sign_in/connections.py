@@ -39,9 +39,9 @@ class ConnectionsEndpoint(PageEndpoint):
                     await at.end(grant)
                     ended = self._described(grant)["name"]
         nonce = nonce or secrets.token_urlsafe(24)
-        await request.reply(await self._page(signed, nonce, ended))
+        await request.reply(await self._page(request, signed, nonce, ended))
 
-    async def _page(self, signed: Visitor, nonce: str, ended: str) -> Reply:
+    async def _page(self, request: DoorRequest, signed: Visitor, nonce: str, ended: str) -> Reply:
         at = self.at
         grants = await at.grants.of_person(signed.principal.key)
         facts = {
@@ -53,7 +53,7 @@ class ConnectionsEndpoint(PageEndpoint):
             "action": at.here(at.paths.connections),
             "token": at.form_token(PURPOSE, signed, nonce),
         }
-        return await at.pages.reply("connections.html", facts, headers=(at.cookie(nonce),))
+        return await at.pages.reply(request.scope, "connections.html", facts, headers=(at.cookie(nonce),))
 
     def _described(self, grant: Grant) -> dict[str, str]:
         words = [scope["words"] for scope in self.at.described(grant.scopes)]

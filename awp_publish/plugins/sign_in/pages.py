@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from awp_publish.http.exchange import NO_SNIFFING, RawHeaders, Reply, content_length
+from awp_publish.http.exchange import NO_SNIFFING, RawHeaders, Reply, Scope, content_length
 from awp_publish.model import Catalog
 from awp_publish.plugins.sign_in.options import SignIn
 from awp_publish.plugins.sign_in.people import Framework
@@ -40,6 +40,7 @@ class SignInPages:
 
     async def reply(
         self,
+        scope: Scope,
         template: str,
         facts: Mapping[str, object],
         *,
@@ -47,10 +48,10 @@ class SignInPages:
         goes_to: str = "",
         headers: RawHeaders = (),
     ) -> Reply:
-        """Return a page. `goes_to` is the origin or scheme to which its form may lead in the end."""
+        """Return a page for a request. `goes_to` is the origin or scheme to which its form may lead in the end."""
         nonce = secrets.token_urlsafe(16)
         known = {"site": self._site, "nonce": nonce, "wide": False, **facts}
-        rendered = await self._framework.render(f"awp_publish/sign_in/{template}", known)
+        rendered = await self._framework.render(scope, f"awp_publish/sign_in/{template}", known)
         if rendered is None:
             rendered = self._environment.get_template(template).render(known)
         body = rendered.encode("utf-8", "replace")
@@ -69,9 +70,10 @@ class SignInPages:
         )
         return Reply(status, (*fixed, *headers), body)
 
-    async def message(self, title: str, detail: str, status: int = 400, advice: str = "") -> Reply:
-        """Return a page that says what went wrong."""
-        return await self.reply("message.html", {"title": title, "detail": detail, "advice": advice}, status=status)
+    async def message(self, scope: Scope, title: str, detail: str, status: int = 400, advice: str = "") -> Reply:
+        """Return a page that says what went wrong with a request."""
+        facts = {"title": title, "detail": detail, "advice": advice}
+        return await self.reply(scope, "message.html", facts, status=status)
 
 
 def redirect_to(address: str, headers: RawHeaders = ()) -> Reply:

@@ -77,8 +77,8 @@ class Framework:
         """
         return scopes
 
-    async def render(self, template: str, facts: Mapping[str, object]) -> str | None:
-        """Render a page by the project's own template of this name, None if it has none."""
+    async def render(self, scope: Scope, template: str, facts: Mapping[str, object]) -> str | None:
+        """Render a page for a request by the project's own template of this name, None if it has none."""
         return None
 
     async def name_of(self, scope: Scope) -> str:
