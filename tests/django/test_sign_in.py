@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import pytest
 from awp_publish_django.checks import TAG
 from django import forms
+from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import Permission, User
@@ -289,6 +290,39 @@ def test_a_refreshed_token_has_the_same_session(shop, agent):
     invoke(shop, "add_to_basket", tokens["access_token"], title="Emma")
     renewed = agent.refresh(tokens["refresh_token"]).json()
     assert invoke(shop, "show_basket", renewed["access_token"]).json() == {"basket": ["Emma"]}
+
+
+@pytest.mark.parametrize("engine", ["cache", "cached_db", "file", "signed_cookies"])
+def test_every_kind_of_session_will_do(ann, engine, tmp_path):
+    kept = {"SESSION_ENGINE": f"django.contrib.sessions.backends.{engine}", "SESSION_FILE_PATH": str(tmp_path)}
+    with override_settings(**settings_of(**kept)), open_wsgi() as shop, open_wsgi() as browser:
+        agent = DjangoAgent(shop, browser)
+        tokens = agent.sign_in(scope=None)
+        invoke(shop, "add_to_basket", tokens["access_token"], title="Emma")
+        assert invoke(shop, "show_basket", tokens["access_token"]).json() == {"basket": ["Emma"]}
+        assert browser.get("/basket").json() == {"basket": []}
+        tokens = agent.refresh(tokens["refresh_token"]).json()
+        ann.set_password("another one")
+        ann.save()
+        is_over(shop, agent, tokens)
+
+
+def test_a_session_outlives_a_change_of_the_projects_key(shop, agent):
+    token = agent.sign_in(scope=None)["access_token"]
+    invoke(shop, "add_to_basket", token, title="Emma")
+    with override_settings(SECRET_KEY="another key, only for tests", SECRET_KEY_FALLBACKS=[settings.SECRET_KEY]):
+        for _ in range(2):  # Django gives the session another id
+            assert invoke(shop, "show_basket", token).json() == {"basket": ["Emma"]}
+
+
+def test_where_sessions_have_a_domain_and_a_path_theirs_is_used(ann, opened):
+    own = {"SESSION_COOKIE_NAME": "known", "SESSION_COOKIE_DOMAIN": "shop.example", "SESSION_COOKIE_SECURE": True}
+    with override_settings(**settings_of(**own)):
+        shop = opened()
+        token = DjangoAgent(shop, opened()).sign_in(scope=None)["access_token"]
+        for number in (1, 2):
+            invoke(shop, "add_to_basket", token, title="Emma")
+            assert invoke(shop, "show_basket", token).json() == {"basket": ["Emma"] * number}
 
 
 def test_who_disconnects_an_agent_ends_its_session_and_not_their_own(shop, agent):
