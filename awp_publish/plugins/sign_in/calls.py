@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import ClassVar, Final, cast
 
-from awp_publish.calls.authentication import BEARER, Scheme, people_of, read_bearer_token
+from awp_publish.calls.authentication import BEARER, Challenges, Scheme, people_of, read_bearer_token
 from awp_publish.calls.call import Call, Credentials, Deliver, Outcome, Principal
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.exchange import Scope, read_fields
 from awp_publish.http.reentry import Run
+from awp_publish.model import Action
 from awp_publish.plugin import Context
 from awp_publish.plugins.sign_in.at import SignInAt, SignInSite
 from awp_publish.plugins.sign_in.grants import Grant
@@ -81,9 +82,29 @@ class SignedInCalls:
     def __init__(self, context: Context) -> None:
         self._at: SignInAt = context.ask("sign_in")
         self._proxies = context.admission.trusted_proxies
+        self._guards = context.guards
 
     async def __call__(self, run: Run, call: Call, deliver: Deliver) -> None:
         """Run a call with the person's cookies or headers. Its gates refuse a token that does not hold."""
+
+        async def deliver_challenged(result: Outcome | Problem) -> None:
+            if isinstance(result, Problem) and result.status == 401:
+                self._challenge(result, call.action)
+            await deliver(result)
+
+        await self._run(run, call, deliver_challenged)
+
+    def _challenge(self, problem: Problem, action: Action) -> None:
+        """Say where people sign in, if a route itself refuses somebody unknown: it cannot know that."""
+        shown = [value for name, value in problem.headers if name.lower() == "www-authenticate"]
+        if any("resource_metadata=" in challenge for challenge in shown):
+            return
+        ours = Challenges((BEARER,), self._guards.realm, action.scopes, self._guards.metadata_url)
+        others = [challenge for challenge in shown if challenge.partition(" ")[0].lower() != BEARER.lower()]
+        ours.put_on(problem)  # in place of all that were there
+        problem.headers = (*problem.headers, *(("WWW-Authenticate", challenge) for challenge in others))
+
+    async def _run(self, run: Run, call: Call, deliver: Deliver) -> None:
         scope = cast(Scope, call.context)
         token = _token_of(scope["headers"]) if isinstance(scope, dict) and "headers" in scope else None
         if token is None:
