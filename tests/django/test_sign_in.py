@@ -28,6 +28,7 @@ from awp_publish import SignIn
 from tests.django.signing_in import FAST, PASSWORD, DjangoAgent, came_back, open_asgi, open_wsgi
 from tests.django.sites import make_site
 from tests.django.test_own_route import OURS
+from tests.serve.mcp_messages import message, post
 from tests.sign_in.shop import fields_of, invoke
 
 KEYS = ["a key of this test, long enough for it"]
@@ -92,6 +93,10 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 plain = make_site()
+listed = make_site(plugins=["mcp", SignIn()], store="memory:", secret_keys=KEYS, list_only_allowed=True)
+listed.declare("show_basket", method="GET", path="/basket", description="Show the basket.", auth_required=True)
+listed.declare("stock_book", method="POST", path="/stock", description="Stock a book.", scopes=["shop.add_book"])
+listed.declare("secret_stock", method="POST", path="/stock", description="Stock.", scopes=["shop.delete_book"])
 misled = make_site(plugins=[SignIn()], secret_keys=KEYS)
 mounted = make_site(url="https://shop.example/shop", plugins=["mcp", SignIn()], store="memory:", secret_keys=KEYS)
 mounted.declare("read_profile", method="GET", path="/profile", description="Read the name.", outputs={"type": "object"})
@@ -294,7 +299,10 @@ def test_a_refreshed_token_has_the_same_session(shop, agent):
 
 @pytest.mark.parametrize("engine", ["cache", "cached_db", "file", "signed_cookies"])
 def test_every_kind_of_session_will_do(ann, engine, tmp_path):
-    kept = {"SESSION_ENGINE": f"django.contrib.sessions.backends.{engine}", "SESSION_FILE_PATH": str(tmp_path)}
+    kept: dict[str, Any] = {
+        "SESSION_ENGINE": f"django.contrib.sessions.backends.{engine}",
+        "SESSION_FILE_PATH": str(tmp_path),
+    }
     with override_settings(**settings_of(**kept)), open_wsgi() as shop, open_wsgi() as browser:
         agent = DjangoAgent(shop, browser)
         tokens = agent.sign_in(scope=None)
@@ -316,7 +324,11 @@ def test_a_session_outlives_a_change_of_the_projects_key(shop, agent):
 
 
 def test_where_sessions_have_a_domain_and_a_path_theirs_is_used(ann, opened):
-    own = {"SESSION_COOKIE_NAME": "known", "SESSION_COOKIE_DOMAIN": "shop.example", "SESSION_COOKIE_SECURE": True}
+    own: dict[str, Any] = {
+        "SESSION_COOKIE_NAME": "known",
+        "SESSION_COOKIE_DOMAIN": "shop.example",
+        "SESSION_COOKIE_SECURE": True,
+    }
     with override_settings(**settings_of(**own)):
         shop = opened()
         token = DjangoAgent(shop, opened()).sign_in(scope=None)["access_token"]
@@ -467,6 +479,27 @@ def test_both_the_person_and_the_site_have_to_allow_it(ann, opened):
         ann.user_permissions.clear()
         assert stock(shop, both) == (403, "INSUFFICIENT_PERMISSIONS")
         assert invoke(shop, "show_basket", both).status_code == 200
+
+
+def test_a_list_of_tools_has_what_the_person_may_call_at_present(ann, opened):
+    with override_settings(**settings_of("listed")):
+        shop = opened()
+        token = DjangoAgent(shop, opened()).sign_in(scope=None)["access_token"]
+
+        def tools(**headers: str) -> list[str]:
+            answer = post(shop, message("tools/list", {}), headers=headers)
+            return [tool["name"] for tool in answer.json()["result"]["tools"]] if answer.status_code == 200 else []
+
+        known = {"authorization": f"Bearer {token}"}
+        assert tools(**known) == ["show_basket"]
+        allow_stocking(ann)
+        assert tools(**known) == ["show_basket", "stock_book"]
+        assert "secret_stock" not in tools()
+        ann.user_permissions.add(Permission.objects.get(codename="delete_book"))
+        assert "secret_stock" in tools(**known)
+        ann.set_password("another one")
+        ann.save()
+        assert tools(**known) == []
 
 
 def test_the_page_says_what_each_permission_opens(ann, opened):
