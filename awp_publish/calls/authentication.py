@@ -25,6 +25,7 @@ from awp_publish.problems import (
     AuthExpired,
     DeclarationError,
     HandlerFailed,
+    InsufficientPermissions,
     InsufficientScope,
     InvalidBinding,
     InvalidCredentials,
@@ -733,7 +734,10 @@ class AuthenticationGate:
             raise HandlerFailed("The site could not check the credentials.") from None
 
     def require(self, principal: Principal | None) -> None:
-        """Raise AuthenticationRequired or InsufficientScope, with WWW-Authenticate, unless the caller is sufficient."""
+        """Raise AuthenticationRequired or InsufficientScope, with WWW-Authenticate, unless the caller is sufficient.
+
+        Raises InsufficientPermissions for scopes that a token has (its claim `scope`), and its person has not.
+        """
         if principal is None:
             if self.required or self.scopes:
                 if demand := [header for one in self.authenticators for header in getattr(one, "demands", ())]:
@@ -744,6 +748,9 @@ class AuthenticationGate:
                 raise self._challenges.put_on(AuthenticationRequired("The action requires authentication."))
             return
         missing = [scope for scope in self.scopes if scope not in principal.scopes]
+        if missing and set(missing) <= set(str(principal.claims.get("scope", "")).split()):  # no other token would help
+            detail = f"The token allows {', '.join(missing)}, but the site does not let its person do that."
+            raise InsufficientPermissions(detail, members={"missing_scopes": missing})
         if missing:
             detail = f"The credentials lack the scopes {', '.join(missing)}."
             lacking = InsufficientScope(detail, members={"missing_scopes": missing})

@@ -132,7 +132,7 @@ class DjangoProject:
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """Django has nothing to start or stop."""
-        RUNNER.set(_run_in_thread)  # for what runs beside requests: jobs, probes
+        RUNNER.set(run_beside_requests)  # for what runs beside requests: jobs, probes
         await receive()
         self.is_running = True
         await send({"type": "lifespan.startup.complete"})
@@ -141,8 +141,8 @@ class DjangoProject:
         await send({"type": "lifespan.shutdown.complete"})
 
 
-async def _run_in_thread(function: Callable[[], T]) -> T:
-    """Run it in a thread pool, closing old database connections before and after, as Django does around a request."""
+async def run_beside_requests(function: Callable[[], T]) -> T:
+    """Run a function in a thread pool. Old database connections are closed before and after, as around a request."""
 
     def run() -> T:
         close_old_connections()
