@@ -12,8 +12,6 @@ app.add_middleware(AgentPublisher, site=site)
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-__version__ = "0.1.0"
-
 from awp_publish.calls.authentication import (
     ApiKey as ApiKey,
     ApplicationUser as ApplicationUser,
@@ -48,6 +46,7 @@ from awp_publish.model import (
     Transition as Transition,
     Value as Value,
     Workflow as Workflow,
+    __version__ as __version__,
 )
 from awp_publish.problems import DeclarationError as DeclarationError, Problem as Problem, Refused as Refused
 

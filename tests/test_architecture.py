@@ -16,6 +16,7 @@ PACKAGE = ROOT / "awp_publish"
 RANKS = {
     "model": 0,
     "problems": 0,
+    "threads": 0,
     "schema": 1,
     "stores": 1,
     "outgoing": 1,
@@ -38,6 +39,7 @@ RANKS = {
 ENGINES = {"pages", "browsing", "maps"}
 PLUGIN_MAY = {
     "plugin",
+    "threads",
     "model",
     "problems",
     "schema",
@@ -76,28 +78,12 @@ EXTRAS = {
     "prometheus_client",
 }
 STILL: list[str] = [
-    "awp_publish.maps.runtime imports awp_publish.model",
-    "awp_publish.maps.runtime imports awp_publish.checks.engine",
-    "awp_publish.maps.runtime imports awp_publish.checks.text",
-    "awp_publish.maps.runtime imports awp_publish.plugins.actions_json.checks",
-    "awp_publish.maps.runtime imports awp_publish.problems",
-    "awp_publish.maps.script_page imports awp_publish.problems",
-    "awp_publish.maps.steps imports awp_publish.checks.engine",
-    "awp_publish.maps.steps imports awp_publish.problems",
     "awp_publish.plugins.a2a.handler imports awp_publish.plugins.events.log",
     "awp_publish.plugins.a2a.handler imports awp_publish.plugins.events.webhooks",
     "awp_publish.plugins.a2a.tasks imports awp_publish.plugins.jobs.jobs",
-    "awp_publish.plugins.actions_json.bridge imports awp_publish.declare.settings",
-    "awp_publish.plugins.actions_json.bridge imports awp_publish.plugins.sessions.cookies",
-    "awp_publish.plugins.actions_json.document imports awp_publish",
-    "awp_publish.plugins.actions_json.drift imports awp_publish.plugins.pages.negotiation",
-    "awp_publish.plugins.awp.door imports awp_publish",
-    "awp_publish.plugins.awp.door imports awp_publish.declare.settings",
     "awp_publish.plugins.awp.door imports awp_publish.plugins.events.log",
     "awp_publish.plugins.jobs.door imports awp_publish.plugins.sessions.cookies",
     "awp_publish.plugins.jobs.door imports awp_publish.plugins.taskiq.queue",
-    "awp_publish.plugins.mcp.calls imports awp_publish.plugins.identity.protected_resource",
-    "awp_publish.plugins.mcp.door imports awp_publish.plugins.identity.protected_resource",
     "awp_publish.plugins.mcp.events imports awp_publish.plugins.events.log",
     "awp_publish.plugins.mcp.events imports awp_publish.plugins.events.webhooks",
     "awp_publish.plugins.mcp.progress imports awp_publish.plugins.jobs.jobs",
@@ -108,7 +94,6 @@ STILL: list[str] = [
     "awp_publish.plugins.mcp.resources imports awp_publish.plugins.pages.negotiation",
     "awp_publish.plugins.mcp.tasks imports awp_publish.plugins.jobs.door",
     "awp_publish.plugins.mcp.tasks imports awp_publish.plugins.jobs.jobs",
-    "awp_publish.plugins.mcp.tool_list imports awp_publish.plugins.actions_json.document",
     "awp_publish.plugins.overview.door imports awp_publish.plugins.actions_json.document",
     "awp_publish.plugins.overview.door imports awp_publish.plugins.identity.botauth",
     "awp_publish.plugins.overview.door imports awp_publish.plugins.pages.negotiation",
@@ -118,7 +103,6 @@ STILL: list[str] = [
     "awp_publish.plugins.templating imports awp_publish.plugins.discovery.llms_txt",
     "awp_publish.plugins.templating imports awp_publish.plugins.discovery.webmcp",
     "awp_publish.plugins.templating imports awp_publish.plugins.pages.som",
-    "awp_publish.stores.batches imports awp_publish.calls.threads",
 ]
 """Arrows that are to go."""
 

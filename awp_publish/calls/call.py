@@ -122,6 +122,9 @@ RECEIPT: Final = b"awp-receipt"
 SESSION_HEADER: Final = b"awp-session"
 """Headers in which an answer returns a receipt and a session, and a later call presents them."""
 
+SESSION_CHALLENGE: Final = "AWP-Session"
+"""The challenge of a 401 about a session (RFC 9110 section 11.6.1 requires one). The scheme is not registered."""
+
 PART_OF_ANSWER: Final = frozenset(
     {
         b"link",

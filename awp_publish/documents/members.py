@@ -45,6 +45,9 @@ SKILLS: Final = "/.well-known/agent-skills"
 SITE_ACTION: Final = "actions_site"
 """The action that calls others through the map of the site's pages: of no use to callers who can call them directly."""
 
+SITE_TOOL: Final = "actions.site"
+"""The name of this action in maps: the tool with which an agent without a browser lists, calls and reads a map."""
+
 
 def present(members: Mapping[str, object]) -> dict[str, object]:
     """Return the members that have a value: an unknown fact is an absent member, not null."""

@@ -31,7 +31,6 @@ from awp_publish.http.exchange import Fields, wait_for_disconnect
 from awp_publish.http.lifespan import ended_by_stop
 from awp_publish.model import Action
 from awp_publish.plugin import Context
-from awp_publish.plugins.identity import protected_resource
 from awp_publish.plugins.mcp.elicitation import question_for, read_reply
 from awp_publish.plugins.mcp.exchange import (
     CALL,
@@ -126,7 +125,7 @@ class Tools:
         self._jobs = jobs.jobs if (jobs := door.ask("jobs")) is not None else None
         self.tasks: Any = None  # the extension for tasks, if the site has background actions
         self.cards: Cards | None = None
-        self._challenges = protected_resource.is_published(door.catalog)
+        self._challenges = door.catalog.metadata_path is not None
         self._lists_only_allowed = door.settings.list_only_allowed
         differs = self._lists_only_allowed or not all(one.is_public for one in door.catalog.actions)
         self._identify = door.guards.identify() if differs and door.guards.authenticators else None

@@ -32,7 +32,6 @@ import orjson
 from awp_publish.calls.authentication import AuthenticationGate
 from awp_publish.calls.call import Call, Deliver, Label, Principal, Result
 from awp_publish.calls.invoke import Carry, Handle
-from awp_publish.calls.threads import run_in_thread
 from awp_publish.calls.tokens import Expired, NotOurs, Tokens
 from awp_publish.checks import Finding
 from awp_publish.checks.urls import is_loopback
@@ -100,6 +99,7 @@ from awp_publish.schema.reading import (
 )
 from awp_publish.schema.redaction import HIDDEN, input_redactor
 from awp_publish.stores.store import Add, Swap
+from awp_publish.threads import run_in_thread
 
 logger: Final = logging.getLogger("awp_publish.overview")
 

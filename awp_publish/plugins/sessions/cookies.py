@@ -22,7 +22,7 @@ import orjson
 
 from awp_publish.browsing.addresses import WebAddress, parse_address
 from awp_publish.browsing.cookies import Cookie, CookieJar
-from awp_publish.calls.call import SESSION_HEADER, Call, Deliver, Outcome, Result
+from awp_publish.calls.call import SESSION_CHALLENGE, SESSION_HEADER, Call, Deliver, Outcome, Result
 from awp_publish.calls.fingerprints import VOLATILE_COOKIES
 from awp_publish.calls.gates.gate import Guards
 from awp_publish.calls.tokens import Tokens
@@ -300,9 +300,6 @@ def has_session_callers(guards: Guards, catalog: Catalog) -> bool:
 
 # --- Calls with a session ---
 
-CHALLENGE: Final = "AWP-Session"
-"""The challenge of a 401, which always needs one (RFC 9110 section 11.6.1). The scheme is not registered."""
-
 _FAILED: Final = "a request with the cookies of a session failed (request_id=%s)"
 _NOT_KEPT: Final = "the cookies of action %s are not kept (request_id=%s)"
 
@@ -523,5 +520,5 @@ class SessionCalls:
         return seen[-1]
 
     def _unknown(self) -> SessionUnknown:
-        detail, challenge = "This session is not known here, or is over.", [("WWW-Authenticate", CHALLENGE)]
+        detail, challenge = "This session is not known here, or is over.", [("WWW-Authenticate", SESSION_CHALLENGE)]
         return SessionUnknown(detail, recovery=self._recovery, headers=challenge)
