@@ -51,12 +51,12 @@ from awp_publish.model import (
 from awp_publish.problems import DeclarationError as DeclarationError, Problem as Problem, Refused as Refused
 
 if _TYPE_CHECKING:
+    from awp_publish.calls.progress import report_progress as report_progress
     from awp_publish.plugins.actions_json.options import Bridge as Bridge
     from awp_publish.plugins.awp.options import Awp as Awp
     from awp_publish.plugins.identity.botauth import WebBotAuth as WebBotAuth
     from awp_publish.plugins.identity.jwt import JwtBearer as JwtBearer
     from awp_publish.plugins.jobs.options import Jobs as Jobs
-    from awp_publish.plugins.jobs.worker import report_progress as report_progress
     from awp_publish.plugins.overview.options import Overview as Overview
     from awp_publish.plugins.traffic.options import Traffic as Traffic
 
@@ -68,7 +68,7 @@ _OF_PLUGINS = {
     "Traffic": "awp_publish.plugins.traffic.options",
     "JwtBearer": "awp_publish.plugins.identity.jwt",
     "WebBotAuth": "awp_publish.plugins.identity.botauth",
-    "report_progress": "awp_publish.plugins.jobs.worker",
+    "report_progress": "awp_publish.calls.progress",
 }
 """Names of plug-ins that stand on this shelf, and their modules, which are imported when they are first used."""
 

@@ -71,7 +71,6 @@ from awp_publish.plugins.awp.messages import (
     write_frame,
 )
 from awp_publish.plugins.awp.options import Awp
-from awp_publish.plugins.events.log import logs_for, read_cursor, write_cursor
 from awp_publish.problems import InvalidCredentials, Problem, RateLimited, UnknownAgent, did_you_mean
 from awp_publish.schema.reading import answer_schema
 
@@ -1188,8 +1187,8 @@ class Connection(SocketConnection):
         event = events.find(name, caller)
         if event is None:
             return
-        positions = read_cursor(event, cursor) if cursor is not None else None
-        batches = events.follow(event, logs_for(event, caller), positions)
+        positions = events.read_cursor(event, cursor) if cursor is not None else None
+        batches = events.follow(event, events.logs_for(event, caller), positions)
         with suppress(OSError):  # the client is gone; reading ends as well
             async with aclosing(batches):
                 async for batch in batches:
@@ -1197,7 +1196,7 @@ class Connection(SocketConnection):
                         return
                     for one, after in batch.steps():
                         occurrence = {"event_id": one.id, "name": name, "timestamp": one.timestamp, "data": one.data}
-                        occurrence |= {"cursor": write_cursor(after)}
+                        occurrence |= {"cursor": events.write_cursor(after)}
                         message = make_message(new_trace(), type="event", method=name, params=occurrence)
                         await self._write(message, is_packed=is_packed)
 

@@ -441,8 +441,9 @@ class Tools:
                     job = following.result()
                     if job is None:
                         return accepted
-                    if job.problem is not None:
-                        return job.problem
+                    problem: Problem | None = job.problem
+                    if problem is not None:
+                        return problem
                     described = orjson.dumps(job.describe(answer["poll_endpoint"]))
                     return Outcome(described, None, 200, accepted.headers)
                 if not leaving.done():
