@@ -33,9 +33,9 @@ from django.utils.translation import get_language
 
 from awp_publish import ApplicationUser, DeclarationError, SignIn, Site
 from awp_publish.calls.call import Credentials
-from awp_publish.calls.threads import run_in_thread
 from awp_publish.http.exchange import Scope
 from awp_publish.plugins.sign_in.people import FRAMEWORKS, Framework
+from awp_publish.threads import run_in_thread
 from awp_publish_django.checks import USERS
 from awp_publish_django.conf import place_of_middleware
 from awp_publish_django.project import BRIDGE, run_beside_requests

@@ -31,7 +31,6 @@ from awp_publish.http.exchange import Fields, wait_for_disconnect
 from awp_publish.http.lifespan import ended_by_stop
 from awp_publish.model import Action
 from awp_publish.plugin import Context
-from awp_publish.plugins.identity import protected_resource
 from awp_publish.plugins.mcp.elicitation import MAX_QUESTIONS, Questions, question_for, read_reply
 from awp_publish.plugins.mcp.exchange import (
     CALL,
@@ -127,7 +126,7 @@ class Tools:
         self.tasks: Any = None  # the extension for tasks, if the site has background actions
         self.cards: Cards | None = None
         self.questions = Questions(door)
-        self._challenges = protected_resource.is_published(door.catalog)
+        self._challenges = door.catalog.metadata_path is not None
         self._lists_only_allowed = door.settings.list_only_allowed
         differs = self._lists_only_allowed or not all(one.is_public for one in door.catalog.actions)
         self._identify = door.guards.identify() if differs and door.guards.authenticators else None
@@ -463,8 +462,9 @@ class Tools:
                     job = following.result()
                     if job is None:
                         return accepted
-                    if job.problem is not None:
-                        return job.problem
+                    problem: Problem | None = job.problem
+                    if problem is not None:
+                        return problem
                     described = orjson.dumps(job.describe(answer["poll_endpoint"]))
                     return Outcome(described, None, 200, accepted.headers)
                 if not leaving.done():
