@@ -23,6 +23,7 @@ from awp_publish.documents.members import (
     located,
     located_if,
     methods_of_schemes,
+    own_recoveries,
     present,
     schemes_of_routes,
     whole,
@@ -93,7 +94,7 @@ def render(catalog: Catalog) -> dict[str, object]:
         problems.code_of(problem.slug): problems.below(catalog.prefix, problem.default_recovery)
         for problem in problems.ALL
         if not problem.slug.startswith(impossible)
-    }
+    } | own_recoveries(catalog)
     agent_status = {
         "operational": status.operational,
         "degraded_actions": sorted(status.degraded_actions)
