@@ -1,4 +1,4 @@
-"""A person with a browser who lets an agent act for them in the demo shop: what an agent does by OAuth, and what they do.
+"""A person with a browser who lets an agent act for them in the demo shop, and what the agent does for that by OAuth.
 
 The steps yield requests and are sent answers, so that clients of any kind, synchronous or not, carry them out.
 """
