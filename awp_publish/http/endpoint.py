@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from awp_publish.calls.call import RECEIPT, SESSION_HEADER, Call, Content, Outcome, Result, read_key
 from awp_publish.declare.settings import SiteSettings
-from awp_publish.documents.members import own_recoveries
+from awp_publish.documents.members import own_recoveries, unlinked_recoveries
 from awp_publish.http.credentials import (
     BROWSER_FIELDS,
     TrustedProxies,
@@ -88,7 +88,8 @@ class ProblemRenderer:
     def __init__(self, catalog: Catalog, dialect: Mapping[str, str] | None = None) -> None:
         self.types = catalog.absolute(catalog.paths.problems)
         self._prefix = catalog.prefix
-        self.recoveries: Mapping[str, str] = {**own_recoveries(catalog), **(dialect or {}), **catalog.site.errors}
+        own = unlinked_recoveries(catalog) | own_recoveries(catalog)
+        self.recoveries: Mapping[str, str] = {**own, **(dialect or {}), **catalog.site.errors}
 
     def instance_of(self, scope: Scope) -> str:
         """Return the path of a request as its caller sent it, with a prefix that a proxy may have removed."""
