@@ -94,12 +94,12 @@ async def buy(url: str, reader: Reader, mode: str) -> Any:
         listed = {tool.name for tool in (await client.list_tools()).tools}
         assert {"search_books", "check_out"} <= listed
         assert not {"sign_in", "sign_out"} & listed
-        found = (await client.call_tool("search_books", {"q": "emma"})).structured_content
+        found: Any = (await client.call_tool("search_books", {"q": "emma"})).structured_content
         assert reader.opened == 0  # nobody is asked before it is needed
         slug = next(book["slug"] for book in found["books"] if book["title"] == "Emma")
         await client.call_tool("add_to_basket", {"slug": slug, "quantity": 2})
         assert reader.opened == 1
-        placed = await client.call_tool("check_out", PARCEL)
+        placed: Any = await client.call_tool("check_out", PARCEL)
         if placed.is_error:  # the client cannot ask its user, and is given a token for their answer
             asked = placed.meta["awp/problem"]["confirmation"]
             reader.questions.append(asked["summary"])
