@@ -43,7 +43,7 @@ def allow_in_browser(address: str, back: str = BACK, account: Mapping[str, str] 
         else:
             fields = re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', page)
             form = {name: html.unescape(value) for name, value in fields}
-            [action] = re.findall(r'<form method="post" action="([^"]+)"', page)
+            [action] = re.findall(r'<form\b[^>]* action="([^"]+)"', page)
             answer = yield "POST", urljoin(here, action), {"data": {**form, "answer": "allow"}}
 
 
