@@ -824,7 +824,7 @@ class Catalog:
         known = self.site.authentication
         login = known.endpoints.get("login") if known is not None else None
         found = [one for one in self.public.actions if one.target is not None and one.target.path == login]
-        return next((one for one in found if one.intent != "read"), None)
+        return next((one for one in found if one.intent != "read" and one.is_exposed_at("woa")), None)
 
     @property
     def token_source(self) -> Action | None:

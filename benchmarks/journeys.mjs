@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
 const facts = JSON.parse(process.argv[2]);
-const account = JSON.parse(facts.account);
 const parcel = JSON.parse(facts.parcel);
 const modules = createRequire(join(facts.modules, "none.js"));
 const load = (name) => import(pathToFileURL(modules.resolve(`@modelcontextprotocol/${name}`)).href);
@@ -35,7 +34,8 @@ if (facts.revision) {
     return { action: "accept", content: {} };
   });
 }
-await client.connect(new StreamableHTTPClientTransport(new URL(facts.address), { fetch: countingFetch }));
+const requestInit = { headers: JSON.parse(facts.headers) };
+await client.connect(new StreamableHTTPClientTransport(new URL(facts.address), { fetch: countingFetch, requestInit }));
 const tools = new Map((await client.listTools()).tools.map((tool) => [tool.name, tool]));
 const call = (name, given) => {
   const known = tools.get(name).inputSchema.properties;
@@ -47,14 +47,12 @@ const call = (name, given) => {
 
 const found = (await call("search_books", { q: facts.title })).structuredContent;
 const { slug } = found.books.find((book) => book.title === facts.title);
-const begun = await call("sign_in", account);
-const session = begun.content.at(-1).text.match(/^session: (\S+)/)[1];
-await call("add_to_basket", { slug, quantity: Number(facts.copies), session });
-let placed = await call("check_out", { ...parcel, session });
+await call("add_to_basket", { slug, quantity: Number(facts.copies) });
+let placed = await call("check_out", parcel);
 if (!facts.revision) {
   const { summary, token } = JSON.parse(placed.content[0].text).confirmation;
   question = summary;
-  placed = await call("check_out", { ...parcel, session, confirmation: token });
+  placed = await call("check_out", { ...parcel, confirmation: token });
 }
 if (placed.isError) throw new Error(placed.content[0].text);
 await client.close();

@@ -1,7 +1,8 @@
 """What an agent pays to buy two copies of a book in the demo shop: requests and tokens (four bytes) through each door.
 
-It knows the shop's address, the title, a name, a password and where the parcel goes. All else (addresses, fields, the
-session, the token of the confirmation) it takes from documents and answers. It keeps no cookies, except for pages.
+It knows the shop's address, the title, a token and where the parcel goes; for pages a name and a password. All else
+(addresses, fields, the token of the confirmation) it takes from documents and answers. It keeps no cookies, except for
+pages. How it got its token is not counted: it registers once, and a person signs in and allows it in their browser.
 Bodies are counted, of requests and of answers, from the first document to the order; each client is the protocol's
 official one where there is one. The shop runs behind a real server.
 """
@@ -35,12 +36,12 @@ from mcp.types import ElicitResult
 from selectolax.lexbor import LexborHTMLParser
 from websockets.asyncio.client import connect
 
+from benchmarks.person import ACCOUNT, carry_out_async, token_steps
 from benchmarks.table import Row, at_most
 from demo_site.app import create_app
 
 TITLE: Final = "Emma"
 COPIES: Final = 2
-ACCOUNT: Final = {"name": "reader", "password": "lamplight"}
 PARCEL: Final = {"name": "Ada", "address": "1 Quiet Lane, Oxford"}
 
 TYPESCRIPT: Final = Path(__file__).parent / "journeys.mjs"
@@ -91,15 +92,13 @@ async def by_woa(origin: str, http: httpx.AsyncClient) -> Purchase:
     document = (await http.get(f"{origin}/.well-known/woa.json")).json()
     rest = document["transports"]["rest"]
     known = {agent["id"]: agent for agent in document["agents"]}
-    session: dict[str, str] = {}
 
     async def call(agent_id: str, given: Mapping[str, Any], **members: str) -> httpx.Response:
         assert given.keys() <= known[agent_id]["inputs"]["properties"].keys()
         address = rest["base"] + rest["invoke_path"].replace("{agent_id}", agent_id)
-        return await http.post(address, json={"input": given, **session, **members})
+        return await http.post(address, json={"input": given, **members})
 
     found = (await call("search_books", {"q": TITLE})).json()
-    session["session"] = (await call("sign_in", ACCOUNT)).headers["awp-session"]
     await call("add_to_basket", {"slug": named(found), "quantity": COPIES})
     asked = (await call("check_out", PARCEL)).json()["confirmation"]
     placed = await call("check_out", PARCEL, confirmation=asked["token"])
@@ -111,14 +110,12 @@ async def by_llms_txt(origin: str, http: httpx.AsyncClient) -> Purchase:
     text = (await http.get(f"{origin}/llms.txt")).text
     [address] = re.findall(r"POST (\S+) with JSON", text)
     known = dict(re.findall(r"^- (\w+) \{([^}]*)\}", text, re.MULTILINE))
-    session: dict[str, str] = {}
 
     async def call(name: str, given: Mapping[str, Any], **members: str) -> httpx.Response:
         assert all(re.search(rf"\b{member}\b", known[name]) for member in given)
-        return await http.post(address.replace("NAME", name), json={"input": given, **session, **members})
+        return await http.post(address.replace("NAME", name), json={"input": given, **members})
 
     found = (await call("search_books", {"q": TITLE})).json()
-    session["session"] = (await call("sign_in", ACCOUNT)).headers["awp-session"]
     await call("add_to_basket", {"slug": named(found), "quantity": COPIES})
     asked = (await call("check_out", PARCEL)).json()["confirmation"]
     placed = await call("check_out", PARCEL, confirmation=asked["token"])
@@ -148,7 +145,6 @@ async def _at_endpoints(origin: str, http: httpx.AsyncClient, known: Mapping[str
         return await http.request(method, address, data=dict(given), headers=headers)
 
     found = (await call("search_books", {"q": TITLE})).json()
-    headers["awp-session"] = (await call("sign_in", ACCOUNT)).headers["awp-session"]
     await call("add_to_basket", {"slug": named(found), "quantity": COPIES})
     asked = (await call("check_out", PARCEL)).json()["confirmation"]
     headers["awp-confirmation"] = asked["token"]
@@ -243,7 +239,7 @@ async def _on_pages(
 # --- MCP, A2A, AWP ---
 
 
-async def by_mcp(origin: str, meter: Meter, mode: str) -> Purchase:
+async def by_mcp(origin: str, meter: Meter, token: str, mode: str) -> Purchase:
     """Buy with the tools, by the official Python SDK; `mode` is "legacy" up to revision 2025-11-25."""
     questions: list[str] = []
 
@@ -251,7 +247,7 @@ async def by_mcp(origin: str, meter: Meter, mode: str) -> Purchase:
         questions.append(params.message)
         return ElicitResult(action="accept", content={})
 
-    async with httpx2.AsyncClient(event_hooks=meter.hooks) as http:
+    async with httpx2.AsyncClient(event_hooks=meter.hooks, headers=_shown(token)) as http:
         _keep_no_cookies(http)
         options: dict[str, Any] = {} if mode == "legacy" else {"elicitation_callback": agree}
         transport = streamable_http_client(f"{origin}/mcp", http_client=http)
@@ -263,57 +259,52 @@ async def by_mcp(origin: str, meter: Meter, mode: str) -> Purchase:
                 return await client.call_tool(name, dict(given))
 
             found = (await call("search_books", {"q": TITLE})).structured_content
-            begun = await call("sign_in", ACCOUNT)
-            session = {"session": re.findall(r"^session: (\S+)", begun.content[-1].text)[0]}
-            await call("add_to_basket", {"slug": named(found), "quantity": COPIES, **session})
-            placed = await call("check_out", {**PARCEL, **session})
+            await call("add_to_basket", {"slug": named(found), "quantity": COPIES})
+            placed = await call("check_out", PARCEL)
             if placed.is_error:
                 asked = json.loads(placed.content[0].text)["confirmation"]
                 questions.append(asked["summary"])
-                placed = await call("check_out", {**PARCEL, **session, "confirmation": asked["token"]})
+                placed = await call("check_out", {**PARCEL, "confirmation": asked["token"]})
             assert not placed.is_error, placed.content
             return Purchase(questions[0], placed.structured_content)
 
 
 async def by_a2a(origin: str, http: httpx.AsyncClient) -> Purchase:
-    """Buy with the skills, by the official SDK; messages of the context that the shop has named have one session."""
+    """Buy with the skills, by the official SDK."""
     card = await A2ACardResolver(http, origin).get_agent_card()
     skills = {skill.id for skill in card.skills}
     client = ClientFactory(ClientConfig(streaming=False, httpx_client=http)).create(card)
     count = 0
 
-    async def send(data: Mapping[str, Any], context_id: str = "", task_id: str = "") -> Task:
+    async def send(data: Mapping[str, Any], task_id: str = "") -> Task:
         nonlocal count
         count += 1
         parts = [Part(data=ParseDict(dict(data), Value()))]
-        message = Message(
-            message_id=f"m-{count}", role=Role.ROLE_USER, parts=parts, context_id=context_id, task_id=task_id
-        )
+        message = Message(message_id=f"m-{count}", role=Role.ROLE_USER, parts=parts, task_id=task_id)
         [answer] = [answer async for answer in client.send_message(SendMessageRequest(message=message))]
         return answer.task
 
-    async def call(skill: str, given: Mapping[str, Any], context_id: str = "") -> Task:
+    async def call(skill: str, given: Mapping[str, Any]) -> Task:
         assert skill in skills
-        return await send({"skill": skill, "input": dict(given)}, context_id)
+        return await send({"skill": skill, "input": dict(given)})
 
     def output(task: Task) -> Any:
         assert task.status.state == TaskState.TASK_STATE_COMPLETED, task
         return MessageToDict(task.artifacts[0].parts[0].data)
 
     found = output(await call("search_books", {"q": TITLE}))
-    context_id = (await call("sign_in", ACCOUNT)).context_id
-    output(await call("add_to_basket", {"slug": named(found), "quantity": COPIES}, context_id))
-    waiting = await call("check_out", PARCEL, context_id)
+    output(await call("add_to_basket", {"slug": named(found), "quantity": COPIES}))
+    waiting = await call("check_out", PARCEL)
     assert waiting.status.state == TaskState.TASK_STATE_INPUT_REQUIRED
     [problem] = [MessageToDict(part.data) for part in waiting.status.message.parts if part.HasField("data")]
     asked = problem["confirmation"]
-    placed = await send({"confirmation": asked["token"]}, context_id, waiting.id)
+    placed = await send({"confirmation": asked["token"]}, waiting.id)
     return Purchase(asked["summary"], output(placed))
 
 
-async def by_awp(origin: str, meter: Meter) -> Purchase:
-    """Buy with the skills over one WebSocket, whose calls have one session."""
-    async with connect(f"{origin.replace('http', 'ws', 1)}/awp") as socket:
+async def by_awp(origin: str, meter: Meter, token: str) -> Purchase:
+    """Buy with the skills over one WebSocket."""
+    async with connect(f"{origin.replace('http', 'ws', 1)}/awp", additional_headers=_shown(token)) as socket:
 
         async def ask(method: str, **params: object) -> Any:
             meter.requests += 1
@@ -333,14 +324,13 @@ async def by_awp(origin: str, meter: Meter) -> Purchase:
             return await ask("skills.invoke", skill=skill, args=given, **rest)
 
         found = (await call("search_books", {"q": TITLE}))["output"]
-        await call("sign_in", ACCOUNT)
         await call("add_to_basket", {"slug": named(found), "quantity": COPIES})
         asked = (await call("check_out", PARCEL))["details"]["confirmation"]
         placed = await call("check_out", PARCEL, confirmation=asked["token"])
         return Purchase(asked["summary"], placed["output"])
 
 
-async def by_typescript(origin: str, meter: Meter, package: str, revision: str = "") -> Purchase:
+async def by_typescript(origin: str, meter: Meter, token: str, package: str, revision: str = "") -> Purchase:
     """Buy with the tools, by one of the official TypeScript SDKs. Raises NotMeasured where it is not installed.
 
     Without a revision it shakes hands as its default is, and cannot ask its user.
@@ -353,7 +343,7 @@ async def by_typescript(origin: str, meter: Meter, package: str, revision: str =
         "revision": revision,
         "title": TITLE,
         "copies": str(COPIES),
-        "account": json.dumps(ACCOUNT),
+        "headers": json.dumps(_shown(token)),
         "parcel": json.dumps(PARCEL),
     }
     process = await asyncio.create_subprocess_exec(
@@ -375,6 +365,10 @@ def named(found: Mapping[str, Any]) -> str:
     return str(next(book["slug"] for book in found["books"] if book["title"] == TITLE))
 
 
+def _shown(token: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {token}"}
+
+
 def _keep_no_cookies(client: Any) -> None:
     client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=[]))
 
@@ -390,12 +384,14 @@ _PLAIN: Final[Mapping[str, Callable[[str, httpx.AsyncClient], Awaitable[Purchase
     "plain HTTP, AWAS": by_awas,
     "A2A": by_a2a,
 }
-_LIVE: Final[Mapping[str, Callable[[str, Meter], Awaitable[Purchase]]]] = {
-    "MCP 2025-11-25": lambda origin, meter: by_mcp(origin, meter, "legacy"),
-    "MCP 2026-07-28": lambda origin, meter: by_mcp(origin, meter, "2026-07-28"),
-    "MCP, TypeScript SDK 1": lambda origin, meter: by_typescript(origin, meter, "sdk"),
-    "MCP, TypeScript SDK 2": lambda origin, meter: by_typescript(origin, meter, "client"),
-    "MCP 2026-07-28, TypeScript SDK 2": lambda origin, meter: by_typescript(origin, meter, "client", "2026-07-28"),
+_LIVE: Final[Mapping[str, Callable[[str, Meter, str], Awaitable[Purchase]]]] = {
+    "MCP 2025-11-25": lambda origin, meter, token: by_mcp(origin, meter, token, "legacy"),
+    "MCP 2026-07-28": lambda origin, meter, token: by_mcp(origin, meter, token, "2026-07-28"),
+    "MCP, TypeScript SDK 1": lambda origin, meter, token: by_typescript(origin, meter, token, "sdk"),
+    "MCP, TypeScript SDK 2": lambda origin, meter, token: by_typescript(origin, meter, token, "client"),
+    "MCP 2026-07-28, TypeScript SDK 2": lambda origin, meter, token: by_typescript(
+        origin, meter, token, "client", "2026-07-28"
+    ),
     "AWP": by_awp,
 }
 WAYS: Final = (*_PLAIN, *_LIVE)
@@ -418,11 +414,15 @@ async def go(way: str) -> tuple[Purchase, Meter]:
     """Buy in one way, in a shop of its own. Raises NotMeasured."""
     meter = Meter()
     async with open_shop() as origin:
+        if "pages" in way:
+            async with httpx.AsyncClient(event_hooks=meter.hooks) as http:
+                return await _PLAIN[way](origin, http), meter
+        async with httpx.AsyncClient() as browser:
+            token = await carry_out_async(token_steps(origin), browser)
         if way in _LIVE:
-            return await _LIVE[way](origin, meter), meter
-        async with httpx.AsyncClient(event_hooks=meter.hooks) as http:
-            if "pages" not in way:
-                _keep_no_cookies(http)
+            return await _LIVE[way](origin, meter, token), meter
+        async with httpx.AsyncClient(event_hooks=meter.hooks, headers=_shown(token)) as http:
+            _keep_no_cookies(http)
             return await _PLAIN[way](origin, http), meter
 
 

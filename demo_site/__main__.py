@@ -59,6 +59,7 @@ def greeting(origin: str, doors: Sequence[str] = DOORS) -> list[str]:
         f"                     {origin}/.well-known/ai-actions.json",
         f"                     {origin}/agent.json",
         *open_doors,
+        f"  connected agents   {origin}/agents/connections",
         f"  the owner's side   {origin}/agents",
         f"  what works         {origin}/agents/status",
         f"  OpenAPI            {origin}/openapi.json",

@@ -21,25 +21,21 @@ SITE_LIMIT = "600/minute"
 SEARCH_LIMIT = "30/minute"
 """Nobody who tries the shop by hand meets these by accident."""
 
-SIGN_IN_FIRST = (
-    "call sign_in, then retry with its cookie, or with its AWP-Session: as that header, or as session beside the input"
-)
 RECOVERIES = {
-    "AUTHENTICATION_REQUIRED": SIGN_IN_FIRST,
-    "NOT_SIGNED_IN": SIGN_IN_FIRST,
-    "PREREQUISITE_REQUIRED": "call add_to_basket if it has not succeeded, then retry in the same session",
+    "NOT_SIGNED_IN": "sign in at /sign-in, or call with a token: /auth.md says where your user gets you one",
+    "PREREQUISITE_REQUIRED": "call add_to_basket if it has not succeeded, then retry with the same token",
     "UNKNOWN_BOOK": "call search_books and use the slug of a book in its answer",
     "OUT_OF_STOCK": "call show_book to see how many copies are left, then add_to_basket with a smaller quantity",
     "NOT_IN_BASKET": "call show_basket and use the slug of a line in its answer",
     "EMPTY_BASKET": "call add_to_basket, then retry",
-    "WRONG_PASSWORD": "ask the user for the name and password; GET /sign-in shows accounts for demonstration",
-    "UNKNOWN_ORDER": "use the order_id that check_out answered, in the session of the account that ordered",
+    "WRONG_PASSWORD": "GET /sign-in and use an account that it shows for demonstration",
+    "UNKNOWN_ORDER": "use the order_id that check_out answered, with a token of the account that ordered",
     "FOREIGN_ORIGIN": "send the request without Origin and Sec-Fetch-Site headers of another site",
 }
 
 HINTS = {
     "prices": "prices are whole cents in US dollars",
-    "session": "account and basket belong to a session: send the one that sign_in hands out, or keep its cookies",
+    "account": "a token stands for an account and for a basket of its own; its user ends it at /agents/connections",
     "checkout": "check_out comes after add_to_basket and asks for a person's consent to the total; no money is taken",
     "shipping": "ship_order is a job that takes a second or two: poll it at Location; no parcel is really sent",
 }
@@ -120,7 +116,7 @@ BUY_A_BOOK = Workflow(
     id="buy_a_book",
     name="Buy a book",
     description="From a search to an order that is on its way.",
-    steps=("search_books", "sign_in", "add_to_basket", "check_out", "ship_order", "show_order"),
+    steps=("search_books", "add_to_basket", "check_out", "ship_order", "show_order"),
 )
 
 

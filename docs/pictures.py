@@ -1,16 +1,19 @@
-"""Take the pictures of the overview anew: `make pictures`. Needs chromium."""
+"""Take the pictures of the overview and of sign-in anew: `make pictures`. Needs chromium."""
 
 import asyncio
 import random
 import time
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+from urllib.parse import urlencode
 
+import httpx
 from fastapi import FastAPI
 
 from awp_publish import Site
 from awp_publish.maps.script_page import open_chromium
 from awp_publish.plugins.traffic.record import TrafficRecord
+from benchmarks.person import ACCOUNT
 from demo_site.agents import DOORS
 from demo_site.app import create_app
 from tests.serve.live_server import serve
@@ -33,8 +36,23 @@ async def seed(site: Site, days: int = 30) -> None:
         await record.flush()
 
 
+async def ask_for_consent(url: str, page: Any) -> None:
+    """Sign the reader in, and stop where they are asked whether Claude may act for them."""
+    back = "https://claude.ai/api/mcp/auth_callback"
+    async with httpx.AsyncClient() as http:
+        client = {"client_name": "Claude", "redirect_uris": [back]}
+        client_id = (await http.post(f"{url}/agents/sign-in/register", json=client)).json()["client_id"]
+    asked = {"response_type": "code", "client_id": client_id, "redirect_uri": back}
+    asked |= {"code_challenge": "x" * 43, "code_challenge_method": "S256"}
+    await page.goto(f"{url}/agents/sign-in/authorize?{urlencode(asked)}")
+    for name, value in ACCOUNT.items():
+        await page.fill(f".sign-in-form input[name={name}]", value)
+    await page.click(".sign-in-form button")
+    await page.wait_for_selector("button.allow")
+
+
 async def take_pictures() -> None:
-    """Keep the first screen, and the page of one action after a search through all doors."""
+    """Keep the first screen, the page of one action after a search through all doors, and the question of sign-in."""
     apps: list[FastAPI] = []
 
     def make(url: str) -> FastAPI:
@@ -48,6 +66,10 @@ async def take_pictures() -> None:
         await page.wait_for_selector("#answers article:nth-of-type(6)")
         await page.evaluate("scrollTo({top: 0, behavior: 'instant'})")
         (PICTURES / "overview-form.png").write_bytes(await page.screenshot())
+        await page.set_viewport_size({"width": 720, "height": 860})
+        await ask_for_consent(url, page)
+        (PICTURES / "sign-in.png").write_bytes(await page.screenshot())
+        await page.set_viewport_size({"width": 1280, "height": 1180})
         [site] = (one.kwargs["site"] for one in apps[0].user_middleware if "site" in one.kwargs)
         assert isinstance(site, Site)
         await seed(site)

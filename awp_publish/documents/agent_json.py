@@ -24,6 +24,7 @@ from awp_publish.documents.members import (
     located,
     located_if,
     methods_of_schemes,
+    own_recoveries,
     present,
     schemes_of_routes,
     unlinked_recoveries,
@@ -96,7 +97,8 @@ def render(catalog: Catalog) -> dict[str, object]:
         for problem in problems.ALL
         if not problem.slug.startswith(impossible)
     }
-    recoveries |= {code: words for code, words in unlinked_recoveries(catalog).items() if code in recoveries}
+    own = unlinked_recoveries(catalog) | own_recoveries(catalog)
+    recoveries |= {code: words for code, words in own.items() if code in recoveries}
     agent_status = {
         "operational": status.operational,
         "degraded_actions": sorted(status.degraded_actions)

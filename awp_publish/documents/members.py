@@ -18,7 +18,7 @@ from awp_publish.model import (
     JsonObject,
     with_addresses,
 )
-from awp_publish.problems import ALL, code_of
+from awp_publish.problems import ALL, AuthenticationRequired, InvalidCredentials, code_of
 
 SESSION_HEADER: Final = "AWP-Session"
 """The header of a session's id, in answers that begin one and in the calls of callers without cookies."""
@@ -118,7 +118,8 @@ def sign_in_of(catalog: Catalog) -> str | None:
     endpoints = declared.endpoints if declared else {}
     address = next((endpoints[name] for name in SIGN_IN if name in endpoints), None)
     for action in catalog.actions:
-        if address is not None and action.target is not None and action.target.path == address and action.is_write:
+        is_there = address is not None and action.target is not None and action.target.path == address
+        if is_there and action.is_write and action.is_exposed_at("woa"):
             return action.id
     return located_if(catalog, address)
 
@@ -138,12 +139,35 @@ def credentials_of(catalog: Catalog) -> list[dict[str, object]] | None:
         elif method == "api_key":
             way |= {"in": "header", "name": declared.api_key_header}
         elif method == "session":
+            if declared.is_own_server and catalog.sign_in is None:
+                continue  # it is begun by people in their browsers, and agents have tokens
             way |= {"in": "cookie", "name": declared.session_cookie, "sign_in": sign_in_of(catalog)}
             way |= _WITHOUT_COOKIES
         if way.get("name") or way.get("sign_in"):  # otherwise it is of no use
             ways.append(present(way))
     ways += [way for scheme in schemes_of_routes(catalog).values() if (way := _way_of(scheme)) and way not in ways]
     return ways or None
+
+
+def own_recoveries(catalog: Catalog) -> dict[str, str]:
+    """Return what a caller does whom a site with tokens or sessions of its own refuses, by code."""
+    required, invalid = code_of(AuthenticationRequired.slug), code_of(InvalidCredentials.slug)
+    own, known = dict[str, str](), catalog.site.authentication
+    if (source := catalog.token_source) is not None:
+        recovery = f"Call {source.id}, then call again with the token of its answer: Authorization: Bearer ..."
+        own = {required: recovery, invalid: recovery}
+    if known is not None and known.is_own_server:
+        recovery = (
+            "Let the person whom you act for sign in: get a token from the server that resource_metadata in "
+            "WWW-Authenticate names (OAuth 2 with PKCE), then call again with Authorization: Bearer ..."
+        )
+        own = {required: recovery, invalid: recovery}
+    elif (action := catalog.sign_in) is not None:
+        own[required] = (
+            f"Call {action.id}, then call again with the cookies that its answer sets, or without cookies with the "
+            f"{SESSION_HEADER} that it has: in the header {SESSION_HEADER}, or as session beside the input."
+        )
+    return own
 
 
 def flows_of(catalog: Catalog) -> dict[str, object]:

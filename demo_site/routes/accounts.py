@@ -63,6 +63,7 @@ def register_accounts(app: FastAPI, site: Site, database: Database) -> None:
         "sign_in",
         tags=["account"],
         effect="idempotent",
+        expose=["bridge"],  # who is on the page; elsewhere agents call with a token, and see no password
         awas={"selector": "form.sign-in-form", "selectors": SIGN_IN_FIELDS},
     )
     def sign_in(
@@ -74,13 +75,7 @@ def register_accounts(app: FastAPI, site: Site, database: Database) -> None:
             return answer.go_on(visit.take_way_back(default="/basket"), visit.visitor(connection))
 
     @app.post("/sign-out", response_model=Visitor, responses=form_responses())
-    @site.action(
-        "sign_out",
-        tags=["account"],
-        effect="idempotent",
-        awas={"selector": "form.sign-out-form"},
-        extensions={"awas": {"x-page": "/"}},
-    )
+    @site.action("sign_out", tags=["account"], effect="idempotent", expose=["bridge"])
     def sign_out(answer: CurrentAnswer, visit: CurrentVisit) -> Visitor | Response:
         """Sign out and forget the basket."""
         visit.sign_out()

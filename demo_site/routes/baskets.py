@@ -75,7 +75,7 @@ def _register_basket(app: FastAPI, site: Site, database: Database) -> None:
             )
         },
     )
-    @site.action("show_basket", tags=["basket"], awas={"result": BASKET}, auth_required=True, depends_on=["sign_in"])
+    @site.action("show_basket", tags=["basket"], awas={"result": BASKET}, auth_required=True)
     def show_basket(answer: CurrentAnswer, visit: CurrentVisit) -> Basket | Response:
         """See which books are in your basket, and what they cost together; you must be signed in."""
         visit.need_account()
@@ -93,7 +93,6 @@ def _register_basket(app: FastAPI, site: Site, database: Database) -> None:
         },
         extensions={"awas": {"x-page": "/books/{slug}"}},
         auth_required=True,
-        depends_on=["sign_in"],
         examples=[{"slug": "moby-dick", "quantity": 1}],
     )
     def add_to_basket(

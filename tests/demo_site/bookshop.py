@@ -2,14 +2,16 @@
 
 import asyncio
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from html import unescape
 from pathlib import Path
 from typing import Any
 
 import httpx
+from starlette.testclient import TestClient
 
+from benchmarks.person import ACCOUNT, carry_out, token_steps
 from demo_site.app import create_app
 
 ORIGIN = "http://shop.example"
@@ -70,6 +72,13 @@ def member(shop: Shop) -> httpx.Client:
     program = shop.program()
     sign_in(program)
     return program
+
+
+def get_token(client: TestClient, account: Mapping[str, str] = ACCOUNT) -> str:
+    """Let the person of an account sign in with a browser of their own, and allow an agent; return its token."""
+    return carry_out(
+        token_steps(str(client.base_url).rstrip("/"), account), TestClient(client.app, str(client.base_url))
+    )
 
 
 def order(visitor: httpx.Client, slug: str = "emma") -> dict[str, Any]:

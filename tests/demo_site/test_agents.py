@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 from awp_publish.checks import check_documents
 from demo_site.agents import DOORS
 from demo_site.app import create_app
+from tests.demo_site.bookshop import get_token
 
 ORIGIN = "https://books.example"
 GOLDEN = Path(__file__).parent / "golden"
@@ -147,8 +148,14 @@ def visitor():
         yield client
 
 
-def sign_in(agent: TestClient) -> None:
-    assert invoke(agent, "sign_in", {"name": "reader", "password": "lamplight"}).json()["signed_in"] is True
+def use_token(agent: TestClient) -> None:
+    """Call with a token from now on."""
+    agent.headers["authorization"] = f"Bearer {get_token(agent)}"
+
+
+def sign_in(person: TestClient) -> Any:
+    """Sign in on the page, as a person does."""
+    return person.post("/sign-in", data={"name": "reader", "password": "lamplight"}, follow_redirects=False)
 
 
 def test_what_the_shop_refuses_names_a_declared_code_and_a_way_on(visitor):
@@ -156,20 +163,21 @@ def test_what_the_shop_refuses_names_a_declared_code_and_a_way_on(visitor):
     assert (unknown["status"], unknown["code"]) == (404, "UNKNOWN_BOOK")
     assert "search_books" in unknown["recovery"]
     assert visitor.get(unknown["type"]).status_code == 200
-    sign_in(visitor)
+    use_token(visitor)
     too_many = invoke(visitor, "add_to_basket", {"slug": "moby-dick", "quantity": 20}).json()
     assert (too_many["status"], too_many["code"]) == (409, "OUT_OF_STOCK")
 
 
 def test_a_call_from_a_page_of_another_site_is_refused_like_its_form(visitor):
     headers = {"origin": "https://evil.example", "sec-fetch-site": "cross-site"}
-    given = {"name": "reader", "password": "lamplight"}
-    answer = visitor.post("/agents/sign_in/invoke", json={"input": given}, headers=headers)
+    given = {"input": {"slug": "moby-dick"}}
+    shown = headers | {"authorization": f"Bearer {get_token(visitor)}"}
+    answer = visitor.post("/agents/add_to_basket/invoke", json=given, headers=shown)
     assert (answer.status_code, answer.json()["code"]) == (403, "FOREIGN_ORIGIN")
     assert "access-control-allow-origin" not in answer.headers
     assert "set-cookie" not in answer.headers
     sign_in(visitor)
-    answer = visitor.post("/agents/add_to_basket/invoke", json={"input": {"slug": "moby-dick"}}, headers=headers)
+    answer = visitor.post("/agents/add_to_basket/invoke", json=given, headers=headers)
     assert (answer.status_code, answer.json()["code"]) == (403, "CROSS_SITE_COOKIES")
 
 
@@ -185,14 +193,26 @@ def test_searching_is_limited_as_the_manifest_says(visitor):
     assert visitor.get("/search", headers={"accept": "text/html"}).status_code == 200
 
 
-def test_signing_in_through_the_door_sets_one_cookie_that_documents_never_carry(visitor):
-    answer = invoke(visitor, "sign_in", {"name": "reader", "password": "lamplight"})
+def test_signing_in_on_the_page_sets_one_cookie_that_documents_never_carry(visitor):
+    answer = sign_in(visitor)
     assert len(answer.headers.get_list("set-cookie")) == 1
     assert "secure" in answer.headers["set-cookie"]
     for path in DOCUMENTS:
         assert "set-cookie" not in visitor.get(path).headers
-    assert invoke(visitor, "sign_out", {}).json()["signed_in"] is False
+    visitor.post("/sign-out", headers={"accept": "application/json"})
     assert invoke(visitor, "show_basket", {}).status_code == 401
+
+
+def test_no_password_is_taken_from_an_agent_at_a_door():
+    with TestClient(create_app(ORIGIN, doors=DOORS), base_url=ORIGIN) as client:
+        refused = invoke(client, "sign_in", {"name": "reader", "password": "lamplight"}).json()
+        assert (refused["status"], refused["code"]) == (404, "UNKNOWN_AGENT")
+        for path in [*DOCUMENTS, "/llms.txt", "/llms-full.txt", "/auth.md", "/.well-known/agent-card.json"]:
+            answer = client.get(path)
+            assert answer.status_code == 200
+            assert not re.search(r"sign_(in|out)\b", answer.text), path
+        tools = {tool["name"] for tool in client.get("/actions.json").json()["tools"]}
+    assert {"sign_in", "sign_out"} <= tools
 
 
 # --- The pages ---
@@ -218,7 +238,6 @@ def test_the_manifests_selectors_find_their_elements_in_the_pages(agent):
         "search_books": "/search?q=the",
         "show_book": "/books/moby-dick",
         "add_to_basket": "/books/moby-dick",
-        "sign_in": "/sign-in",
     }
     known = {action["id"]: action for action in agent.get("/.well-known/ai-actions.json").json()["actions"]}
     for action_id, path in pages.items():
@@ -274,17 +293,17 @@ def test_pages_and_robots_point_at_the_directory(agent):
 def test_the_first_page_that_agents_read_is_short(agent):
     answer = agent.get("/llms.txt", headers={"accept-encoding": "identity"})
     assert len(answer.content) <= 600 * 4
-    for action in ("search_books", "sign_in", "add_to_basket", "check_out"):
+    for action in ("search_books", "add_to_basket", "check_out"):
         assert f"- {action} {{" in answer.text
 
 
 def test_awas_and_woa_cost_at_most_4000_tokens_for_all_actions_and_doors():
     with TestClient(create_app(ORIGIN, doors=DOORS), base_url=ORIGIN) as client:
         document = client.get("/.well-known/woa.json", headers={"accept-encoding": "identity"})
-        assert len(document.json()["agents"]) == 13
+        assert len(document.json()["agents"]) == 11
         assert len(document.content) / 4 <= 4000
         answer = client.get("/.well-known/ai-actions.json", headers={"accept-encoding": "identity"})
-        assert len(answer.json()["actions"]) == 12
+        assert len(answer.json()["actions"]) == 10
         assert len(answer.content) / 4 <= 4000
         for action in answer.json()["actions"]:
             for member in ("inputSchema", "outputSchema"):
@@ -293,9 +312,8 @@ def test_awas_and_woa_cost_at_most_4000_tokens_for_all_actions_and_doors():
 
 
 @pytest.mark.parametrize("path", ["/.well-known/ai-actions.json", "/agent.json", "/.well-known/woa.json"])
-def test_a_manifest_costs_at_most_4000_tokens_for_eleven_actions(path):
+def test_a_manifest_costs_at_most_4000_tokens_for_ten_actions(path):
     document = json.loads((GOLDEN / path.rpartition("/")[2]).read_bytes())
     described = document["agents" if path.endswith("woa.json") else "actions"]
-    described.remove(min(described, key=lambda one: len(json.dumps(one))))
-    assert len(described) == 11
+    assert len(described) == 10
     assert len(json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()) / 4 <= 4000

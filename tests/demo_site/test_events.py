@@ -2,7 +2,10 @@
 
 import asyncio
 
+import httpx
+
 from awp_publish.http.lifespan import running
+from benchmarks.person import carry_out_async, token_steps
 from demo_site.app import create_app
 from tests.serve.test_events import Client
 
@@ -21,8 +24,9 @@ async def test_an_order_that_is_shipped_is_told_to_its_buyer():
         return told["structuredContent"]
 
     async with running(app):
-        buyer, stranger = Client(app), Client(app)
-        await use(buyer, "sign_in", name="reader", password="lamplight")
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app)) as browser:
+            token = await carry_out_async(token_steps(ORIGIN), browser)
+        buyer, stranger = Client(app, authorization=f"Bearer {token}"), Client(app)
         cursors = [(await one.poll())["cursor"] for one in (buyer, stranger)]
         of_jobs = (await buyer.poll(name="job_ended"))["cursor"]
         await use(buyer, "add_to_basket", slug="emma", quantity=1)

@@ -127,7 +127,10 @@ def test_a_shop_without_books_says_what_does_not_work(tmp_path: Path) -> None:
         degraded = client.get("/agents/status").json()["degraded_actions"]
         assert "check_out" in degraded
         assert "summarizer" not in degraded
-        assert client.get("/agent.json").json()["agent_status"]["degraded_actions"] == degraded
+        of_the_map = {"sign_in", "sign_out"}
+        assert of_the_map <= set(degraded)
+        listed = client.get("/agent.json").json()["agent_status"]["degraded_actions"]
+        assert listed == [action for action in degraded if action not in of_the_map]
         refused = client.post("/agents/search_books/invoke", json={"input": {}})
         assert (refused.status_code, refused.json()["code"]) == (503, "TEMPORARILY_UNAVAILABLE")
 

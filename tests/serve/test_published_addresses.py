@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher
 from demo_site.app import create_app
+from tests.demo_site.bookshop import get_token
 from tests.serve.doors import A2aCaller, DoorCaller, McpCaller, Told, WoaCaller
 from tests.serve.guarded import KEYS, known_callers, make_shop
 from tests.serve.mcp_messages import message, post
@@ -279,7 +280,6 @@ KNOWN = {
     "quantity": 1,
     "text": "Call me Ishmael. Some years ago.",
     "name": "ada",
-    "password": "wrong",
     "address": "1 Quiet Lane",
     "order_id": "none",
 }
@@ -293,10 +293,9 @@ NEEDS_AN_ACCOUNT = {
 def test_every_action_of_the_demo_site_is_guarded_where_it_is_published(open_client, name, tmp_path):
     client = open_client(create_app("https://shop.example", tmp_path / "books.db", 0, ["mcp", "a2a"]))
     published = {one.id: one for one in DOCUMENTS[name](client, KNOWN)}
-    assert published.keys() >= {*NEEDS_AN_ACCOUNT, "search_books", "show_book", "sign_in", "summarizer"}
+    assert published.keys() >= {*NEEDS_AN_ACCOUNT, "search_books", "show_book", "summarizer"}
     for action_id, one in published.items():
-        wanted = "AUTHENTICATION_REQUIRED" if action_id in NEEDS_AN_ACCOUNT else None
-        assert one.call(None).code == ("WRONG_PASSWORD" if action_id == "sign_in" else wanted), action_id
+        assert one.call(None).code == ("AUTHENTICATION_REQUIRED" if action_id in NEEDS_AN_ACCOUNT else None), action_id
     codes = [published["search_books"].call(None).code for _ in range(30)]
     assert (codes[28], codes[29]) == (None, "RATE_LIMITED")
 
@@ -312,9 +311,7 @@ def test_a_book_is_bought_at_the_addresses_of_a_manifest(open_client, name, tmp_
         how = "params" if method == "GET" else "json"
         return client.request(method, address, headers=headers, **{how: given})
 
-    shown = client.get("/sign-in", headers={"accept": "text/html"}).text
-    account = _account_in(shown)
-    assert call("sign_in", account).status_code == 200
+    client.headers["authorization"] = f"Bearer {get_token(client)}"
     receipt = call("add_to_basket", {"slug": "moby-dick", "quantity": 2}).headers["awp-receipt"]
     parcel, headers = {"name": "Ada", "address": "1 Quiet Lane"}, {"awp-receipt": receipt, "idempotency-key": "k-1"}
     assert call("check_out", parcel).json()["code"] in ("PREREQUISITE_REQUIRED", "CONFIRMATION_REQUIRED")
@@ -325,11 +322,3 @@ def test_a_book_is_bought_at_the_addresses_of_a_manifest(open_client, name, tmp_
     assert first.json() == again.json()
     job = call("ship_order", {"order_id": first.json()["order_id"]})
     assert (job.status_code, job.json()["status"]) == (202, "accepted")
-
-
-def _account_in(page: str) -> dict[str, str]:
-    from demo_site.accounts import DEMO_ACCOUNTS
-
-    name, password = next(iter(DEMO_ACCOUNTS.items()))
-    assert name in page
-    return {"name": name, "password": password}

@@ -115,6 +115,8 @@ def test_a_person_ends_an_agents_access_on_the_page_of_connected_agents(shop, ag
     assert "No agent is connected" in ended.text
     assert invoke(shop, "read_profile", tokens["access_token"]).status_code == 401
     assert agent.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
+    asked = agent.follow(agent.ask())
+    assert "Let Claude act for you?" in asked.text  # what was allowed before is not remembered
 
 
 def test_who_is_not_signed_in_is_sent_to_the_login_page_from_there(shop):
@@ -179,7 +181,7 @@ def test_a_site_with_tokens_of_its_own_says_with_which_headers_a_person_calls(op
     agent = Agent(shop, TestClient(app, base_url=URL, cookies={"who": "ann"}))
     page = agent.follow(agent.ask(scope=None, resource=None))
     assert "<dd>Ann</dd>" in page.text
-    assert "It may do all that you may do here through an agent: read profile." in page.text
+    assert 'Do all that you may do here through an agent:<small class="block">read profile</small>' in page.text
     code = dict(parse_qsl(urlsplit(agent.answer(page).headers["location"]).query))["code"]
     tokens = agent.exchange(code).json()
     assert invoke(shop, "read_profile", tokens["access_token"]).json() == "Bearer token-of-ann"

@@ -173,7 +173,7 @@ def render_auth(catalog: Catalog) -> bytes:
         for action in needing:
             scopes = f" with the scopes {', '.join(action.scopes)}" if action.scopes else ""
             lines.append(f"- `{action.id}`{scopes}")
-    if begun := sign_in_of(catalog):
+    if (begun := sign_in_of(catalog)) and not (declared is not None and declared.is_own_server):
         lines += ["", f"To sign in: {begun}."]
     return ("\n".join(lines) + "\n").encode()
 

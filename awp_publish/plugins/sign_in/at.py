@@ -22,6 +22,7 @@ from awp_publish.plugins.sign_in.pages import SignInPages
 from awp_publish.plugins.sign_in.paths import SignInPaths
 from awp_publish.plugins.sign_in.people import Framework, People, Visitor, cookie_header, framework_of
 from awp_publish.plugins.sign_in.redirects import with_parameters
+from awp_publish.stores.store import Look, Swap
 
 PENDING_SECONDS: Final = 600.0
 """Seconds within which a person has to sign in and to answer."""
@@ -29,7 +30,10 @@ PENDING_SECONDS: Final = 600.0
 COOKIE: Final = "awp_sign_in"
 """The cookie to which the forms of our pages are bound."""
 
-MAX_ACTIONS: Final = 6
+MAX_TRIES: Final = 3
+"""Attempts to remove what somebody else changes at the same time."""
+
+MAX_ACTIONS: Final = 8
 """Actions that are named beside a scope; of more, the rest are counted."""
 
 
@@ -174,6 +178,14 @@ class SignInAt:
         """End a grant, and the session that it has."""
         await self._state.end(grant.id)
 
+    async def forget(self, person: str, client: str) -> None:
+        """Forget that a person has allowed a client: it is asked about again."""
+        key = consent_key(person, client)
+        for _ in range(MAX_TRIES):
+            raw = (await self.store.run((Look(key),))).seen[0]
+            if not isinstance(raw, bytes) or (await self.store.run((Swap(key, raw, None, 0.0),))).failed is None:
+                return
+
     def form_token(self, purpose: str, signed: Visitor, nonce: str) -> str:
         """Return the token of a form: for one person, one purpose and one browser."""
         return self.forms.write({"f": _digest(purpose), "p": signed.principal.key, "n": _digest(nonce)})[0]
@@ -197,6 +209,12 @@ def read_signed(tokens: Tokens, token: str) -> Mapping[str, Any] | None:
         return tokens.read(token)
     except (NotOurs, Expired):
         return None
+
+
+def consent_key(person: str, client: str) -> str:
+    """Return the key under which the store has what a person has allowed a client."""
+    named = f"{person}\n{client}"
+    return f"sign-in:consent:{sha256(named.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 def _id_of(grant: Grant) -> str:

@@ -17,7 +17,7 @@ import orjson
 from awp_publish.browsing.cookies import Cookie
 from awp_publish.http.endpoint import DoorRequest
 from awp_publish.http.exchange import Fields
-from awp_publish.plugins.sign_in.at import COOKIE, PENDING_SECONDS, read_signed
+from awp_publish.plugins.sign_in.at import COOKIE, PENDING_SECONDS, consent_key, read_signed
 from awp_publish.plugins.sign_in.clients import KnownClient
 from awp_publish.plugins.sign_in.endpoints import PageEndpoint, Parameters, read_form
 from awp_publish.plugins.sign_in.errors import OAuthError, Shown
@@ -229,21 +229,16 @@ class ConsentEndpoint(PageEndpoint):
         """Return True if the same person has allowed the same client as much before, and nobody else can be it."""
         if not self.at.options.remember or client.is_local or "consent" in pending["p"]:
             return False
-        raw = (await self.at.store.run((Look(_consent_key(client, signed)),))).seen[0]
+        raw = (await self.at.store.run((Look(consent_key(signed.principal.key, client.id)),))).seen[0]
         known = orjson.loads(raw) if isinstance(raw, bytes) else None
         return known is not None and pending["r"] in known["r"] and set(pending["sc"]) <= set(known["s"])
 
     async def _remember(self, client: KnownClient, signed: Visitor, scopes: tuple[str, ...], seconds: float) -> None:
-        key = _consent_key(client, signed)
+        key = consent_key(signed.principal.key, client.id)
         written = orjson.dumps({"s": scopes, "r": client.redirects})
         raw = (await self.at.store.run((Look(key),))).seen[0]
         step = Swap(key, raw, written, seconds) if isinstance(raw, bytes) else Add(key, written, seconds)
         await self.at.store.run((step,))
-
-
-def _consent_key(client: KnownClient, signed: Visitor) -> str:
-    named = f"{signed.principal.key}\n{client.id}"
-    return f"sign-in:consent:{_digest(named)}"
 
 
 def _digest(text: str) -> str:

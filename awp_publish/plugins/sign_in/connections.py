@@ -37,6 +37,7 @@ class ConnectionsEndpoint(PageEndpoint):
             for grant in await at.grants.of_person(signed.principal.key):  # nobody ends what is somebody else's
                 if grant.id == form.get("end"):
                     await at.end(grant)
+                    await at.forget(signed.principal.key, grant.client)
                     ended = self._described(grant)["name"]
         nonce = nonce or secrets.token_urlsafe(24)
         await request.reply(await self._page(request, signed, nonce, ended))
