@@ -33,7 +33,7 @@ _MINE: Final = re.compile(r"^\s*(?:from|import)\s+awp_publish|[\"']awp_publish_d
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileChange:
     """A file that is written: its text before, None for a new file, and afterwards."""
 
     path: Path
@@ -53,7 +53,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Application:
+class FoundApplication:
     """An application that a module makes: `name = FastAPI(...)`, with its title and description as far as these are
     written there.
     """
@@ -84,7 +84,7 @@ def begin(console: Console, path: Path, *, is_dry: bool) -> int:
     return 0
 
 
-def _plan(path: Path) -> tuple[str, list[Change], list[str]]:
+def _plan(path: Path) -> tuple[str, list[FileChange], list[str]]:
     if not path.exists():
         raise DeclarationError(str(path), "does not exist.", "Name a folder or a module of your project.")
     folder = path if path.is_dir() else path.parent
@@ -129,9 +129,9 @@ def _module_of(path: Path) -> str:
 # --- FastAPI and Starlette ---
 
 
-def _applications(folder: Path) -> Iterator[Application]:
+def _applications(folder: Path) -> Iterator[FoundApplication]:
     """Yield the applications of a project, those in the most usual places first."""
-    waiting, found = [(folder, 0)], list[Application]()
+    waiting, found = [(folder, 0)], list[FoundApplication]()
     while waiting:
         here, depth = waiting.pop(0)
         for entry in sorted(here.iterdir()):
@@ -144,12 +144,12 @@ def _applications(folder: Path) -> Iterator[Application]:
     yield from sorted(found, key=_order)
 
 
-def _order(application: Application) -> tuple[int, int, str]:
+def _order(application: FoundApplication) -> tuple[int, int, str]:
     name, depth = application.path.name, len(application.path.parts)
     return depth, _USUAL.index(name) if name in _USUAL else len(_USUAL), application.path.as_posix()
 
 
-def _applications_in(path: Path) -> Iterator[Application]:
+def _applications_in(path: Path) -> Iterator[FoundApplication]:
     text = _read(path)
     if text is None or not any(name in text for name in _CLASSES):
         return
@@ -186,10 +186,10 @@ def _applications_in(path: Path) -> Iterator[Application]:
             }
             described = texts.get("summary") or texts.get("description", "")
             title = texts.get("title", "")
-            yield Application(path, text, tree, targets[0].id, framework, node.lineno, title, described)
+            yield FoundApplication(path, text, tree, targets[0].id, framework, node.lineno, title, described)
 
 
-def _of_application(application: Application, folder: Path) -> Change:
+def _of_application(application: FoundApplication, folder: Path) -> FileChange:
     """Return the change that publishes an application: imports beside the others, and the site at the end."""
     text = application.text
     _refuse_twice(application.path, text)
@@ -222,7 +222,7 @@ def _of_application(application: Application, folder: Path) -> Change:
     added = [*([] if has_os else ["import os"]), "from awp_publish import AgentPublisher, Site"]
     lines[last:last] = added
     newline = "\r\n" if "\r\n" in text else "\n"
-    return Change(application.path, text, newline.join(lines) + newline)
+    return FileChange(application.path, text, newline.join(lines) + newline)
 
 
 def _ends_flat(lines: list[str]) -> bool:
@@ -237,7 +237,7 @@ def _is_main(node: ast.stmt) -> bool:
 # --- Django ---
 
 
-def _of_django(folder: Path, module: str) -> Iterator[Change]:
+def _of_django(folder: Path, module: str) -> Iterator[FileChange]:
     base = folder.joinpath(*module.split("."))
     path = next((one for one in (base.with_suffix(".py"), base / "__init__.py") if one.is_file()), None)
     text = _read(path) if path is not None else None
@@ -261,9 +261,9 @@ def _of_django(folder: Path, module: str) -> Iterator[Change]:
         f'AWP_PUBLISH = {{"SITE": "{site}"}}',
     ]
     newline = "\r\n" if "\r\n" in text else "\n"
-    yield Change(path, text, newline.join([text.rstrip(), "", *lines, ""]))
+    yield FileChange(path, text, newline.join([text.rstrip(), "", *lines, ""]))
     name = _title_of(Path(package.rpartition(".")[2] or folder.resolve().name))
-    yield Change(
+    yield FileChange(
         agents,
         None,
         "\n".join(
