@@ -520,7 +520,7 @@ def _read_mcp(action: str, answer: Response) -> Answer:
         problem = meta.get("awp/problem") or {"detail": result["content"][0].get("text", "")}
         raise CallFailed(action, problem, headers)
     if "structuredContent" in result:
-        return Answer(result["structuredContent"], headers)
+        return _with_content(result["structuredContent"], headers)
     block = result["content"][0]
     if block["type"] == "text":
         return Answer(block["text"], headers)

@@ -11,6 +11,8 @@ from datetime import UTC, date, datetime
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
+__version__ = "0.1.0"
+
 # --- Small frozen values that a declaration is made of: limits, contacts, status ---
 
 UNIT_NAMES: Final = {"s": "second", "m": "minute", "h": "hour", "d": "day"}
@@ -77,7 +79,9 @@ class Authentication:
     `authorization_servers` are the issuer identifiers of the servers that issue tokens for this site (RFC 9728 section
     2). `api_key_header` is the header in which API keys are sent, `session_cookie` the cookie of the site's sessions.
     `audiences` are the token audiences that are accepted. `proof_algorithms` are the signature algorithms accepted for
-    proofs of key-bound tokens (RFC 9449); `proof_required` means that only such tokens are accepted.
+    proofs of key-bound tokens (RFC 9449); `proof_required` means that only such tokens are accepted. `scopes` say in
+    words what each of them opens. `is_own_server` means that the site issues its tokens itself; `takes_registrations`
+    that clients register there, `has_secrets` that some have secrets, with which they get tokens of their own.
     """
 
     type: Literal["oauth2", "api_key", "bearer", "none"] | None = None
@@ -91,6 +95,10 @@ class Authentication:
     audiences: tuple[str, ...] = ()
     proof_algorithms: tuple[str, ...] = ()
     proof_required: bool = False
+    scopes: Mapping[str, str] = field(default_factory=dict)
+    is_own_server: bool = False
+    takes_registrations: bool = False
+    has_secrets: bool = False
 
 
 @dataclass(frozen=True, slots=True)

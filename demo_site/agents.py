@@ -1,12 +1,12 @@
 """The shop's words about itself to agents, and the agent that only programs ask for."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final, Literal, TypeAlias, get_args
 
-from awp_publish import About, Robots, Search, SessionUser, Site, Workflow
-from demo_site import books
+from awp_publish import About, Principal, Robots, Search, SessionUser, SignIn, Site, Workflow
+from demo_site import accounts, books
 from demo_site.database import Database
 from demo_site.models import Book, Sort, Summary
 from demo_site.summarize import summarize
@@ -21,7 +21,9 @@ SITE_LIMIT = "600/minute"
 SEARCH_LIMIT = "30/minute"
 """Nobody who tries the shop by hand meets these by accident."""
 
-SIGN_IN_FIRST = "call sign_in, then retry with the session that its answer hands out, or with the cookie it sets"
+SIGN_IN_FIRST = (
+    "call sign_in, then retry with its cookie, or with its AWP-Session: as that header, or as session beside the input"
+)
 RECOVERIES = {
     "AUTHENTICATION_REQUIRED": SIGN_IN_FIRST,
     "NOT_SIGNED_IN": SIGN_IN_FIRST,
@@ -75,6 +77,18 @@ def create_site(
     What is to be remembered of their calls lies beside the shop's database. `secret` signs what they are given.
     """
     public_url = url or os.environ.get("AWP_PUBLISH_URL") or LOCAL_URL
+
+    def find_customer(session: Mapping[str, object]) -> Principal | None:
+        """Return who is signed in, with the name to show."""
+        account_id = session.get(ACCOUNT)
+        if not isinstance(account_id, int):
+            return None
+        with database.reading() as connection:
+            return Principal(str(account_id), claims={"name": accounts.name_of(connection, account_id)})
+
+    customers = SessionUser(
+        principal=find_customer, cookie="session", endpoints={"login": "/sign-in", "logout": "/sign-out"}
+    )
     site = Site(
         name=NAME,
         description=DESCRIPTION,
@@ -89,12 +103,12 @@ def create_site(
         ),
         errors=RECOVERIES,
         robots=Robots(disallow=["/basket", "/checkout", "/sign-in"]),
-        authenticate=SessionUser(ACCOUNT, cookie="session", endpoints={"login": "/sign-in", "logout": "/sign-out"}),
+        authenticate=customers,
         rate_limit=SITE_LIMIT,
         store=f"sqlite:///{database.path.with_stem(database.path.stem + '-agents')}",
         secret_keys=secret,
         doors=doors,
-        plugins=[Search()] if with_search else [],
+        plugins=[SignIn(login="/sign-in", user=customers), *([Search()] if with_search else [])],
     )
     declare_summarizer(site)
     declare_prompt(site, database)

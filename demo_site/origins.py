@@ -18,6 +18,13 @@ def split(address: str) -> SplitResult:
         return urlsplit("")
 
 
+def own_path(address: str | None) -> str | None:
+    """Return an address if it is a path of ours, None for any other: it came from outside."""
+    if address is None or not address.startswith("/") or address.startswith(("//", "/\\")):
+        return None
+    return address
+
+
 def page_before(request: Request) -> str | None:
     """Return path and query of the page of ours that a request came from, as far as the browser tells."""
     before = split(request.headers.get("referer", ""))

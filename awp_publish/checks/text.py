@@ -23,10 +23,10 @@ from awp_publish.checks.engine import (
     JsonObject,
     Specification,
     child,
-    depth_exceeds,
     finding,
     shown,
 )
+from awp_publish.schema.reading import depth_exceeds
 
 MAX_DEPTH: Final = 200
 
@@ -48,7 +48,7 @@ NOT_JSON: Final = row(
     ERROR,
     "2",
     "The document is JSON.",
-    hint="Repair the syntax at the place named; comments and trailing commas are not JSON.",
+    hint="Correct the syntax at the place named; comments and trailing commas are not JSON.",
 )
 NOT_A_NUMBER: Final = row(
     "json-number", ERROR, "6", "NaN and Infinity are not JSON.", hint="Write null or leave the member out."

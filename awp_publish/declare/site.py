@@ -186,9 +186,8 @@ class Site:
         signed_here = (secrets.token_urlsafe(32),)  # enough while no other process has to verify the tokens
         self.keys: tuple[str, ...] = tuple(self.settings.secret_keys) or signed_here
         given_authenticators = self.settings.authenticate
-        self.authenticators: tuple[Authenticator, ...] = (
-            read_authenticators(given_authenticators) if given_authenticators is not None else ()
-        )
+        self._own_authenticators = read_authenticators(given_authenticators) if given_authenticators is not None else ()
+        self.authenticators: tuple[Authenticator, ...] = self._own_authenticators
         self.facts: SiteFacts = _facts_of(self.settings, self.authenticators)
         self.plugins = read_plugins(_chosen(self.settings), self)
         """The plug-ins of the site by name, each with its options and its state."""
@@ -212,6 +211,7 @@ class Site:
         self.change_listeners: list[Callable[[], None]] = []
         """Functions that notify agents that documents or lists which they have read may have changed."""
         start(self.plugins)
+        self._ask_for_authenticators()
 
     if TYPE_CHECKING:  # what plug-ins of this package declare, for editors and type checkers
 
@@ -269,6 +269,16 @@ class Site:
             if (before := self.plugins.get(name)) is not None:
                 setup.state = before.state
         self.plugins = chosen
+        self._ask_for_authenticators()
+
+    def _ask_for_authenticators(self) -> None:
+        """Put the plug-ins' ways to identify callers before those of the site."""
+        asked = (
+            one.plugin.authenticators(one) for one in self.plugins.values() if one.plugin.authenticators is not None
+        )
+        if of_plugins := [authenticator for listed in asked for authenticator in listed]:
+            self.authenticators = (*of_plugins, *self._own_authenticators)
+            self.facts = _facts_of(self.settings, self.authenticators)
 
     # --- Declaring ---
 
@@ -445,14 +455,14 @@ class Site:
         if self.settings.list_only_allowed and by_routes and not self.authenticators:
             raise DeclarationError(
                 "site",
-                f"list_only_allowed: only the routes know who calls ({listing(by_routes)}), and they are not asked for "
-                "a list.",
+                f"list_only_allowed: only routes authenticate callers ({listing(by_routes)}), and they are not asked "
+                "for a list.",
                 "Give Site(authenticate=...), or leave it out.",
             )
         narrowed = [action.id for action in actions if action.audience != PUBLIC]
         if narrowed and not self.authenticators:
             logger.warning(
-                "Nobody will find %s: they are not for everybody, and nothing here tells who calls. "
+                "Nobody can see %s: they are not public, and the site authenticates nobody. "
                 "Give Site(authenticate=...).",
                 listing(narrowed),
             )
@@ -473,7 +483,7 @@ class Site:
             what += kept_by_plugins
             raise DeclarationError(
                 "site",
-                f"{workers} workers serve it, and each would keep {' and '.join(what)} in a memory of its own.",
+                f"{workers} workers serve it, and each would keep {' and '.join(what)} in its own memory.",
                 'Give Site(store="sqlite:///agents.db"), or "redis://..." for several machines; or run one worker.',
             )
         for action in actions:
@@ -484,16 +494,18 @@ class Site:
             ):
                 raise DeclarationError(
                     subject,
-                    "auth_required: nothing here tells who calls.",
+                    "auth_required: the site authenticates nobody.",
                     "Give Site(authenticate=...), or the route a security scheme.",
                 )
             limits = [one for one in (self.facts.rate_limit, action.rate_limit) if one is not None and one.whom]
             if limits and not any(isinstance(one, AgentAuthenticator) for one in self.authenticators):
-                wrong = f"rate_limit: nothing here knows {limits[0].whom}."
+                wrong = f"rate_limit: no authenticator of the site identifies {limits[0].whom} callers."
                 raise DeclarationError(subject, wrong, "Give Site(authenticate=WebBotAuth(...)).")
             if action.allow_agents and not any(isinstance(one, AgentAuthenticator) for one in self.authenticators):
                 raise DeclarationError(
-                    subject, "allow_agents: nothing here knows agents.", "Give Site(authenticate=WebBotAuth(...))."
+                    subject,
+                    "allow_agents: no authenticator of the site identifies agents.",
+                    "Give Site(authenticate=WebBotAuth(...)).",
                 )
             # Processes that share a store have to sign with the same keys; a store in memory works with any key.
             if (action.requires or action.needs_confirmation) and is_shared and not self.settings.secret_keys:

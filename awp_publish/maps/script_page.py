@@ -35,7 +35,6 @@ from awp_publish.maps.live_page import (
     PrimitiveError,
     roles_of,
 )
-from awp_publish.problems import DeclarationError
 from awp_publish.schema import JsonObject
 
 Ask: TypeAlias = Callable[[str, JsonObject], Awaitable[JsonObject]]
@@ -81,7 +80,7 @@ class ScriptPage:
             return answer.get("value")
         details: Mapping[str, object] = error if isinstance(error, Mapping) else {}
         evidence = details.get("evidence")
-        message = str(details.get("message", "The page did not say what was wrong."))[:1000]
+        message = str(details.get("message", "The page did not report what was wrong."))[:1000]
         known = {str(name): value for name, value in evidence.items()} if isinstance(evidence, Mapping) else {}
         raise PrimitiveError(str(details.get("code", "handler_failed"))[:100], message, **known)
 
@@ -283,10 +282,8 @@ async def open_chromium(
 ) -> AsyncIterator[Chromium]:
     """Start a browser for pages of some origins. With `answer` their requests never leave this process.
 
-    Raises DeclarationError if Playwright or Chromium is missing.
+    Raises ImportError without Playwright, and Playwright's own errors if Chromium cannot be started.
     """
-    if find_spec("playwright") is None:
-        raise DeclarationError("browser", "needs Playwright.", 'Install it: pip install "awp-publish[browser]".')
     from playwright.async_api import async_playwright
 
     path = executable or find_chromium()
@@ -340,7 +337,7 @@ class ChromiumPage(ScriptPage):
         """Call a method of the page's script, which is injected at the first call in a page."""
         from playwright.async_api import Error
 
-        reason = "The page is loaded again and again."
+        reason = "The page reloads over and over."
         for _ in range(MAX_RETRIES):
             try:
                 answer = await self.page.evaluate(
@@ -465,7 +462,7 @@ class ChromiumPage(ScriptPage):
                 goal = urljoin(base, url)
                 parts = urlsplit(goal)
                 if f"{parts.scheme}://{parts.netloc}" not in self._origins:
-                    raise PrimitiveError("permission_denied", "Only pages of this site are shown.", url=url[:200])
+                    raise PrimitiveError("permission_denied", "Only pages of this site can be opened.", url=url[:200])
                 response = await self.page.goto(goal, wait_until="domcontentloaded", timeout=LOAD_MS)
             else:
                 response = await self.page.reload(wait_until="domcontentloaded", timeout=LOAD_MS)
@@ -493,4 +490,4 @@ class ChromiumPage(ScriptPage):
 
 def _not_loaded(error: Exception) -> PrimitiveError:
     reason = str(error)[:300] or f"it took longer than {LOAD_MS // 1000} seconds."
-    return PrimitiveError("navigation_failed", f"The page did not come: {reason}")
+    return PrimitiveError("navigation_failed", f"The page did not load: {reason}")

@@ -83,8 +83,11 @@ _INTEGERS: Final = range(-(2**63), 2**64)
 
 
 def unpack(value: object) -> object:
-    """Convert a dataclass to a dictionary, recursively, so that it is validated: its constructor checks nothing."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    """Convert a dataclass to a dictionary, recursively, so that it is validated: its constructor checks nothing.
+
+    One that can be called, such as an authenticator, is used as it is.
+    """
+    if dataclasses.is_dataclass(value) and not isinstance(value, type) and not callable(value):
         return {field.name: unpack(getattr(value, field.name)) for field in dataclasses.fields(value)}
     return value
 
@@ -117,7 +120,7 @@ SCOPE: Final = r"[!#-\[\]-~]+"
 
 def check_text(value: str) -> str:
     if not value.strip() or not _is_writable(value):
-        raise ValueError("must not be empty" if _is_writable(value) else "holds characters that UTF-8 has not")
+        raise ValueError("must not be empty" if _is_writable(value) else "contains characters that UTF-8 cannot encode")
     return value
 
 

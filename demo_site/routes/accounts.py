@@ -3,14 +3,14 @@
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import FastAPI, Form, Request, Response
+from fastapi import FastAPI, Form, Query, Request, Response
 
 from awp_publish import Locator, Site
 from demo_site import accounts
 from demo_site.answers import CurrentAnswer, form_responses, page_responses
 from demo_site.database import Database
 from demo_site.models import Visitor
-from demo_site.origins import page_before
+from demo_site.origins import own_path, page_before
 from demo_site.visits import CurrentVisit
 
 AccountName = Annotated[str, Form(description="Name of the account.", min_length=1, max_length=100)]
@@ -20,6 +20,8 @@ Password = Annotated[
         description="Password of the account.", min_length=1, max_length=200, json_schema_extra={"format": "password"}
     ),
 ]
+
+WayBack = Annotated[str | None, Query(description="Page of this shop to go to afterwards.", max_length=4000)]
 
 SIGN_IN_FIELDS = {
     "name": "form.sign-in-form input[name='name']",
@@ -42,9 +44,14 @@ def register_accounts(app: FastAPI, site: Site, database: Database) -> None:
             "done": Locator(".sign-out-form .account-name"),
         },
     )
-    def show_visitor(request: Request, answer: CurrentAnswer, visit: CurrentVisit) -> Visitor | Response:
+    def show_visitor(
+        request: Request,
+        answer: CurrentAnswer,
+        visit: CurrentVisit,
+        next: WayBack = None,  # noqa: A002
+    ) -> Visitor | Response:
         """See whether you are signed in, and as whom."""
-        before = page_before(request)
+        before = own_path(next) or page_before(request)
         if before is not None and before != "/sign-in":
             visit.remember_way_back(before)
         with database.reading() as connection:
@@ -67,7 +74,13 @@ def register_accounts(app: FastAPI, site: Site, database: Database) -> None:
             return answer.go_on(visit.take_way_back(default="/basket"), visit.visitor(connection))
 
     @app.post("/sign-out", response_model=Visitor, responses=form_responses())
-    @site.action("sign_out", tags=["account"], effect="idempotent", awas={"selector": "form.sign-out-form"})
+    @site.action(
+        "sign_out",
+        tags=["account"],
+        effect="idempotent",
+        awas={"selector": "form.sign-out-form"},
+        extensions={"awas": {"x-page": "/"}},
+    )
     def sign_out(answer: CurrentAnswer, visit: CurrentVisit) -> Visitor | Response:
         """Sign out and forget the basket."""
         visit.sign_out()

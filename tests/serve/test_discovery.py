@@ -462,7 +462,7 @@ def test_a_protocol_that_is_not_published_is_not_advertised_either(open_client):
 
 
 def test_leaving_out_what_is_not_there_is_a_mistake(open_client):
-    with pytest.raises(DeclarationError, match='"llms" is no protocol that is published'):
+    with pytest.raises(DeclarationError, match='"llms" is not a protocol that is published'):
         open_client(make_app(about=About(leave_out=["llms"])))
 
 

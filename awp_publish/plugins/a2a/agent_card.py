@@ -9,7 +9,6 @@ card of 1.0, whose schema forbids them; `signatures` (nothing is signed).
 from collections.abc import Mapping
 from itertools import product
 from typing import Final, cast
-from urllib.parse import urlsplit
 
 import orjson
 
@@ -17,6 +16,8 @@ from awp_publish.documents.members import (
     AGENT_CARD_PATHS,
     absolute_if,
     extension_members,
+    flows_of,
+    metadata_of,
     present,
     requirements_of,
     schemes_of_routes,
@@ -24,6 +25,7 @@ from awp_publish.documents.members import (
 )
 from awp_publish.documents.protocol import Document, Protocol, to_json
 from awp_publish.model import Catalog, JsonObject, Paths
+from awp_publish.schema.files import file_inputs
 
 PATH, OLDER_PATH = AGENT_CARD_PATHS
 OLDER_VERSION: Final = "0.3.0"
@@ -50,6 +52,9 @@ A text alone is the input where it can be nothing else.
 """
 
 INPUT_MODES: Final = ("application/json", "text/plain")
+FILE_MODE: Final = "application/octet-stream"
+"""The mode of skills that take files, which may be of any type."""
+
 OUTPUT_MODES: Final = ("application/json", "text/plain")
 DEFAULT_TAG: Final = "action"
 
@@ -122,7 +127,7 @@ def render(catalog: Catalog) -> dict[str, object]:
             "description": action.description,
             "tags": list(action.tags) or [DEFAULT_TAG],
             "examples": examples or None,
-            "inputModes": list(INPUT_MODES),
+            "inputModes": [*INPUT_MODES, *([FILE_MODE] if next(file_inputs(action.inputs), None) else [])],
             "outputModes": list(OUTPUT_MODES),
             "securityRequirements": required or None,
         }
@@ -248,21 +253,12 @@ def _security_schemes(catalog: Catalog) -> dict[str, object]:
         schemes["api_key"] = {"apiKeySecurityScheme": {"location": "header", "name": declared.api_key_header}}
     if kinds & {"oauth2", "oauth"}:
         # The one flow that the declared endpoints allow; without a token endpoint, the authorization server's tokens.
-        metadata = None
-        for issuer in declared.authorization_servers[:1]:
-            parts = urlsplit(issuer)  # RFC 8414 section 3.1: the well-known part stands between host and path
-            metadata = f"{parts.scheme}://{parts.netloc}/.well-known/oauth-authorization-server{parts.path.rstrip('/')}"
-        token, authorize = (absolute_if(catalog, declared.endpoints.get(name)) for name in ("token", "authorize"))
-        if token is None:
+        metadata = next((metadata_of(issuer) for issuer in declared.authorization_servers), None)
+        flows = flows_of(catalog)
+        if not flows:
             described = {"description": f"Tokens of {metadata}."} if metadata else {}
             schemes["oauth2"] = {"httpAuthSecurityScheme": {**described, "scheme": "Bearer"}}
         else:
-            scopes = {scope: scope for action in catalog.actions for scope in action.scopes}
-            refresh = absolute_if(catalog, declared.refresh_endpoint)
-            flow = present({"tokenUrl": token, "refreshUrl": refresh, "scopes": scopes})
-            flows: dict[str, object] = {"clientCredentials": flow}
-            if authorize is not None:
-                flows = {"authorizationCode": {"authorizationUrl": authorize, **flow}}
             schemes["oauth2"] = {"oauth2SecurityScheme": present({"flows": flows, "oauth2MetadataUrl": metadata})}
     if "session" in kinds and declared.session_cookie is not None:
         begun = sign_in_of(catalog)

@@ -29,11 +29,20 @@ from awp_publish.browsing.addresses import Origins, parse_address
 from awp_publish.browsing.cookies import write_set_cookie
 from awp_publish.browsing.page import PAGE_BYTES, PageCache, SessionLimits, Steps
 from awp_publish.browsing.session import Session
-from awp_publish.calls.call import PART_OF_ANSWER, RECEIPT, SESSION_HEADER, Call, Outcome, Principal, Result, share_of
+from awp_publish.calls.call import (
+    PART_OF_ANSWER,
+    RECEIPT,
+    SESSION_CHALLENGE,
+    SESSION_HEADER,
+    Call,
+    Outcome,
+    Principal,
+    Result,
+    share_of,
+)
 from awp_publish.calls.gates.idempotency import REPLAYED
 from awp_publish.calls.health import count_workers
 from awp_publish.calls.invoke import Invoker
-from awp_publish.declare.settings import IDLE_SECONDS
 from awp_publish.http.credentials import client_address, read_credentials
 from awp_publish.http.dispatch import PASSED
 from awp_publish.http.documents import Encodings, Prepared, prepare_one
@@ -54,6 +63,7 @@ from awp_publish.http.site_client import INNER_CALL, InnerCall, InnerCalls, Site
 from awp_publish.http.sockets import (
     ADDRESS_SHARE,
     GOING_AWAY,
+    IDLE_SECONDS,
     MAX_PENDING,
     PLAIN,
     Frame,
@@ -67,7 +77,6 @@ from awp_publish.maps.live_page import PrimitiveError
 from awp_publish.maps.primitives import PRIMITIVES
 from awp_publish.maps.runtime import (
     CODES,
-    ActionMap,
     Code,
     HandlerCall,
     Runtime,
@@ -82,7 +91,7 @@ from awp_publish.model import Catalog, JsonObject
 from awp_publish.plugin import Context, Document, Endpoints
 from awp_publish.plugins.actions_json import document as actions_json
 from awp_publish.plugins.actions_json.document import HANDLER, SITE_ACTION, SITE_TOOL
-from awp_publish.plugins.sessions.cookies import CHALLENGE
+from awp_publish.plugins.actions_json.reading import ActionMap
 from awp_publish.problems import (
     ConfirmationRequired,
     HandlerFailed,
@@ -262,7 +271,7 @@ class ReachableRuntime(ABC):
         """Run a call when its turn has come, within its timeout. Raises RuntimeFailure."""
         if self._queued >= MAX_QUEUED:
             busy = {"limit": MAX_QUEUED, "retry_after_ms": 1_000}
-            raise RuntimeFailure("permission_denied", "Too many calls wait for this runtime.", busy)
+            raise RuntimeFailure("permission_denied", "Too many calls are waiting for this runtime.", busy)
         began, self._queued = time.monotonic(), self._queued + 1
         try:
             async with asyncio.timeout(call.seconds):
@@ -343,9 +352,9 @@ class PairedRuntime(ReachableRuntime):
                 return output if isinstance(output, dict) else {}
             if method in CHANGING:
                 if method == "invoke":
-                    raise self._gone("The page went away while one of its functions ran.")
+                    raise self._gone("The page was closed while one of its functions was running.")
                 return {"ok": True, "value": {"navigated": True}}
-        raise RuntimeFailure("transport_failed", "The page is loaded again and again.", {"runtime_id": self.id})
+        raise RuntimeFailure("transport_failed", "The page reloads over and over.", {"runtime_id": self.id})
 
     # --- Its connection ---
 
@@ -363,7 +372,7 @@ class PairedRuntime(ReachableRuntime):
         self.peer = peer
         self._back.set()
 
-    def end(self, words: str = "The runtime has hung up.") -> None:
+    def end(self, words: str = "The runtime has disconnected.") -> None:
         """End the runtime, and fail the calls that wait for it."""
         self._has_ended = True
         self.peer = None
@@ -377,14 +386,14 @@ class PairedRuntime(ReachableRuntime):
                 future.set_exception(failure)
                 future.exception()  # marks it as retrieved: nobody may be waiting any more
 
-    def _gone(self, words: str = "The runtime has hung up.") -> RuntimeFailure:
+    def _gone(self, words: str = "The runtime has disconnected.") -> RuntimeFailure:
         call = self.current
         changed = call.has_changed if call is not None else False
         details: dict[str, object] = {"runtime_id": self.id}
         if call is not None:
             details |= call.describe_progress()
         if changed is None:
-            details["reason"] = "The runtime does not tell its steps, and may have begun one that changes something."
+            details["reason"] = "The runtime does not report its steps and may have started one that changes something."
         return RuntimeFailure("transport_failed", words, details, recoverable=changed is False)
 
     # --- Sending to it, and receiving from it ---
@@ -412,7 +421,7 @@ class PairedRuntime(ReachableRuntime):
         except asyncio.CancelledError:
             # Stop the steps that have not begun.
             if self.peer is not None:
-                words = "The call is over: its time is up, or its caller has hung up."
+                words = "The call has ended: it timed out, or its caller disconnected."
                 error = {"code": "handler_timeout", "message": words, "severity": "minor", "recoverable": False}
                 logger.debug("a runtime is told to stop call %s", wire_id)
                 stop = {"type": "action_error", "call_id": wire_id, "runtime_id": self.id, "error": error}
@@ -550,9 +559,10 @@ RECOVERIES: Final[Mapping[str, str]] = {
         "confirmation.token as confirmation beside arguments."
     ),
     code_of(PrerequisiteRequired.slug): (
-        "Of the actions that missing names call those that have not succeeded yet, then send this call again with a "
+        "Call the actions that missing names, unless they have already succeeded, then send this call again with a "
         "new call_id; from another connection, if the site does not know who calls, with receipts beside arguments: a "
-        "list of the awp-receipt that headers of each of their answers has. None is to be repeated for a receipt."
+        "list of the awp-receipt that headers of each of their answers has. Do not repeat a call only to get its "
+        "receipt."
     ),
 }
 """Recovery texts that differ at this door."""
@@ -657,7 +667,7 @@ def read_error(item: JsonObject) -> RuntimeFailure:
         details.setdefault("code", code)
     return RuntimeFailure(
         cast(Code, code if code in CODES else "handler_failed"),
-        message or "The runtime did not say what was wrong.",
+        message or "The runtime did not report what was wrong.",
         details,
         severity=severity if isinstance(severity, str) and severity in SEVERITIES else "major",
         recoverable=error.get("recoverable") is True,
@@ -839,7 +849,7 @@ class BridgeHub:
         browsing = door.options
         connection = BridgeConnection(self, owner, self._client(scope, address), receive, send, session_key)
         if browsing.auth_required and not owner.key:
-            connection.refusal = RuntimeFailure("permission_denied", "This site asks who is connecting.")
+            connection.refusal = RuntimeFailure("permission_denied", "This site requires authentication.")
         self._connections.add(connection)
         owner.agents.add(connection)
         try:
@@ -923,7 +933,7 @@ class BridgeHub:
         if runtime is None:
             if max(len(connection.runtimes), len(owner.runtimes)) >= MAX_RUNTIMES:
                 details = {"limit": MAX_RUNTIMES}
-                raise RuntimeFailure("permission_denied", "There are too many runtimes of one owner.", details)
+                raise RuntimeFailure("permission_denied", "One owner has too many runtimes.", details)
             runtime = PairedRuntime(runtime_id, owner, connection, url)
             if DRIVEN in capabilities:
                 self._drive(runtime)
@@ -956,7 +966,7 @@ class BridgeHub:
         """Move a runtime that has reconnected by its key, even if its old connection is not closed yet."""
         if isinstance(before := runtime.peer, BridgeConnection):
             before.runtimes.pop(runtime.id, None)
-            words = "The runtime has come back at another connection."
+            words = "The runtime has reconnected on another connection."
             before.post(error_item(RuntimeFailure("transport_failed", words), runtime_id=runtime.id))
             runtime.depart()
         if runtime.owner is not None:
@@ -965,7 +975,7 @@ class BridgeHub:
         call = runtime.current
         caller = call.peer if call is not None else None
         if isinstance(caller, BridgeConnection) and not (runtime.owner is caller.owner or caller in runtime.listeners):
-            runtime.fail(RuntimeFailure("permission_denied", "The page is another visitor's by now."))
+            runtime.fail(RuntimeFailure("permission_denied", "The page now belongs to another visitor."))
         runtime.take_interrupted()
 
     def _drive(self, runtime: PairedRuntime) -> None:
@@ -1120,11 +1130,11 @@ class BridgeHub:
         present = [one for one in fitting if not one.is_away] or fitting
         if len(present) > 1:
             candidates = [one.describe() for one in present]
-            words = "The call means several runtimes. Name one by its runtime_id."
+            words = "The call matches several runtimes. Name one by its runtime_id."
             raise RuntimeFailure("ambiguous_runtime", words, {"candidates": candidates})
         if present:
             if not present[0].is_ready:
-                words = "The runtime has no map that could be used."
+                words = "The runtime has no usable map."
                 raise RuntimeFailure("runtime_not_ready", words, {"runtime_id": present[0].id})
             return present[0]
         by_page = selectors.url_contains is not None or selectors.title_contains is not None
@@ -1135,8 +1145,10 @@ class BridgeHub:
                 return visit
         evidence: dict[str, object] = {"runtimes": [one.describe() for one in owner.runtimes.values()]}
         if count_workers() > 1:
-            evidence["hint"] = "A runtime is known at the worker that has its connection. Connect again, or try again."
-        raise RuntimeFailure("runtime_not_found", "No runtime of yours is meant.", evidence)
+            evidence["hint"] = (
+                "A runtime is known only to the worker that holds its connection. Reconnect, or try again."
+            )
+        raise RuntimeFailure("runtime_not_found", "The call names no runtime of yours.", evidence)
 
     async def dispatch(
         self, owner: Owner, call: BridgeCall, selectors: Selectors, site: SiteClient
@@ -1202,8 +1214,8 @@ class BridgeHub:
             # The owner of a session from a request's headers has been checked already.
             kept = await (sessions.find(str(shown)) if shown else sessions.load(call.session_key))
             if kept is None or (shown and kept.owner and owner.principal != kept.owner):
-                challenge = [("WWW-Authenticate", CHALLENGE)]
-                raise SessionUnknown("This session is not known here, or is over.", headers=challenge)
+                challenge = [("WWW-Authenticate", SESSION_CHALLENGE)]
+                raise SessionUnknown("This session is unknown or has ended.", headers=challenge)
         except Problem as problem:
             raise failure_of(problem.status, self._describe(problem)) from problem
         jar, clock, before = page.browser.jar, page.browser.clock, {cookie.key: cookie for cookie in kept.jar}
@@ -1243,7 +1255,7 @@ class BridgeHub:
         if not wrong and arguments.get("mode") == "call" and "action" not in arguments:
             wrong = (Violation("/action", "is required for mode call"),)
         if wrong:
-            raise _misfit(f"The arguments of {SITE_TOOL} do not fit", wrong)
+            raise _misfit(f"The arguments of {SITE_TOOL} do not match its input_schema", wrong)
 
     def _check(self, owner: Owner, runtime: PairedRuntime, call: BridgeCall) -> None:
         """Check a call before it is passed on. Raises RuntimeFailure."""
@@ -1256,7 +1268,7 @@ class BridgeHub:
             raise RuntimeFailure("unknown_action", f"There is no action {shown!r}.", {"name": shown})
         validator = self._validator(call.name, cast(JsonObject, tool["input_schema"]), asserts_formats=True)
         if violations := validator(call.arguments):
-            raise _misfit(f"The arguments of {call.name} do not fit", violations)
+            raise _misfit(f"The arguments of {call.name} do not match its input_schema", violations)
 
     def _check_result(self, meant: BridgeCall, result: ToolResult, *, is_wrapped: bool) -> None:
         """Check another runtime's result of one of our tools. Raises RuntimeFailure `invalid_result`."""
@@ -1268,7 +1280,7 @@ class BridgeHub:
             return
         given = output["result"] if is_wrapped and isinstance(output, dict) else output
         if violations := self._validator(f"result {meant.name}", schema)(given):
-            failure = _misfit(f"What {meant.name} gives does not fit its result_schema", violations)
+            failure = _misfit(f"The result of {meant.name} does not match its result_schema", violations)
             evidence = {**failure.evidence, "steps": list(result.steps)}
             raise RuntimeFailure("invalid_result", failure.message, evidence, recoverable=False)
 
@@ -1523,7 +1535,7 @@ class BridgeConnection(SocketConnection):
             raise invalid("timeout_ms must be a positive number.", member="timeout_ms")
         seconds = min(most, given / 1000) if isinstance(given, (int, float)) else most
         if call_id in self.owner.running:
-            raise invalid("A call of this call_id is under way.", member="call_id")
+            raise invalid("A call with this call_id is still running.", member="call_id")
         asked = orjson.dumps([name, arguments, members], option=orjson.OPT_SORT_KEYS)
         fingerprint = hashlib.sha256(asked).digest()
         if call_id in self.owner.answers:
@@ -1531,13 +1543,13 @@ class BridgeConnection(SocketConnection):
             if known != fingerprint:
                 raise invalid("The call_id was used for another call.", member="call_id")
             if answer is None:
-                words = "The first call of this call_id succeeded; its answer is given only once."
+                words = "The first call of this call_id succeeded; its answer is returned only once."
                 raise RuntimeFailure("handler_failed", words, {"code": "ANSWER_NOT_KEPT"}, recoverable=False)
             self._pending.start(self._write_text(answer), "awp_publish bridge item")
             return
         if self._calls >= MAX_PENDING:
             details = {"limit": MAX_PENDING, "retry_after_ms": 1_000}
-            raise RuntimeFailure("permission_denied", "Too many calls are under way.", details)
+            raise RuntimeFailure("permission_denied", "Too many calls are running.", details)
         call = BridgeCall(call_id, name, arguments, seconds, members, self, self.session_key)
         self.owner.running.add(call_id)
         self._calls += 1

@@ -33,7 +33,6 @@ from awp_publish.browsing.session import METHODS, Session
 from awp_publish.calls.authentication import ApiKey, ApplicationUser, SessionUser, SharedSecret
 from awp_publish.calls.call import Principal, Signed, read_key, share_of
 from awp_publish.calls.tokens import Expired, NotOurs, Tokens
-from awp_publish.declare.settings import IDLE_SECONDS
 from awp_publish.http.credentials import client_address, network_around, read_credentials
 from awp_publish.http.doors import session_ids_of
 from awp_publish.http.endpoint import ProblemRenderer
@@ -43,6 +42,7 @@ from awp_publish.http.site_client import INNER_CALL, InnerCall, InnerCalls, Site
 from awp_publish.http.sockets import (
     ADDRESS_SHARE,
     GOING_AWAY,
+    IDLE_SECONDS,
     PLAIN,
     CloseReason,
     SocketConnection,
@@ -51,7 +51,7 @@ from awp_publish.http.sockets import (
     room_for_unknown,
 )
 from awp_publish.http.streams import OpenStreams, Place
-from awp_publish.model import DEFAULT_OPERATION, Catalog, JsonObject
+from awp_publish.model import DEFAULT_OPERATION, Catalog, JsonObject, __version__
 from awp_publish.plugin import Context, Endpoints
 from awp_publish.plugins.awp.messages import (
     MUTATION,
@@ -71,7 +71,6 @@ from awp_publish.plugins.awp.messages import (
     write_frame,
 )
 from awp_publish.plugins.awp.options import Awp
-from awp_publish.plugins.events.log import logs_for, read_cursor, write_cursor
 from awp_publish.problems import InvalidCredentials, Problem, RateLimited, UnknownAgent, did_you_mean
 from awp_publish.schema.reading import answer_schema
 
@@ -165,7 +164,7 @@ class AwpCallers:
                 methods=list(AUTH_METHODS),
             )
         if method not in self.methods:
-            raise AwpError("UNSUPPORTED", f"This site does not take {method}.", {"methods": self.methods})
+            raise AwpError("UNSUPPORTED", f"This site does not accept {method}.", {"methods": self.methods})
 
         def read(name: str) -> str:
             text = given.get(name)
@@ -262,7 +261,7 @@ def read_hello(params: Mapping[str, object], *, is_packed: bool, known: frozense
     wanted = _texts(wants, "encoding") or ["msgpack" if is_packed else "json"]
     encoding = next((name for name in wanted if name in ENCODINGS), None)
     if encoding is None:
-        raise AwpError("UNSUPPORTED", "None of the encodings is spoken here.", {"supported": list(ENCODINGS)})
+        raise AwpError("UNSUPPORTED", "None of the encodings is supported.", {"supported": list(ENCODINGS)})
     is_draft = any(name in params for name in ("client", "awp", "wants"))
     at_once = not _CONCURRENCY.isdisjoint(_texts(wants, "features"))
     for name in ("concurrency", "concurrent"):
@@ -302,7 +301,6 @@ def render_hello(
     catalog: Catalog, sessions: "Sessions", hello: Hello, auth: JsonObject, offered: list[str]
 ) -> JsonObject:
     """Render the result of a handshake. `offered` are the events of the site to which the caller may subscribe."""
-    from awp_publish import __version__ as version
 
     has_skills = bool(catalog.actions)
     limits = sessions.describe_limits()
@@ -317,13 +315,13 @@ def render_hello(
     return {
         "awp_version": VERSION,
         "server_name": NAME,
-        "server_version": version,
+        "server_version": __version__,
         "features": features,
         "awp": {"version": VERSION},
         "encoding": {"selected": hello.encoding},
         "compression": {"selected": "none"},
         "concurrency": {"selected": "pages" if hello.concurrency else "none"},
-        "server": {"name": NAME, "version": version, "site": catalog.site.name, "url": catalog.url},
+        "server": {"name": NAME, "version": __version__, "site": catalog.site.name, "url": catalog.url},
         "limits": limits,
         "events": sorted(hello.events),
         **({"available_events": offered} if offered else {}),
@@ -729,7 +727,7 @@ class AwpSkills:
         if not isinstance(problem, UnknownAgent):
             return problem
         meant = did_you_mean(skill, self._public)
-        recovery = "Use a name that skills.list tells."
+        recovery = "Use a name that skills.list returns."
         return UnknownAgent(f'This site has no skill "{skill[:100]}". {meant}'.rstrip(), recovery=recovery)
 
     def refusal(self, problem: Problem, trace: str) -> AwpError:
@@ -909,7 +907,7 @@ class AwpClient:
                 raise AwpError(error.code, error.message, {**error.details, **self._to_sign()}) from problem
             if door.sessions.browsing.auth_required and identity.principal is None:
                 details = {"methods": door.callers.methods, **self._to_sign()}
-                raise AwpError("PERMISSION_DENIED", "This site asks who is browsing.", details)
+                raise AwpError("PERMISSION_DENIED", "This site requires authentication.", details)
             if before is not None and before.id != identity.id and (before.id or any(door.sessions.of(self))):
                 words = "This connection belongs to another caller, or has sessions."
                 raise AwpError("CONFLICT", words, {"method": HELLO})
@@ -966,9 +964,9 @@ class AwpClient:
         async def run() -> JsonObject:
             # Draft, Capability Rules: a request that needs an unavailable feature is refused, not ignored.
             if params.get("persist"):
-                recovery = "Keep what session.export answers, and session.import it later."
+                recovery = "Keep the answer of session.export and pass it to session.import later."
                 details = {"param": "persist", "recovery": recovery}
-                raise AwpError("UNSUPPORTED", "Sessions are not kept over a restart.", details)
+                raise AwpError("UNSUPPORTED", "Sessions do not survive a restart.", details)
             network, profile = params.get("network"), params.get("profile")
             for name, given in (("network", network), ("profile", profile)):
                 if given is not None and not isinstance(given, dict):
@@ -978,11 +976,11 @@ class AwpClient:
             for name, proxy in asked.items():
                 # Draft, session.create: {"mode": "none"} requests no proxy.
                 if proxy not in (None, "none", {}, {"mode": "none"}):
-                    words = "There are no proxies: only this site is browsed."
+                    words = "Proxies are not supported: only this site can be browsed."
                     raise AwpError("UNSUPPORTED", words, {"param": name})
             for name in ("impersonate", "impersonation"):
                 if isinstance(profile, dict) and profile.get(name) not in (None, "none"):
-                    words = "No browser is impersonated: pages are asked for under the session's own user agent."
+                    words = "Browsers are not impersonated: pages are requested with the session's own user agent."
                     raise AwpError("UNSUPPORTED", words, {"param": f"profile.{name}"})
             door, address = self.door, self._site.address
             return self._describe(door.sessions.create(self, caller.id, params, door.max_seconds, address))
@@ -1116,7 +1114,7 @@ def _read_session_id(request: AwpRequest) -> str:
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
-_NO_HANDSHAKE: Final = CloseReason(1008, "There was no awp.hello.")
+_NO_HANDSHAKE: Final = CloseReason(1008, "awp.hello is missing.")
 _NOT_KNOWN: Final = CloseReason(1008, "The credentials are no longer valid.")
 
 
@@ -1189,8 +1187,8 @@ class Connection(SocketConnection):
         event = events.find(name, caller)
         if event is None:
             return
-        positions = read_cursor(event, cursor) if cursor is not None else None
-        batches = events.follow(event, logs_for(event, caller), positions)
+        positions = events.read_cursor(event, cursor) if cursor is not None else None
+        batches = events.follow(event, events.logs_for(event, caller), positions)
         with suppress(OSError):  # the client is gone; reading ends as well
             async with aclosing(batches):
                 async for batch in batches:
@@ -1198,7 +1196,7 @@ class Connection(SocketConnection):
                         return
                     for one, after in batch.steps():
                         occurrence = {"event_id": one.id, "name": name, "timestamp": one.timestamp, "data": one.data}
-                        occurrence |= {"cursor": write_cursor(after)}
+                        occurrence |= {"cursor": events.write_cursor(after)}
                         message = make_message(new_trace(), type="event", method=name, params=occurrence)
                         await self._write(message, is_packed=is_packed)
 

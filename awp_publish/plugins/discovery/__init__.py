@@ -4,13 +4,12 @@ import logging
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import ClassVar, Final
 
 from awp_publish.checks.urls import is_loopback
 from awp_publish.model import Catalog, Page
-from awp_publish.plugin import Plugin, Serving, Setup
-from awp_publish.plugins.discovery import llms_txt
-from awp_publish.plugins.discovery.agent_skills import PROTOCOL as AGENT_SKILLS
+from awp_publish.plugin import Document, Plugin, Serving, Setup
+from awp_publish.plugins.discovery import agent_skills, llms_txt
 from awp_publish.plugins.discovery.catalogues import API_CATALOG, ARD
 from awp_publish.plugins.discovery.crawling import AUTH_MD, ROBOTS, SECURITY, SITEMAP, agentmap_line, has_sitemap
 from awp_publish.plugins.discovery.options import Discovery
@@ -24,6 +23,17 @@ class Guides:
     """What discovery tells other plug-ins of the site's documents, and whether robots.txt has lines of proposals."""
 
     robots_proposals: bool
+
+    introductions: ClassVar = tuple(document for protocol in (ARD, ROBOTS, SITEMAP) for document in protocol.documents)
+    """Documents for discovering a site: a client that is connected has done that already."""
+
+    skills_of = staticmethod(agent_skills.skills_of)
+    digest_of = staticmethod(agent_skills.digest_of)
+    media_type_of = staticmethod(agent_skills.media_type_of)
+
+    def is_own_skill(self, document: Document) -> bool:
+        """Return True for the document with the skill that is made of the site's actions."""
+        return document.render is agent_skills.render_skill
 
     def guides_of(self, catalog: Catalog) -> tuple[str | None, str | None]:
         """Return the addresses of llms.txt and of the sitemap in Markdown, None for what is not published."""
@@ -74,7 +84,7 @@ PLUGIN = Plugin(
     start=_start,
     documents=(
         llms_txt.PROTOCOL,
-        AGENT_SKILLS,
+        agent_skills.PROTOCOL,
         API_CATALOG,
         ARD,
         ROBOTS,

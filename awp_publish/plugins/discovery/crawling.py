@@ -19,6 +19,7 @@ from awp_publish.documents.members import (
     link_text,
     located,
     one_line,
+    own_metadata,
     sign_in_of,
 )
 from awp_publish.documents.protocol import Document, Protocol
@@ -140,7 +141,7 @@ def has_credentials(catalog: Catalog) -> bool:
 def render_auth(catalog: Catalog) -> bytes:
     """Return auth.md, which tells agents how to authenticate."""
     site, declared = catalog.site, catalog.site.authentication
-    lines = ["# auth.md", "", f"How agents show who they are to {one_line(site.name)}.", ""]
+    lines = ["# auth.md", "", f"How agents authenticate with {one_line(site.name)}.", ""]
     for way in credentials_of(catalog) or ():
         if way.get("in") == "header":
             scheme = f"{way['scheme']} " if "scheme" in way else ""
@@ -155,9 +156,20 @@ def render_auth(catalog: Catalog) -> bytes:
     if declared is not None and declared.authorization_servers:
         issuers = ", ".join(declared.authorization_servers)
         lines += ["", f"Tokens are issued by {issuers}; see {catalog.absolute(PROTECTED_RESOURCE_PATH)} (RFC 9728)."]
+        if declared.is_own_server:
+            server, own = own_metadata(catalog), declared.endpoints["connections"]
+            lines += [
+                "",
+                "People sign in on this site's own pages, and allow an agent to act for them; no agent is given a "
+                f"password. {server} describes the server (RFC 8414): authorization code with PKCE (S256). Clients "
+                "have a client id metadata document, or register. People see and end what they have allowed at "
+                f"{catalog.absolute(own)}.",
+            ]
+            for scope, words in declared.scopes.items():
+                lines += [f"- scope `{scope}`: {one_line(words)}"]
     needing = [action for action in catalog.actions if action.auth_required]
     if needing:
-        lines += ["", "## Actions that ask who calls", ""]
+        lines += ["", "## Actions that require authentication", ""]
         for action in needing:
             scopes = f" with the scopes {', '.join(action.scopes)}" if action.scopes else ""
             lines.append(f"- `{action.id}`{scopes}")

@@ -142,6 +142,8 @@ def _rules(catalog: Catalog) -> Iterator[str]:
                 scheme = f"{way['scheme']} " if "scheme" in way else ""
                 source = catalog.token_source
                 token = f"; {source.id} answers with the token" if source is not None else ""
+                if "metadata" in way:
+                    token = f" with a token that your user gets you (OAuth 2, {way['metadata']})"
                 yield f"sign in: send the header `{way['name']}: {scheme}...`{token}"
             elif "sign_in" in way:
                 is_action = any(action.id == way["sign_in"] for action in actions)
@@ -149,7 +151,7 @@ def _rules(catalog: Catalog) -> Iterator[str]:
                 yield f"sign in: {how}; its answer's header AWP-Session is the `session` beside `input` from then on"
     if any(action.needs_confirmation for action in actions):
         yield (
-            "confirm: answers 428 with `confirmation` {token, summary}; once the person agrees, repeat "
+            "confirm: answers 428 with `confirmation` {token, summary}; once your user agrees, repeat "
             "with the token as `confirmation` beside `input`"
         )
     if any(action.requires for action in actions):
@@ -194,7 +196,7 @@ def _kind(facts: JsonObject) -> str:
     if kind == "object":
         return "{...}"
     if kind == "string":
-        return str(facts.get("format") or "")
+        return str(facts.get("contentEncoding") or facts.get("format") or "")
     return kind if isinstance(kind, str) else ""
 
 

@@ -28,8 +28,6 @@ from awp_publish.http.credentials import read_credentials
 from awp_publish.http.doors import identify_caller
 from awp_publish.model import utc_text
 from awp_publish.plugin import Context
-from awp_publish.plugins.jobs.door import Background, check_visible, restricted
-from awp_publish.plugins.jobs.jobs import RESULT_SECONDS, Job
 from awp_publish.plugins.mcp.calls import Tools
 from awp_publish.plugins.mcp.elicitation import QUESTION, question_for
 from awp_publish.plugins.mcp.exchange import (
@@ -67,12 +65,12 @@ GET_JOB_ENTRY: Final[Mapping[str, object]] = {
     "name": GET_JOB,
     "title": "Get job",
     "description": (
-        "Look at a background job by the job_id that its tool has answered. Call it again every few seconds until "
+        "Check a background job by the job_id that its tool returned. Repeat every few seconds until "
         "status is done, failed or cancelled."
     ),
     "inputSchema": {
         "type": "object",
-        "properties": {"job_id": {"type": "string", "description": "The job_id of the tool's answer."}},
+        "properties": {"job_id": {"type": "string", "description": "The job_id that the tool returned."}},
         "required": ["job_id"],
         "additionalProperties": False,
     },
@@ -82,8 +80,8 @@ GET_JOB_ENTRY: Final[Mapping[str, object]] = {
             "job_id": {"type": "string"},
             "action": {"type": "string"},
             "status": {"enum": ["accepted", "running", "done", "failed", "cancelled"]},
-            "result": {"description": "What the action has answered, once status is done."},
-            "problem": {"type": "object", "description": "Why it has failed, once status is failed or cancelled."},
+            "result": {"description": "What the action returned, once status is done."},
+            "problem": {"type": "object", "description": "Why it failed, once status is failed or cancelled."},
         },
         "required": ["job_id", "action", "status"],
     },
@@ -180,16 +178,17 @@ def _id_of(caller: Principal | None) -> str:
 class TaskExtension:
     """The tasks of one public address of a site that has background actions."""
 
-    def __init__(self, door: Context, background: Background, tools: Tools) -> None:
+    def __init__(self, door: Context, background: Any, tools: Tools) -> None:
         self._invoker: Invoker = door.invoker
         self._jobs = background.jobs
         self._identify = identify_caller(door)
         self._proxies = door.admission.trusted_proxies
         self._address = door.catalog.absolute(door.catalog.paths.jobs)
-        self._seconds = RESULT_SECONDS
+        self._seconds: float = background.jobs.result_seconds
+        self._check_visible = background.check_visible
         self._tools = tools
         self._actions = {action.id: action for action in door.catalog.actions if action.is_background}
-        self._restricted = restricted(self._actions.values())
+        self._restricted = {name: action for name, action in self._actions.items() if not action.is_public}
         taken = any(action.id == GET_JOB for action in door.catalog.actions)
         self._arguments = {"job_id", SESSION} if door.ask("sessions") is not None else {"job_id"}
         entry = {**GET_JOB_ENTRY}
@@ -349,8 +348,8 @@ class TaskExtension:
         is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
         try:
             if not {"job_id"} <= set(given) <= self._arguments or not all(type(one) is str for one in given.values()):
-                violation = Violation("/job_id", "must be the job_id that the tool has answered.")
-                raise InvalidInput("get_job takes one input, job_id, a text.", errors=[violation])
+                violation = Violation("/job_id", "must be the job_id that the tool returned.")
+                raise InvalidInput("get_job takes one input: job_id, a string.", errors=[violation])
             caller = await find_caller(context, self._identify, given.get(SESSION))
             job = await self._show(given["job_id"], None, caller)
         except Problem as problem:
@@ -376,12 +375,12 @@ class TaskExtension:
         task = self._describe_job(context, exchange_of(context), await self._show(task_id, pending, caller))
         return task if pending is None else task | {"taskId": task_id, "createdAt": pending.created}
 
-    async def _show(self, task_id: str, pending: Pending | None, caller: Principal | None) -> Job:
+    async def _show(self, task_id: str, pending: Pending | None, caller: Principal | None) -> Any:
         """Return a task's job to its caller, who still has to be allowed to see its action. Raises UnknownJob."""
         if pending is not None and pending.owner:
             return await self._jobs.show(pending.job, pending.owner)
         job = await self._jobs.show(pending.job if pending is not None else task_id, _id_of(caller))
-        check_visible(self._restricted, job.action, caller)
+        self._check_visible(self._restricted, job.action, caller)
         return job
 
     async def _add(self, pending: Pending, asked: Call | None = None) -> str | None:
@@ -426,7 +425,7 @@ class TaskExtension:
         if pending is not None and pending.principal not in ("", _id_of(caller)):
             raise UnknownJob("There is no such task.")
         if pending is not None and not pending.owner:
-            check_visible(self._restricted, pending.action, caller)
+            self._check_visible(self._restricted, pending.action, caller)
         return pending
 
     async def _replace(self, task_id: str, old: Pending, new: Pending) -> bool:
@@ -456,8 +455,8 @@ class TaskExtension:
             if agrees:
                 await self._invoker.run(call, keep)
             else:
-                recovery = "Do not repeat the call unless your user asks for it anew."
-                results.append(ConfirmationRequired("The person who was asked did not agree.", recovery=recovery))
+                recovery = "Do not repeat the call unless your user asks for it again."
+                results.append(ConfirmationRequired("The user declined.", recovery=recovery))
             result = results[0]
             if isinstance(result, Outcome):
                 done = replace(taken, question=None, job=orjson.loads(result.body)["job_id"])
@@ -478,7 +477,7 @@ class TaskExtension:
         """Return True while a question waits for a reply. Its token admits one call, however many replies there are."""
         if pending.question is None or not pending.taken:
             return pending.question is not None
-        return (self._jobs.clock() - datetime.fromisoformat(pending.taken)).total_seconds() >= TAKEN_SECONDS
+        return bool((self._jobs.clock() - datetime.fromisoformat(pending.taken)).total_seconds() >= TAKEN_SECONDS)
 
     def _describe_pending(self, task_id: str, pending: Pending) -> WireResult:
         task: WireResult = {"taskId": task_id, "status": "working"}
@@ -494,9 +493,9 @@ class TaskExtension:
             return task | {"status": "cancelled"}
         return task | ({"status": "completed", "result": pending.result} if pending.result is not None else {})
 
-    def _describe_job(self, context: RequestContext, exchange: McpExchange, job: Job) -> WireResult:
+    def _describe_job(self, context: RequestContext, exchange: McpExchange, job: Any) -> WireResult:
         """Describe a job as a task with its result (Task Status)."""
-        described = job.describe(f"{self._address}/{job.id}")
+        described: dict[str, object] = job.describe(f"{self._address}/{job.id}")
         task: WireResult = {"taskId": job.id, "status": "working"}
         task |= {"createdAt": described["created"], "lastUpdatedAt": described["updated"]}
         now = self._jobs.clock()
@@ -526,8 +525,8 @@ class TaskExtension:
             error = refused.error.model_dump(by_alias=True, exclude_none=True)
         return task | {"status": "failed", "statusMessage": error["message"], "error": error}
 
-    def _described(self, exchange: McpExchange, job: Job) -> dict[str, object]:
-        described = job.describe(f"{self._address}/{job.id}")
+    def _described(self, exchange: McpExchange, job: Any) -> dict[str, object]:
+        described: dict[str, object] = job.describe(f"{self._address}/{job.id}")
         if job.problem is not None:
             described["problem"] = orjson.loads(exchange.render(job.problem))
         return described
@@ -541,7 +540,7 @@ class TaskExtension:
         self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
         if isinstance(problem, UnknownJob):
             return MCPError(
-                types.INVALID_PARAMS, "Unknown task: there is none of this id, it has expired, or is not yours."
+                types.INVALID_PARAMS, "Unknown task: it does not exist, has expired, or belongs to another caller."
             )
         return MCPError(types.INTERNAL_ERROR, problem.detail, orjson.loads(exchange.render(problem)))
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, cast
 
+from awp_publish.documents.members import SITE_ACTION, SITE_TOOL
 from awp_publish.model import Action, Catalog, JsonObject
-from awp_publish.plugins.actions_json.document import SITE_ACTION, SITE_TOOL
 from awp_publish.plugins.mcp.exchange import CONFIRMATION, META, RECEIPTS, SESSION
 from awp_publish.schema import compile_schema, media
 from awp_publish.schema.reading import DIALECT, answer_schema, embedded
@@ -35,13 +35,21 @@ class Tool:
 
 SESSION_ARGUMENT: Final = {
     "type": "string",
-    "description": "The session that an earlier answer handed out, which keeps you signed in. Leave it out to begin.",
+    "description": "The session that an earlier answer returned, which keeps you signed in. Leave it out at first.",
 }
+
+
+def _schemes_of(action: Action) -> list[dict[str, object]]:
+    """Return with which tokens an action may be called, as ChatGPT and others read it before they sign a person in."""
+    if not action.auth_required:
+        return [{"type": "noauth"}]
+    return [{"type": "oauth2", "scopes": list(action.scopes)}]
 
 
 def make_tools(catalog: Catalog, *, only_objects: bool, has_sessions: bool) -> Mapping[str, Tool]:
     """Make the tools of a catalog, by name. `only_objects` is for the revisions up to 2025-11-25."""
-    tools = {}
+    tools, known = {}, catalog.site.authentication
+    signs_in = known is not None and known.is_own_server
     for action in catalog.actions:
         answered, is_wrapped = answer_schema(action), False
         if media.declared_type(answered):
@@ -57,7 +65,7 @@ def make_tools(catalog: Catalog, *, only_objects: bool, has_sessions: bool) -> M
             own[RECEIPTS] = {
                 "type": "array",
                 "items": {"type": "string"},
-                "description": f"The receipts below the answers of {required}, if you are not signed in.",
+                "description": f"The receipts in the answers of {required}, if you are not signed in.",
             }
         if has_sessions and SESSION not in properties:
             own[SESSION] = SESSION_ARGUMENT
@@ -76,8 +84,11 @@ def make_tools(catalog: Catalog, *, only_objects: bool, has_sessions: bool) -> M
                 "openWorldHint": False,
             },
         }
-        if action.tags:
-            entry["_meta"] = {f"{META}tags": list(action.tags)}
+        described: dict[str, object] = {f"{META}tags": list(action.tags)} if action.tags else {}
+        if signs_in:
+            described["securitySchemes"] = _schemes_of(action)
+        if described:
+            entry["_meta"] = described
         if only_objects:
             is_wrapped = answered.get("type") != "object"
         elif answered:

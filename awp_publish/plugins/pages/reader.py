@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
 from awp_publish.http.credentials import refuse_foreign_host
@@ -84,6 +84,9 @@ class PageReader:
     state: Callable[[], Mapping[str, object]]
     links: Callable[[Scope], bytes | None]
 
+    whole_markdown: ClassVar = RequestedFormat("md", "full", by_query=True, content="all")
+    """All of a page as Markdown, not its main content alone."""
+
     async def read(
         self,
         url: str,
@@ -141,7 +144,7 @@ class PageReader:
             raise _not_found("The address does not answer with an HTML page.")
         reply = await request.render_async(200, _public_headers(answer.headers), answer.body)
         if reply is None:
-            raise _not_found("The page is in a content coding or a form that cannot be read here.")
+            raise _not_found("The page has a content coding or a format that is not supported.")
         return reply
 
     async def _fetch(self, inner: Scope, receive: Receive) -> PageAnswer:
@@ -216,7 +219,7 @@ class SomDoor(Endpoint):
             known = " and ".join(", ".join(names) for names in (FORMATS, BUDGETS, CONTENTS))
             raise InvalidUrl(
                 f"There is no such format, budget or content; there are {known}.",
-                recovery="Leave format, budget and content out, or use those that detail names.",
+                recovery="Leave format, budget and content out, or use the values that detail names.",
             )
         accepted = read_accept(fields.get(b"accept", b"")).requested or RequestedFormat("som")
         chosen = FORMATS[name] if name else accepted.format

@@ -9,30 +9,29 @@ If middleware of the site runs outside of us, a call with a session is sent thro
 this middleware recognizes agents as it recognizes visitors. Cookies that it sets on the answer go into the session.
 """
 
-import asyncio
 import logging
 import re
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import asdict, dataclass, field, replace
-from typing import Final, TypeAlias, cast
+from typing import Final, cast
 
 import orjson
 
 from awp_publish.browsing.addresses import WebAddress, parse_address
 from awp_publish.browsing.cookies import Cookie, CookieJar
-from awp_publish.calls.call import SESSION_HEADER, Call, Deliver, Outcome, Result
+from awp_publish.calls.call import SESSION_CHALLENGE, SESSION_HEADER, Call, Deliver, Outcome, Result
 from awp_publish.calls.fingerprints import VOLATILE_COOKIES
 from awp_publish.calls.gates.gate import Guards
 from awp_publish.calls.tokens import Tokens
 from awp_publish.http.credentials import TrustedProxies, client_address, network_around, read_credentials
-from awp_publish.http.dispatch import NOT_CARRIED, ROUTE_CALL, come_from_outside, read_answer
 from awp_publish.http.exchange import Scope, read_fields
-from awp_publish.http.in_process import Outside, SessionPass, with_cookies
+from awp_publish.http.in_process import Outside, with_cookies
+from awp_publish.http.reentry import Reentry, Run
 from awp_publish.model import Catalog
 from awp_publish.plugins.sessions.identity import identity_of
-from awp_publish.problems import HandlerFailed, Problem, SessionUnknown, StoreUnavailable, code_of
+from awp_publish.problems import Problem, SessionUnknown, StoreUnavailable, code_of
 from awp_publish.stores.store import Add, Count, Look, Step, Store, Swap, session_key, unavailable
 
 logger: Final = logging.getLogger("awp_publish.calls")
@@ -70,7 +69,7 @@ MAX_TRIES: Final = 100
 
 _RENEWED: Final = "This session has another id since its caller has signed in or out."
 _RENEWED_RECOVERY: Final = (
-    "Send the session that was handed out by the answer to the call which signed in or out; without that answer, leave "
+    "Send the session that the answer to signing in or out returned; if you do not have it, leave "
     "the session out and sign in again."
 )
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{32}[0-9a-f]{24}")
@@ -261,7 +260,7 @@ class CookieSessions:
             logger.error("the record of a session cannot be read: %s", type(error).__name__)
             raise unavailable("The record of this session is damaged.") from None
         if session.created + LIFETIME <= self._clock():  # usually the store has removed it; the clocks may differ
-            raise SessionUnknown("The session is over.")
+            raise SessionUnknown("The session has ended.")
         return session
 
 
@@ -300,14 +299,7 @@ def has_session_callers(guards: Guards, catalog: Catalog) -> bool:
 
 # --- Calls with a session ---
 
-CHALLENGE: Final = "AWP-Session"
-"""The challenge of a 401, which always needs one (RFC 9110 section 11.6.1). The scheme is not registered."""
-
-_FAILED: Final = "a request with the cookies of a session failed (request_id=%s)"
 _NOT_KEPT: Final = "the cookies of action %s are not kept (request_id=%s)"
-
-Run: TypeAlias = Callable[[Call, Deliver], Awaitable[None]]
-"""Runs a call through its gates and its handler."""
 
 
 class SessionCalls:
@@ -324,7 +316,7 @@ class SessionCalls:
         self.sessions = sessions
         self._catalog = catalog
         self._proxies = trusted_proxies
-        self._outside = outside
+        self._reentry = Reentry(outside)
         # The owner of a session is never identified by the session itself.
         others = tuple(one for one in guards.authenticators if one.method != "session")
         self._identify = replace(guards.identify(), authenticators=others) if others else None
@@ -338,8 +330,10 @@ class SessionCalls:
         self._receipted = guards.receipted
         self._recovery: str | None = None
         if (sign_in := catalog.sign_in) is not None and code_of(SessionUnknown.slug) not in catalog.site.errors:
-            again = "then send the session that its answer hands out."
-            self._recovery = f"Leave the session out and call {sign_in.id}, {again}"
+            self._recovery = (
+                f"Leave the session out and call {sign_in.id}, then send the {SESSION_CHALLENGE} of its answer: in the "
+                f"header {SESSION_CHALLENGE}, or as session beside the input."
+            )
 
     async def __call__(self, run: Run, call: Call, deliver: Deliver) -> None:
         """Run a call in its session. Delivers SessionUnknown if it is unknown or belongs to another caller."""
@@ -348,7 +342,7 @@ class SessionCalls:
         at = self._addresses.get(call.action.id, self._address)
         if call.has_cookie_jar or has_own_cookies(fields.get(b"cookie", b"").decode("latin-1")):
             if SESSION_HEADER in fields:
-                self._put_headers(call, scope, "")
+                self._put_scope(call, with_cookies(scope, ""))
             await run(call, deliver)
             return
         try:
@@ -384,7 +378,7 @@ class SessionCalls:
                         logger.exception(_NOT_KEPT, call.action.id, call.request_id)
                 await deliver(result)
 
-            call.on_cookies, call.is_fresh = take, self._outside is not None
+            call.on_cookies, call.is_fresh = take, self._reentry.outside is not None
             await run(call, hand_out)
             return
 
@@ -405,12 +399,8 @@ class SessionCalls:
                 logger.exception(_NOT_KEPT, call.action.id, call.request_id)
             await deliver(result)
 
-        cookies = self.sessions.header_for(session, at)
-        if self._outside is None:
-            self._put_headers(call, scope, cookies)
-            await run(call, keep)
-        else:
-            await self._reenter(run, call, keep, scope, cookies, taken)
+        scope = with_cookies(scope, self.sessions.header_for(session, at))
+        await self._reentry.run(run, call, keep, scope, self._put_scope, taken)
 
     async def _find(self, call: Call) -> KeptSession | None:
         """Return the session of a call, None if it has none. Raises SessionUnknown, StoreUnavailable."""
@@ -439,58 +429,11 @@ class SessionCalls:
             return ""
         return principal.key if principal is not None else ""
 
-    def _put_headers(self, call: Call, scope: Scope, cookies: str) -> Scope:
-        """Give a call the scope with the cookies of its session."""
-        changed = with_cookies(scope, cookies)
-        self._put_scope(call, changed)
-        return changed
-
     def _put_scope(self, call: Call, scope: Scope) -> None:
         call.context, before = scope, call.credentials
         shown, now = before(), read_credentials(scope, read_fields(scope["headers"]), self._proxies)
         credentials = now._replace(address=shown.address, signed=shown.signed)
         call.credentials = lambda: credentials
-
-    async def _reenter(
-        self, run: Run, call: Call, deliver: Deliver, scope: Scope, cookies: str, taken: list[str]
-    ) -> None:
-        """Run a call inside a request through the outermost application, with the session's cookies."""
-        results = list[Result]()
-
-        async def arrive(inner: Scope, answer: Callable[[], Awaitable[None]]) -> None:
-            async def deliver_inside(result: Result) -> None:
-                results.append(result)
-                await answer()  # through the outer middleware, which may set cookies
-
-            self._put_scope(call, inner)
-            await run(call, deliver_inside)
-
-        passing = SessionPass(arrive)
-        entering = asyncio.ensure_future(self._enter(passing, self._put_headers(call, scope, cookies), call.request_id))
-        try:
-            await passing.wait(entering)
-            taken += passing.set_cookies
-            if results:
-                await deliver(results[0])
-            elif not passing.has_arrived:  # outer middleware has answered or failed
-                refused = 300 <= passing.status < 600
-                failure = HandlerFailed("The site failed before the action was called.")
-                await deliver(read_answer(call, passing.status, (), b"", {}) if refused else failure)
-        except asyncio.CancelledError:
-            entering.cancel()
-            raise
-        finally:
-            await asyncio.wait({entering})  # the handler may continue after its answer
-        if not entering.cancelled() and (error := entering.exception()) is not None:
-            logger.error(_FAILED, call.request_id, exc_info=error)
-
-    async def _enter(self, passing: "SessionPass", scope: Scope, request_id: str) -> None:
-        outside = cast(Outside, self._outside)
-        carried = {name: scope[name] for name in outside.carried if name in scope}
-        headers = [pair for pair in scope["headers"] if pair[0] not in NOT_CARRIED]
-        fresh = {**come_from_outside({**scope, "headers": headers}, outside.state(), request_id), **carried}
-        fresh[ROUTE_CALL] = passing
-        await outside.app(fresh, passing.receive, passing.send)
 
     async def visit(self, scope: Scope) -> Scope:
         """Return the scope of a request that is not a call, as the outer middleware sets it for the request's session.
@@ -509,19 +452,8 @@ class SessionCalls:
             raise self._unknown()
         cookies = self.sessions.header_for(session, parse_address(self._catalog.absolute("/")))
         changed = with_cookies(scope, cookies)
-        if self._outside is None:
-            return changed
-        seen = [changed]
-
-        async def arrive(inner: Scope, answer: Callable[[], Awaitable[None]]) -> None:
-            seen.append(inner)
-
-        try:
-            await self._enter(SessionPass(arrive), changed, "")
-        except Exception:
-            logger.exception(_FAILED, "")
-        return seen[-1]
+        return await self._reentry.see(changed)
 
     def _unknown(self) -> SessionUnknown:
-        detail, challenge = "This session is not known here, or is over.", [("WWW-Authenticate", CHALLENGE)]
+        detail, challenge = "This session is unknown or has ended.", [("WWW-Authenticate", SESSION_CHALLENGE)]
         return SessionUnknown(detail, recovery=self._recovery, headers=challenge)

@@ -1,0 +1,122 @@
+"""Sign-in: the site as the authorization server of its own agents. People allow them to act, on the site's own pages.
+
+The endpoints are our own. Those of the MCP SDK know no metadata documents of clients and no `iss`, and compare loopback
+addresses with their port; authlib has no integration with Starlette; both would leave consent, people and the store to
+us. No token is signed or encrypted in a format of anybody's: tokens are opaque, and the store has their digests.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from awp_publish.documents.members import PROTECTED_RESOURCE_PATH
+from awp_publish.model import Catalog, Paths
+from awp_publish.plugin import CallHooks, Context, Door, Endpoints, Finding, Plugin, Setup
+from awp_publish.plugins.sign_in import metadata
+from awp_publish.plugins.sign_in.at import SignInAt, SignInSite, make_people
+from awp_publish.plugins.sign_in.calls import SignedInCalls, SignInTokens
+from awp_publish.plugins.sign_in.options import SignIn
+from awp_publish.plugins.sign_in.paths import SignInPaths
+from awp_publish.plugins.sign_in.people import framework_of
+from awp_publish.problems import DeclarationError
+
+
+def _derive(setup: Setup, catalog: Catalog) -> Catalog:
+    """Say in all documents where people sign in, and where tokens come from."""
+    known, options, paths = catalog.site.authentication, setup.options, SignInPaths(catalog.paths.root)
+    assert known is not None  # of our own authenticator
+    endpoints = {
+        **known.endpoints,
+        metadata.AUTHORIZE: paths.authorize,
+        metadata.TOKEN: paths.token,
+        metadata.CONNECTIONS: paths.connections,
+    }
+    authentication = replace(
+        known,
+        endpoints=endpoints,
+        authorization_servers=(setup.state.issuer,),
+        token_expiry=f"{options.minutes}m" if options.minutes % 60 else f"{options.minutes // 60}h",
+        refresh_endpoint=paths.token,
+        scopes=options.scopes,
+        is_own_server=True,
+        takes_registrations=options.register,
+        has_secrets=any(client.secret and client.scopes for client in options.clients),
+    )
+    path = PROTECTED_RESOURCE_PATH if "identity" in setup.site.plugins else None
+    return replace(catalog, site=replace(catalog.site, authentication=authentication), metadata_path=path)
+
+
+def _check(setup: Setup, catalog: Catalog) -> Iterator[Finding]:
+    options: SignIn = setup.options
+    framework = framework_of(setup.site)
+    if options.login is None and framework.login() is None:
+        raise DeclarationError("site", "SignIn: nothing says where people sign in.", 'Write SignIn(login="/login").')
+    if options.user is None and framework.user() is None:
+        remedy = 'Write SignIn(user=SessionUser("user_id")), or give a function of the request.'
+        raise DeclarationError("site", "SignIn: nothing tells who is signed in.", remedy)
+    if setup.site.store.is_shared and not setup.site.settings.secret_keys:
+        remedy = 'Give Site(secret_keys=["..."]) one that all processes share, from the environment say.'
+        raise DeclarationError("site", "SignIn needs signed tokens, and the site has no secret_keys.", remedy)
+    needed = {scope: action.id for action in catalog.actions for scope in action.scopes}
+    if not options.scopes:  # what the site alone decides, nobody has to allow
+        needed = {scope: action_id for scope, action_id in needed.items() if not framework.is_permission(scope)}
+    for scope in sorted(needed.keys() - options.scopes.keys() if options.scopes else ()):
+        yield Finding(
+            "warning",
+            "sign-in-scope",
+            f"/{needed[scope]}",
+            f'Nobody can allow the scope "{scope}", which {needed[scope]} needs.',
+            f'Write SignIn(scopes={{"{scope}": "..."}}).',
+            "",
+        )
+    if not options.scopes and needed:
+        yield Finding(
+            "warning",
+            "sign-in-scope",
+            "",
+            f"Nobody can allow the scopes that actions need: {', '.join(sorted(needed))}.",
+            f'Write SignIn(scopes={{"{sorted(needed)[0]}": "..."}}).',
+            "",
+        )
+
+
+def _keeps(setup: Setup, catalog: Catalog) -> str | None:
+    return "what people have allowed"
+
+
+def _doors(setup: Setup, paths: Paths) -> Iterator[Door]:
+    yield Door(name="sign_in", calls=False, path=SignInPaths(paths.root).authorize, open=_open)
+
+
+def _open(context: Context) -> Endpoints:
+    from awp_publish.plugins.sign_in.authorize import AuthorizeEndpoint, ConsentEndpoint
+    from awp_publish.plugins.sign_in.connections import ConnectionsEndpoint
+    from awp_publish.plugins.sign_in.token import RegisterEndpoint, RevokeEndpoint, TokenEndpoint
+
+    at: SignInAt = context.ask("sign_in")
+    return Endpoints(
+        exact={
+            at.paths.authorize: AuthorizeEndpoint(at),
+            at.paths.consent: ConsentEndpoint(at),
+            at.paths.token: TokenEndpoint(at),
+            at.paths.register: RegisterEndpoint(at),
+            at.paths.revoke: RevokeEndpoint(at),
+            at.paths.connections: ConnectionsEndpoint(at),
+        }
+    )
+
+
+PLUGIN = Plugin(
+    name="sign_in",
+    needs={"jinja2": "signin"},
+    options=SignIn,
+    start=SignInSite,
+    authenticators=lambda setup: (SignInTokens(setup.state),),
+    derive=_derive,
+    check=_check,
+    keeps=_keeps,
+    documents=(metadata.PROTOCOL,),
+    serve=make_people,
+    at=SignInAt,
+    calls=lambda context: CallHooks(carry=SignedInCalls(context)),
+    doors=_doors,
+)

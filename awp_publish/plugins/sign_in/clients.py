@@ -1,0 +1,273 @@
+"""Clients: named by the owner, known by a metadata document, or registered.
+
+Metadata documents (draft-ietf-oauth-client-id-metadata-document) are fetched without redirects, from public addresses
+only, and cached as their headers say. Registrations (RFC 7591) end if nobody uses them.
+"""
+
+import hmac
+import re
+import secrets
+import time
+import unicodedata
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from email.message import Message
+from hashlib import sha256
+from typing import Any, Final, Literal
+from urllib.parse import urlsplit
+
+import orjson
+
+from awp_publish.http.credentials import network_around
+from awp_publish.outgoing import AnswerTooLarge, Deadline, request
+from awp_publish.plugins.sign_in.errors import OAuthError, Shown
+from awp_publish.plugins.sign_in.options import Client, SignIn
+from awp_publish.plugins.sign_in.redirects import is_loopback, matches, why_refused
+from awp_publish.stores.store import Add, Count, Look, Store, Swap
+from awp_publish.threads import run_in_thread
+
+REGISTERED: Final = "sign-in:client:"
+"""The prefix of the keys of registered clients."""
+
+UNUSED_SECONDS: Final = 24 * 3600.0
+"""Seconds after which a registration ends that nobody has used."""
+
+MAX_REGISTRATIONS: Final = 20
+REGISTRATION_WINDOW: Final = 3600.0
+"""Clients that may register from one address within so many seconds."""
+
+MAX_METADATA: Final = 5 * 1024
+"""Bytes of a metadata document, and of a registration."""
+
+MAX_REDIRECTS: Final = 20
+MAX_NAME: Final = 60
+"""Addresses of one client, and characters of its name that are shown."""
+
+FETCH_TIMEOUT: Final = 5.0
+MAX_FETCHES: Final = 30
+FETCH_WINDOW: Final = 60.0
+"""Seconds that fetching a document may take, and documents that one address may have fetched within a window."""
+
+CACHED: Final = 500
+MIN_CACHED, USUALLY_CACHED, MAX_CACHED = 60.0, 3600.0, 24 * 3600.0
+"""Documents that are kept, and for how many seconds: as their headers say, within these bounds."""
+
+Origin = Literal["named", "document", "registered"]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownClient:
+    """A client, wherever it is known from. `host` is that of its id, "" if its id says nothing of where it is from."""
+
+    id: str
+    name: str
+    redirects: tuple[str, ...]
+    origin: Origin
+    secret: bytes = field(default=b"", repr=False)
+    scopes: tuple[str, ...] = ()
+    host: str = ""
+
+    @property
+    def is_local(self) -> bool:
+        """True if nothing but programs on the person's own machine can get its codes: any of these may say its name."""
+        return bool(self.redirects) and all(map(is_loopback, self.redirects))
+
+    def redirect_for(self, address: str | None) -> str | None:
+        """Return the address to go back to: the given one if it is registered, or the only one; else None."""
+        if address is None:
+            return self.redirects[0] if len(self.redirects) == 1 and not is_loopback(self.redirects[0]) else None
+        return address if any(matches(registered, address) for registered in self.redirects) else None
+
+
+class Clients:
+    """The clients of one site. Every method that uses the store raises StoreUnavailable."""
+
+    def __init__(self, options: SignIn, store: Store, clock: Callable[[], float] = time.time) -> None:
+        self._options = options
+        self._store = store
+        self._clock = clock
+        named = (client for client in options.clients if isinstance(client, Client))
+        self._named = {client.id: _of_owner(client) for client in named}
+        self._documents: OrderedDict[str, tuple[float, KnownClient | str]] = OrderedDict()
+
+    async def find(self, client_id: str, address: str = "") -> KnownClient | None:
+        """Return a client, None if it is not known. Raises Shown for a metadata document that cannot be used.
+
+        `address` is that of the caller, of whom not too many documents are fetched.
+        """
+        if (client := self._named.get(client_id)) is not None:
+            return client
+        if client_id.startswith("https://"):
+            return await self._of_document(client_id, address)
+        if not re.fullmatch(r"[A-Za-z0-9_-]{20,60}", client_id):
+            return None
+        raw = (await self._store.run((Look(REGISTERED + client_id),))).seen[0]
+        if not isinstance(raw, bytes):
+            return None
+        facts = orjson.loads(raw)
+        return KnownClient(client_id, facts["name"], tuple(facts["redirects"]), "registered")
+
+    def check_secret(self, client: KnownClient, secret: str | None) -> None:
+        """Raise OAuthError unless a client that has a secret has shown it."""
+        if not client.secret:
+            return
+        if secret is None or not hmac.compare_digest(_hash(secret), client.secret):
+            raise OAuthError("invalid_client", "The client has to authenticate with its secret.")
+
+    async def register(self, metadata: object, address: str) -> dict[str, object]:
+        """Register a client and return its metadata (RFC 7591 section 3.2.1). Raises OAuthError.
+
+        It gets no secret: whoever may register may also lose one.
+        """
+        if not self._options.register:
+            raise OAuthError("access_denied", "Clients do not register here; use a client id metadata document.")
+        if not isinstance(metadata, Mapping):
+            raise OAuthError("invalid_client_metadata", "The body is not a JSON object.")
+        redirects = _redirects_of(metadata)
+        kind = metadata.get("application_type")
+        if kind not in (None, "web", "native"):
+            raise OAuthError("invalid_client_metadata", 'application_type is "web" or "native".')
+        grants, answers = metadata.get("grant_types"), metadata.get("response_types")
+        if grants is not None and not (isinstance(grants, list) and "authorization_code" in grants):
+            raise OAuthError("invalid_client_metadata", "grant_types must have authorization_code.")
+        if answers is not None and answers != ["code"]:
+            raise OAuthError("invalid_client_metadata", 'response_types is ["code"].')
+        client_id = secrets.token_urlsafe(24)
+        name = shown_name(metadata.get("client_name"))
+        record = orjson.dumps({"name": name, "redirects": redirects})
+        steps: list[Any] = [Count(f"sign-in:registrations:{address}", MAX_REGISTRATIONS, REGISTRATION_WINDOW)]
+        if network := network_around(address):
+            steps.append(Count(f"sign-in:registrations:{network}", 8 * MAX_REGISTRATIONS, REGISTRATION_WINDOW))
+        steps.append(Add(REGISTERED + client_id, record, UNUSED_SECONDS))
+        if (await self._store.run(steps, durable=True)).failed is not None:
+            raise OAuthError("slow_down", "Too many clients register from this address. Use the id of an earlier one.")
+        return {
+            "client_id": client_id,
+            "client_id_issued_at": int(self._clock()),
+            **({"client_name": name} if name else {}),
+            "redirect_uris": list(redirects),
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "token_endpoint_auth_method": "none",
+            **({"application_type": kind} if kind else {}),
+            **({"scope": scope} if isinstance(scope := metadata.get("scope"), str) else {}),
+        }
+
+    async def keep(self, client: KnownClient, seconds: float) -> None:
+        """Let a registration last, because it is used."""
+        if client.origin == "registered":
+            key = REGISTERED + client.id
+            raw = (await self._store.run((Look(key),))).seen[0]
+            if isinstance(raw, bytes):
+                await self._store.run((Swap(key, raw, raw, seconds + UNUSED_SECONDS),), durable=True)
+
+    async def _of_document(self, client_id: str, address: str) -> KnownClient:
+        """Return the client of a metadata document. Raises Shown."""
+        host = host_of_document(client_id)
+        if host is None:
+            raise Shown("This agent is not known", "Its client_id is not the address of a metadata document.")
+        if self._options.trusted_hosts and host not in self._options.trusted_hosts:
+            raise Shown("This agent is not admitted", f"This site admits no agents of {host}.", 403)
+        until, known = self._documents.get(client_id, (0.0, ""))
+        if until <= self._clock():
+            count = Count(f"sign-in:documents:{address}", MAX_FETCHES, FETCH_WINDOW)
+            if address and (await self._store.run((count,))).failed is not None:
+                raise Shown("Too many requests", "Please wait for a minute, and start again from your agent.", 429)
+            seconds, known = await run_in_thread(lambda: fetch_client(client_id))
+            self._documents[client_id] = self._clock() + seconds, known
+            self._documents.move_to_end(client_id)
+            while len(self._documents) > CACHED:
+                self._documents.popitem(last=False)
+        if isinstance(known, str):
+            raise Shown("This agent is not known", f"Its description at {host} cannot be used: {known}.")
+        return known
+
+
+def host_of_document(client_id: str) -> str | None:
+    """Return the host of a client id that is the address of a metadata document (section 3 of the draft), or None."""
+    if why_refused(client_id) is not None:
+        return None
+    parts = urlsplit(client_id)
+    if parts.scheme != "https" or parts.path in ("", "/"):
+        return None
+    if any(segment.replace("%2e", ".").replace("%2E", ".") in (".", "..") for segment in parts.path.split("/")):
+        return None
+    return parts.netloc
+
+
+def fetch_client(client_id: str) -> tuple[float, KnownClient | str]:
+    """Fetch a metadata document. Returns for how long it may be cached, and the client or what is wrong. Blocks."""
+    try:
+        answer = request(
+            "GET",
+            client_id,
+            headers={"Accept": "application/json"},
+            deadline=Deadline(FETCH_TIMEOUT),
+            max_bytes=MAX_METADATA,
+        )
+    except AnswerTooLarge as error:
+        return MIN_CACHED, str(error)
+    except (OSError, ValueError):  # nobody is told what is at addresses that they cannot reach themselves
+        return MIN_CACHED, "it cannot be fetched from a public address"
+    if answer.status != 200:
+        return MIN_CACHED, f"the answer has the status {answer.status}"
+    try:
+        metadata = orjson.loads(answer.body)
+        client = read_document(client_id, metadata)
+    except orjson.JSONDecodeError:
+        return MIN_CACHED, "it is not JSON"
+    except OAuthError as error:
+        return MIN_CACHED, error.detail.rstrip(".")
+    return _seconds_cached(answer.headers), client
+
+
+def read_document(client_id: str, metadata: object) -> KnownClient:
+    """Return the client that a metadata document describes. Raises OAuthError."""
+    if not isinstance(metadata, Mapping):
+        raise OAuthError("invalid_client_metadata", "it is not a JSON object")
+    if metadata.get("client_id") != client_id:
+        raise OAuthError("invalid_client_metadata", "its client_id is not its own address")
+    if "client_secret" in metadata or metadata.get("token_endpoint_auth_method", "none") != "none":
+        raise OAuthError("invalid_client_metadata", "its token_endpoint_auth_method is not none")
+    redirects, host = _redirects_of(metadata), urlsplit(client_id).netloc
+    return KnownClient(client_id, shown_name(metadata.get("client_name")) or host, redirects, "document", host=host)
+
+
+def _redirects_of(metadata: Mapping[str, object]) -> tuple[str, ...]:
+    listed = metadata.get("redirect_uris")
+    if not isinstance(listed, list) or not listed or not all(isinstance(address, str) for address in listed):
+        raise OAuthError("invalid_redirect_uri", "redirect_uris must be a list of addresses, with at least one.")
+    if len(listed) > MAX_REDIRECTS:
+        raise OAuthError("invalid_redirect_uri", f"redirect_uris has more than {MAX_REDIRECTS} addresses.")
+    for number, address in enumerate(listed):
+        if reason := why_refused(address):
+            raise OAuthError("invalid_redirect_uri", f"redirect_uris[{number}] {reason}.")
+    return tuple(dict.fromkeys(listed))
+
+
+def shown_name(name: object) -> str:
+    """Return the name of a client as it may be shown: one line of text, without characters that hide or turn others."""
+    if not isinstance(name, str):
+        return ""
+    composed = unicodedata.normalize("NFKC", name[: 4 * MAX_NAME])
+    visible = (char if unicodedata.category(char)[0] != "C" else " " for char in composed)
+    return " ".join("".join(visible).split())[:MAX_NAME].strip()
+
+
+def _seconds_cached(headers: Message) -> float:
+    directives = [part.strip().lower() for part in str(headers.get("Cache-Control", "")).split(",")]
+    if "no-store" in directives or "no-cache" in directives:
+        return MIN_CACHED
+    ages = [part.removeprefix("max-age=") for part in directives if part.startswith("max-age=")]
+    seconds = float(ages[0][:9]) if ages and ages[0].isdecimal() else USUALLY_CACHED
+    return min(max(seconds, MIN_CACHED), MAX_CACHED)
+
+
+def _of_owner(client: Client) -> KnownClient:
+    secret = _hash(client.secret) if client.secret else b""
+    return KnownClient(client.id, client.name, tuple(client.redirects), "named", secret, tuple(client.scopes))
+
+
+def _hash(secret: str) -> bytes:
+    return sha256(secret.encode("utf-8", "surrogatepass")).digest()

@@ -1,0 +1,72 @@
+"""The page where a person sees which agents may act for them, and ends that."""
+
+import secrets
+import time
+from datetime import UTC, datetime
+
+from awp_publish.http.endpoint import DoorRequest
+from awp_publish.http.exchange import Reply
+from awp_publish.plugins.sign_in.at import COOKIE
+from awp_publish.plugins.sign_in.endpoints import PageEndpoint, read_form
+from awp_publish.plugins.sign_in.errors import Shown
+from awp_publish.plugins.sign_in.grants import Grant
+from awp_publish.plugins.sign_in.pages import day_of, redirect_to
+from awp_publish.plugins.sign_in.people import Visitor
+
+PURPOSE = "connections"
+
+
+class ConnectionsEndpoint(PageEndpoint):
+    """Lists what a person has allowed, and ends one of it."""
+
+    async def answer_person(self, request: DoorRequest) -> None:
+        """Show the page. Raises Shown."""
+        at = self.at
+        signed = await at.people.find(request.scope)
+        if signed is None:
+            if at.people.login is None:
+                raise Shown("You are not signed in", "Sign in to the site, then open this page again.", 403)
+            await request.reply(redirect_to(at.by_way_of(at.people.login, at.paths.connections)))
+            return
+        nonce = self.cookie_of(request, COOKIE)
+        ended = ""
+        if request.scope["method"] == "POST":
+            form = await read_form(request)
+            if not at.is_form_of(form.get("token") or "", PURPOSE, signed, nonce):
+                raise Shown("This page is out of date", "Open it again, and answer within ten minutes.", 403)
+            for grant in await at.grants.of_person(signed.principal.key):  # nobody ends what is somebody else's
+                if grant.id == form.get("end"):
+                    await at.end(grant)
+                    ended = self._described(grant)["name"]
+        nonce = nonce or secrets.token_urlsafe(24)
+        await request.reply(await self._page(request, signed, nonce, ended))
+
+    async def _page(self, request: DoorRequest, signed: Visitor, nonce: str, ended: str) -> Reply:
+        at = self.at
+        grants = await at.grants.of_person(signed.principal.key)
+        facts = {
+            "title": "Connected agents",
+            "wide": True,
+            "person": {"name": signed.name},
+            "ended": ended,
+            "grants": [self._described(grant) for grant in grants],
+            "action": at.here(at.paths.connections),
+            "token": at.form_token(PURPOSE, signed, nonce),
+        }
+        return await at.pages.reply(request.scope, "connections.html", facts, headers=(at.cookie(nonce),))
+
+    def _described(self, grant: Grant) -> dict[str, str]:
+        words = [scope["words"] for scope in self.at.described(grant.scopes)]
+        used = max(grant.refreshed, grant.began)
+        return {
+            "id": grant.id,
+            "name": grant.client_name or "A program",
+            "words": f"{'; '.join(words)}." if words else "",
+            "since": day_of(grant.began),
+            "used": "today" if _is_today(used) else day_of(used),
+            "until": day_of(grant.until),
+        }
+
+
+def _is_today(seconds: float) -> bool:
+    return datetime.fromtimestamp(seconds, UTC).date() == datetime.fromtimestamp(time.time(), UTC).date()

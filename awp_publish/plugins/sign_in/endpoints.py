@@ -1,0 +1,205 @@
+"""What the endpoints of sign-in share: parameters, and refusals as programs and people expect them."""
+
+import binascii
+from base64 import b64decode
+from functools import partial
+from typing import Final, cast
+from urllib.parse import parse_qsl, unquote_plus
+
+from awp_publish.http.credentials import refuse_foreign_host
+from awp_publish.http.endpoint import DoorRequest, Endpoint, ProblemRenderer
+from awp_publish.http.exchange import Cors, Fields, RawHeaders, Reply, parse_json, read_body
+from awp_publish.plugins.sign_in.at import SignInAt
+from awp_publish.plugins.sign_in.clients import KnownClient
+from awp_publish.plugins.sign_in.errors import OAuthError, Shown
+from awp_publish.problems import NotJson, Problem, StoreUnavailable
+from awp_publish.stores.store import Count
+
+MAX_BODY: Final = 16_384
+MAX_PARAMETERS: Final = 60
+"""Bytes of a body, and parameters in one."""
+
+FORM: Final = b"application/x-www-form-urlencoded"
+
+MAX_WRONG_SECRETS: Final = 20
+WRONG_WINDOW: Final = 60.0
+"""Wrong secrets of clients that one address may send within so many seconds."""
+
+
+class Parameters:
+    """The parameters of a request. One that is empty counts as left out (RFC 6749 section 3.1)."""
+
+    def __init__(self, text: str) -> None:
+        """Read them. Raises OAuthError."""
+        self._values: dict[str, list[str]] = {}
+        try:
+            pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_PARAMETERS, errors="replace")
+        except ValueError as error:
+            raise OAuthError("invalid_request", f"There are more than {MAX_PARAMETERS} parameters.") from error
+        for name, value in pairs:
+            if value:
+                self._values.setdefault(name, []).append(value)
+
+    def get(self, name: str) -> str | None:
+        """Return a parameter, None without it. Raises OAuthError if it is there twice (RFC 6749 section 3.1)."""
+        values = self._values.get(name, [])
+        if len(values) > 1:
+            raise OAuthError("invalid_request", f"The parameter {name} is there more than once.")
+        return values[0] if values else None
+
+    def need(self, name: str) -> str:
+        """Return a parameter. Raises OAuthError without it."""
+        value = self.get(name)
+        if value is None:
+            raise OAuthError("invalid_request", f"The parameter {name} is missing.")
+        return value
+
+    def all(self, name: str) -> list[str]:
+        """Return all values of a parameter that may be there several times."""
+        return self._values.get(name, [])
+
+
+async def read_form(request: DoorRequest) -> Parameters:
+    """Return the parameters in a request's body. Raises OAuthError, and a Problem for a body that is too large."""
+    kind = request.fields.get(b"content-type", b"").split(b";")[0].strip().lower()
+    if kind != FORM:
+        raise OAuthError("invalid_request", f"The body must be {FORM.decode()}.")
+    body = await read_body(request.scope, request.fields, request.receive, MAX_BODY)
+    return Parameters(body.decode("utf-8", "replace"))
+
+
+async def read_json(request: DoorRequest) -> object:
+    """Return the JSON in a request's body. Raises OAuthError, and a Problem for a body that is too large."""
+    body = await read_body(request.scope, request.fields, request.receive, MAX_BODY)
+    try:
+        return parse_json(body)
+    except NotJson as problem:
+        raise OAuthError("invalid_client_metadata", problem.detail) from problem
+
+
+class ProgramRequest(DoorRequest):
+    """A request of a client, which may be a page of any origin."""
+
+    __slots__ = ()
+
+    async def answer_with(self, reply: Reply) -> None:
+        """Answer the request with a reply, which the page may read."""
+        headers = (*reply.headers, *self._cors, (b"x-request-id", self.request_id.encode()))
+        await self.reply(Reply(reply.status, headers, reply.body))
+
+
+class ProgramEndpoint(Endpoint):
+    """An endpoint that clients call themselves: it reads no cookies, and answers pages of any origin."""
+
+    methods = "POST, OPTIONS"
+    usage = "This endpoint is called with POST"
+    request_type = ProgramRequest
+
+    def __init__(self, at: SignInAt) -> None:
+        super().__init__(ProblemRenderer(at.catalog), Cors(("*",)), at.admission.own_origins)
+        self.at = at
+
+    def refuse_foreign(self, fields: Fields) -> None:
+        """Refuse a browser's request whose Host is not the site's."""
+        refuse_foreign_host(fields, self._own_origins)
+
+    async def handle(self, request: DoorRequest, named: str | None) -> None:
+        """Answer a request."""
+        program = cast(ProgramRequest, request)
+        try:
+            await self.answer_program(program)
+        except OAuthError as error:
+            await program.answer_with(error.reply)
+        except StoreUnavailable:
+            detail = "The site cannot keep anything at the moment. Try again."
+            await program.answer_with(OAuthError("temporarily_unavailable", detail).reply)
+
+    async def answer_program(self, request: ProgramRequest) -> None:
+        """Answer a request. Raises OAuthError and StoreUnavailable."""
+        raise NotImplementedError
+
+    async def authenticate(self, request: DoorRequest, form: Parameters) -> KnownClient:
+        """Return the client that sends a request (RFC 6749 section 2.3). Raises OAuthError."""
+        name, secret = form.get("client_id"), form.get("client_secret")
+        header = request.fields.get(b"authorization")
+        challenge: RawHeaders = ()
+        if header is not None:
+            challenge = ((b"www-authenticate", b'Basic realm="sign-in"'),)
+            shown = _read_basic(header)
+            if shown is None or secret is not None or name not in (None, shown[0]):
+                raise OAuthError("invalid_client", "The client authenticates in two ways, or in none.", challenge)
+            name, secret = shown
+        if name is None:
+            raise OAuthError("invalid_client", "client_id is missing.", challenge)
+        address = self.at.address_of(request)
+        try:
+            client = await self.at.clients.find(name, address)
+        except Shown as error:
+            raise OAuthError("invalid_client", str(error)) from error
+        if client is None:
+            raise OAuthError("invalid_client", "The client is not known here. Register again.", challenge)
+        try:
+            self.at.clients.check_secret(client, secret)
+        except OAuthError as error:
+            error.headers = challenge
+            count = Count(f"sign-in:wrong-secrets:{address}", MAX_WRONG_SECRETS, WRONG_WINDOW)
+            if (await self.at.store.run((count,))).failed is not None:
+                raise OAuthError("slow_down", "Too many wrong secrets came from this address.") from error
+            raise
+        return client
+
+
+def _read_basic(header: bytes) -> tuple[str, str] | None:
+    """Return the id and the secret of a client (RFC 6749 section 2.3.1: each is form-encoded)."""
+    scheme, _, encoded = header.strip().partition(b" ")
+    if scheme.lower() != b"basic":
+        return None
+    try:
+        name, colon, secret = b64decode(encoded.strip(), validate=True).decode().partition(":")
+    except (binascii.Error, UnicodeDecodeError):
+        return None
+    return (unquote_plus(name), unquote_plus(secret)) if colon else None
+
+
+class PageEndpoint(Endpoint):
+    """An endpoint to which a person's browser comes, from wherever it is sent. It shows what goes wrong."""
+
+    methods = "GET, HEAD, POST, OPTIONS"
+    usage = "This page is opened with GET"
+
+    def __init__(self, at: SignInAt) -> None:
+        super().__init__(ProblemRenderer(at.catalog), Cors(()), at.admission.own_origins)
+        self.at = at
+
+    def refuse_foreign(self, fields: Fields) -> None:
+        """Refuse a browser's request whose Host is not the site's. What forms send is checked by their tokens."""
+        refuse_foreign_host(fields, self._own_origins)
+
+    async def handle(self, request: DoorRequest, named: str | None) -> None:
+        """Answer a request with a page, or a redirect."""
+        message = partial(self.at.pages.message, request.scope)
+        try:
+            await self.answer_person(request)
+        except Shown as refusal:
+            reply = await message(refusal.title, refusal.detail, refusal.status, START_AGAIN)
+            await request.reply(reply)
+        except OAuthError as error:
+            await request.reply(await message("This request cannot be answered", error.detail, 400, START_AGAIN))
+        except StoreUnavailable:
+            detail = "The site cannot keep anything at the moment. Please try again in a minute."
+            await request.reply(await message("Not now", detail, 503))
+        except Problem as problem:
+            await request.reply(await message(problem.title, problem.detail, problem.status, START_AGAIN))
+
+    async def answer_person(self, request: DoorRequest) -> None:
+        """Answer a request. Raises Shown, OAuthError and Problems, which are shown."""
+        raise NotImplementedError
+
+    def cookie_of(self, request: DoorRequest, name: str) -> str:
+        """Return a cookie of a request, "" without it."""
+        sent = request.fields.get(b"cookie", b"").decode("latin-1")
+        pairs = (pair.strip().partition("=") for pair in sent.split(";"))
+        return next((value for key, _, value in pairs if key == name), "")
+
+
+START_AGAIN: Final = "Go back to your agent, and connect it again."

@@ -1,0 +1,50 @@
+"""Refusals of an authorization server, in the words of the RFC that names each (RFC 6749 sections 4.1.2.1 and 5.2)."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import orjson
+
+from awp_publish.http.exchange import NO_SNIFFING, RawHeaders, Reply, content_length
+
+STATUSES: Final[Mapping[str, int]] = {"invalid_client": 401, "temporarily_unavailable": 503, "slow_down": 429}
+"""Statuses of errors that are not 400."""
+
+
+class OAuthError(Exception):
+    """A request that is refused. `code` is the error of the RFC, `detail` says what was wrong, in ASCII."""
+
+    def __init__(self, code: str, detail: str, headers: RawHeaders = ()) -> None:
+        super().__init__(f"{code}: {detail}")
+        self.code = code
+        self.detail = detail
+        self.headers = headers
+
+    @property
+    def reply(self) -> Reply:
+        """The answer of the endpoints that programs call (RFC 6749 section 5.2)."""
+        described = {"error": self.code, "error_description": self.detail}
+        return json_reply(described, STATUSES.get(self.code, 400), self.headers)
+
+
+class Shown(Exception):
+    """A refusal that is shown to the person, because it is not safe to send it back to where the request came from."""
+
+    def __init__(self, title: str, detail: str, status: int = 400) -> None:
+        super().__init__(detail)
+        self.title = title
+        self.detail = detail
+        self.status = status
+
+
+def json_reply(value: Mapping[str, object], status: int = 200, headers: RawHeaders = ()) -> Reply:
+    """Return an answer in JSON that nobody may cache (RFC 6749 section 5.1)."""
+    body = orjson.dumps(value)
+    fixed: RawHeaders = (
+        (b"content-type", b"application/json"),
+        content_length(len(body)),
+        (b"cache-control", b"no-store"),
+        (b"pragma", b"no-cache"),
+        NO_SNIFFING,
+    )
+    return Reply(status, (*fixed, *headers), body)

@@ -1,0 +1,382 @@
+"""What people have allowed: one record in the store for each grant, with its code and its tokens.
+
+A grant begins with an authorization code. The code is exchanged for an access token and a refresh token, of which the
+store has only digests. Everything that happens to a grant replaces its record if nothing else has meanwhile, so that of
+two who come at once one wins, and a process that is killed leaves the grant as it was or as it is to be.
+
+A code or token carries the id of its grant, and an authentication code: what this site has not issued is recognized
+without the store, and a refresh token that is not the present one was used before.
+"""
+
+import hashlib
+import hmac
+import re
+import secrets
+import time
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from hashlib import sha256
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+import orjson
+
+from awp_publish.browsing.cookies import Cookie
+from awp_publish.calls.tokens import Tokens
+from awp_publish.plugins.sign_in.errors import OAuthError
+from awp_publish.stores.store import SESSION, Add, Look, Store, Swap, unavailable
+
+GRANT: Final = f"{SESSION}grant:"
+"""The prefix of the keys of grants, which hold cookies as sessions do."""
+
+OF_PERSON: Final = f"{SESSION}grants-of:"
+"""The prefix of the keys of the lists of grants, one for each person."""
+
+RECENT: Final = "sign-in:recent"
+"""The key of the list of the newest grants, whoever has allowed them."""
+
+CODE_SECONDS: Final = 60.0
+"""Seconds within which a code has to be exchanged."""
+
+GRACE_SECONDS: Final = 30.0
+"""Seconds in which a refresh token may be sent again, because the answer with its successor was lost."""
+
+MAX_OF_PERSON: Final = 50
+"""Grants of one person. With one more, the oldest ends."""
+
+MAX_RECENT: Final = 500
+"""Grants that the owner of a site is shown, the newest."""
+
+MAX_TOKENS: Final = 8
+"""Access tokens of one grant that are valid at once, and refresh tokens that were issued within a grace."""
+
+MAX_TRIES: Final = 50
+"""How often a change is tried again while others change the same record."""
+
+Kind: TypeAlias = Literal["code", "access", "refresh"]
+_PREFIXES: Final[Mapping[Kind, str]] = {"code": "awp_code_", "access": "awp_at_", "refresh": "awp_rt_"}
+_REST: Final = re.compile(r"([A-Za-z0-9_-]{22})([A-Za-z0-9_-]{32})([0-9a-f]{32})")
+
+
+class Issued(NamedTuple):
+    """Tokens for a client. `refresh` is None for one that acts for itself; `seconds` is how long `access` is valid."""
+
+    access: str
+    refresh: str | None
+    seconds: int
+    scopes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What a person has allowed a client, or an owner a client of its own (`person` is None).
+
+    `person` is the key of a principal. `access` are digests of access tokens, each with its end and its scopes;
+    `refresh` are digests of the refresh tokens that may be used, `previous` that of the last one used, with the end of
+    its grace. `code` is that of the authorization code, which stays when it `is_used`. Times are Unix seconds.
+    """
+
+    id: str
+    client: str
+    client_name: str
+    person: str | None
+    person_name: str
+    scopes: tuple[str, ...]
+    began: float
+    until: float
+    cookies: tuple[Cookie, ...] = ()
+    code: str = ""
+    code_until: float = 0.0
+    redirect: str = ""
+    challenge: str = ""
+    resource: str = ""
+    is_used: bool = False
+    access: Mapping[str, tuple[float, tuple[str, ...]]] = field(default_factory=dict)
+    refresh: tuple[str, ...] = ()
+    previous: tuple[str, float] = ("", 0.0)
+    refreshed: float = 0.0
+    raw: bytes = field(default=b"", repr=False, compare=False)
+
+    def scopes_of(self, token: str, now: float) -> frozenset[str] | None:
+        """Return the scopes of an access token, None if it is not valid any more."""
+        until, scopes = self.access.get(digest_of(token), (0.0, ()))
+        return frozenset(scopes) if until > now and self.until > now else None
+
+
+def digest_of(token: str) -> str:
+    """Return the digest of a code or token, which has enough random bits to need no salt."""
+    return sha256(token.encode("utf-8", "surrogatepass")).hexdigest()[:40]
+
+
+def challenge_of(verifier: str) -> str:
+    """Return the S256 challenge of a verifier (RFC 7636 section 4.2)."""
+    return urlsafe_b64encode(hashlib.sha256(verifier.encode("ascii", "replace")).digest()).rstrip(b"=").decode()
+
+
+_VERIFIER: Final = re.compile(r"[A-Za-z0-9._~-]{43,128}")
+
+
+class Grants:
+    """The grants of one site. Every method that uses the store raises StoreUnavailable."""
+
+    def __init__(self, store: Store, tokens: Tokens, seconds: int, clock: Callable[[], float] = time.time) -> None:
+        """Create the grants. `tokens` authenticate codes and tokens; access tokens are valid for so many `seconds`."""
+        self._store = store
+        self._tokens = tokens
+        self._seconds = seconds
+        self._clock = clock
+
+    # Codes and tokens
+
+    def issue(self, kind: Kind, grant_id: str) -> str:
+        """Return a new code or token of a grant."""
+        body = grant_id + secrets.token_urlsafe(24)
+        return _PREFIXES[kind] + body + self._tokens.digests(kind + body)[0][:32]
+
+    def grant_of(self, kind: Kind, token: str) -> str | None:
+        """Return the id of the grant of a code or token, None for one that this site has not issued."""
+        prefix = _PREFIXES[kind]
+        matched = _REST.fullmatch(token.removeprefix(prefix)) if token.startswith(prefix) else None
+        if matched is None:
+            return None
+        digests = self._tokens.digests(kind + matched[1] + matched[2])
+        is_ours = any(hmac.compare_digest(digest[:32], matched[3]) for digest in digests)
+        return matched[1] if is_ours else None
+
+    # From consent to tokens
+
+    async def begin(
+        self, grant: Grant, redirect: str = "", challenge: str = "", resource: str = ""
+    ) -> tuple[Grant, str]:
+        """Keep a new grant, and return it with its authorization code."""
+        grant_id = secrets.token_urlsafe(16)
+        code = self.issue("code", grant_id)
+        begun = replace(
+            grant,
+            id=grant_id,
+            code=digest_of(code),
+            code_until=self._clock() + CODE_SECONDS,
+            redirect=redirect,
+            challenge=challenge,
+            resource=resource,
+        )
+        # As long as a late client can be told that its code is over.
+        await self._store.run((Add(GRANT + grant_id, _write(begun), 10 * CODE_SECONDS),), durable=True)
+        return begun, code
+
+    async def exchange(self, code: str, client: str, redirect: str | None, verifier: str) -> tuple[Grant, Issued]:
+        """Exchange a code for tokens. Raises OAuthError (RFC 6749 section 5.2, RFC 7636 section 4.6).
+
+        A code that comes a second time ends what it gave the first time (RFC 9700 section 2.1.1).
+        """
+        grant_id = self.grant_of("code", code)
+        for _ in range(MAX_TRIES):
+            grant = await self._load(grant_id) if grant_id is not None else None
+            if grant is None or grant.code != digest_of(code):
+                raise OAuthError("invalid_grant", "The code is not known, or is over.")
+            if grant.client != client:
+                raise OAuthError("invalid_grant", "The code was issued to another client.")
+            if grant.is_used:
+                await self.end(grant.id)
+                raise OAuthError("invalid_grant", "The code was used before. What it gave has ended.")
+            if grant.code_until <= self._clock():
+                raise OAuthError("invalid_grant", f"The code is over: it is valid for {CODE_SECONDS:g} seconds.")
+            if redirect is not None and redirect != grant.redirect:
+                raise OAuthError("invalid_grant", "redirect_uri differs from that of the authorization request.")
+            if not _VERIFIER.fullmatch(verifier) or not hmac.compare_digest(challenge_of(verifier), grant.challenge):
+                raise OAuthError("invalid_grant", "code_verifier does not match the code_challenge.")
+            changed, issued = self._with_tokens(replace(grant, is_used=True), grant.scopes)
+            if await self._swap(grant, changed):
+                await self._list(changed)
+                return changed, issued
+        raise unavailable("The grant is used by too many requests at a time.")
+
+    async def refresh(self, token: str, client: str, scopes: Sequence[str] | None) -> tuple[Grant, Issued]:
+        """Exchange a refresh token for new tokens. Raises OAuthError.
+
+        `scopes` may be fewer than those of the grant; None means all. A token that was used before ends the grant
+        (RFC 9700 section 4.14.2), unless its answer may have been lost.
+        """
+        grant_id, digest = self.grant_of("refresh", token), digest_of(token)
+        for _ in range(MAX_TRIES):
+            now = self._clock()
+            grant = await self._load(grant_id) if grant_id is not None else None
+            if grant is None or not grant.is_used or grant.until <= now:
+                raise OAuthError("invalid_grant", "The refresh token is not known, or its grant has ended.")
+            if grant.client != client:
+                raise OAuthError("invalid_grant", "The refresh token was issued to another client.")
+            wanted = grant.scopes if scopes is None else tuple(dict.fromkeys(scopes))
+            if not set(wanted) <= set(grant.scopes):
+                raise OAuthError("invalid_scope", f"The person has allowed {' '.join(grant.scopes) or 'no scopes'}.")
+            if digest in grant.refresh:
+                changed = replace(grant, refresh=(), previous=(digest, now + GRACE_SECONDS))
+            elif grant.previous[0] == digest and now < grant.previous[1] and len(grant.refresh) < MAX_TOKENS:
+                changed = grant
+            else:
+                await self.end(grant.id)
+                raise OAuthError("invalid_grant", "The refresh token was used before. Its grant has ended.")
+            changed, issued = self._with_tokens(replace(changed, refreshed=now), wanted)
+            if await self._swap(grant, changed):
+                return changed, issued
+        raise unavailable("The grant is used by too many requests at a time.")
+
+    async def issue_to_client(self, grant: Grant) -> Issued:
+        """Return an access token for a client that acts for itself."""
+        begun, issued = self._with_tokens(replace(grant, id=secrets.token_urlsafe(16), is_used=True), grant.scopes)
+        begun = replace(begun, refresh=())
+        await self._store.run((Add(GRANT + begun.id, _write(begun), float(self._seconds)),), durable=True)
+        return issued._replace(refresh=None)
+
+    def _with_tokens(self, grant: Grant, scopes: tuple[str, ...]) -> tuple[Grant, Issued]:
+        now = self._clock()
+        seconds = max(1, int(min(self._seconds, grant.until - now)))
+        access, refresh = self.issue("access", grant.id), self.issue("refresh", grant.id)
+        valid = sorted((item for item in grant.access.items() if item[1][0] > now), key=lambda item: item[1][0])
+        tokens = dict(valid[-(MAX_TOKENS - 1) :]) | {digest_of(access): (now + seconds, scopes)}
+        changed = replace(grant, access=tokens, refresh=(*grant.refresh, digest_of(refresh)))
+        return changed, Issued(access, refresh, seconds, scopes)
+
+    # A grant's life
+
+    async def find(self, access_token: str) -> Grant | None:
+        """Return the grant of a valid access token, None for any other."""
+        grant_id = self.grant_of("access", access_token)
+        grant = await self._load(grant_id) if grant_id is not None else None
+        return grant if grant is not None and grant.scopes_of(access_token, self._clock()) is not None else None
+
+    async def keep_cookies(self, grant: Grant, change: Callable[[tuple[Cookie, ...]], tuple[Cookie, ...]]) -> None:
+        """Change the cookies of a grant, unless it has ended."""
+        for _ in range(MAX_TRIES):
+            cookies = change(grant.cookies)
+            if cookies == grant.cookies or await self._swap(grant, replace(grant, cookies=cookies)):
+                return
+            current = await self._load(grant.id)
+            if current is None:
+                return
+            grant = current
+
+    async def end_of_token(self, token: str, client: str) -> Grant | None:
+        """End the grant of a refresh token, and return it, or one access token alone (RFC 7009 section 2.1)."""
+        for kind in ("access", "refresh"):
+            grant_id = self.grant_of(kind, token)
+            if grant_id is None:
+                continue
+            for _ in range(MAX_TRIES):
+                grant = await self._load(grant_id)
+                if grant is None or grant.client != client:
+                    return None
+                if kind == "refresh":
+                    await self.end(grant.id)
+                    return grant
+                left = {digest: facts for digest, facts in grant.access.items() if digest != digest_of(token)}
+                if await self._swap(grant, replace(grant, access=left)):
+                    return None
+        return None
+
+    async def end(self, grant_id: str) -> Grant | None:
+        """End a grant, with all of its tokens, and return it; None if there was none."""
+        for _ in range(MAX_TRIES):
+            grant = await self._load(grant_id)
+            if grant is None:
+                return None
+            ran = await self._store.run((Swap(GRANT + grant_id, grant.raw, None),), durable=True)
+            if ran.failed is None:
+                return grant
+        raise unavailable("The grant is used by too many requests at a time.")
+
+    async def of_person(self, person: str) -> list[Grant]:
+        """Return the grants of a person that have tokens, the newest first."""
+        raw = (await self._store.run((Look(_list_key(person)),))).seen[0]
+        return [grant for grant in await self._loaded(_read_list(raw)) if grant.is_used and grant.person == person]
+
+    async def recent(self) -> list[Grant]:
+        """Return the newest MAX_RECENT grants that have not ended, the newest first."""
+        raw = (await self._store.run((Look(RECENT),))).seen[0]
+        return await self._loaded(_read_list(raw))
+
+    async def _list(self, grant: Grant) -> None:
+        """Put a grant on the owner's list, and on that of its person. Of a person's too many the oldest ends."""
+        if grant.person is None:
+            return
+        await self._put_first(grant, RECENT, MAX_RECENT)
+        for grant_id in await self._put_first(grant, _list_key(grant.person), MAX_OF_PERSON, only_living=True):
+            await self.end(grant_id)
+
+    async def _put_first(self, grant: Grant, key: str, most: int, *, only_living: bool = False) -> list[str]:
+        """Put a grant first on a list of at most so many, and return the ids that are too many."""
+        for _ in range(MAX_TRIES):
+            raw = (await self._store.run((Look(key),))).seen[0]
+            listed = _read_list(raw)
+            if only_living:
+                listed = [one.id for one in await self._loaded(listed)]
+            seconds, written = grant.until - self._clock(), orjson.dumps([grant.id, *listed][:most])
+            step = Swap(key, raw, written, seconds) if isinstance(raw, bytes) else Add(key, written, seconds)
+            if (await self._store.run((step,), durable=True)).failed is None:
+                return listed[most - 1 :]
+        return []
+
+    async def _loaded(self, grant_ids: Iterable[str]) -> list[Grant]:
+        listed = list(grant_ids)
+        seen = (await self._store.run([Look(GRANT + grant_id) for grant_id in listed])).seen if listed else ()
+        now = self._clock()
+        grants = (_read(raw) for raw in seen if isinstance(raw, bytes))
+        return [grant for grant in grants if grant.until > now]
+
+    async def _load(self, grant_id: str) -> Grant | None:
+        return next(iter(await self._loaded((grant_id,))), None)
+
+    async def _swap(self, grant: Grant, changed: Grant) -> bool:
+        seconds = changed.until - self._clock()
+        step = Swap(GRANT + grant.id, grant.raw, _write(changed), seconds)
+        return (await self._store.run((step,), durable=True)).failed is None
+
+
+def _list_key(person: str) -> str:
+    return OF_PERSON + sha256(person.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _read_list(raw: object) -> list[str]:
+    return orjson.loads(raw) if isinstance(raw, bytes) else []
+
+
+_SHORT: Final = {
+    "id": "i",
+    "client": "c",
+    "client_name": "n",
+    "person": "p",
+    "person_name": "pn",
+    "scopes": "s",
+    "began": "b",
+    "until": "u",
+    "code": "k",
+    "code_until": "ku",
+    "redirect": "r",
+    "challenge": "ch",
+    "resource": "re",
+    "is_used": "x",
+    "access": "a",
+    "refresh": "f",
+    "previous": "v",
+    "refreshed": "fd",
+}
+"""Members of a record by field. They are short because a record is read for every call."""
+
+_COOKIE: Final = tuple(attribute.name for attribute in fields(Cookie))
+
+
+def _write(grant: Grant) -> bytes:
+    facts: dict[str, Any] = {short: getattr(grant, name) for name, short in _SHORT.items()}
+    return orjson.dumps({**facts, "co": [[getattr(cookie, name) for name in _COOKIE] for cookie in grant.cookies]})
+
+
+def _read(raw: bytes) -> Grant:
+    facts = orjson.loads(raw)
+    known = {name: facts[short] for name, short in _SHORT.items()}
+    known |= {
+        "scopes": tuple(known["scopes"]),
+        "access": {digest: (until, tuple(scopes)) for digest, (until, scopes) in known["access"].items()},
+        "refresh": tuple(known["refresh"]),
+        "previous": tuple(known["previous"]),
+        "cookies": tuple(Cookie(**dict(zip(_COOKIE, values, strict=True))) for values in facts["co"]),
+    }
+    return Grant(**known, raw=raw)

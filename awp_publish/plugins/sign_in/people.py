@@ -1,0 +1,255 @@
+"""Who is signed in: asked of the site itself, at consent and at every call with a token.
+
+Middleware inside of us, where most sites keep their sessions, is asked through a route of ours among the application's
+own routes, which nobody else can reach.
+"""
+
+import inspect
+import time
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, cast
+from weakref import WeakKeyDictionary
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from awp_publish.browsing.addresses import WebAddress
+from awp_publish.browsing.cookies import Cookie, CookieJar
+from awp_publish.calls.authentication import people_of
+from awp_publish.calls.call import Credentials, Principal
+from awp_publish.http.credentials import TrustedProxies, read_credentials
+from awp_publish.http.exchange import Message, Scope, mount_of, read_fields
+from awp_publish.plugin import Serving
+from awp_publish.plugins.sign_in.options import Person, SignIn
+from awp_publish.threads import run_in_thread
+
+PEOPLE: Final = "people"
+"""Who vouches for people whom a function of the site's knows."""
+
+MAX_COOKIES: Final = 30
+MAX_COOKIE_BYTES: Final = 4096
+"""Cookies of a grant, and bytes of one."""
+
+_ASKED: Final = "awp_publish.sign_in.asked"
+_SCHEMES: Final = ("scheme", "method", "challenge")
+
+
+class Framework:
+    """What the framework of a site knows of its users by itself; this one knows nothing."""
+
+    signs_out: ClassVar[bool] = False
+
+    def login(self) -> str | None:
+        """Return the login page, a path below the site or an address. Raises DeclarationError if it is wrong."""
+        return None
+
+    def user(self) -> Any:
+        """Return what tells who is signed in, as the option `user`."""
+        return None
+
+    async def begin_session(self, scope: Scope, seconds: int) -> list[str] | None:
+        """Begin a session of its own for the user of a request, and return its Set-Cookie lines; None for no session.
+
+        It ends after so many seconds.
+        """
+        return None
+
+    async def end_session(self, cookies: Mapping[str, str]) -> None:
+        """End a session that was begun here. One that was not stays."""
+
+    async def sign_out(self, scope: Scope) -> bool:
+        """Sign the user of a request out of their own browser, if the framework `signs_out`."""
+        return False
+
+    def is_permission(self, scope: str) -> bool:
+        """Return True if a scope is a permission, which the site gives and takes whatever a token says."""
+        return False
+
+    async def permitted(
+        self, scopes: frozenset[str], person: str, credentials: Credentials, cookies: Mapping[str, str] | None
+    ) -> frozenset[str] | None:
+        """Return those of the scopes that the site lets a person have at present; None for somebody signed out.
+
+        `person` is their id, `credentials` are those of the request, `cookies` those with which calls are made, None if
+        `as_user` returns headers for them.
+        """
+        return scopes
+
+    async def render(self, scope: Scope, template: str, facts: Mapping[str, object]) -> str | None:
+        """Render a page for a request by the project's own template of this name, None if it has none."""
+        return None
+
+    async def name_of(self, scope: Scope) -> str:
+        """Return the name of the user of a request, for people to read; "" for none."""
+        return ""
+
+
+FRAMEWORKS: Final[WeakKeyDictionary[object, Framework]] = WeakKeyDictionary()
+"""The frameworks of sites whose adapters have said so."""
+
+_NONE: Final = Framework()
+
+
+def framework_of(site: object) -> Framework:
+    """Return what the framework of a site knows."""
+    return FRAMEWORKS.get(site, _NONE)
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Somebody who is signed in, as a principal, with a name to show."""
+
+    principal: Principal
+    name: str
+
+    @property
+    def person(self) -> Person:
+        """The person, as the site's functions get it."""
+        return Person(self.principal.id, self.name)
+
+
+class People:
+    """The people of one site."""
+
+    def __init__(self, serving: Serving, options: SignIn, proxies: TrustedProxies, path: str) -> None:
+        """Ask the application that is `serving`. `path` is that of our route in it."""
+        self.options = options
+        self._serving = serving
+        self._proxies = proxies
+        self._path = path
+        self.framework = framework_of(serving.site)
+        given = options.user if options.user is not None else self.framework.user()
+        self._user: Callable[[Any], Any] = given if given is not None else _nobody
+        self._is_authenticator = all(hasattr(self._user, name) for name in _SCHEMES)
+        self.issuer = people_of(self._user) if self._is_authenticator else PEOPLE
+        self._is_inside = _add_route(serving, path, self._answer)
+
+    @property
+    def login(self) -> str | None:
+        """The path of the site's login page, None if nothing says where it is."""
+        return self.options.login or self.framework.login()
+
+    async def find(self, scope: Scope) -> Visitor | None:
+        """Return who is signed in at a request with this scope, None for nobody. Raises what the site raises."""
+        if not self._is_inside:
+            return await self._ask(scope)
+        asked: list[Visitor | None] = []
+        mounted = mount_of(scope)
+        inner: Scope = {
+            **scope,
+            "method": "GET",
+            "path": mounted + self._path,
+            "raw_path": (mounted + self._path).encode(),
+            "query_string": b"",
+            "headers": [pair for pair in scope["headers"] if not pair[0].startswith((b"content-", b"transfer-"))],
+            "state": dict(scope.get("state", {})),
+            _ASKED: asked,
+        }
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(message: Message) -> None:
+            return
+
+        await self._serving.called.inside(inner, receive, send)
+        return asked[0] if asked else None
+
+    async def _answer(self, request: Request) -> Response:
+        asked = request.scope.get(_ASKED)
+        if asked is None:
+            return Response("Not Found", 404)
+        asked.append(await self._ask(request.scope))
+        return Response(status_code=204)
+
+    async def _ask(self, scope: MutableMapping[str, Any]) -> Visitor | None:
+        if self._is_authenticator:
+            credentials = read_credentials(scope, read_fields(scope["headers"]), self._proxies)
+            answer: object = await self._user(credentials)
+        elif inspect.iscoroutinefunction(self._user):
+            answer = await self._user(Request(scope))
+        else:
+            answer = await run_in_thread(lambda: self._user(Request(scope)))
+            answer = await answer if inspect.isawaitable(answer) else answer
+        signed = self._read(answer)
+        if signed is None or signed.name:
+            return signed
+        return Visitor(signed.principal, await self.framework.name_of(scope) or signed.principal.id)
+
+    def _read(self, answer: object) -> Visitor | None:
+        if answer is None or answer is False or answer == "":
+            return None
+        if isinstance(answer, Person):
+            return Visitor(Principal(str(answer.id), issuer=self.issuer), answer.name) if answer.id else None
+        if isinstance(answer, (str, int)) and not isinstance(answer, bool):
+            return Visitor(Principal(str(answer), issuer=self.issuer), "")
+        if isinstance(answer, Principal):
+            name = answer.claims.get("name")
+            principal = Principal(answer.id, issuer=answer.issuer or self.issuer)
+            return Visitor(principal, name if isinstance(name, str) else "")
+        kind = type(answer).__name__
+        raise TypeError(f"SignIn: user returned a value of type {kind}, not a Person, an id or None.")
+
+    async def headers_of(self, person: Person) -> Mapping[str, str] | None:
+        """Return the headers of a person's own requests, from `as_user`; None for somebody who may not sign in."""
+        function = self.options.as_user
+        assert function is not None
+        if inspect.iscoroutinefunction(function):
+            return cast(Mapping[str, str] | None, await function(person))
+        answer = await run_in_thread(lambda: function(person))
+        return cast(Mapping[str, str] | None, await answer if inspect.isawaitable(answer) else answer)
+
+    async def cookies_for(self, scope: Scope, at: WebAddress, seconds: int, without: str) -> tuple[Cookie, ...]:
+        """Return the cookies with which calls are made for the person who sends this request.
+
+        They are those of a session of its own where the framework can begin one, else the request's own, without ours.
+        """
+        if (begun := await self.framework.begin_session(scope, seconds)) is not None:
+            return with_set_cookies((), begun, at, time.time())
+        sent = read_fields(scope["headers"]).get(b"cookie", b"").decode("latin-1")
+        pairs = (pair.strip().partition("=") for pair in sent.split(";"))
+        named = [(name, value) for name, _, value in pairs if name and name != without]
+        fits = [pair for pair in named if sum(map(len, pair)) <= MAX_COOKIE_BYTES]
+        return tuple(Cookie(name=name, value=value, domain=at.host) for name, value in fits[:MAX_COOKIES])
+
+    async def end_session(self, cookies: tuple[Cookie, ...]) -> None:
+        """End the session of a grant that has ended, where it has one of its own."""
+        await self.framework.end_session({cookie.name: cookie.value for cookie in cookies})
+
+
+def with_set_cookies(
+    cookies: tuple[Cookie, ...], set_cookies: list[str], at: WebAddress, now: float
+) -> tuple[Cookie, ...]:
+    """Return the cookies of a grant after an answer has set some."""
+    jar = CookieJar(MAX_COOKIES, MAX_COOKIE_BYTES)
+    for cookie in cookies:
+        jar.store(cookie, now)
+    jar.store_from((("set-cookie", text) for text in set_cookies), at, now)
+    return tuple(jar)
+
+
+def cookie_header(cookies: tuple[Cookie, ...], at: WebAddress, now: float) -> str:
+    """Return the Cookie header of a request with the cookies of a grant, "" for none."""
+    jar = CookieJar(MAX_COOKIES, MAX_COOKIE_BYTES)
+    for cookie in cookies:
+        jar.store(cookie, now)
+    return jar.header_for(at, now)
+
+
+def _nobody(_: object) -> None:
+    return None
+
+
+def _add_route(serving: Serving, path: str, answer: Callable[[Request], Awaitable[Response]]) -> bool:
+    """Add our route to those of the application if any of its middleware runs inside of us. Returns whether it does."""
+    application = serving.called.routes
+    routes = getattr(application, "routes", None)
+    listed = list(getattr(application, "user_middleware", ()))
+    ours = [number for number, one in enumerate(listed) if getattr(one, "kwargs", {}).get("site") is serving.site]
+    if not isinstance(routes, list) or not (listed[ours[0] + 1 :] if ours else listed):
+        return False
+    routes[:] = [route for route in routes if getattr(route, "path", None) != path]  # of an earlier start
+    routes.insert(0, Route(path, answer, include_in_schema=False))
+    return True

@@ -1,0 +1,88 @@
+"""The addresses to which people are sent back (RFC 6749 section 3.1.2, RFC 8252 section 7, RFC 9700 section 2.1)."""
+
+import re
+from typing import Final
+from urllib.parse import SplitResult, urlencode, urlsplit
+
+MAX_ADDRESS: Final = 2000
+"""Characters of an address."""
+
+LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
+"""Hosts of programs on the person's own machine. Each start of theirs may listen at another port."""
+
+_VISIBLE: Final = re.compile(r"[!-~]+")
+_REFUSED_SCHEMES: Final = frozenset(
+    {
+        "about",
+        "blob",
+        "chrome",
+        "data",
+        "file",
+        "filesystem",
+        "ftp",
+        "intent",
+        "javascript",
+        "mailto",
+        "tel",
+        "vbscript",
+        "view-source",
+        "ws",
+        "wss",
+    }
+)
+"""Schemes that no program registers for itself: a browser would run, open or send what the address holds."""
+
+
+def why_refused(address: str) -> str | None:
+    """Return why a client may not have an address, None if it may."""
+    if len(address) > MAX_ADDRESS or not _VISIBLE.fullmatch(address) or "\\" in address:
+        return f"must be at most {MAX_ADDRESS} visible ASCII characters, without backslashes"
+    try:
+        parts = urlsplit(address)
+        _ = parts.port
+    except ValueError:
+        return "is not an address"
+    if "#" in address:
+        return "must have no fragment"
+    if parts.username is not None or parts.password is not None:
+        return "must have no user name or password"
+    if parts.scheme == "https":
+        return None if parts.hostname else "has no host"
+    if parts.scheme == "http":
+        return None if parts.hostname in LOOPBACK else "must begin with https, unless it is a loopback address"
+    if not parts.scheme or parts.scheme in _REFUSED_SCHEMES:
+        return "must begin with https, or with a scheme of the program's own"
+    return None
+
+
+def is_loopback(address: str) -> bool:
+    """Return True for the address of a program on the person's own machine."""
+    parts = urlsplit(address)
+    return parts.scheme in ("http", "https") and parts.hostname in LOOPBACK
+
+
+def matches(registered: str, address: str) -> bool:
+    """Return True if an address is the registered one: exactly, but for the port of a loopback address (RFC 8252
+    section 7.3).
+    """
+    if registered == address:
+        return True
+    if why_refused(address) is not None or not is_loopback(registered) or not is_loopback(address):
+        return False
+    return _without_port(urlsplit(registered)) == _without_port(urlsplit(address))
+
+
+def _without_port(parts: SplitResult) -> tuple[str, str | None, str, str]:
+    return parts.scheme, parts.hostname, parts.path, parts.query
+
+
+def with_parameters(address: str, **parameters: str | None) -> str:
+    """Return an address with further query parameters; those that are None are left out."""
+    added = urlencode({name: value for name, value in parameters.items() if value is not None})
+    return address + ("&" if "?" in address else "?") + added
+
+
+def shown_host(address: str) -> str:
+    """Return what a person is told of an address: its host, or its scheme if a program has one of its own."""
+    parts = urlsplit(address)
+    return parts.netloc if parts.scheme in ("http", "https") else f"{parts.scheme}:"

@@ -1,0 +1,105 @@
+"""The endpoints for programs: tokens, registration, revocation (RFC 6749 section 3.2, RFC 7591, RFC 7009)."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from time import time
+from typing import Any, Final
+
+from awp_publish.http.endpoint import DoorRequest
+from awp_publish.plugins.sign_in.clients import KnownClient
+from awp_publish.plugins.sign_in.endpoints import (
+    Parameters,
+    ProgramEndpoint,
+    ProgramRequest,
+    read_form,
+    read_json,
+)
+from awp_publish.plugins.sign_in.errors import OAuthError, json_reply
+from awp_publish.plugins.sign_in.grants import Grant, Issued
+
+
+class TokenEndpoint(ProgramEndpoint):
+    """Exchanges codes and refresh tokens for tokens."""
+
+    async def answer_program(self, request: ProgramRequest) -> None:
+        """Answer a request. Raises OAuthError."""
+        form = await read_form(request)
+        exchange = _EXCHANGES.get(form.need("grant_type"))
+        if exchange is None:
+            raise OAuthError("unsupported_grant_type", f"grant_type is one of {', '.join(_EXCHANGES)}.")
+        client = await self.authenticate(request, form)
+        for resource in form.all("resource"):
+            if resource.rstrip("/") not in self.at.resources:
+                raise OAuthError("invalid_target", "resource must be the address of this site, or of one of its doors.")
+        issued = await exchange(self, request, form, client)
+        answer: dict[str, object] = {
+            "access_token": issued.access,
+            "token_type": "Bearer",
+            "expires_in": issued.seconds,
+        }
+        if issued.scopes:
+            answer["scope"] = " ".join(issued.scopes)
+        if issued.refresh is not None:
+            answer["refresh_token"] = issued.refresh
+        await request.answer_with(json_reply(answer))
+
+    async def exchange_code(self, request: DoorRequest, form: Parameters, client: KnownClient) -> Issued:
+        """Exchange an authorization code. Raises OAuthError."""
+        code, verifier = form.need("code"), form.need("code_verifier")
+        _, issued = await self.at.grants.exchange(code, client.id, form.get("redirect_uri"), verifier)
+        return issued
+
+    async def refresh(self, request: DoorRequest, form: Parameters, client: KnownClient) -> Issued:
+        """Exchange a refresh token, if its person is still known to the site. Raises OAuthError."""
+        wanted = form.get("scope")
+        scopes = wanted.split() if wanted is not None else None
+        grant, issued = await self.at.grants.refresh(form.need("refresh_token"), client.id, scopes)
+        scope = await self.at.recognize(request.scope, grant)
+        seen = await self.at.reentry.see({**scope, "method": "GET"}) if scope is not None else None
+        if seen is None or not await self.at.is_signed_in(seen, grant):
+            await self.at.end(grant)
+            raise OAuthError("invalid_grant", "The person is signed out, and has to sign in again.")
+        return issued
+
+    async def issue_to_client(self, request: DoorRequest, form: Parameters, client: KnownClient) -> Issued:
+        """Issue a token to a client of the owner's that acts for itself. Raises OAuthError."""
+        if client.origin != "named" or not client.secret or not client.scopes:
+            raise OAuthError("unauthorized_client", "Only a client with a secret and scopes of its own may do this.")
+        wanted = tuple(dict.fromkeys((form.get("scope") or "").split())) or client.scopes
+        if not set(wanted) <= set(client.scopes):
+            raise OAuthError("invalid_scope", f"This client has the scopes {' '.join(client.scopes)}.")
+        now = time()
+        seconds = 60 * self.at.options.minutes
+        return await self.at.grants.issue_to_client(
+            Grant("", client.id, client.name, None, "", wanted, now, now + seconds)
+        )
+
+
+_Exchange = Callable[[TokenEndpoint, DoorRequest, Parameters, KnownClient], Awaitable[Issued]]
+_EXCHANGES: Final[Mapping[str, _Exchange]] = {
+    "authorization_code": TokenEndpoint.exchange_code,
+    "refresh_token": TokenEndpoint.refresh,
+    "client_credentials": TokenEndpoint.issue_to_client,
+}
+
+
+class RegisterEndpoint(ProgramEndpoint):
+    """Registers clients."""
+
+    async def answer_program(self, request: ProgramRequest) -> None:
+        """Register a client. Raises OAuthError."""
+        metadata: Any = await read_json(request)
+        answer = await self.at.clients.register(metadata, self.at.address_of(request))
+        await request.answer_with(json_reply(answer, 201))
+
+
+class RevokeEndpoint(ProgramEndpoint):
+    """Ends tokens. One that is not known has ended already (RFC 7009 section 2.2)."""
+
+    async def answer_program(self, request: ProgramRequest) -> None:
+        """End a token. Raises OAuthError."""
+        form = await read_form(request)
+        client = await self.authenticate(request, form)
+        ended = await self.at.grants.end_of_token(form.need("token"), client.id)
+        if ended is not None:
+            await self.at.people.end_session(ended.cookies)
+        await request.answer_with(json_reply({}))

@@ -1,0 +1,347 @@
+"""The attacks of RFC 9700 and of draft-ietf-oauth-client-id-metadata-document, each of which fails."""
+
+import re
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+from starlette.testclient import TestClient
+
+from awp_publish import Client
+from tests.sign_in.shop import BACK, URL, Agent, fields_of, invoke, make_shop
+
+
+@pytest.fixture
+def shop(open_client) -> TestClient:
+    return open_client(make_shop())
+
+
+def browser_of(shop: TestClient) -> TestClient:
+    return TestClient(shop.app, base_url=URL)
+
+
+@pytest.fixture
+def agent(shop) -> Agent:
+    return Agent(shop, browser_of(shop))
+
+
+def sent_back(answer) -> dict[str, str]:
+    assert answer.status_code == 303, answer.text
+    assert answer.headers["location"].startswith(BACK)
+    return dict(parse_qsl(urlsplit(answer.headers["location"]).query))
+
+
+# Redirects: to addresses that are not registered nobody is sent, whatever is wrong (RFC 9700 section 4.1)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://evil.example/callback",
+        BACK + "/",
+        BACK + "?x=1",
+        BACK + "/../evil",
+        "https://agent.example:8443/callback",
+        "https://agent.example.evil.example/callback",
+        "https://agent.example@evil.example/callback",
+        "https://AGENT.example/callback",
+        "http://agent.example/callback",
+        "javascript:alert(1)",
+        "//evil.example/callback",
+        "",
+    ],
+)
+def test_nobody_is_sent_to_an_address_that_is_not_exactly_a_registered_one(agent, address):
+    for changes in ({}, {"response_type": "token"}, {"code_challenge": None}):
+        answer = agent.ask(redirect_uri=address, **changes)
+        if not address:
+            assert urlsplit(answer.headers["location"]).netloc in ("", "agent.example")
+            continue
+        assert answer.status_code == 400
+        assert "location" not in answer.headers
+        assert "has not registered" in answer.text
+
+
+def test_nobody_is_sent_back_for_a_client_that_is_not_known(agent):
+    for client_id in ("x" * 32, "../../etc", "https://evil.example", "<script>", "\x00", "https://a.example/../x"):
+        answer = agent.ask(client_id=client_id)
+        assert answer.status_code == 400
+        assert "location" not in answer.headers
+        assert "<script>" not in answer.text
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://agent.example/callback",
+        "https://agent.example/callback#fragment",
+        "https://user@agent.example/callback",
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "file:///etc/passwd",
+        "https://",
+        "callback",
+        "https://agent.example/a b",
+        "https://agent.example\\@evil.example/",
+        "x" * 3000,
+    ],
+)
+def test_no_client_registers_an_address_that_runs_opens_or_hides_something(shop, address):
+    answer = shop.post("/agents/sign-in/register", json={"redirect_uris": [address]})
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_redirect_uri")
+
+
+def test_a_loopback_client_may_listen_at_any_port_and_at_no_other_path_or_host(shop):
+    agent = Agent(shop, browser_of(shop), "http://127.0.0.1:7777/callback")
+    assert agent.ask(redirect_uri="http://127.0.0.1:51234/callback").status_code == 303
+    for address in ("http://127.0.0.1:51234/other", "http://localhost:51234/callback", "https://127.0.0.1/callback"):
+        assert agent.ask(redirect_uri=address).status_code == 400
+
+
+def test_a_scheme_of_a_programs_own_is_taken_exactly_as_registered(shop):
+    agent = Agent(shop, browser_of(shop), "cursor://anysphere.cursor-mcp/oauth/callback")
+    assert agent.ask().status_code == 303
+    assert agent.ask(redirect_uri="cursor://anysphere.cursor-mcp/oauth/other").status_code == 400
+
+
+# PKCE (RFC 9700 sections 2.1.1 and 4.8)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"code_challenge": None},
+        {"code_challenge_method": None},
+        {"code_challenge_method": "plain"},
+        {"code_challenge": "short"},
+        {"code_challenge": "=" * 43},
+    ],
+)
+def test_a_request_without_a_proper_challenge_is_refused(agent, changes):
+    refused = sent_back(agent.ask(**changes))
+    assert (refused["error"], refused["state"], refused["iss"]) == ("invalid_request", "the state", URL)
+
+
+@pytest.mark.parametrize("verifier", [None, "", "w" * 43, "v", "v" * 200, "ü" * 43])
+def test_a_stolen_code_is_of_no_use_without_its_verifier(agent, verifier):
+    code = agent.consent()["code"]
+    answer = agent.exchange(code, code_verifier=verifier)
+    assert answer.status_code == 400
+    assert answer.json()["error"] in ("invalid_grant", "invalid_request")
+    assert agent.exchange(code).status_code == 200
+
+
+# Codes (sections 4.2, 4.5 and 2.1.1)
+
+
+def test_a_code_is_good_once_and_a_second_use_ends_what_the_first_gave(shop, agent):
+    code = agent.consent()["code"]
+    tokens = agent.exchange(code).json()
+    assert invoke(shop, "read_profile", tokens["access_token"]).status_code == 200
+    replayed = agent.exchange(code)
+    assert (replayed.status_code, replayed.json()["error"]) == (400, "invalid_grant")
+    refused = invoke(shop, "read_profile", tokens["access_token"])
+    assert refused.status_code == 401
+    assert 'error="invalid_token"' in refused.headers["www-authenticate"]
+    assert agent.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
+
+
+def test_a_code_of_one_client_is_of_no_use_to_another(shop, agent):
+    other = Agent(shop, browser_of(shop))
+    code = agent.consent()["code"]
+    answer = other.exchange(code, code_verifier=agent.verifier)
+    assert answer.json()["error"] == "invalid_grant"
+    assert agent.exchange(code, redirect_uri="https://agent.example/other").json()["error"] == "invalid_grant"
+    assert agent.exchange(code).status_code == 200
+
+
+def test_a_code_is_no_token_and_a_token_no_code(shop, agent):
+    code = agent.consent()["code"]
+    assert invoke(shop, "read_profile", code).status_code == 401
+    tokens = agent.exchange(code).json()
+    assert invoke(shop, "read_profile", tokens["refresh_token"]).status_code == 401
+    assert agent.exchange(tokens["access_token"]).json()["error"] == "invalid_grant"
+    assert agent.refresh(tokens["access_token"]).json()["error"] == "invalid_grant"
+
+
+# Mix-up (section 4.4): every answer says who gives it
+
+
+def test_every_answer_names_its_issuer_as_the_metadata_does(agent):
+    assert agent.server["issuer"] == URL
+    assert agent.server["authorization_response_iss_parameter_supported"] is True
+    page = agent.follow(agent.ask())
+    assert sent_back(agent.answer(page, "cancel"))["iss"] == URL
+    assert agent.consent()["iss"] == URL
+    assert sent_back(agent.ask(response_type="token"))["iss"] == URL
+
+
+# Forgery, clickjacking and fixation at the consent page (sections 4.7 and 4.16)
+
+
+def test_a_consent_that_another_page_has_sent_is_refused(shop, agent):
+    page = agent.follow(agent.ask())
+    form = dict(fields_of(page.text))
+    stolen = {**form, "answer": "allow", "scope": "orders"}
+    attacker = browser_of(shop)
+    attacker.post("/login", data={"name": "eve"})
+    for changes in ({"token": ""}, {"token": "x"}, {"request": "x"}):
+        answer = agent.browser.post("/agents/sign-in/consent", data=stolen | changes, follow_redirects=False)
+        assert answer.status_code in (400, 403)
+    assert attacker.post("/agents/sign-in/consent", data=stolen, follow_redirects=False).status_code == 403
+    agent.browser.cookies.delete("awp_sign_in")
+    assert agent.browser.post("/agents/sign-in/consent", data=stolen, follow_redirects=False).status_code == 403
+
+
+def test_a_form_of_one_request_answers_no_other(agent):
+    first, second = (dict(fields_of(agent.follow(agent.ask(state=state)).text)) for state in ("1", "2"))
+    mixed = {"request": second["request"], "token": first["token"], "answer": "allow", "scope": "orders"}
+    assert agent.browser.post("/agents/sign-in/consent", data=mixed, follow_redirects=False).status_code == 403
+
+
+def test_somebody_who_has_signed_in_meanwhile_as_another_person_is_asked_again(agent):
+    page = agent.follow(agent.ask())
+    agent.browser.post("/login", data={"name": "ben"}, follow_redirects=False)
+    assert agent.answer(page).status_code == 403
+
+
+def test_each_request_is_answered_once(agent):
+    page = agent.follow(agent.ask())
+    assert "code" in sent_back(agent.answer(page))
+    assert agent.answer(page).status_code == 409
+
+
+def test_the_pages_stand_in_no_frame_run_no_script_and_are_kept_by_nobody(agent):
+    for page in (agent.follow(agent.ask()), agent.browser.get("/agents/connections")):
+        policy = page.headers["content-security-policy"]
+        assert "frame-ancestors 'none'" in policy
+        assert "default-src 'none'" in policy
+        assert "script-src" not in policy
+        assert page.headers["x-frame-options"] == "DENY"
+        assert page.headers["cache-control"] == "no-store"
+        assert page.headers["referrer-policy"] == "no-referrer"
+        assert "<script" not in page.text
+
+
+def test_the_password_page_leads_back_to_this_site_alone(agent):
+    answer = agent.browser.get(agent.ask().headers["location"], follow_redirects=False)
+    login = urlsplit(answer.headers["location"])
+    assert (login.netloc, login.path) == ("", "/login")
+    [(name, back)] = parse_qsl(login.query)
+    assert (name, urlsplit(back).netloc, urlsplit(back).path) == ("next", "", "/agents/sign-in/consent")
+
+
+# Phishing by names
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("<b>Claude</b><script>alert(1)</script>", "&lt;b&gt;Claude&lt;/b&gt;&lt;script&gt;alert(1)&lt;/script&gt;"),
+        ("Claude\u202egro.live", "Claude gro.live"),
+        ("Cla\u200bude\n\nYou are safe", "Cla ude You are safe"),
+        ("\uff23\uff4c\uff41\uff55\uff44\uff45", "Claude"),
+        ("C" * 500, "C" * 60),
+    ],
+)
+def test_what_a_client_calls_itself_is_shown_as_one_harmless_line(shop, name, shown):
+    agent = Agent(shop, browser_of(shop), client_name=name)
+    page = agent.follow(agent.ask()).text
+    assert f"<h1>Let {shown} act for you?</h1>" in page
+
+
+def test_a_name_that_anybody_may_choose_stands_beside_the_host_that_gets_the_answer(shop):
+    agent = Agent(shop, browser_of(shop), "https://evil.example/cb", client_name="Claude")
+    page = agent.follow(agent.ask()).text
+    assert "Anybody can choose the name “Claude”" in page
+    assert "<dd>evil.example</dd>" in page
+    local = Agent(shop, browser_of(shop), "http://127.0.0.1/cb", client_name="Claude Code")
+    assert "cannot check which program asks" in local.follow(local.ask()).text
+
+
+# Replay of refresh tokens (section 4.14)
+
+
+def test_a_refresh_token_that_was_stolen_and_used_ends_the_grant(shop, agent):
+    first = agent.sign_in()
+    second = agent.refresh(first["refresh_token"]).json()
+    third = agent.refresh(second["refresh_token"]).json()
+    assert agent.refresh(first["refresh_token"]).json()["error"] == "invalid_grant"
+    assert invoke(shop, "read_profile", third["access_token"]).status_code == 401
+
+
+def test_a_refresh_token_of_one_client_is_of_no_use_to_another(shop, agent):
+    tokens, other = agent.sign_in(), Agent(shop, browser_of(shop))
+    assert other.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
+    assert agent.refresh(tokens["refresh_token"]).status_code == 200
+
+
+# Audience (section 4.10)
+
+
+@pytest.mark.parametrize(
+    "resource", ["https://other.example/mcp", "https://shop.example.evil.example", "x", URL + "/x"]
+)
+def test_a_token_for_another_site_is_not_asked_for_here(agent, resource):
+    assert sent_back(agent.ask(resource=resource))["error"] == "invalid_target"
+
+
+@pytest.mark.parametrize("resource", [None, URL, URL + "/", URL + "/mcp", URL + "/a2a"])
+def test_a_token_for_the_site_or_one_of_its_doors_is(agent, resource):
+    assert "code" in agent.consent(resource=resource)
+
+
+# Registration floods and guessed secrets
+
+
+def test_nobody_registers_clients_without_end(shop, agent):
+    statuses = [shop.post("/agents/sign-in/register", json={"redirect_uris": [BACK]}).status_code for _ in range(25)]
+    assert statuses.count(201) < 25
+    assert statuses[-1] == 429
+    assert len(shop.post("/agents/sign-in/register", content=b"[" * 100_000).content) < 1000
+
+
+def test_a_secret_is_not_guessed(open_client):
+    partner = Client("partner", "Partner", secret="s" * 40, scopes=["orders"])
+    shop = open_client(make_shop(clients=[partner]))
+
+    def ask(secret: str):
+        form = {"grant_type": "client_credentials", "client_id": "partner", "client_secret": secret}
+        return shop.post("/agents/sign-in/token", data=form)
+
+    assert ask("s" * 40).status_code == 200
+    wrong = [ask("x" * 40) for _ in range(25)]
+    assert wrong[0].json()["error"] == "invalid_client"
+    assert wrong[-1].status_code == 429
+
+
+# Session fixation, and sessions that are not the token's
+
+
+def test_an_agents_cookies_are_not_the_persons(shop, agent):
+    token = agent.sign_in()["access_token"]
+    eve = browser_of(shop)
+    eve.post("/login", data={"name": "eve"})
+    cookie = "; ".join(f"{name}={value}" for name, value in eve.cookies.items())
+    headers = {"authorization": f"Bearer {token}", "cookie": cookie}
+    answer = shop.post("/agents/read_profile/invoke", json={"input": {}}, headers=headers)
+    assert answer.json() == "ann"
+    assert "set-cookie" not in answer.headers
+
+
+def test_what_an_agent_does_in_the_persons_session_stays_with_the_grant(shop, agent):
+    token = agent.sign_in()["access_token"]
+    assert invoke(shop, "add_book", token, title="Emma").json() == ["Emma"]
+    assert invoke(shop, "add_book", token, title="Persuasion").json() == ["Emma", "Persuasion"]
+    other = Agent(shop, browser_of(shop))
+    assert invoke(shop, "add_book", other.sign_in("ben")["access_token"], title="Emma").json() == ["Emma"]
+
+
+def test_no_answer_of_a_program_endpoint_may_be_kept(agent):
+    answered = agent.exchange(agent.consent()["code"])
+    assert answered.headers["cache-control"] == "no-store"
+    assert re.fullmatch(r"awp_at_[\w-]+", answered.json()["access_token"])
+
+
+def test_the_route_by_which_the_application_is_asked_is_nobodys(shop):
+    for method in ("GET", "POST"):
+        assert shop.request(method, "/agents/sign-in/person").status_code in (404, 405)

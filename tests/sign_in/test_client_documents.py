@@ -1,0 +1,153 @@
+"""Clients that are known by a metadata document at an https address of theirs."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from awp_publish import outgoing
+from tests.sign_in.shop import BACK, URL, Agent, invoke, make_shop
+from tests.test_outgoing import context as context, serving
+
+
+class Publisher:
+    """A server with one metadata document, which a test changes."""
+
+    def __init__(self) -> None:
+        self.status, self.headers, self.port = 200, {"Content-Type": "application/json"}, 0
+        self.asked: list[str] = []
+        self.changes: dict[str, Any] = {}
+        self.body: bytes | None = None
+
+    @property
+    def address(self) -> str:
+        return f"https://localhost:{self.port}/client.json"
+
+    def answer(self, _: object) -> tuple[int, dict[str, str], bytes]:
+        document = {
+            "client_id": self.address,
+            "client_name": "Claude",
+            "redirect_uris": [BACK],
+            "token_endpoint_auth_method": "none",
+            **self.changes,
+        }
+        body = json.dumps({name: value for name, value in document.items() if value is not None}).encode()
+        return self.status, self.headers, self.body if self.body is not None else body
+
+
+@pytest.fixture
+def publisher(context, monkeypatch) -> Iterator[Publisher]:
+    monkeypatch.setattr(outgoing, "is_public_address", lambda address: address in ("127.0.0.1", "::1"))
+    made = Publisher()
+    with serving(made.answer, context) as (port, asked):
+        made.port, made.asked = port, asked
+        yield made
+
+
+@pytest.fixture
+def shop(open_client) -> TestClient:
+    return open_client(make_shop())
+
+
+@pytest.fixture
+def agent(shop, publisher) -> Agent:
+    agent = Agent(shop, TestClient(shop.app, base_url=URL))
+    agent.id = publisher.address
+    return agent
+
+
+def test_a_client_is_known_by_its_document_which_is_fetched_once(shop, agent, publisher):
+    page = agent.follow(agent.ask())
+    assert "Let Claude act for you?" in page.text
+    assert f"<dd>localhost:{publisher.port}</dd>" in page.text
+    assert "Anybody can choose the name" not in page.text
+    tokens = agent.sign_in()
+    assert invoke(shop, "read_profile", tokens["access_token"]).json() == "ann"
+    assert agent.refresh(tokens["refresh_token"]).status_code == 200
+    assert publisher.asked == ["GET /client.json"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"client_id": "https://other.example/client.json"}, "its client_id is not its own address"),
+        ({"client_id": None}, "its client_id is not its own address"),
+        ({"redirect_uris": []}, "redirect_uris must be a list"),
+        ({"redirect_uris": ["http://agent.example/"]}, "must begin with https"),
+        ({"redirect_uris": "https://agent.example/"}, "redirect_uris must be a list"),
+        ({"client_secret": "x"}, "token_endpoint_auth_method is not none"),
+        ({"token_endpoint_auth_method": "client_secret_post"}, "token_endpoint_auth_method is not none"),
+        ({"padding": "x" * 6000}, "more than 5120 bytes"),
+    ],
+)
+def test_a_document_that_is_not_its_own_or_says_too_much_is_refused(agent, publisher, changes, words):
+    publisher.changes = changes
+    answer = agent.ask()
+    assert answer.status_code == 400
+    assert words in answer.text
+    assert "location" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "body"),
+    [(404, {}, None), (500, {}, None), (302, {"Location": "https://localhost/other"}, b""), (200, {}, b"<html>")],
+)
+def test_a_document_that_is_not_there_is_said_and_no_redirect_is_followed(agent, publisher, status, headers, body):
+    publisher.status, publisher.headers, publisher.body = status, headers, body
+    answer = agent.ask()
+    assert answer.status_code == 400
+    assert "cannot be used" in answer.text
+    assert len(publisher.asked) == 1
+    assert agent.ask().status_code == 400
+    assert len(publisher.asked) == 1  # nobody makes us ask again and again
+
+
+def test_a_document_at_an_address_that_is_not_public_is_never_asked_for(agent, publisher, monkeypatch):
+    monkeypatch.undo()
+    answer = agent.ask()
+    assert answer.status_code == 400
+    assert "cannot be fetched from a public address" in answer.text
+    assert publisher.asked == []
+
+
+@pytest.mark.parametrize(
+    "client_id",
+    [
+        "https://localhost",
+        "https://localhost/",
+        "http://localhost/client.json",
+        "https://user@localhost/client.json",
+        "https://localhost/a/../client.json",
+        "https://localhost/%2e%2e/client.json",
+        "https://localhost/client.json#x",
+        "https://[::1/client.json",
+    ],
+)
+def test_an_address_that_is_no_client_id_is_never_asked_for(agent, publisher, client_id):
+    answer = agent.ask(client_id=client_id.replace("localhost", f"localhost:{publisher.port}"))
+    assert answer.status_code == 400
+    assert publisher.asked == []
+
+
+def test_a_site_may_name_the_hosts_whose_agents_it_admits(open_client, publisher):
+    for hosts, status in ((["claude.ai"], 403), ([f"localhost:{publisher.port}"], 303)):
+        shop = open_client(make_shop(trusted_hosts=hosts))
+        agent = Agent(shop, TestClient(shop.app, base_url=URL))
+        agent.id = publisher.address
+        assert agent.ask().status_code == status
+
+
+def test_nobody_has_documents_fetched_without_end(agent, publisher):
+    statuses = [agent.ask(client_id=f"{publisher.address}?{number}").status_code for number in range(40)]
+    assert statuses[-1] == 429
+    assert len(publisher.asked) <= 30
+
+
+def test_a_document_that_only_local_programs_can_use_is_warned_of(agent, publisher):
+    publisher.changes = {"redirect_uris": ["http://127.0.0.1/callback"]}
+    agent.redirect = "http://127.0.0.1:4321/callback"
+    page = agent.follow(agent.ask()).text
+    assert "cannot check which program asks" in page
+    assert "127.0.0.1:4321" in page
