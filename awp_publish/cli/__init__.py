@@ -54,6 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def take_rest(options: argparse.Namespace, rest: list[str]) -> list[str]:
     """Assign names after an option, which argparse does not: `init --force django x.py`. Returns the unknown ones."""
     name = {"call": "given", "check": "target", "approve": "names", "init": "file", "show": "path"}.get(options.command)
+    if rest and options.command == "init" and options.framework is None and not rest[0].startswith("-"):
+        options.framework, *rest = rest
     if rest and name is not None and not any(one.startswith("-") for one in rest):
         if isinstance(before := getattr(options, name), list):
             setattr(options, name, before + rest)
@@ -137,6 +139,10 @@ def _run(console: Console, options: argparse.Namespace) -> int:
                 allow_private=options.allow_private,
                 anyway=options.anyway,
             )
+        case "init" if options.framework not in application.FILES:
+            from awp_publish.cli.beginning import begin
+
+            return begin(console, Path(options.framework or "."), is_dry=options.dry_run)
         case "init":
             return application.init(
                 console, options.framework, options.file and Path(options.file), force=options.force
@@ -259,9 +265,15 @@ def add_commands(commands: "argparse._SubParsersAction[Any]", project: str | Non
     synthesize.add_argument("--max-pages", type=int, default=20, metavar="N", help="pages to read (default: 20)")
     synthesize.add_argument("--allow-private", action="store_true", help="also read this machine and its network")
     synthesize.add_argument("--anyway", action="store_true", help="even where the site has documents of its own")
-    init = commands.add_parser("init", parents=[of_all], help="write a commented file to start from")
+    init = commands.add_parser("init", parents=[of_all], help="write a first site into a project, or a new file")
     if project is None:
-        init.add_argument("framework", choices=("fastapi", "starlette", "django"))
+        init.add_argument(
+            "framework",
+            nargs="?",
+            metavar="project",
+            help="a folder or module of a project (default: this folder); fastapi, starlette or django for a new file",
+        )
+        init.add_argument("--dry-run", action="store_true", help="show what would be written into a project")
     else:
         init.set_defaults(framework="django")
     init.add_argument("file", nargs="?", help='its name; "-" prints it')

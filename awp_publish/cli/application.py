@@ -228,7 +228,7 @@ from pydantic import Field
 site = Site(
     name="Bookshop",  # what people call the site
     description="Find and order books.",  # the first sentence that an agent reads
-    url="https://books.example",  # the public address; or the environment variable AWP_PUBLISH_URL
+    url="http://127.0.0.1:8000",  # the public address; without it, the environment variable AWP_PUBLISH_URL
     # doors=["mcp", "a2a", "awp"],  # the live protocols besides plain HTTP and WoA; each is an extra of the package
     # store="sqlite:///agents.db",  # where keys, confirmations and jobs are remembered; memory without it
     # secret_keys=["..."],  # signs confirmations; without it they end with the process
@@ -281,7 +281,7 @@ from starlette.routing import Route
 site = Site(
     name="Bookshop",  # what people call the site
     description="Find and order books.",  # the first sentence that an agent reads
-    url="https://books.example",  # the public address; or the environment variable AWP_PUBLISH_URL
+    url="http://127.0.0.1:8000",  # the public address; without it, the environment variable AWP_PUBLISH_URL
     # doors=["mcp", "a2a", "awp"],  # the live protocols besides plain HTTP and WoA; each is an extra of the package
     # store="sqlite:///agents.db",  # where keys, confirmations and jobs are remembered; memory without it
 )
@@ -318,7 +318,7 @@ DJANGO: Final = '''"""What this project lets agents do. In settings.py:
 
 INSTALLED_APPS += ["awp_publish_django"]
 MIDDLEWARE += ["awp_publish_django.middleware.AgentPublisherMiddleware"]
-ALLOWED_HOSTS += ["books.example", "localhost", "127.0.0.1"]  # the host of the url below, and those of development
+ALLOWED_HOSTS += ["localhost", "127.0.0.1"]  # the host of the url below
 AWP_PUBLISH = {"SITE": "agents.site"}  # the import path of the object below: this file beside manage.py
 """
 
@@ -327,7 +327,7 @@ from awp_publish import Site
 site = Site(
     name="Bookshop",  # what people call the site
     description="Find and order books.",  # the first sentence that an agent reads
-    url="https://books.example",  # the public address; or the environment variable AWP_PUBLISH_URL
+    url="http://127.0.0.1:8000",  # the public address; without it, the environment variable AWP_PUBLISH_URL
     # doors=["mcp", "a2a"],  # the live protocols besides plain HTTP and WoA; each is an extra of the package
     # store="sqlite:///agents.db",  # where keys, confirmations and jobs are remembered; memory without it
 )

@@ -29,7 +29,7 @@ from awp_publish.calls.authentication import (
 from awp_publish.calls.call import CallListener
 from awp_publish.calls.health import Liveness, count_workers
 from awp_publish.declare.agents import _ACTION_OPTIONS, AgentHandle, F
-from awp_publish.declare.discover import compares_routes, find_injector, find_openapi, find_routes
+from awp_publish.declare.discover import find_injector, find_openapi, find_routes
 from awp_publish.declare.discover.functions import describe_function
 from awp_publish.declare.discover.routes import is_bound_for_a_call, mark
 from awp_publish.declare.pages import DeclaredPages
@@ -556,7 +556,7 @@ class Site:
                     routes,
                     self.facts.name,
                     {action.id for action in actions},
-                    included.pages.values() if self._chooses_pages(app) else find_pages(routes),
+                    included.pages.values() if self._inclusions or self._pages.has_any else find_pages(routes),
                 ),
                 paths=self.settings.paths,
                 doors=tuple(doors),
@@ -592,10 +592,6 @@ class Site:
                 )
             self._catalogs = self._with_status(catalog)
         return self._catalogs[0]
-
-    def _chooses_pages(self, app: object) -> bool:
-        """Return True if the owner says which pages there are, or if only the views of a framework (Django) tell."""
-        return bool(self._inclusions) or self._pages.has_any or compares_routes(app)
 
     @property
     def is_frozen(self) -> bool:

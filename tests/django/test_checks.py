@@ -240,8 +240,8 @@ def test_tags_write_what_the_documents_say():
             render(wrong)
 
 
-def test_pages_get_a_link_header_if_the_project_asks_for_it(client):
-    assert "Link" not in client.get("/page").headers
-    with override_settings(AWP_PUBLISH={"SITE": "tests.django.shop.agents.site", "LINK_HEADERS": True}):
+def test_pages_get_a_link_header_unless_the_project_leaves_it_out(client):
+    assert "/agent.json" in client.get("/page").headers["Link"]
+    with override_settings(AWP_PUBLISH={"SITE": "tests.django.shop.agents.site", "LINK_HEADERS": False}):
         client.handler._middleware_chain = None
-        assert "/agent.json" in client.get("/page").headers["Link"]
+        assert "Link" not in client.get("/page").headers

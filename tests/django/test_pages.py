@@ -136,7 +136,7 @@ def test_a_page_is_given_as_markdown_with_the_cookie_of_its_view(client):
     assert answer["content-type"] == "text/markdown; charset=utf-8"
     assert answer.content.decode().startswith("# Shelf\n")
     assert answer["vary"] == "Accept, Prefer"
-    assert answer["link"] == '<https://shop.example/page?q=1>; rel="canonical"'
+    assert answer["link"].startswith('<https://shop.example/page?q=1>; rel="canonical"')
     assert answer["content-length"] == str(len(answer.content))
     assert answer.cookies["visits"]["httponly"]
 

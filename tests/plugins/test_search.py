@@ -240,7 +240,7 @@ def test_an_index_has_as_many_pages_and_bytes_as_it_may(caplog):
     shop = Shop({"/a": html("Lamp", "A lamp." * 100), "/b": html("Lamp", "A lamp.")})
     with serve(shop, make_site(shop, Search(max_bytes=100))) as client:
         assert ids(client, "lamp") == ["/b"]
-    assert "1 pages are not indexed" in caplog.text
+    assert "Search(max_bytes=100): 1 of 2 pages." in caplog.text
 
 
 def test_a_site_without_pages_says_what_to_do(caplog):

@@ -2,12 +2,13 @@
 
 import logging
 from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from awp_publish.checks.urls import is_loopback
 from awp_publish.model import Catalog, Page
-from awp_publish.plugin import Document, Finding, Plugin, Setup
+from awp_publish.plugin import Document, Plugin, Serving, Setup
 from awp_publish.plugins.discovery import agent_skills, llms_txt
 from awp_publish.plugins.discovery.catalogues import API_CATALOG, ARD
 from awp_publish.plugins.discovery.crawling import AUTH_MD, ROBOTS, SECURITY, SITEMAP, agentmap_line, has_sitemap
@@ -48,11 +49,12 @@ def _start(setup: Setup) -> Guides:
     return Guides(setup.options.robots_proposals)
 
 
-def _check(setup: Setup, catalog: Catalog) -> Iterator[Finding]:
-    """Log, while a site is developed, what only its owner can say and crawlers look for."""
+def _running(serving: Serving) -> AbstractAsyncContextManager[object]:
+    """Log, when a site that is developed starts, what only its owner can say and crawlers look for."""
+    catalog = serving.site.catalog
     if is_loopback(catalog.domain) and (unsaid := list(_unsaid(catalog))):
         logger.warning("Only you can say what agents and crawlers also look for: %s.", ", ".join(unsaid))
-    yield from ()
+    return nullcontext()
 
 
 def _unsaid(catalog: Catalog) -> Iterator[str]:
@@ -78,7 +80,7 @@ PLUGIN = Plugin(
     options=Discovery,
     is_default=True,
     derive=_derive,
-    check=_check,
+    running=_running,
     start=_start,
     documents=(
         llms_txt.PROTOCOL,

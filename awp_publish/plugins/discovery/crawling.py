@@ -150,8 +150,8 @@ def render_auth(catalog: Catalog) -> bytes:
             begins = f" Begin one with {way['sign_in']}." if "sign_in" in way else ""
             cookie = f" It sets the cookie `{way['name']}`." if "name" in way else ""
             lines.append(
-                f"- **{way['method']}**: requests belong to a session.{begins}{cookie} Callers that keep no cookies "
-                "show the `AWP-Session` header of its answer in the header `AWP-Session` of what they send."
+                f"- **{way['method']}**: requests belong to a session.{begins}{cookie} Callers without a "
+                "cookie jar send the `AWP-Session` header of its answer with each request."
             )
     if declared is not None and declared.authorization_servers:
         issuers = ", ".join(declared.authorization_servers)

@@ -281,7 +281,8 @@ class SiteSearch:
         elif is_more:
             words = f"The site has more than {pages} pages, and only these are indexed: see Search(max_pages=...)."
         elif refused:
-            words = f"{refused} pages are not indexed, because of Search(max_bytes={self.options.max_bytes})."
+            most = self.options.max_bytes
+            words = f"Left out of the index because of Search(max_bytes={most}): {refused} of {pages} pages."
         if words and words != self._said:
             logger.warning("%s", words)
         self._said = words
