@@ -452,11 +452,11 @@ def test_a_site_is_frozen_once_and_tells_who_listens_when_it_is_refreshed(make_s
         site.refresh()
 
 
-def test_all_wrong_declarations_are_told_at_once(site, start):
+def test_all_wrong_declarations_are_told_at_once(site):
     site.declare("lost", method="GET", path="/nowhere", description="Look.")
     site.declare("gone", method="GET", path="/gone", description="Look.")
     with pytest.raises(DeclarationError) as caught:
-        start(Starlette())
+        AgentPublisher(Starlette(), site=site).open()
     assert [one.subject for one in caught.value.errors] == ['action "lost"', 'action "gone"']
     assert caught.value.subject == 'action "lost"'
     assert [line.partition(":")[0] for line in str(caught.value).split("\n")] == ['action "lost"', 'action "gone"']
