@@ -186,6 +186,26 @@ class DeclarationError(Exception):
         self.detail = detail
         self.remedy = remedy
 
+    @property
+    def errors(self) -> "tuple[DeclarationError, ...]":
+        """All errors that were found at a time: usually only this one."""
+        return (self,)
+
+
+class DeclarationErrors(DeclarationError):
+    """Several declarations are wrong. It speaks for the first of its `errors`, and its text has all of them."""
+
+    def __init__(self, errors: Sequence[DeclarationError]) -> None:
+        first = errors[0]
+        super().__init__(first.subject, first.detail, first.remedy)
+        self.args = ("\n".join(map(str, errors)),)
+        self._errors = tuple(errors)
+
+    @property
+    def errors(self) -> tuple[DeclarationError, ...]:
+        """The errors, in the order of the declarations."""
+        return self._errors
+
 
 # --- The envelope or the request around it was wrong ---
 

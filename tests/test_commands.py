@@ -1,5 +1,6 @@
 """The command line, run as a person runs it."""
 
+import importlib
 import json
 import os
 import pty
@@ -15,6 +16,7 @@ from threading import Thread
 
 import pytest
 from hatchling.builders.wheel import WheelBuilder
+from starlette.testclient import TestClient
 
 from awp_publish import __version__, cli
 from tests.conftest import run_command as run
@@ -212,6 +214,20 @@ async def process(data: str) -> str:
 
 app.add_middleware(AgentPublisher, site=site)
 """
+
+
+def test_check_reports_what_a_server_logs_when_it_starts(tmp_path, caplog):
+    (tmp_path / "shop.py").write_text(SHOP)
+    checked = run("check", "shop:app", cwd=tmp_path)
+    assert checked.returncode == 0, checked.stdout
+    with pytest.MonkeyPatch.context() as patch, caplog.at_level("WARNING", "awp_publish.checks"):
+        patch.syspath_prepend(str(tmp_path))
+        with TestClient(importlib.import_module("shop").app):
+            pass
+        del sys.modules["shop"]
+    logged = {record.getMessage() for record in caplog.records if "[start-" in record.getMessage()}
+    assert logged == {line for line in checked.stdout.splitlines() if "[start-" in line}
+    assert any("[start-memory; awp_publish]" in line for line in logged)
 
 
 def run_shop(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -412,7 +412,11 @@ def bad_defaults(document: JsonObject) -> Iterator[Finding]:
         if not isinstance(text, str) or default is None:
             continue
         options = parameter.get("options") or read_type(text).options
-        if isinstance(options, list) and options and default not in options:
+        is_list = text.strip().startswith("array")
+        values = default if is_list and isinstance(default, list) else [default]
+        if not parameter.get("options"):  # in the notation of types, all options are texts
+            values = [value if isinstance(value, str) else shown(value) for value in values]
+        if isinstance(options, list) and options and any(value not in options for value in values):
             yield finding(f"{pointer}/default", f"The default {shown(default)} is not among the options.")
         elif text.strip() in _PRIMITIVES and not is_type(default, _JSON_TYPES.get(text.strip(), text.strip())):
             yield finding(f"{pointer}/default", f"The default {shown(default)} is not of type {text}.")

@@ -44,7 +44,7 @@ from awp_publish.model import (
     snake_case,
     title_of,
 )
-from awp_publish.problems import DeclarationError, end_sentence
+from awp_publish.problems import DeclarationError, DeclarationErrors, end_sentence
 from awp_publish.schema import UnusableSchema, compile_schema, member_names, object_schema_of, schema_of
 from awp_publish.schema.handlers import docstring_of, first_paragraph, layers_of, name_of
 from awp_publish.schema.options import listing
@@ -696,21 +696,14 @@ def resolve(
     """
     index, included = RouteIndex(routes), Included()
     actions = []
+    errors = list[DeclarationError]()
     for declaration in declarations:
-        subject, options = declaration.subject, declaration.options
-        implementation = _find_implementation(
-            declaration, agents, index, injector, f"{entries}/{declaration.id}", credential_headers
-        )
-        # A class endpoint's docstring describes all of its methods, so the method's own comes first.
-        descriptions = (docstring_of(declaration.function), implementation.operation.description)
-        first, second = reversed(descriptions) if isinstance(declaration.function, type) else descriptions
-        of_agent = agents[declaration.agent].description if declaration.agent is not None else None
-        description = options.description or first or second or of_agent
-        if not description:
-            raise DeclarationError(subject, "description: is missing.", "Write a docstring or give description=...")
-        named = (declaration.operation or DEFAULT_OPERATION, declaration.agent)
-        action = make_action(subject, declaration.id, description, options, implementation, timeout, *named)
-        actions.append(replace(action, options=declaration.of_plugins) if declaration.of_plugins else action)
+        try:
+            actions.append(_resolve_one(declaration, agents, index, injector, entries, credential_headers, timeout))
+        except DeclarationError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0] if len(errors) == 1 else DeclarationErrors(errors)
     for inclusion in inclusions:
         found = include_routes(inclusion, routes, actions, timeout, included, credential_headers)
         actions += found
@@ -752,6 +745,31 @@ def resolve(
         has_changed = page is not None or is_required
         known.append(replace(action, is_required=is_required, page=page) if has_changed else action)
     return tuple(known), tuple(_group(known, agents)), included
+
+
+def _resolve_one(
+    declaration: Declaration,
+    agents: Mapping[str, AgentSettings],
+    index: RouteIndex,
+    injector: Injector | None,
+    entries: str,
+    credential_headers: Collection[str],
+    timeout: float,
+) -> Action:
+    """Return the action that one declaration means. Raises DeclarationError."""
+    subject, options = declaration.subject, declaration.options
+    entry = f"{entries}/{declaration.id}"
+    implementation = _find_implementation(declaration, agents, index, injector, entry, credential_headers)
+    # A class endpoint's docstring describes all of its methods, so the method's own comes first.
+    descriptions = (docstring_of(declaration.function), implementation.operation.description)
+    first, second = reversed(descriptions) if isinstance(declaration.function, type) else descriptions
+    of_agent = agents[declaration.agent].description if declaration.agent is not None else None
+    description = options.description or first or second or of_agent
+    if not description:
+        raise DeclarationError(subject, "description: is missing.", "Write a docstring or give description=...")
+    named = (declaration.operation or DEFAULT_OPERATION, declaration.agent)
+    action = make_action(subject, declaration.id, description, options, implementation, timeout, *named)
+    return replace(action, options=declaration.of_plugins) if declaration.of_plugins else action
 
 
 def _with_portable_patterns(findings: list[Finding], action: Action) -> Action:

@@ -36,6 +36,7 @@ from awp_publish.model import Action, Catalog, JsonObject
 from awp_publish.schema.reading import (
     answer_schema,
     branches,
+    encoding_of,
     follow,
     kinds,
     members,
@@ -191,10 +192,10 @@ def _action(catalog: Catalog, action: Action, entities: "Entities") -> dict[str,
         entry |= present(told)
         if not _LIMITING.isdisjoint(facts):
             entry |= {word: whole(facts[word]) for word in LIMITS if isinstance(facts.get(word), (str, int, float))}
-        shape, text_encoding = facts.get("format"), facts.get("contentEncoding")
+        shape, text_encoding = facts.get("format"), encoding_of(facts)
         if kind == "string" and isinstance(shape, str):
             entry["format"] = shape
-        if isinstance(text_encoding, str):
+        if text_encoding is not None:
             entry["x-encoding"] = text_encoding
         inputs[field.name] = entry | dict(field.marks)
     outputs: Mapping[str, str] = {}

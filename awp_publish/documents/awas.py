@@ -54,6 +54,7 @@ from awp_publish.schema.reading import (
     DIALECT,
     answer_schema,
     branches,
+    encoding_of,
     kinds,
     members,
     object_facts,
@@ -430,7 +431,7 @@ def _parameter(action: Action, field: Field) -> dict[str, object]:
             "example": _as_kind(examples[0], kind) if examples else None,
             "enum": values or None,
             "x-types": union if len(union := kinds(facts, action.inputs)) > 1 else None,
-            "x-encoding": encoding if isinstance(encoding := facts.get("contentEncoding"), str) else None,
+            "x-encoding": encoding_of(facts),
             "x-items": _items(facts, action.inputs) if kind == "array" else None,
         }
     )
@@ -439,13 +440,13 @@ def _parameter(action: Action, field: Field) -> dict[str, object]:
 def _items(facts: JsonObject, root: JsonObject) -> dict[str, object] | None:
     """Return what the items of an array are: their type, format, encoding and values, and the members of objects."""
     item = resolved(facts.get("items"), root)
-    found, shape, encoding = kinds(item, root), item.get("format"), item.get("contentEncoding")
+    found, shape = kinds(item, root), item.get("format")
     inside = object_facts(item, root)
     shown = {name: next(iter(kinds(resolved(one, root), root)), FALLBACK_TYPE) for name, one in members(inside).items()}
     described: dict[str, object] = {
         "type": found[0] if len(found) == 1 else found or None,
         "format": FORMATS.get(shape, shape) if isinstance(shape, str) else None,
-        "x-encoding": encoding if isinstance(encoding, str) else None,
+        "x-encoding": encoding_of(item),
         "enum": options(item, root) or None,
         "properties": shown or None,
         "required": sorted(required_members(inside)) or None,

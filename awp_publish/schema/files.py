@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from awp_publish.schema.reading import branches, members, object_facts, resolved
+from awp_publish.schema.reading import branches, encoding_of, members, object_facts, resolved
 
 MEDIA_TYPE: Final = r"[A-Za-z0-9!#$&^_.+\-]+/[A-Za-z0-9!#$&^_.+\-]+(?:; ?[A-Za-z0-9_\-]+=[A-Za-z0-9_.+\-]+)*"
 """A media type with its parameters, such as `text/csv; charset=utf-8`."""
@@ -35,5 +35,5 @@ def file_inputs(inputs: Mapping[str, object]) -> Iterator[tuple[str, bool, bool]
         facts = resolved(schema, inputs)
         is_list = facts.get("type") == "array"
         file = resolved(facts.get("items"), inputs) if is_list else facts
-        if file.get("contentEncoding") == "base64":
+        if encoding_of(file) == "base64":
             yield name, is_list, any(isinstance(one, Mapping) and one.get("type") == "object" for one in branches(file))

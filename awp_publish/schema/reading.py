@@ -165,6 +165,14 @@ def branches(schema: JsonObject) -> list[object]:
     return [branch for keyword in UNIONS for branch in _branches(schema, keyword)]
 
 
+def encoding_of(facts: JsonObject) -> str | None:
+    """Return the `contentEncoding` of a resolved schema, or that of the first branch of its unions that has one."""
+    for one in (facts, *branches(facts)):
+        if isinstance(one, OBJECT) and isinstance(encoding := one.get("contentEncoding"), str):
+            return encoding
+    return None
+
+
 def reference_of(schema: object) -> str | None:
     """Return a schema's `$ref`, or that of its only branch beside null or its only `allOf` member."""
     if not isinstance(schema, OBJECT) or COMBINING.isdisjoint(schema):

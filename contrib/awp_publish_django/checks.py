@@ -47,7 +47,10 @@ def check_agents(databases: object = None, **_: object) -> list[CheckMessage]:
     except ImproperlyConfigured as error:
         found = [Error(str(error), hint='Set AWP_PUBLISH = {"SITE": "shop.agents.site"}.', id="awp_publish.E001")]
     except DeclarationError as error:
-        found = [Error(f"{error.subject}: {error.detail}", hint=error.remedy or CORRECT, id="awp_publish.E002")]
+        found = [
+            Error(f"{one.subject}: {one.detail}", hint=one.remedy or CORRECT, id="awp_publish.E002")
+            for one in error.errors
+        ]
     except Exception as error:  # whatever somebody's declarations, forms and URLs raise: a check tells it
         where = "".join(traceback.format_tb(error.__traceback__)[-1:]).strip().split("\n")[0]
         told = f"The site cannot be published: {type(error).__name__}: {error} ({where})"

@@ -22,6 +22,7 @@ from django.utils.html import strip_tags
 from awp_publish.declare.discover.routes import FORM_TYPES, NO_BODY_METHODS, Operation
 from awp_publish.model import Location, Parameter
 from awp_publish.schema import UnusableSchema, compile_schema
+from awp_publish.schema.files import MAX_MEDIA_TYPE, MEDIA_TYPE
 from awp_publish.schema.patterns import LEFT_OUT, UntranslatablePattern, to_ecma
 from awp_publish_django.callers import make_stranger
 from awp_publish_django.filling import FormParameter
@@ -378,7 +379,8 @@ def file_schema(*, image: bool = False) -> Schema:
     """A file: its content in base64, with a name if the site looks at the extension, or as a data URL."""
     content: Schema = {"type": "string", "contentEncoding": "base64"}
     name = {"type": "string", "minLength": 1, "description": "With its extension: cover.png."}
-    named = {"filename": name, "content": content}
+    kind = {"type": "string", "maxLength": MAX_MEDIA_TYPE, "pattern": f"^{MEDIA_TYPE}$", "description": "image/png"}
+    named = {"filename": name, "content_type": kind, "content": content}
     url = r"^data:image/[^,]*;base64,." if image else r"^data:[^,]*;base64,."
     return {
         "anyOf": [

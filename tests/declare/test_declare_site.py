@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from awp_publish import (
@@ -450,3 +452,14 @@ def test_a_site_is_frozen_once_and_tells_who_listens_when_it_is_refreshed(make_s
     site.set_status(degraded_actions=["touch"])
     with pytest.raises(DeclarationError, match='site: degraded_actions: there is no action "touch"'):
         site.refresh()
+
+
+def test_all_wrong_declarations_are_told_at_once(site):
+    app = Starlette(routes=[Route("/here", lambda request: Response())])
+    site.declare("lost", method="GET", path="/nowhere", description="Look.")
+    site.declare("gone", method="GET", path="/gone", description="Look.")
+    with pytest.raises(DeclarationError) as caught:
+        AgentPublisher(app, site=site).open()
+    assert [one.subject for one in caught.value.errors] == ['action "lost"', 'action "gone"']
+    assert caught.value.subject == 'action "lost"'
+    assert [line.partition(":")[0] for line in str(caught.value).split("\n")] == ['action "lost"', 'action "gone"']

@@ -35,6 +35,12 @@ def no_route() -> Site:
     return site
 
 
+def several_errors() -> Site:
+    site = no_route()
+    site.action("view")(view)
+    return site
+
+
 def forgetful() -> Site:
     site = make_site()
     site.declare("order", method="POST", path="/view", description="Order.", idempotency=True)
@@ -59,6 +65,7 @@ MAKERS: tuple[Callable[[], Site], ...] = (
     insecure,
     several_methods,
     no_route,
+    several_errors,
     forgetful,
     forgetful_of_tasks,
     shadowing,

@@ -75,6 +75,13 @@ def test_wrong_declarations_are_told_with_a_remedy(site, words):
     assert words in found["awp_publish.E002"]
 
 
+def test_all_wrong_declarations_are_told_at_once():
+    given = {"AWP_PUBLISH": {"SITE": f"{HERE}.several_errors_site"}, "ROOT_URLCONF": HERE}
+    with override_settings(**given):
+        found = [str(one.msg) for one in run_checks(tags=[TAG]) if one.id == "awp_publish.E002"]
+    assert [message.partition(":")[0] for message in found] == ['action "lost"', 'action "view"']
+
+
 def test_a_missing_middleware_and_one_in_the_wrong_place_are_told():
     assert "awp_publish.E003" in told("plain", MIDDLEWARE=[])
     assert "awp_publish.E004" in told("users_site", MIDDLEWARE=[MIDDLEWARE, USERS])

@@ -5,18 +5,21 @@ import signal
 import subprocess
 import sys
 from decimal import Decimal
+from enum import Enum, IntEnum
 from pathlib import Path
+from typing import Annotated
 
 import pytest
-from fastapi import FastAPI
+from fastapi import FastAPI, Query
 from pydantic import BaseModel
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
 from awp_publish import About, AgentPublisher, OAuth, SessionUser, Site
+from tests.serve.guarded import make_shop
 from tests.serve.test_real_server import free_port, wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -147,7 +150,7 @@ def test_a_root_path_that_the_sites_url_does_not_have_is_said(caplog):
 
 
 SHOP = """
-from fastapi import FastAPI
+from fastapi import FastAPI, Query
 from awp_publish import About, AgentPublisher, Site
 
 site = Site(name="Shop", description="Sells things.", url="https://shop.example",
@@ -201,3 +204,46 @@ def test_a_door_over_websocket_without_a_library_of_it_is_told(caplog, monkeypat
     with TestClient(AgentPublisher(Starlette(), site=site)):
         lines = [one.getMessage() for one in caplog.records]
     assert any("start-websocket" in line and 'pip install "awp-publish[awp]"' in line for line in lines), lines
+
+
+def test_a_default_that_is_a_list_of_options_is_no_mistake(caplog):
+    class Sort(Enum):
+        new = "new"
+        cheap = "cheap"
+
+    class Level(IntEnum):
+        low = 1
+
+    site, app = make_shop(), FastAPI()
+
+    @app.get("/books")
+    @site.action("books")
+    async def books(
+        sort: Annotated[list[Sort], Query()] = [Sort.new, Sort.cheap],  # noqa: B006
+        levels: Annotated[list[Level], Query()] = [Level.low],  # noqa: B006
+    ) -> list[str]:
+        """List books."""
+        return [one.value for one in sort]
+
+    app.add_middleware(AgentPublisher, site=site)
+    with caplog.at_level("INFO", "awp_publish.checks"), TestClient(app, base_url="https://shop.example") as client:
+        assert client.post("/agents/books/invoke", json={"input": {}}).json() == ["new", "cheap"]
+    assert [record.message for record in caplog.records if "default" in record.message] == []
+
+
+@pytest.mark.parametrize("kind", [Starlette, FastAPI])
+def test_a_schema_says_explicitly_that_an_action_takes_further_query_members(kind):
+    site = make_shop()
+    open_to_all = {"type": "object", "properties": {"q": {"type": "string"}}, "additionalProperties": True}
+
+    @site.action("find", inputs=open_to_all)
+    async def find(request: Request) -> JSONResponse:
+        """Find books."""
+        return JSONResponse(dict(request.query_params))
+
+    app = kind(routes=[Route("/find", find)])
+    app.add_middleware(AgentPublisher, site=site)
+    with TestClient(app, base_url="https://shop.example") as client:
+        given = {"q": "emma", "extra.color": "red"}
+        assert client.get("/agents/actions/find", params=given).json() == given
+        assert client.post("/agents/find/invoke", json={"input": given}).json() == given

@@ -32,7 +32,7 @@ from awp_publish.documents.members import (
 )
 from awp_publish.documents.protocol import Document, Protocol
 from awp_publish.model import SKILL_FILE, Catalog, JsonObject, Page
-from awp_publish.schema.reading import members, object_facts, required_members, resolved
+from awp_publish.schema.reading import encoding_of, members, object_facts, required_members, resolved
 
 PATH: Final = LLMS_TXT_PATH
 FULL_PATH: Final = "/llms-full.txt"
@@ -182,6 +182,8 @@ def _kind(facts: JsonObject) -> str:
     if isinstance(choices, Sequence) and not isinstance(choices, str):
         shown = [str(choice) if isinstance(choice, str) else _json(choice) for choice in choices[:MAX_CHOICES]]
         return "|".join([*shown, *(["..."] if len(choices) > MAX_CHOICES else [])])
+    if (encoding := encoding_of(facts)) is not None:
+        return encoding
     kind = facts.get("type")
     if kind == "array":
         items = facts.get("items")
@@ -196,7 +198,7 @@ def _kind(facts: JsonObject) -> str:
     if kind == "object":
         return "{...}"
     if kind == "string":
-        return str(facts.get("contentEncoding") or facts.get("format") or "")
+        return str(facts.get("format") or "")
     return kind if isinstance(kind, str) else ""
 
 

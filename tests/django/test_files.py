@@ -1,0 +1,63 @@
+"""Files keep their names and media types on the way to a form, and documents say how they are written."""
+
+import base64
+import json
+from typing import Any
+
+from django import forms
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.http import HttpRequest, JsonResponse
+from django.test import Client, override_settings
+from django.urls import path
+from django.views.decorators.http import require_POST
+
+from tests.django.shop.settings import MIDDLEWARE
+from tests.django.sites import make_site
+
+site = make_site(secret_keys=["k" * 32])
+BASE64 = base64.b64encode(b"x,y").decode()
+
+
+class Upload(forms.Form):
+    table = forms.FileField()
+
+
+@site.action("upload", inputs=Upload)
+@require_POST
+def upload(request: HttpRequest) -> JsonResponse:
+    """Upload a table."""
+    file: Any = request.FILES["table"]
+    return JsonResponse([file.name, file.content_type, file.read().decode()], safe=False)
+
+
+urlpatterns = [path("upload", upload)]
+SETTINGS = override_settings(
+    ROOT_URLCONF=__name__, AWP_PUBLISH={"SITE": f"{__name__}.site"}, MIDDLEWARE=MIDDLEWARE, ALLOWED_HOSTS=["*"]
+)
+
+
+def test_a_file_keeps_its_name_and_its_media_type():
+    given = {
+        ("table", "application/octet-stream"): BASE64,
+        ("a.csv", "text/csv"): {"filename": "a.csv", "content": BASE64},
+        ("a.csv", "text/x-own"): {"filename": "a.csv", "content_type": "text/x-own", "content": BASE64},
+    }
+    with SETTINGS:
+        client = Client(headers={"host": "shop.example"})
+        sent = {"table": SimpleUploadedFile("a b.csv", b"x,y", content_type="text/csv")}
+        answer = client.post("/agents/actions/upload", sent, secure=True)
+        assert answer.json() == ["a b.csv", "text/csv", "x,y"]
+        for (name, kind), value in given.items():
+            body = json.dumps({"input": {"table": value}})
+            answer = client.post("/agents/upload/invoke", body, content_type="application/json", secure=True)
+            assert answer.json() == [name, kind, "x,y"]
+
+
+def test_documents_say_that_a_file_is_base64():
+    with SETTINGS:
+        client = Client(headers={"host": "shop.example"})
+        assert "upload {table: base64}" in client.get("/llms.txt", secure=True).content.decode()
+        manifest = json.loads(client.get("/.well-known/awas.json", secure=True).content)
+        assert manifest["actions"][0]["parameters"][0]["x-encoding"] == "base64"
+        described = json.loads(client.get("/agent.json", secure=True).content)
+        assert described["actions"][0]["inputs"]["table"]["x-encoding"] == "base64"
