@@ -59,6 +59,7 @@ if _TYPE_CHECKING:
     from awp_publish.plugins.jobs.options import Jobs as Jobs
     from awp_publish.plugins.jobs.worker import report_progress as report_progress
     from awp_publish.plugins.overview.options import Overview as Overview
+    from awp_publish.plugins.search.options import Search as Search
     from awp_publish.plugins.sign_in.options import Client as Client, Person as Person, SignIn as SignIn
     from awp_publish.plugins.traffic.options import Traffic as Traffic
 
@@ -70,6 +71,7 @@ _OF_PLUGINS = {
     "Client": "awp_publish.plugins.sign_in.options",
     "Person": "awp_publish.plugins.sign_in.options",
     "SignIn": "awp_publish.plugins.sign_in.options",
+    "Search": "awp_publish.plugins.search.options",
     "Traffic": "awp_publish.plugins.traffic.options",
     "JwtBearer": "awp_publish.plugins.identity.jwt",
     "WebBotAuth": "awp_publish.plugins.identity.botauth",

@@ -101,6 +101,8 @@ class Problem(Exception):
     title: ClassVar[str] = "The call did not succeed"
     default_status: ClassVar[int] = 500
     default_recovery: ClassVar[str] = "Read detail, then retry the call with a corrected request."
+    unlinked_recovery: ClassVar[str] = ""
+    """What replaces `default_recovery` at a site that leaves out the document which that names."""
     recoveries: ClassVar[Mapping[int, str]] = {}
     """Recovery texts by status, for classes that render answers of the site's own routes with various statuses."""
 
@@ -232,18 +234,21 @@ class UnknownAgent(Problem):
     title = "There is no such agent"
     default_status = 404
     default_recovery = "GET /.well-known/woa.json and use the id of an agent listed there."
+    unlinked_recovery = "Use the id of an agent that this site publishes."
 
 
 class UnknownAction(Problem):
     title = "There is no such action"
     default_status = 404
     default_recovery = "GET /agent.json and use the endpoint of an action listed there."
+    unlinked_recovery = "Use the address of an action that this site publishes."
 
 
 class UnknownOperation(Problem):
     title = "The agent has no such operation"
     default_status = 400
     default_recovery = "Use one of the operations that the agent lists in /.well-known/woa.json."
+    unlinked_recovery = "Use one of the operations that this site publishes for the agent."
 
 
 class MethodNotAllowed(Problem):
@@ -265,7 +270,7 @@ class UnsupportedMediaType(Problem):
 
 
 class BodyTooLarge(Problem):
-    title = "The body is larger than is accepted"
+    title = "The body is too large"
     default_status = 413
     default_recovery = "Send a smaller input; detail names the limit."
 
@@ -280,10 +285,10 @@ class BodyTimeout(Problem):
 
 
 class AuthenticationRequired(Problem):
-    title = "The action needs to know who calls"
+    title = "The action requires authentication"
     default_status = 401
     default_recovery = (
-        "Obtain credentials as the site's manifests say, and WWW-Authenticate if it is told, then retry with them."
+        "Obtain credentials as the site's manifests and the header WWW-Authenticate describe, then retry with them."
     )
 
 
@@ -291,7 +296,7 @@ class InvalidCredentials(Problem):
     title = "The credentials are not valid"
     default_status = 401
     default_recovery = (
-        "Obtain new credentials as the site's manifests say, and WWW-Authenticate if it is told, then retry with them."
+        "Obtain new credentials as the site's manifests and the header WWW-Authenticate describe, then retry with them."
     )
 
 
@@ -312,15 +317,16 @@ class AuthExpired(Problem):
     title = "The credentials have expired"
     default_status = 401
     default_recovery = "Refresh the credentials (auth.refresh_endpoint of /agent.json, if there is one), then retry."
+    unlinked_recovery = "Get new credentials, then retry."
 
 
 class SessionUnknown(Problem):
     """The session does not exist, has ended, or belongs to another caller; the answer does not reveal which."""
 
-    title = "The session is not known, or is over"
+    title = "The session is unknown or has ended"
     default_status = 401
     default_recovery = (
-        "Leave the session out: sign in again, or begin anew, then send the session that the new answer hands out."
+        "Leave the session out and sign in again or start over, then send the session that the new answer returns."
     )
 
 
@@ -333,7 +339,7 @@ class InsufficientScope(Problem):
 class ForeignHost(Problem):
     """A browser sent a Host that is not the site's: the page may have pointed its own name here (DNS rebinding)."""
 
-    title = "A browser called under a name that is not this site's"
+    title = "A browser used a host name that is not this site's"
     default_status = 403
     default_recovery = (
         "Open the site at one of its own addresses. If this address is one of them, its owner has to list it: "
@@ -388,7 +394,7 @@ class AnswerNotKept(Problem):
 
     title = "The answer of an earlier call with this idempotency key was not kept"
     default_status = 409
-    default_recovery = "The earlier call took effect: do not make it again. Read what it did in another way."
+    default_recovery = "The earlier call took effect: do not repeat it. Find out in another way what it did."
 
 
 class ConfirmationRequired(Problem):
@@ -409,17 +415,17 @@ class ConfirmationExpired(Problem):
 class ConfirmationTampered(Problem):
     title = "The confirmation is not a token of this site"
     default_status = 400
-    default_recovery = "Send confirmation.token exactly as it was given; ask your user, then use the new one."
+    default_recovery = "Send confirmation.token unchanged; or ask your user again and send the new one."
 
 
 class ConfirmationForeign(Problem):
-    title = "The confirmation was given for somebody else or for another action"
+    title = "The confirmation is for another caller or another action"
     default_status = 403
     default_recovery = "Ask your user about this call, then send it with the new confirmation.token."
 
 
 class ConfirmationSpent(Problem):
-    title = "The confirmation was used already"
+    title = "The confirmation has already been used"
     default_status = 409
     default_recovery = (
         "It admitted one call. Read how that call ended; to make another, ask your user again and send the new token."
@@ -442,9 +448,9 @@ class PrerequisiteRequired(Problem):
     title = "Another action has to succeed first"
     default_status = 428
     default_recovery = (
-        "Of the actions that missing names call those that have not succeeded yet, then send this call again; if the "
-        "site does not know who calls, with the AWP-Receipt header of each of their answers, in AWP-Receipt or the "
-        "envelope's member receipts. None is to be repeated for a receipt."
+        "Call the actions that missing names, unless they have already succeeded, then send this call again; if the "
+        "site does not know who calls, with the AWP-Receipt header of each of their answers in AWP-Receipt or in the "
+        "envelope's member receipts. Do not repeat a call only to get its receipt."
     )
 
 
@@ -452,12 +458,13 @@ class TemporarilyUnavailable(Problem):
     title = "The action does not work at the moment"
     default_status = 503
     default_recovery = f"Wait for {_SECONDS}, look at agent_status in /agent.json, then retry."
+    unlinked_recovery = f"Wait for {_SECONDS}, then retry."
 
 
 class StoreUnavailable(Problem):
     """The store, which this call needs for its checks, is slow, full or unreachable."""
 
-    title = "The site cannot look after this call at the moment"
+    title = "The site cannot process this call at the moment"
     default_status = 503
     default_recovery = f"Wait for {_SECONDS}, then send the same call again, with the same key."
 
@@ -488,19 +495,19 @@ class Refused(Problem):
     recoveries: ClassVar[Mapping[int, str]] = {
         400: "Correct the input as detail says, then call again.",
         401: "Sign in, or get credentials, as the site's manifests say, then call again with them.",
-        402: "Payment is asked for: ask your user, pay as detail says, then call again.",
-        403: "The caller may not do this: do not repeat the call as it is. Ask your user for other credentials.",
-        404: "What the input names is not there: look it up with an action that lists or searches, then call again.",
+        402: "Payment is required: ask your user, pay as detail says, then call again.",
+        403: "The caller is not allowed to do this: do not repeat the call. Ask your user for other credentials.",
+        404: "What the input names does not exist: look it up with an action that lists or searches, then call again.",
         405: "The action cannot be done here: do not repeat the call. Read detail, and choose another action.",
-        409: "It does not go with the present state: read that state first, then change the call, or leave it.",
-        410: "What the input names is gone for good: do not repeat the call. Look for another.",
-        412: "What was to be changed has changed meanwhile: read it again, then call with what it is now.",
-        413: "Send less at a time; detail may name the limit.",
+        409: "It conflicts with the current state: read that state first, then change the call or give up.",
+        410: "What the input names no longer exists: do not repeat the call. Look for another.",
+        412: "It has changed in the meantime: read it again, then call with its current state.",
+        413: "Send less at once; detail may name the limit.",
         422: "Correct the input as detail and response say, then call again.",
-        423: f"It is locked by somebody: call again {_AFTER_A_WHILE}.",
+        423: f"It is locked: call again {_AFTER_A_WHILE}.",
         425: f"It is too early: call again {_AFTER_A_WHILE}.",
         428: "A condition is missing: read detail, meet it, then call again.",
-        429: f"These are too many calls: call again {_AFTER_A_WHILE}.",
+        429: f"Too many calls: call again {_AFTER_A_WHILE}.",
         451: "It is withheld for legal reasons: do not repeat the call.",
     }
 
@@ -513,7 +520,7 @@ def is_condition(result: object) -> bool:
 class InsufficientPermissions(Problem):
     """The site's own route or handler knows the caller and does not allow this call."""
 
-    title = "The caller may not do this"
+    title = "The caller is not allowed to do this"
     default_status = 403
     default_recovery = (
         "Do not repeat the call as it is: ask your user for credentials that allow it, or choose another action."
@@ -530,17 +537,17 @@ class HandlerFailed(Problem):
     title = "The action failed"
     default_status = 500
     default_recovery = (
-        "An action that only reads may be called once more. Of any other find out first whether it took effect. "
+        "An action that only reads may be called once more. For any other, find out first whether it took effect. "
         "If it fails again, report request_id to the site's contact."
     )
     recoveries: ClassVar[Mapping[int, str]] = {
         501: "The site cannot do this: do not repeat the call. Choose another action.",
-        507: "The site has no room left: do not repeat the call, and report request_id to the site's contact.",
+        507: "The site is out of storage: do not repeat the call, and report request_id to the site's contact.",
     }
 
 
 class HandlerUnavailable(Problem):
-    title = "The action is unavailable for the moment"
+    title = "The action is temporarily unavailable"
     default_status = 503
     default_recovery = f"The action is not ready: call again {_AFTER_A_WHILE}."
 
@@ -562,7 +569,7 @@ class RuntimeFailed(Problem):
 
     title = "The page could not do what was asked"
     default_status = 502
-    default_recovery = "Read error.code and error.evidence: they say what to change, and what was done already."
+    default_recovery = "Read error.code and error.evidence: they say what to change and what has already been done."
 
 
 # --- Refusals by the application itself ---
@@ -658,15 +665,15 @@ def raised(error: HTTPException, codes: Mapping[str, str]) -> Problem:
 class TooManyJobs(Problem):
     """The caller has as many unfinished jobs, or bytes of jobs and results, as the site keeps for one caller."""
 
-    title = "The site has too many jobs of yours"
+    title = "You have too many unfinished jobs"
     default_status = 429
-    default_recovery = "Poll the jobs that you have, or cancel some; when one has ended, send the same call again."
+    default_recovery = "Poll your jobs or cancel some; when one has ended, send the same call again."
 
 
 class JobQueueFull(Problem):
     """The site has as many unfinished jobs, or bytes of jobs and results, as it takes from all such callers."""
 
-    title = "The site takes on no more jobs at the moment"
+    title = "The site accepts no more jobs at the moment"
     default_status = 503
     default_recovery = f"Wait for {_SECONDS}, then send the same call again, with the same key."
 
@@ -676,7 +683,7 @@ class UnknownJob(Problem):
 
     title = "There is no such job"
     default_status = 404
-    default_recovery = "Poll with the address and the credentials with which the job was started; results expire."
+    default_recovery = "Poll the address that the call returned, with the same credentials; results expire."
 
 
 class JobEnded(Problem):
@@ -705,7 +712,7 @@ class JobInterrupted(Problem):
 class InvalidUrl(Problem):
     """The value is not a URL, or not that of one of this site's own pages; other sites are never fetched."""
 
-    title = "The address is not that of a page of this site"
+    title = "The address is not a page of this site"
     default_status = 400
     default_recovery = "Give url once, percent-encoded: an address below this site's own."
 
@@ -713,7 +720,7 @@ class InvalidUrl(Problem):
 class PageNotFound(Problem):
     """There is no such page, or it is not public. `status` is the page's own status if that is more specific."""
 
-    title = "There is no such page for everybody to read"
+    title = "There is no such public page"
     default_status = 404
     default_recovery = "Check the address, or ask for the page itself, with Accept: application/som+json."
 

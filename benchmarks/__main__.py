@@ -27,6 +27,7 @@ from benchmarks.negotiating import negotiating
 from benchmarks.ordinary import ordinary
 from benchmarks.over_http import over_http
 from benchmarks.pages import pages
+from benchmarks.search import search
 from benchmarks.table import Row, exit_status, print_table
 
 GROUPS: Final[Mapping[str, tuple[Callable[[float], list[Row]], float]]] = {
@@ -47,6 +48,7 @@ GROUPS: Final[Mapping[str, tuple[Callable[[float], list[Row]], float]]] = {
     "negotiating": (negotiating, 16.0),
     "freezing": (freezing, 60.0),
     "pages": (pages, 40.0),
+    "search": (search, 30.0),
     "extracting": (extracting, 5.0),
     "growing": (growing, 20.0),
 }

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final, Literal, TypeAlias, get_args
 
-from awp_publish import About, Principal, Robots, SessionUser, SignIn, Site, Workflow
+from awp_publish import About, Principal, Robots, Search, SessionUser, SignIn, Site, Workflow
 from demo_site import accounts, books
 from demo_site.database import Database
 from demo_site.models import Book, Sort, Summary
@@ -21,7 +21,9 @@ SITE_LIMIT = "600/minute"
 SEARCH_LIMIT = "30/minute"
 """Nobody who tries the shop by hand meets these by accident."""
 
-SIGN_IN_FIRST = "call sign_in, then retry with the session that its answer hands out, or with the cookie it sets"
+SIGN_IN_FIRST = (
+    "call sign_in, then retry with its cookie, or with its AWP-Session: as that header, or as session beside the input"
+)
 RECOVERIES = {
     "AUTHENTICATION_REQUIRED": SIGN_IN_FIRST,
     "NOT_SIGNED_IN": SIGN_IN_FIRST,
@@ -67,7 +69,9 @@ DoorName: TypeAlias = Literal["mcp", "a2a", "awp", "bridge"]
 DOORS: Final = get_args(DoorName)
 
 
-def create_site(url: str | None, database: Database, secret: str, doors: Sequence[DoorName] = ()) -> Site:
+def create_site(
+    url: str | None, database: Database, secret: str, doors: Sequence[DoorName] = (), *, with_search: bool = False
+) -> Site:
     """Return what agents may know and do at this public address; by default AWP_PUBLISH_URL, or port 8000 here.
 
     What is to be remembered of their calls lies beside the shop's database. `secret` signs what they are given.
@@ -100,11 +104,11 @@ def create_site(url: str | None, database: Database, secret: str, doors: Sequenc
         errors=RECOVERIES,
         robots=Robots(disallow=["/basket", "/checkout", "/sign-in"]),
         authenticate=customers,
-        plugins=[SignIn(login="/sign-in", user=customers)],
         rate_limit=SITE_LIMIT,
         store=f"sqlite:///{database.path.with_stem(database.path.stem + '-agents')}",
         secret_keys=secret,
         doors=doors,
+        plugins=[SignIn(login="/sign-in", user=customers), *([Search()] if with_search else [])],
     )
     declare_summarizer(site)
     declare_prompt(site, database)

@@ -38,17 +38,19 @@ def create_app(
     database: Path | None = None,
     packing_pause: float = PACKING_PAUSE,
     doors: Sequence[agents.DoorName] = (),
+    with_search: bool = False,
 ) -> FastAPI:
     """Return a bookshop that is reached at this public origin and keeps its books in this SQLite file.
 
     Without a file, the one named by ``FIRST_LINES_DATABASE`` is used, or else a temporary one. Cookies and tokens are
     signed with ``FIRST_LINES_SECRET`` (16 characters or more), or else with a secret that is kept in the file: then a
     file that is to stay is made here and now. ``packing_pause`` is in seconds.
-    ``doors`` are the doors that agents find open besides the invoke door.
+    ``doors`` are the doors that agents find open besides the invoke door. ``with_search`` adds the actions ``search``
+    and ``fetch`` over all pages of the shop.
     """
     shelves = Database(database or _path_from_environment())
     secret = os.environ.get("FIRST_LINES_SECRET") or shelves.secret()
-    site = agents.create_site(url, shelves, secret, doors)
+    site = agents.create_site(url, shelves, secret, doors, with_search=with_search)
     app = FastAPI(
         title=agents.NAME,
         description=agents.DESCRIPTION,

@@ -1,4 +1,4 @@
-"""The documentation as a site: `make site`. Pages are read where they stand; what is made stands in build/.
+"""The documentation as a site: `make site`. Its pages and their order are in mkdocs.yml; what is made stands in build/.
 
 To the pages come the README as the first one, a reference from the docstrings of the public names, the Markdown of each
 page beside its HTML, and llms.txt.
@@ -72,6 +72,6 @@ def finish(folder: Path, site: Path) -> None:
 
 if __name__ == "__main__":
     gather(BUILD / "docs")
-    subprocess.run([sys.executable, "-m", "zensical", "build", "--clean"], cwd=ROOT, check=True)
+    subprocess.run([sys.executable, "-m", "mkdocs", "build", "--clean", "--quiet"], cwd=ROOT, check=True)
     finish(BUILD / "docs", BUILD / "site")
     print(f"The site is in {BUILD / 'site'}.")

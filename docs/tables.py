@@ -58,12 +58,11 @@ AFTER: Final = (
 def gate_table() -> str:
     """The gates as a Markdown table."""
     rows = [
-        f"| {gate.name} | {', '.join(f'`{option}`' for option in gate.options) or 'always there'} | {kind.title} "
-        f"| {kind.default_status} | `{kind.slug}` | {kind.default_recovery} |"
+        f"| {gate.name} | {', '.join(f'`{option}`' for option in gate.options) or 'always there'} "
+        f"| {', '.join(f'`{kind.slug}` {kind.default_status}' for kind in gate.refuses)} |"
         for gate in (*BEFORE, *GATES, *AFTER)
-        for kind in gate.refuses
     ]
-    return table("| gate | declared by | refuses | status | problem type | recovery |", rows)
+    return table("| gate | declared by | refuses with |", rows)
 
 
 def claim_table() -> str:
@@ -139,9 +138,12 @@ def item_table() -> str:
 
 
 def bridge_code_table() -> str:
-    """The codes of the bridge, and what they are at doors with problems."""
-    rows = [f"| `{code}` | {words} | {bridge.STATUSES.get(code, 502)} |" for code, words in runtime.CODES.items()]
-    return table("| code | means | status at other doors |", rows)
+    """What the codes of the bridge are at doors with problems."""
+    by_status: dict[int, list[str]] = {}
+    for code in runtime.CODES:
+        by_status.setdefault(bridge.STATUSES.get(code, 502), []).append(f"`{code}`")
+    rows = [f"| {status} | {', '.join(codes)} |" for status, codes in sorted(by_status.items())]
+    return table("| status at other doors | codes |", rows)
 
 
 def refusal_table() -> str:

@@ -98,6 +98,92 @@ def test_what_is_no_application_gets_a_sentence(tmp_path):
         assert (done.returncode, done.stderr) == (2, f"awp-publish: {words}\n")
 
 
+LIVING = """
+from contextlib import asynccontextmanager
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+from awp_publish import AgentPublisher, Site
+
+site = Site(name="Shop", description="A shop.", url="https://shop.example", store="sqlite:///{folder}/agents.db")
+starts = []
+
+@asynccontextmanager
+async def lifespan(app):
+    starts.append("started")
+    {start}
+    yield {{"books": ["Emma"]}}
+    starts.append("ended")
+    assert starts == ["started", "ended"], starts
+
+def home(request):
+    return PlainTextResponse(", ".join(request.state.books))
+
+def broken(request):
+    raise ValueError("the shelf\\nis empty")
+
+@site.agent("stocktake", execution="async")
+async def stocktake() -> str:
+    "Count the books."
+    return "counted"
+
+app = Starlette(routes=[Route("/", home), Route("/broken", broken)], lifespan=lifespan)
+app.add_middleware(AgentPublisher, site=site)
+"""
+
+
+def run_living(folder: Path, *arguments: str, start: str = "pass") -> subprocess.CompletedProcess[str]:
+    (folder / "living.py").write_text(LIVING.format(folder=folder, start=start))
+    return run(*arguments, cwd=folder)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("show", "living:app"), ("check", "living:app"), ("export", "living:app", "out"), ("show", "living:app", "/")],
+)
+def test_commands_run_the_application_once_as_a_server_does(tmp_path, arguments):
+    done = run_living(tmp_path, *arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "Emma\n" or arguments[-1] != "/"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("show", "living:app"),
+        ("check", "living:app"),
+        ("export", "living:app", "out"),
+        ("robots", "living:app"),
+        ("dns", "living:app"),
+        ("worker", "living:app"),
+        ("call", "living:app", "stocktake"),
+    ],
+)
+def test_an_application_that_does_not_start_is_told_in_one_line(tmp_path, arguments):
+    done = run_living(tmp_path, *arguments, start="raise KeyError('no key')")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "awp-publish: The application does not start: KeyError: 'no key'\n",
+    )
+
+
+def test_a_request_in_which_the_application_fails_is_told_in_one_line(tmp_path):
+    done = run_living(tmp_path, "show", "living:app", "/broken")
+    assert done.returncode == 2
+    assert "living:app: fails at GET /broken: ValueError: the shelf is empty (" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_missing_package_is_named_with_its_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    monkeypatch.delitem(sys.modules, "starlette.templating", raising=False)
+    (tmp_path / "pages.py").write_text("from starlette.templating import Jinja2Templates")
+    done = run("show", "pages:app", cwd=tmp_path)
+    assert done.returncode == 2
+    assert 'Run pip install "awp-publish[jinja]".' in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 SHOP = """
 from enum import Enum
 from typing import Annotated

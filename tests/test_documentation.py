@@ -23,6 +23,9 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 LINE = r"^(?:\$|- run:) awp-publish (.*(?<![\w.])(?:main|demo_site\.app):app\b.*)$"
 
+PARTS = 4
+"""Tests over which the examples are spread."""
+
 FORKS = """
 import os, runpy, sys
 import a2a.types, awp_publish, fastapi.testclient, mcp, pydantic  # which take longer than an example
@@ -43,7 +46,8 @@ if failed:
 """
 
 
-def test_every_example_runs(tmp_path):
+@pytest.mark.parametrize("part", range(PARTS))
+def test_every_example_runs(tmp_path, part):
     """Blocks of Python, and lines of our command: each in a process and a folder of its own."""
     scripts, lines = [], 0
     some_site = (ROOT / "docs" / "cookbook.md").read_text()
@@ -70,7 +74,7 @@ def test_every_example_runs(tmp_path):
             lines += 1
     assert len(scripts) > 30
     assert lines > 8
-    command = [sys.executable, "-W", "error", "-c", FORKS, *scripts]
+    command = [sys.executable, "-W", "error", "-c", FORKS, *scripts[part::PARTS]]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
 
@@ -141,9 +145,11 @@ def test_every_link_leads_to_a_file():
                 assert (page.parent / target).exists(), (page.name, target)
 
 
-def test_the_readme_names_every_page():
-    text = (ROOT / "README.md").read_text()
-    assert [page.name for page in PAGES[1:] if f"docs/{page.name}" not in text] == []
+def test_the_navigation_names_every_page():
+    text = (ROOT / "mkdocs.yml").read_text()
+    assert [page.name for page in PAGES[1:] if f": {page.name}\n" not in text] == []
+    named = re.findall(r": ([\w-]+\.md)$", text, re.MULTILINE)
+    assert sorted(named) == sorted([*(page.name for page in PAGES[1:]), "index.md", "reference.md"])
 
 
 def test_every_problem_is_documented_as_it_is():

@@ -128,7 +128,7 @@ def resolve_target(
             waiting.extend((one, where + "fallback") for one in reversed(several))
         fallbacks += 1
     if not attempts:
-        refuse("intent.target says nothing: it needs ref, text, role, css or fallback", target=dict(target))
+        refuse("intent.target is empty: it needs ref, text, role, css or fallback", target=dict(target))
     details = {**attempts[0], "target": dict(target), "attempted": attempts}
     raise AwpError("NOT_FOUND", "Target element not found", details)
 
@@ -331,7 +331,7 @@ def _send_form(form: Place, submitter: Control | None, act: Act, overlay: Overla
 def _press_enter(form: Place | None, act: Act, overlay: Overlay) -> Effect:
     """Do what Enter in a field does (HTML 4.10.21.2): press the form's first button, or submit it without one."""
     if form is None:
-        refuse("The element is in no form, so there is nothing to submit", **act.target.describe())
+        refuse("The element does not belong to a form, so there is nothing to submit", **act.target.describe())
     button = next((control for control in act.markup.controls_of(form) if is_submit_button(control)), None)
     if button is not None:
         act.require_enabled(button)
@@ -455,7 +455,7 @@ def toggle(act: Act) -> Effect:
 def _writable_control(act: Act) -> Control:
     control = act.own_control()
     if control is not None and kind_of(control.node) == "file":
-        raise AwpError("UNSUPPORTED", "Files cannot be chosen here", act.target.describe())
+        raise AwpError("UNSUPPORTED", "Files cannot be uploaded here", act.target.describe())
     if control is None or kind_of(control.node) not in _WRITABLE:
         raise act.refusal()
     return control
@@ -491,7 +491,7 @@ def _choose_options(control: Control, wanted: object, act: Act) -> Overlay:
         raise missing("intent.value")
     values = wanted if isinstance(wanted, list) else [wanted]
     if "multiple" not in control.node.attributes and len(values) != 1:
-        refuse("The list takes one choice", **act.target.describe())
+        refuse("The list accepts one choice only", **act.target.describe())
     options = options_of(control.node)
     chosen = set()
     for value in values:

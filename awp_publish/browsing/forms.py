@@ -339,7 +339,7 @@ def _missing_choice(control: Control, kind: str, overlay: Overlay, markup: Marku
     if "required" not in control.node.attributes:
         return None
     if kind == "file":
-        return "a file is required, and files cannot be chosen here"
+        return "a file is required, and files cannot be uploaded here"
     if kind == "checkbox":
         return None if is_checked(control, overlay, markup) else "it must be checked"
     # An empty first option of a one-line menu is a placeholder ("please choose") and not a choice (4.10.7).

@@ -41,10 +41,10 @@ def observe(history: History, cache: PageCache, params: Mapping[str, object]) ->
     if isinstance(cursor, str) and (found := _CURSOR.fullmatch(cursor)):
         cursor = int(found[1])
     if cursor is not None and (not isinstance(cursor, int) or isinstance(cursor, bool)):
-        refuse("Invalid param: cursor must be one that page.observe gave", param="cursor")
+        refuse("Invalid param: cursor must be one that page.observe returned", param="cursor")
     encoding = read_text(params, "format")  # the frame selects between them
     if encoding is not None and encoding not in FORMATS:
-        raise AwpError("UNSUPPORTED", "The SOM is not written in this format", {"formats": list(FORMATS)})
+        raise AwpError("UNSUPPORTED", "The SOM is not available in this format", {"formats": list(FORMATS)})
     max_bytes = read_number(params, "max_bytes")
     if max_bytes is not None and max_bytes <= 0:
         refuse("Invalid param: max_bytes must be a positive number", param="max_bytes")

@@ -99,11 +99,11 @@ def read_page(fetched: Fetched, address: WebAddress, method: str, max_bytes: int
     charset = charset_found[1] if charset_found else None
     problem = None
     if header_of(fetched.headers, "content-encoding").strip().lower() not in ("", "identity"):
-        problem = "The answer is compressed, which nobody asked for"
+        problem = "The answer is compressed although the request does not accept that"
     elif len(body) > max_bytes:
         problem = f"The answer is larger than {max_bytes} bytes"
     elif header_of(fetched.headers, "content-disposition").strip().lower().startswith("attachment"):
-        problem = "The answer is a download, and downloads are not kept"
+        problem = "The answer is a download, and downloads are not supported"
     elif not is_html and status >= 300:
         problem = f"The site answered {status} without a page"
     elif not is_html and not is_text:
@@ -401,7 +401,7 @@ def _own_address(location: str, visit: Visit, browser: Browser, status: int) -> 
     try:
         address = parse_address(location, visit.address)
     except BadAddress as error:
-        message, shown = f"The site redirects to a bad address: {error}", location
+        message, shown = f"The site redirects to an invalid address: {error}", location
     else:
         if browser.origins.owns(address):
             return address

@@ -128,7 +128,7 @@ class Tab:
             if entry.method != "GET":
                 raise AwpError(
                     "CONFLICT",
-                    "The page is the answer to a form, which would have to be sent again",
+                    "The page is the answer to a form, which would have to be submitted again",
                     {"url": str(entry.address), "method": entry.method},
                 )
             loading = yield from load(Visit(entry.address), self._browser)
@@ -580,7 +580,7 @@ def _read_cookie(given: JsonObject, browser: Browser) -> Cookie:
     }
     for name, is_wrong in wrong.items():
         if is_wrong:
-            refuse(f"Invalid param: cookie.{name} is not one that a browser would keep", param=f"cookie.{name}")
+            refuse(f"Invalid param: cookie.{name} is not one that a browser would store", param=f"cookie.{name}")
     return cookie
 
 

@@ -248,7 +248,7 @@ class BearerToken:
         else:
             principal = await self._check(token)
         if principal is None:
-            raise InvalidCredentials("The bearer token is not known here.")
+            raise InvalidCredentials("The bearer token is not known.")
         return principal
 
     @property
@@ -305,7 +305,7 @@ class ApiKey:
             raise InvalidCredentials(f"{self.header} must hold one key: visible ASCII characters without spaces.")
         principal: Principal | None = self._check(key.encode()) if self.is_instant else await self._check(key)
         if principal is None:
-            raise InvalidCredentials(f"The key in {self.header} is not known here.")
+            raise InvalidCredentials(f"The key in {self.header} is not known.")
         return principal
 
 
@@ -741,11 +741,11 @@ class AuthenticationGate:
         if principal is None:
             if self.required or self.scopes:
                 if demand := [header for one in self.authenticators for header in getattr(one, "demands", ())]:
-                    problem = AuthenticationRequired("The action needs to know who calls.", headers=demand)
+                    problem = AuthenticationRequired("The action requires authentication.", headers=demand)
                     if not self._challenges.kinds:  # a signature has no scheme, so it is asked for with a 403
                         problem.status = 403
                     raise self._challenges.put_on(problem)
-                raise self._challenges.put_on(AuthenticationRequired("The action needs to know who calls."))
+                raise self._challenges.put_on(AuthenticationRequired("The action requires authentication."))
             return
         missing = [scope for scope in self.scopes if scope not in principal.scopes]
         if missing and set(missing) <= set(str(principal.claims.get("scope", "")).split()):  # no other token would help
@@ -770,8 +770,8 @@ class AuthenticationGate:
             return
         seconds = max(1, math.ceil(cast(Counted, ran.seen[0]).seconds_left))
         raise RateLimited(
-            "Too many wrong credentials came from this address, including these.",
-            recovery=f"Wait for {seconds} seconds, then retry with credentials that you were given, or none.",
+            "Too many wrong credentials came from this address, these included.",
+            recovery=f"Wait for {seconds} seconds, then retry with valid credentials, or none.",
             headers=[("Retry-After", str(seconds))],
             members={"retry_after": seconds},
         )

@@ -161,7 +161,7 @@ def read_key(text: str) -> str:
 
 _NOWHERE: Final[Mapping[str, str]] = MappingProxyType({})
 _NOTHING: Final[Mapping[object, object]] = MappingProxyType({})
-_NO_ACTION: Final = partial(UnknownAgent, "There is no such action here.")
+_NO_ACTION: Final = partial(UnknownAgent, "There is no such action.")
 
 
 class Call:

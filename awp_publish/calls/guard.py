@@ -148,7 +148,7 @@ def _judge(
         start, end = end, end + len(ask.counts)
         if failed is not None and start <= failed < end:
             check.judge(call, ask, seen[start:], failed - start)
-            raise RateLimited("This call is beyond a limit.")  # whatever the check made of it
+            raise RateLimited("This call exceeds a limit.")  # whatever the check made of it
         found = seen[start:end]
         if waits:
             found = (*found, *seen[looks : looks + len(ask.looks)])

@@ -689,7 +689,7 @@ def _without_location(outcome: Outcome, action: Action, is_valid: Callable[[obje
     page = outcome.output.get("page") if isinstance(outcome.output, Mapping) else None
     if page is not None and is_valid(page):
         return replace(outcome, body=orjson.dumps(page), output=page)
-    detail = f"Action {action.id} answered with a redirect, and its answer is not there."
+    detail = f"Action {action.id} answered with a redirect that leads to no answer."
     return HandlerRedirected(detail, members={"location": outcome.redirect})
 
 

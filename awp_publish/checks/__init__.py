@@ -236,7 +236,7 @@ def _judge(reading: ParsedDocument, kind: Specification | None, path: str, *, le
         return kind.judge_reading(reading, path, lenient)
     findings, document = list(reading.findings), reading.document
     if document is not None and kind is None:
-        findings.append(text.UNKNOWN.complete(finding("", "This is none of the documents that can be checked.")))
+        findings.append(text.UNKNOWN.complete(finding("", "This is not one of the documents that can be checked.")))
     elif document is not None and kind is not None:
         findings += text.ANY_DOCUMENT.judge(document)
         found = list(kind.judge(document))

@@ -155,7 +155,7 @@ def unknown_version(document: JsonObject) -> Iterator[Finding]:
     """The major version is one that these checks know (0)."""
     claimed = version(document)
     if claimed and claimed[0] not in _KNOWN_MAJORS:
-        yield finding("/awp_version", f"Major version {claimed[0]} is not known here.")
+        yield finding("/awp_version", f"Major version {claimed[0]} is not known.")
 
 
 @check("agent-json-domain", ERROR, "3 and 5", hint='Write the name alone, such as "books.example".')
@@ -167,7 +167,7 @@ def bad_domain(document: JsonObject) -> Iterator[Finding]:
             yield finding(pointer, f"{shown(domain)} is not a host name.")
 
 
-@check("agent-json-url", ERROR, "5.5 and 8", hint="Repair the URL; spaces and the like are written as %20.")
+@check("agent-json-url", ERROR, "5.5 and 8", hint="Correct the URL; write a space as %20.")
 def bad_urls(document: JsonObject) -> Iterator[Finding]:
     """Endpoints are well-formed, and those of protocols are whole URLs."""
     yield from malformed_urls(document, *_ENDPOINTS)
@@ -389,7 +389,7 @@ def unknown_items(document: JsonObject) -> Iterator[Finding]:
     known = {*members(document.get("entities")), "object", "array", "enum", "any"}
     for pointer, text, reading in each_type(document):
         if reading.item and reading.item not in known:
-            message = f"{shown(text)} contains {shown(reading.item)}, which is no type and no declared entity."
+            message = f"{shown(text)} contains {shown(reading.item)}, which is neither a type nor a declared entity."
             yield finding(pointer, message)
 
 
@@ -398,10 +398,10 @@ def enumerations_without_options(document: JsonObject) -> Iterator[Finding]:
     """A type of enum says which values it has."""
     for pointer, parameter in objects(document, "/actions/[]/inputs/{}"):
         if parameter.get("type") == "enum" and parameter.get("options", []) == []:
-            yield finding(f"{pointer}/options", "The type is enum and there are no options.")
+            yield finding(f"{pointer}/options", "The type is enum, but there are no options.")
     for pointer, text, _ in each_type(document):
         if text.strip() == "enum" and "/inputs/" not in pointer:
-            yield finding(pointer, "The type is enum and nothing says which values it has.", "Write enum[a, b, c].")
+            yield finding(pointer, "The type is enum, but its values are missing.", "Write enum[a, b, c].")
 
 
 @check("agent-json-default", WARNING, "9, Input parameter fields", hint="Correct the default or the rule.")
@@ -536,7 +536,7 @@ def cycles(document: JsonObject) -> Iterator[Finding]:
             elif needed in places:
                 at = places[needed]
                 circle = path[at:] if len(path) - at < 10 else [*path[at : at + 8], "..."]
-                yield finding(pointer, f"The dependencies go round in a circle: {' -> '.join([*circle, needed])}.")
+                yield finding(pointer, f"The dependencies form a cycle: {' -> '.join([*circle, needed])}.")
             elif needed in graph and needed not in done:
                 places[needed] = len(path)
                 path.append(needed)

@@ -192,7 +192,7 @@ def unknown_versions(document: JsonObject) -> Iterator[Finding]:
     for pointer, version in strings(document, "/specVersion" if claims_1_1(document) else "/version"):
         major = version.partition(".")[0]
         if major.isdecimal() and major.lstrip("0") not in _KNOWN_MAJORS:
-            yield finding(pointer, f"Version {shown(version)} of AWAS is not known here.")
+            yield finding(pointer, f"Version {shown(version)} of AWAS is not known.")
 
 
 @check("awas-size", WARNING, f"{PRACTICE} 1", hint="Shorten descriptions, or publish fewer actions.")
@@ -220,7 +220,7 @@ def relative_base(document: JsonObject) -> Iterator[Finding]:
             yield finding(pointer, f"{shown(text)} is not an absolute http or https URL.")
 
 
-@check("awas-url", ERROR, f"{VALIDATION} rule 4", hint="Repair the URL; spaces and the like are written as %20.")
+@check("awas-url", ERROR, f"{VALIDATION} rule 4", hint="Correct the URL; write a space as %20.")
 def bad_urls(document: JsonObject) -> Iterator[Finding]:
     """URLs are well-formed."""
     site = ("/baseUrl", "/contact/url", "/authentication/endpoints/{}", "/security/allowedOrigins/[]")
@@ -342,7 +342,7 @@ row(
     ERROR,
     SCHEMA_1_1,
     "inputSchema and outputSchema are valid JSON Schemas whose references resolve.",
-    hint="Repair the schema; 2020-12 is the dialect assumed.",
+    hint="Correct the schema; 2020-12 is the dialect assumed.",
     violation=r"(schema|reference) .*",
 )
 
@@ -433,7 +433,7 @@ row(
 )
 
 
-@check("awas-pattern", ERROR, PARAMETERS, hint="Repair the expression; a backslash is written twice in JSON.")
+@check("awas-pattern", ERROR, PARAMETERS, hint="Correct the expression; a backslash is written twice in JSON.")
 def bad_patterns(document: JsonObject) -> Iterator[Finding]:
     """Validation patterns are regular expressions."""
     for pointer, pattern in strings(document, f"{_INPUTS}/validation/pattern"):
@@ -552,7 +552,7 @@ def bad_endpoints(document: JsonObject) -> Iterator[Finding]:
     for pointer, text in strings(document, "/endpoints/{}"):
         fault = url_fault(text) or ("is empty" if not text.strip() else None)
         if not fault and not text.startswith("/") and not is_absolute(text):
-            fault = 'does not begin with "/" and is no absolute URL'
+            fault = 'is neither a path that begins with "/" nor an absolute URL'
         if fault:
             yield finding(pointer, f"{shown(text)} {fault}.")
 

@@ -122,7 +122,7 @@ def judge_descriptions(tools: Sequence[JudgedAction]) -> Judgement:
         findings.append(Finding(WARNING, rule, tool.pointer + pointer, message, RULES[rule], SOURCE, "", subject))
 
     if len(tools) > MAX_TOOLS:
-        message = f"There are {len(tools)} actions; with more than {MAX_TOOLS} models choose worse."
+        message = f"There are {len(tools)} actions; models choose less reliably among more than {MAX_TOOLS}."
         findings.append(Finding(WARNING, "model-too-many", "", message, RULES["model-too-many"], SOURCE))
     for tool in tools:
         for rule, message, pointer in _faults(tool):
@@ -136,7 +136,7 @@ def judge_descriptions(tools: Sequence[JudgedAction]) -> Judgement:
         if (other := said.get(text) if text else None) is not None:
             note(tool, "model-twins", f"Its description is that of {shown(other.id)}.")
         elif (other := meant.get(meaning)) is not None:
-            note(tool, "model-twins", f"Its name says the same as {shown(other.id)}.")
+            note(tool, "model-twins", f"Its name means the same as {shown(other.id)}.")
         said.setdefault(text, tool)
         meant.setdefault(meaning, tool)
     of_each = len(RULES) - 1  # one is about the site
@@ -151,13 +151,13 @@ def _faults(tool: JudgedAction) -> Iterator[tuple[str, str, str]]:
     if len(text) < MIN_DESCRIPTION:
         yield "model-description", f"Its description has {len(text)} characters.", "/description"
     elif len(text) > MAX_DESCRIPTION:
-        yield "model-description", f"Its description has {len(text)} characters; clients cut it.", "/description"
+        yield "model-description", f"Its description has {len(text)} characters; clients truncate it.", "/description"
     first = re.match(r"[^\W\d_]+", text)
     if text and not _may_be_verb(first[0] if first is not None else ""):
         begun = text.split()[0]
-        yield "model-verb-first", f"Its description begins with {shown(begun)}, which is no verb.", "/description"
+        yield "model-verb-first", f"Its description begins with {shown(begun)}, which is not a verb.", "/description"
     if len(tool.id) <= MAX_TERSE_NAME or set(_words(tool.id)) <= _VAGUE_ACTIONS | _VAGUE_INPUTS:
-        yield "model-ambiguous-name", f"{shown(tool.id)} does not say of what.", ""
+        yield "model-ambiguous-name", f"{shown(tool.id)} does not say what it applies to.", ""
     found = islice(_inputs(tool.inputs, tool.inputs), MAX_INPUTS)
     inputs = [(name, given, _resolved(given, tool.inputs), place) for name, given, place in found]
     has_secret = any(schema.get("format") == "password" or schema.get("writeOnly") for _, _, schema, _ in inputs)
@@ -166,13 +166,13 @@ def _faults(tool: JudgedAction) -> Iterator[tuple[str, str, str]]:
     for name, given, schema, pointer in inputs:
         words = " ".join(str(one.get("description") or "") for one in (given, schema) if isinstance(one, Mapping))
         if name.lower() in _VAGUE_INPUTS or (len(name) <= MAX_TERSE_NAME and not words.strip()):
-            yield "model-ambiguous-name", f"The input {shown(name)} could be anything.", pointer
+            yield "model-ambiguous-name", f"The input {shown(name)} has no type.", pointer
         if not words.strip():
             yield "model-input-words", f"The input {shown(name)} has no description.", pointer
         missing = [shown(one) for one in _values(schema, tool.inputs, set()) if not _mentions(f"{words} {text}", one)]
         if missing:
             told = f"{', '.join(missing[:5])}{', ...' if len(missing) > 5 else ''}"
-            yield "model-enum-words", f"The input {shown(name)} has values without a word: {told}.", pointer
+            yield "model-enum-words", f"The input {shown(name)} has values that are not explained: {told}.", pointer
 
 
 def _inputs(

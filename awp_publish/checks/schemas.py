@@ -167,10 +167,12 @@ class InnerSchemas:
             try:
                 for wrong in () if all_are_valid else _META_SCHEMA.violations(schema, pointer):
                     reason = wrong.message or f"{shown(wrong.value)} is not allowed here."
-                    message = f"This is no valid JSON Schema: {reason}"
+                    message = f"This is not a valid JSON Schema: {reason}"
                     yield SchemaViolation("schema", wrong.pointer, wrong.value, message)
             except RecursionError:
-                yield SchemaViolation("schema", pointer, None, "This is no valid JSON Schema, somewhere deep inside.")
+                yield SchemaViolation(
+                    "schema", pointer, None, "This is not a valid JSON Schema, somewhere deep inside."
+                )
             yield from _beyond_the_meta_schema(schema, pointer)
 
 

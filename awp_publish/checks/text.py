@@ -48,7 +48,7 @@ NOT_JSON: Final = row(
     ERROR,
     "2",
     "The document is JSON.",
-    hint="Repair the syntax at the place named; comments and trailing commas are not JSON.",
+    hint="Correct the syntax at the place named; comments and trailing commas are not JSON.",
 )
 NOT_A_NUMBER: Final = row(
     "json-number", ERROR, "6", "NaN and Infinity are not JSON.", hint="Write null or leave the member out."

@@ -46,7 +46,7 @@ def unexplained_placeholders(pointer: str, text: str, names: Container[str]) -> 
     """Find placeholders (`{name}`) in a URL for which there is no value."""
     for name in PLACEHOLDER.findall(text):
         if name not in names:
-            yield finding(pointer, f"Nothing gives a value for {{{name}}}.")
+            yield finding(pointer, f"No input has a value for {{{name}}}.")
 
 
 def is_absolute(text: str) -> bool:

@@ -147,7 +147,7 @@ row(
     ERROR,
     "4.2",
     "Inputs and outputs of agents and operations are valid JSON Schemas (2020-12).",
-    hint="Repair the schema.",
+    hint="Correct the schema.",
     violation=r"schema .*",
 )
 row(
@@ -243,7 +243,12 @@ def bad_base(document: JsonObject) -> Iterator[Finding]:
             yield finding(pointer, f"The base {shown(base)} {fault}.")
 
 
-@check("woa-loopback", WARNING, "8.1", hint="Good for trying out; use https before anybody else reads the document.")
+@check(
+    "woa-loopback",
+    WARNING,
+    "8.1",
+    hint="This is fine for a local trial; use https before anybody else reads the document.",
+)
 def loopback_base(document: JsonObject) -> Iterator[Finding]:
     """The base of the rest transport is not plain http, not even on a loopback host."""
     for pointer, base in strings(document, "/transports/rest/base"):

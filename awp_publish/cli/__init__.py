@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -64,7 +65,26 @@ def take_rest(options: argparse.Namespace, rest: list[str]) -> list[str]:
 
 
 def run(console: Console, options: argparse.Namespace) -> int:
-    """Run the parsed command. Returns 1 if something was found. Raises FAILURES."""
+    """Run the parsed command. Returns 1 if something was found. Raises FAILURES.
+
+    What the application raises is a DeclarationError with its place; a traceback through this package helps nobody.
+    """
+    try:
+        return _run(console, options)
+    except (*FAILURES, BrokenPipeError):
+        raise
+    except Exception as error:
+        from awp_publish.cli.application import described
+
+        last = traceback.extract_tb(error.__traceback__)[-1:]
+        if not last or Path(last[0].filename).is_relative_to(Path(__file__).parents[1]):
+            raise
+        target = getattr(options, "target", None)
+        subject = target if isinstance(target, str) else options.command
+        raise DeclarationError(subject, f"has failed: {described(error)}.") from error
+
+
+def _run(console: Console, options: argparse.Namespace) -> int:
     # Imported late so that `--help` and `--version` are quick.
     from awp_publish.cli import application, pages
     from awp_publish.plugins.jobs.door import serve_jobs
@@ -72,6 +92,8 @@ def run(console: Console, options: argparse.Namespace) -> int:
     if (of_plugin := getattr(options, "of_plugin", None)) is not None:
         return int(of_plugin.run(console, application.load(options.target), options))
     match options.command:
+        case "check" if options.explain is not None:
+            return application.explain_checks(console, options.explain)
         case "check" if options.as_model:
             return application.check_as_model(console, options.target)
         case "check":
@@ -136,6 +158,9 @@ def describe_failure(error: Exception) -> str:
     """Return one line about one of FAILURES."""
     if isinstance(error, OSError) and error.strerror is not None and error.filename is not None:
         return f"{error.filename}: {error.strerror}."
+    if isinstance(error, StartFailed):  # frameworks send the whole traceback
+        lines = [line for line in str(error).splitlines() if line.strip()] or ["its lifespan has failed"]
+        return f"The application does not start: {lines[-1].strip()}" if "Traceback" in lines[0] else str(error)
     return str(error)
 
 
@@ -184,14 +209,21 @@ def add_commands(commands: "argparse._SubParsersAction[Any]", project: str | Non
     check = commands.add_parser("check", parents=[of_all], help="check documents against their specifications")
     check.add_argument(
         "target",
-        nargs="+" if project is None else "*",
-        default=[project],
+        nargs="*",
+        default=[] if project is None else [project],
         help='a file, an http(s) address, "-" for standard input, or module:app',
     )
-    check.add_argument("--kind", help="what a document is whose members do not tell: awas, agent-json, woa, ...")
-    check.add_argument("--lenient", action="store_true", help="read maps that are older than actions.json V1, too")
-    check.add_argument("--pages", action="store_true", help="render the pages of module:app, and hold them to its map")
+    check.add_argument(
+        "--kind", help="the kind of a document that its members do not reveal: awas, agent-json, woa, ..."
+    )
+    check.add_argument("--lenient", action="store_true", help="also accept maps that are older than actions.json V1")
+    check.add_argument(
+        "--pages", action="store_true", help="render the pages of module:app and compare them with its map"
+    )
     check.add_argument("--browser", action="store_true", help="render these pages in Chromium")
+    check.add_argument(
+        "--explain", nargs="?", const="", metavar="ID", help="print what a check demands, and by which specification"
+    )
     check.add_argument("--as-model", action="store_true", help="judge descriptions and names as a model reads them")
     show = commands.add_parser("show", parents=[of_app], help="print what an application publishes, or one document")
     show.add_argument("path", nargs="?", help="the document's path; without it, documents and actions are listed")
@@ -209,7 +241,7 @@ def add_commands(commands: "argparse._SubParsersAction[Any]", project: str | Non
     call.add_argument("--token", help="a bearer token to send")
     call.add_argument("--header", action="append", default=[], metavar="'Name: value'", help="a header to send")
     call.add_argument("--key", help="an idempotency key")
-    call.add_argument("--yes", action="store_true", help="confirm what a person is to confirm")
+    call.add_argument("--yes", action="store_true", help="confirm calls that a person has to confirm")
     export = commands.add_parser("export", parents=[of_app], help="write the documents as files, with their headers")
     export.add_argument("folder", type=Path, help="the folder; its file _headers is for the CDN")
     for name, words in (("som", "as SOM"), ("markdown", "as Markdown")):
@@ -218,16 +250,16 @@ def add_commands(commands: "argparse._SubParsersAction[Any]", project: str | Non
         page.add_argument("--url", help="where the page of a file is served, for its links")
         if name == "som":
             sizes = ("tight", "default", "full")
-            page.add_argument("--budget", choices=sizes, default="default", help="how much of the page is told")
+            page.add_argument("--budget", choices=sizes, default="default", help="how much of the page is included")
     synthesize = commands.add_parser(
         "synthesize", parents=[of_all], help="write agent.json and ai-actions.json for a site that has neither"
     )
-    synthesize.add_argument("url", help="the http(s) address at which to begin")
+    synthesize.add_argument("url", help="the http(s) address to start from")
     synthesize.add_argument("--out", type=Path, metavar="DIR", help="write the files below this folder")
     synthesize.add_argument("--max-pages", type=int, default=20, metavar="N", help="pages to read (default: 20)")
-    synthesize.add_argument("--allow-private", action="store_true", help="read this machine and its network, too")
+    synthesize.add_argument("--allow-private", action="store_true", help="also read this machine and its network")
     synthesize.add_argument("--anyway", action="store_true", help="even where the site has documents of its own")
-    init = commands.add_parser("init", parents=[of_all], help="write a commented file to begin with")
+    init = commands.add_parser("init", parents=[of_all], help="write a commented file to start from")
     if project is None:
         init.add_argument("framework", choices=("fastapi", "starlette", "django"))
     else:
@@ -236,17 +268,17 @@ def add_commands(commands: "argparse._SubParsersAction[Any]", project: str | Non
     init.add_argument("--force", action="store_true", help="replace a file that is there")
     commands.add_parser("dns", parents=[of_app], help="print DNS-AID and AID records to paste into the zone")
     approve = commands.add_parser(
-        "approve", parents=[of_app], help="list what waits for your approval, where the site says approval=True"
+        "approve", parents=[of_app], help="list what is waiting for approval, for a site with approval=True"
     )
-    approve.add_argument("names", nargs="*", metavar="action", help="approve these as they are now; none: only list")
-    approve.add_argument("--all", action="store_true", help="approve all that waits")
-    commands.add_parser(
-        "robots", parents=[of_app], help="print the lines that robots.txt may have about an application's pages"
+    approve.add_argument(
+        "names", nargs="*", metavar="action", help="approve these actions as they are now; without any, only list them"
     )
+    approve.add_argument("--all", action="store_true", help="approve everything that is waiting")
+    commands.add_parser("robots", parents=[of_app], help="print lines for robots.txt about an application's pages")
     traffic = commands.add_parser("traffic", parents=[of_app], help="print who called what, and how it ended")
     traffic.add_argument("--days", type=_read_days, default=30, help="how many days, today among them (30)")
     commands.add_parser(
-        "worker", parents=[of_app], help="run the background jobs of an application, until it is told to stop"
+        "worker", parents=[of_app], help="run the background jobs of an application until it is stopped"
     )
 
 

@@ -2,34 +2,41 @@
 
 import asyncio
 import json
+import re
 import sys
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from http.client import HTTPException
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urljoin, urlsplit
 
 import orjson
 
-from awp_publish.checks import Finding, check_document, check_documents, specifications
+from awp_publish.checks import Finding, all_checks, check_document, check_documents, specifications
 from awp_publish.checks.descriptions import Judgement, judge_descriptions, tools_in, tools_of
 from awp_publish.checks.fetching import SECONDS, FetchRefused, fetch
 from awp_publish.checks.text import read as read_document
 from awp_publish.checks.urls import is_private
 from awp_publish.cli.console import Console, ask, is_asking, warn, write, write_json
 from awp_publish.client import AgentClient, CallFailed, Door
+from awp_publish.declare.discover import find_routes, unwrap
 from awp_publish.declare.site import Site
 from awp_publish.documents import woa
 from awp_publish.documents.members import ARD_PATH
 from awp_publish.documents.protocol import published
 from awp_publish.http.asgi import AgentPublisher
 from awp_publish.http.exchange import AsgiApp
-from awp_publish.http.in_process import PageAnswer, PageExchange, PageRequest
+from awp_publish.http.in_process import PageExchange, PageRequest
+from awp_publish.http.lifespan import INSPECTED, running
+from awp_publish.http.startup import check_published
 from awp_publish.maps import rules
 from awp_publish.maps.composition import Imported, ImportRefused
 from awp_publish.maps.runtime import ActionMap
@@ -39,7 +46,7 @@ from awp_publish.plugins.a2a import agent_card
 from awp_publish.plugins.mcp import server_card as mcp_server_card
 from awp_publish.plugins.pages import som
 from awp_publish.plugins.traffic.record import TrafficRecord, TrafficReport, describe_traffic
-from awp_publish.problems import DeclarationError, StoreUnavailable
+from awp_publish.problems import DeclarationError, StoreUnavailable, did_you_mean
 from awp_publish.schema import compile_schema, is_secret
 
 if TYPE_CHECKING:
@@ -74,12 +81,6 @@ class Published:
         return -(-len(self.body) // 4)
 
 
-def is_application(target: str) -> bool:
-    """Return True if a command line target has the form `module:app`."""
-    module, colon, attribute = target.partition(":")
-    return bool(colon) and attribute.isidentifier() and not Path(target).exists() and "/" not in module
-
-
 class Application:
     """The application `module:app`. Raises DeclarationError if there is none."""
 
@@ -98,25 +99,62 @@ class Application:
 
     @cached_property
     def site(self) -> Site:
-        """The same, frozen. Raises DeclarationError."""
-        found = self.declared
-        get(self.app, "/agent.json")  # the first request publishes the site
-        return found
+        """The same, frozen. Raises DeclarationError, StartFailed."""
+        assert self.documents is not None  # the first request publishes the site
+        return self.declared
 
     @cached_property
     def documents(self) -> Mapping[str, Published]:
-        """The documents that it serves, by path, including those of its own paths."""
-        paths = [document.path for protocol in known_protocols() for document in protocol.documents]
-        if site_of(self.app) is not None:
-            paths += [
-                document.path_in(self.site.catalog) for document in published(known_protocols(), self.site.catalog)
-            ]
-        served: dict[str, Published] = {}
-        for path in dict.fromkeys(paths):
-            status, headers, body = get(self.app, path)
-            if status == 200:
-                served[path] = Published(path, body, headers)
-        return served
+        """The documents that it serves, by path, those of its own paths included.
+
+        Raises DeclarationError, StartFailed.
+        """
+
+        def paths() -> Iterable[str]:
+            yield from (document.path for protocol in known_protocols() for document in protocol.documents)
+            if (site := site_of(self.app)) is not None:
+                yield from (document.path_in(site.catalog) for document in published(known_protocols(), site.catalog))
+
+        return {path: one for path, (status, one) in self.read(paths).items() if status == 200}
+
+    def read(self, paths: Callable[[], Iterable[str]]) -> Mapping[str, tuple[int, Published]]:
+        """Return status and answer of GET requests, all made while the application runs.
+
+        `paths` is called once the site is published. Raises DeclarationError if the application fails, and StartFailed.
+        """
+
+        async def read() -> dict[str, tuple[int, Published]]:
+            async with running(self.app, {INSPECTED: True}) as state:
+                await self._get("/agent.json", state)  # without a lifespan, the first request publishes the site
+                return {path: await self._get(path, state) for path in dict.fromkeys(paths())}
+
+        return asyncio.run(read())
+
+    async def _get(self, path: str, state: Mapping[str, object]) -> tuple[int, Published]:
+        exchange = PageExchange(b"", sys.maxsize)
+        inside = PageRequest(urlsplit("http://localhost"), path.encode(), b"", (), state=state)
+        try:
+            await self.app(inside.scope({"path": "/"}), exchange.receive, exchange.send)
+        except DeclarationError:
+            raise
+        except Exception as error:
+            raise DeclarationError(self.target, f"fails at GET {path}: {described(error)}.") from error
+        answer = exchange.collected()
+        headers = tuple((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in answer.headers)
+        return answer.status, Published(path, answer.body, headers)
+
+
+def described(error: BaseException) -> str:
+    """Return an exception in one line, with the place where it was raised."""
+    last = traceback.extract_tb(error.__traceback__)[-1:]
+    where = f" ({last[0].filename}, line {last[0].lineno})" if last else ""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}{where}"
+
+
+def is_application(target: str) -> bool:
+    """Return True if a command line target has the form `module:app`."""
+    module, colon, attribute = target.partition(":")
+    return bool(colon) and attribute.isidentifier() and not Path(target).exists() and "/" not in module
 
 
 def load(target: str) -> AsgiApp:
@@ -127,12 +165,15 @@ def load(target: str) -> AsgiApp:
         raise DeclarationError(target, "names no application.", f"Write module:app, such as {module_name}:app.")
     try:
         module = import_module(module_name)
-    except (ImportError, AttributeError, DeclarationError):
+    except DeclarationError:
         raise
+    except ImportError as error:
+        if (extra := extra_of(error)) is None:
+            raise
+        remedy = f'Run pip install "awp-publish[{extra}]".'
+        raise DeclarationError(target, f"cannot be imported: {error}.", remedy) from error
     except Exception as error:  # a traceback through this package helps nobody; its end is in the application
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        wrong = f"cannot be imported: {type(error).__name__}: {error} ({last.filename}, line {last.lineno})."
-        raise DeclarationError(target, wrong) from error
+        raise DeclarationError(target, f"cannot be imported: {described(error)}.") from error
     found: object = getattr(module, attribute)
     if isinstance(found, Site):
         named = [f"{module_name}:{name}" for name, one in vars(module).items() if site_of(one) is found]
@@ -160,18 +201,18 @@ def site_of(app: object) -> Site | None:
     return None
 
 
-def get(app: AsgiApp, path: str) -> tuple[int, tuple[tuple[str, str], ...], bytes]:
-    """Send a GET request without a server. Returns status, headers (names in lower case) and body."""
-
-    async def request() -> PageAnswer:
-        exchange = PageExchange(b"", sys.maxsize)
-        inside = PageRequest(urlsplit("http://localhost"), path.encode(), b"", ())
-        await app(inside.scope({"path": "/"}), exchange.receive, exchange.send)
-        return exchange.collected()
-
-    answer = asyncio.run(request())
-    headers = tuple((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in answer.headers)
-    return answer.status, headers, answer.body
+def extra_of(error: ImportError) -> str | None:
+    """Return our extra that installs the package which cannot be imported, None if there is none."""
+    cause = error.__cause__
+    name = error.name or (cause.name if isinstance(cause, ImportError) else None)
+    try:
+        needed = requires("awp-publish") or []
+    except PackageNotFoundError:
+        return None
+    pairs = [found.groups() for line in needed if (found := re.match(r"([\w.-]+).*; *extra == .([\w-]+).", line))]
+    extras = [extra for package, extra in pairs if name and package.replace("-", "_") == name.partition(".")[0]]
+    sizes = Counter(extra for _, extra in pairs)
+    return min(extras, key=lambda extra: sizes[extra], default=None)  # the one that is about this package
 
 
 # --- init ---
@@ -340,8 +381,8 @@ def show(console: Console, target: str, path: str | None, *, included: bool, tok
     """Print what is published, or one of the documents. Returns 1 if there is no such document."""
     application = Application(target)
     if path is not None:
-        status, headers, body = get(application.app, path)
-        text, kind = body.decode("utf-8", "replace"), dict(headers).get("content-type", "").partition(";")[0]
+        status, one = application.read(lambda: (path,))[path]
+        text, kind = one.body.decode("utf-8", "replace"), one.media_type.partition(";")[0]
         if console.as_json and not kind.endswith("json"):
             console.json({"path": path, "status": status, "media_type": kind, "text": text})
         else:
@@ -410,11 +451,11 @@ def _facts(one: Published) -> dict[str, object]:
 
 def show_robots(console: Console, target: str) -> int:
     """Print the lines about pages for robots.txt. Returns 1 if pages are not available as SOM."""
-    status, _, body = get(Application(target).app, som.PATH)
-    if status != 200:
+    announced = Application(target).documents.get(som.PATH)
+    if announced is None:
         warn(f"{target} does not serve its pages as SOM")
         return 1
-    lines = som.robots_lines_of(orjson.loads(body))
+    lines = som.robots_lines_of(orjson.loads(announced.body))
     if console.as_json:
         console.json({"lines": lines.splitlines()})
     else:
@@ -521,12 +562,10 @@ def show_traffic(console: Console, target: str, days: int) -> int:
     try:
         report = asyncio.run(read())
     except StoreUnavailable as problem:
-        warn(problem.detail)
+        warn(f"{target}: {problem.detail} {_store_remedy(site)}")
         return 2
     if not site.store.is_shared:
-        told = (
-            'its store is the memory of its own process, which nobody else sees; give Site(store="sqlite:///agents.db")'
-        )
+        told = 'its store is in memory, which other processes cannot read; use Site(store="sqlite:///agents.db")'
         warn(f"{target}: {told}")
     if console.as_json:
         for line in report.lines():
@@ -534,6 +573,23 @@ def show_traffic(console: Console, target: str, days: int) -> int:
     else:
         console.say(*describe_traffic(report).split("\n"))
     return 0
+
+
+def _store_remedy(site: Site) -> str:
+    """Return what to give a command that cannot open the store of the application's server."""
+    url = site.settings.store
+    parts = urlsplit(url) if isinstance(url, str) else None
+    if parts is None:
+        return "Run the command with the environment and in the directory of the server, which opens the same store."
+    if parts.scheme == "sqlite":
+        return (
+            f"It is {Path.cwd() / parts.path[1:]}: run the command in the directory of the server, as a user who may "
+            "read and write the file and its folder."
+        )
+    return (
+        f"It is {parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}: run the command where that host can be "
+        "reached, with the environment of the server (address, user and password)."
+    )
 
 
 def approve(console: Console, target: str, names: Sequence[str], *, approves_all: bool) -> int:
@@ -549,7 +605,7 @@ def approve(console: Console, target: str, names: Sequence[str], *, approves_all
         console.say(f"{path}: {len(names)} approved ({', '.join(names) or 'nothing was new or changed'})")
     waiting = [one for one in standing if one.state != "approved"]
     hidden = sum(one.state != "gone" for one in waiting)
-    console.say(*map(str, waiting), f"{len(standing) - len(waiting)} approved, {hidden} hidden until they are")
+    console.say(*map(str, waiting), f"{len(standing) - len(waiting)} approved, {hidden} hidden until approved")
     told = [{"action": one.action, "state": one.state, "changed": list(one.changed)} for one in standing]
     console.json({"actions": told, "hidden": hidden})
     return int(hidden > 0)
@@ -568,14 +624,22 @@ def check(
     browser: bool = False,
 ) -> int:
     """Check documents against their specifications. Returns 1 if there is an error."""
+    if not targets:
+        raise DeclarationError("check", "needs a target.", "Name a file, an http(s) address, or module:app.")
     if kind is not None and kind not in (kinds := [one.name for one in specifications()]):
         raise DeclarationError(f"--kind {kind}", "is not a kind of document.", f"The kinds are: {', '.join(kinds)}.")
     findings: list[Finding] = []
     drifts: list[Drift] = []
     for target in console.progress(targets, "Checking"):
         if is_application(target):
-            documents = Application(target).documents
-            findings += check_documents({path: one.body for path, one in documents.items()})
+            application = Application(target)
+            documents = application.documents
+            if site_of(application.app) is None:
+                findings += check_documents({path: one.body for path, one in documents.items()})
+            else:  # what start-up logs and the overview shows
+                site = application.site
+                routes = find_routes(unwrap(application.app))
+                findings += check_published(site, site.catalog.public, documents, routes, "")
             if pages:
                 drifts += drift_of(target, browser=browser)[1]
         elif pages:
@@ -596,6 +660,21 @@ def check(
     console.say(f"{len(found)} findings, {errors} of them errors")
     console.json({"findings": [asdict(one) for one in found], "errors": errors})
     return int(errors > 0)
+
+
+def explain_checks(console: Console, check_id: str) -> int:
+    """Print what one check demands, or all of them. Returns 1 if there is no such check."""
+    checks = [check for check in all_checks() if check_id in ("", check.id)]
+    if not checks:
+        near = did_you_mean(check_id, [check.id for check in all_checks()])
+        raise DeclarationError(f"--explain {check_id}", "is not a check.", near)
+    rows = [(check.id, check.level, check.about, check.source) for check in checks]
+    console.table(("check", "level", "what is checked", "source"), rows)
+    if check_id:
+        console.say(checks[0].hint)
+    names = ("check", "level", "about", "source", "hint")
+    console.json([dict(zip(names, (*row, check.hint), strict=True)) for row, check in zip(rows, checks, strict=True)])
+    return 0
 
 
 def check_as_model(console: Console, targets: Sequence[str]) -> int:
@@ -744,14 +823,17 @@ def call(
     app = load(target) if is_application(target) else None
     if app is None and not target.startswith(("http://", "https://")):
         raise DeclarationError(target, "is neither an application nor an address.", "Write module:app, or https://...")
-    if app is not None and door in ("mcp", "a2a", "awp") and Application(target).site.catalog.door(door) is None:
-        raise DeclarationError(f"--door {door}", "is not open.", f'Write Site(doors=["{door}"]), or use another door.')
     try:
         client = AgentClient(target if app is None else app, door=door, token=token, headers=fields, confirm=consent)
         with client:
             if app is not None:
-                actions = Application(target).site.catalog.actions
-                schema = next((one.inputs for one in actions if one.id == action), None)
+                with suppress(CallFailed, ValueError):
+                    client.document("/agent.json")  # the application runs now, and the site is published
+                catalog = Application(target).declared.catalog
+                if door in ("mcp", "a2a", "awp") and catalog.door(door) is None:
+                    remedy = f'Write Site(plugins=["{door}"]), or use another door.'
+                    raise DeclarationError(f"--door {door}", "is not open.", remedy)
+                schema = next((one.inputs for one in catalog.actions if one.id == action), None)
             else:
                 schema = _schema_at(client, action)
             inputs = read_inputs(schema, pairs, given)
@@ -759,7 +841,7 @@ def call(
                 inputs |= _ask_for(schema, inputs)
             answer = client.send(action, inputs, key=key)
     except (ValueError, HTTPException, RuntimeError, OSError) as error:
-        raise DeclarationError(target, f"cannot be called: {error}.") from error
+        raise DeclarationError(target, f"cannot be called: {str(error).rstrip('.')}.") from error
     except CallFailed as failed:
         problem = failed.problem
         console.json(problem)

@@ -164,7 +164,7 @@ class _Site:
                 if found.origin != "form" or one.origin != "form" or names == one.action.inputs.get("properties"):
                     return
         if len(self.seen) >= MAX_ACTIONS:
-            self.left_out.append((found.at, f"{found.action.id}: there are {MAX_ACTIONS} actions already"))
+            self.left_out.append((found.at, f"{found.action.id}: there are already {MAX_ACTIONS} actions"))
             return
         taken = {one.action.id for one in self.seen}
         number, unique = 2, found.action.id

@@ -52,7 +52,7 @@ def read_plugins(values: object, site: DeclaredSite) -> dict[str, Setup]:
         _check_packages(plugin)
         chosen[plugin.name] = plugin, options
     if both := sorted(unwanted & chosen.keys()):
-        raise DeclarationError("site", f'plugins: "{both[0]}" is wanted and left out.', "Leave one out.")
+        raise DeclarationError("site", f'plugins: "{both[0]}" is both named and left out.', "Leave one out.")
     defaults = {
         plugin.name: (plugin, _options_of(plugin))
         for plugin in installed().values()
@@ -119,7 +119,7 @@ def _read(value: object) -> tuple[Plugin, object]:
             adapter: TypeAdapter[object] = _adapter(cast(Any, plugin.options))
             return plugin, check("site", adapter, unpack(value), f"plugins.{plugin.name}")
     kind = value.__name__ if isinstance(value, type) else type(value).__name__
-    what = f"{kind} is a class" if isinstance(value, type) else f"a value of type {kind} is no plug-in"
+    what = f"{kind} is a class" if isinstance(value, type) else f"a value of type {kind} is not a plug-in"
     raise DeclarationError("site", f"plugins: {what}.", _REMEDY)
 
 

@@ -239,7 +239,7 @@ def describe_function_action(
             name, kind = next(iter(described.injected.items()))
             raise DeclarationError(
                 subject,
-                f"its parameter {name} ({kind}) is no input that a caller may choose, and nothing here fills it in: "
+                f"its parameter {name} ({kind}) is not an input that a caller can send, and nothing provides it: "
                 "only a FastAPI application does that for functions without a route.",
                 "Register a route for it, and declare that with @site.action; or ask current_caller() who calls.",
             )
@@ -304,7 +304,7 @@ def make_action(
     if scopes is None:
         scopes = operation.scopes if auth_required else ()
     if effect == "irreversible" and confirm is False:
-        raise DeclarationError(subject, "confirm: an irreversible action is always confirmed.", "Leave it out.")
+        raise DeclarationError(subject, "confirm: an irreversible action always needs confirmation.", "Leave it out.")
     if options.scopes and not auth_required:
         raise DeclarationError(subject, "scopes: need auth_required=True.", "Change one of the two.")
     if isinstance(confirm, str):
@@ -517,7 +517,7 @@ def _assign_ids(
     for (route, method, implementation), action_id in zip(found, ids, strict=True):
         subject = f'action "{action_id}" (included from {method} {route.template})'
         if not re.match("[a-z]", action_id):
-            raise DeclarationError(subject, f'"{route.name}" gives no usable id.', "State it with site.declare().")
+            raise DeclarationError(subject, f'"{route.name}" yields no usable id.', "State it with site.declare().")
         docstring = next((text for text in map(docstring_of, route.handlers) if text), None)
         summary = implementation.operation.summary
         if summary == route.name.replace("_", " ").title():  # FastAPI makes it of the name: "Auth:Jwt.Login"
@@ -525,7 +525,7 @@ def _assign_ids(
         described = implementation.operation.description or docstring or summary
         text = described or title_of(action_id)
         if not described:
-            message = f'Action "{action_id}" ({method} {route.template}) has no words of its own, only "{text}".'
+            message = f'Action "{action_id}" ({method} {route.template}) has no description of its own, only "{text}".'
             findings.append(Finding(WARNING, "start-description", "", message, _WORDS, "site.include()"))
         action = make_action(subject, action_id, text, inclusion.options, implementation, timeout)
         if (other := included.setdefault(action_id, action)) is not action or action_id in taken:
@@ -560,7 +560,7 @@ def _why_left_out(route: Route, method: str, inclusion: Inclusion, paths: Collec
     """Return why a route is left out, or "" if it is published. A route that is named is always published."""
     names = _names_of(route)
     if not names.isdisjoint(inclusion.exclude) or _is_on_path(route, inclusion.exclude):
-        return "exclude names it"
+        return "excluded by exclude"
     if not route.is_opaque and not names.isdisjoint(inclusion.operations):
         if route.usual_method not in ("", method):
             return f"it takes any method, and is included as {route.usual_method}; use site.declare() for others"
@@ -575,10 +575,10 @@ def _why_left_out(route: Route, method: str, inclusion: Inclusion, paths: Collec
         return "it is hidden (include_in_schema=False)"
     mounts = {one.rstrip("/") for one in inclusion.mounts}
     if route.mount and route.template not in inclusion.paths and route.mount.rstrip("/") not in mounts:
-        return f'it stands in a mounted application; name that: mounts=["{route.mount}"]'
+        return f'it is in a mounted application; name that: mounts=["{route.mount}"]'
     is_open = not (inclusion.tags or inclusion.paths or inclusion.operations)
     if not (is_open or not set(inclusion.tags).isdisjoint(route.tags) or _is_on_path(route, inclusion.paths)):
-        return "none of tags, paths and operations names it"
+        return "not selected by tags, paths or operations"
     if signs_in(route):
         return "it signs in or out"
     if method != READING:
@@ -590,7 +590,7 @@ def _why_left_out(route: Route, method: str, inclusion: Inclusion, paths: Collec
     if is_open and any(map(_redirects, route.handlers)):
         return f'it redirects; name it: operations=["{route.name}"]'
     if is_open and _TEST.search(f"{route.template}/{route.name}"):
-        return f'it is named like a route for tests; name it: operations=["{route.name}"]'
+        return f'its name looks like a test route; name it: operations=["{route.name}"]'
     plain = _FORMAT.sub("", route.template)
     if plain != route.template and not {plain, plain + "/"}.isdisjoint(paths):
         return f"it is {plain} {IN_ANOTHER_FORMAT}"

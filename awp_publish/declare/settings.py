@@ -412,11 +412,19 @@ def check_provenance(value: Mapping[str, str]) -> Mapping[str, str]:
     return value
 
 
+OWN_EXTENSIONS: Final = frozenset(
+    {"x-credentials", "x-encoding", "x-methods", "x-one-of", "x-security-schemes", "x-tags", "x-version"}
+)
+"""Members of ours in documents: an owner's of the same name would say something else under it."""
+
+
 def check_extensions(value: Mapping[str, object]) -> Mapping[str, object]:
     documents = ", ".join(f'"{name}"' for name in sorted(EXTENDED_DOCUMENTS))
     for name, given in value.items():
         if name in EXTENDED_DOCUMENTS and not isinstance(given, Mapping):
             raise ValueError(f"{name!r}: must be a dictionary of the members that this document has besides")
+        if name in OWN_EXTENSIONS:
+            raise ValueError(f"{name!r}: is a member that documents have already; give yours another name")
         if name not in EXTENDED_DOCUMENTS and not re.fullmatch(r"x-\S+", name):
             raise ValueError(
                 f"{name!r}: extension names begin with x- (AWAS, section Extensions); members of one document go "

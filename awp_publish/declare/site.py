@@ -455,14 +455,14 @@ class Site:
         if self.settings.list_only_allowed and by_routes and not self.authenticators:
             raise DeclarationError(
                 "site",
-                f"list_only_allowed: only the routes know who calls ({listing(by_routes)}), and they are not asked for "
-                "a list.",
+                f"list_only_allowed: only routes authenticate callers ({listing(by_routes)}), and they are not asked "
+                "for a list.",
                 "Give Site(authenticate=...), or leave it out.",
             )
         narrowed = [action.id for action in actions if action.audience != PUBLIC]
         if narrowed and not self.authenticators:
             logger.warning(
-                "Nobody will find %s: they are not for everybody, and nothing here tells who calls. "
+                "Nobody can see %s: they are not public, and the site authenticates nobody. "
                 "Give Site(authenticate=...).",
                 listing(narrowed),
             )
@@ -483,7 +483,7 @@ class Site:
             what += kept_by_plugins
             raise DeclarationError(
                 "site",
-                f"{workers} workers serve it, and each would keep {' and '.join(what)} in a memory of its own.",
+                f"{workers} workers serve it, and each would keep {' and '.join(what)} in its own memory.",
                 'Give Site(store="sqlite:///agents.db"), or "redis://..." for several machines; or run one worker.',
             )
         for action in actions:
@@ -494,16 +494,18 @@ class Site:
             ):
                 raise DeclarationError(
                     subject,
-                    "auth_required: nothing here tells who calls.",
+                    "auth_required: the site authenticates nobody.",
                     "Give Site(authenticate=...), or the route a security scheme.",
                 )
             limits = [one for one in (self.facts.rate_limit, action.rate_limit) if one is not None and one.whom]
             if limits and not any(isinstance(one, AgentAuthenticator) for one in self.authenticators):
-                wrong = f"rate_limit: nothing here knows {limits[0].whom}."
+                wrong = f"rate_limit: the site cannot identify {limits[0].whom}."
                 raise DeclarationError(subject, wrong, "Give Site(authenticate=WebBotAuth(...)).")
             if action.allow_agents and not any(isinstance(one, AgentAuthenticator) for one in self.authenticators):
                 raise DeclarationError(
-                    subject, "allow_agents: nothing here knows agents.", "Give Site(authenticate=WebBotAuth(...))."
+                    subject,
+                    "allow_agents: the site cannot identify agents.",
+                    "Give Site(authenticate=WebBotAuth(...)).",
                 )
             # Processes that share a store have to sign with the same keys; a store in memory works with any key.
             if (action.requires or action.needs_confirmation) and is_shared and not self.settings.secret_keys:

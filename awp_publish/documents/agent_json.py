@@ -10,6 +10,7 @@ and `auth.type` if actions require authentication of an undeclared kind.
 import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple, TypeAlias
+from urllib.parse import urlsplit
 
 from awp_publish import problems
 from awp_publish.documents import woa
@@ -25,6 +26,7 @@ from awp_publish.documents.members import (
     methods_of_schemes,
     present,
     schemes_of_routes,
+    unlinked_recoveries,
     whole,
 )
 from awp_publish.documents.plain_request import IDEMPOTENCY_HEADER, request_fields
@@ -94,6 +96,7 @@ def render(catalog: Catalog) -> dict[str, object]:
         for problem in problems.ALL
         if not problem.slug.startswith(impossible)
     }
+    recoveries |= {code: words for code, words in unlinked_recoveries(catalog).items() if code in recoveries}
     agent_status = {
         "operational": status.operational,
         "degraded_actions": sorted(status.degraded_actions)
@@ -103,7 +106,8 @@ def render(catalog: Catalog) -> dict[str, object]:
     }
     document = {
         "awp_version": VERSION,
-        "domain": catalog.domain,
+        # Endpoints are resolved against it, so a port that is not the usual one belongs to it.
+        "domain": urlsplit(catalog.url).netloc.rpartition("@")[2],
         "intent": site.description,
         "protocols": _protocols(catalog),
         "capabilities": present(capabilities) or None,
@@ -127,8 +131,9 @@ def _impossible(catalog: Catalog) -> tuple[str, ...]:
     has_limit = site.rate_limit is not None or any(action.rate_limit for action in actions)
     reasons: tuple[tuple[bool, tuple[str, ...]], ...] = (
         (False, ("invalid-url", "page-not-found")),  # about pages as SOM, not actions
-        # The addresses of this document take inputs without WoA's envelope.
+        # The addresses of this document take inputs without WoA's envelope, and belong to actions.
         (False, ("envelope-", "invalid-envelope", "missing-input", "agent-mismatch", "unknown-operation")),
+        (False, ("unknown-agent",)),
         (asks_who, ("authentication-required", "invalid-credentials", "auth-expired")),
         (any(action.scopes for action in actions), ("insufficient-scope",)),
         (has_limit or asks_who, ("rate-limited",)),  # guesses of credentials are counted, too
@@ -152,7 +157,7 @@ def _protocols(catalog: Catalog) -> dict[str, object]:
         member, path = DOOR_DOCUMENTS.get(door.protocol, ("", ""))
         if path in catalog.documents:
             entry[member] = catalog.absolute(path)
-        if door.protocol == "a2a":
+        if door.protocol == "a2a" and catalog.publishes("agent_card"):
             entry["agent_card"] = catalog.absolute(AGENT_CARD_PATHS[0])
         if door.protocol in SOCKETS:
             entry |= {"endpoint": "ws" + catalog.absolute(door.path).removeprefix("http"), "transport": "websocket"}
@@ -177,11 +182,18 @@ def _action(catalog: Catalog, action: Action, entities: "Entities") -> dict[str,
         facts = resolved(field.schema, action.inputs)
         values = options(facts, action.inputs)
         kind = "enum" if values else spelled(field.schema, action.inputs, names)
+        if kind in _NESTED:
+            kind = entities.nested(f"{action.id}_{field.name}", kind, facts, action.inputs, names)
         entry: dict[str, object] = {"type": kind, "required": field.required}
         told = {"default": facts.get("default"), "options": values or None, "description": facts.get("description")}
         entry |= present(told)
         if not _LIMITING.isdisjoint(facts):
             entry |= {word: whole(facts[word]) for word in LIMITS if isinstance(facts.get(word), (str, int, float))}
+        shape, text_encoding = facts.get("format"), facts.get("contentEncoding")
+        if kind == "string" and isinstance(shape, str):
+            entry["format"] = shape
+        if isinstance(text_encoding, str):
+            entry["x-encoding"] = text_encoding
         inputs[field.name] = entry | dict(field.marks)
     outputs: Mapping[str, str] = {}
     if answer := answer_schema(action):
@@ -269,7 +281,15 @@ PRIMITIVES: Final = {
 _PLAIN: Final = ("string", "integer", "number", "boolean")
 _MORE: Final = frozenset((OWN_TYPE, "format", "enum", "const", "$ref", "allOf", "anyOf", "oneOf"))
 """Keywords that may narrow a type."""
-FORMATS: Final = {"date": "ISO8601", "date-time": "ISO8601", "uri": "url", "iri": "url"}
+_NESTED: Final = frozenset({"object", "array[object]"})
+FORMATS: Final = {
+    "date": "ISO8601",
+    "date-time": "ISO8601",
+    "time": "ISO8601",
+    "duration": "ISO8601",
+    "uri": "url",
+    "iri": "url",
+}
 WIDER: Final = {"integer": "float", "float": "float", "ISO8601": "string", "url": "string", "string": "string"}
 """The type of a value of several types if all of them widen to the same."""
 
@@ -380,6 +400,14 @@ class Entities:
         name_given = self._name_of(name, tuple(fields.items()))
         self._fields.setdefault(name_given, fields)
         return name_given
+
+    def nested(self, name: str, kind: str, facts: JsonObject, root: JsonObject, names: Names) -> str:
+        """Return the type of an object, or a list of objects, whose members are written where it is used."""
+        inside = facts if kind == "object" else resolved(facts.get("items"), root)
+        if not members(inside):
+            return kind
+        entity = self.add(name, spelled_members(inside, root, names))
+        return f"object[{entity}]" if kind == "object" else f"array[{entity}]"
 
     def render(self) -> dict[str, object]:
         """Return the member `entities`."""

@@ -7,7 +7,10 @@ are in one place: descriptions and examples in `parameters`, `rateLimitHint` at 
 
 Parameters are what a plain HTTP client sends to `path` (`plain_request.py`): the action's inputs at the plain door, or
 those of its own route with their wire names. Longer schemas are in a separate document, to which the manifest refers.
-`x-page` is the page to which an action's selectors apply if that is not its `path`. Deliberately not emitted:
+`x-page` is the page to which an action's selectors apply if that is not its `path`; selectors of which no page is known
+are left out. What no member of a parameter can say is in members of ours: `x-encoding` (base64), `x-items` (what an
+array has), `x-types` (a union of types), and an action's `x-one-of` (which parameters go together if its input is a
+union of objects). Deliberately not emitted:
 `error_codes` (how a route fails is not declared), `outputs.schema` (it is `outputSchema`), `openapi.$ref` (the
 operationId already identifies the operation), `burst_limit` and `concurrent_requests` (there are no such limits), and
 null as a parameter type (1.1 forbids it).
@@ -16,6 +19,7 @@ null as a parameter type (1.1 forbids it).
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC
 from importlib.resources import files
 from typing import Final
@@ -46,7 +50,18 @@ from awp_publish.documents.members import (
 from awp_publish.documents.plain_request import IDEMPOTENCY_HEADER, Field, request_fields, request_schema
 from awp_publish.documents.protocol import Document, Protocol, to_json
 from awp_publish.model import Action, Catalog, JsonObject, RateLimit, utc_text
-from awp_publish.schema.reading import DIALECT, answer_schema, kinds, options, references, resolved
+from awp_publish.schema.reading import (
+    DIALECT,
+    answer_schema,
+    branches,
+    kinds,
+    members,
+    object_facts,
+    options,
+    references,
+    required_members,
+    resolved,
+)
 
 NAME: Final = "awas"
 PATH: Final = AWAS_PATH
@@ -85,14 +100,19 @@ MIN_SHARED: Final = 120
 
 # --- Parameters: 1.0's `parameters` and 1.1's `inputs`, made from the same facts ---
 
-INPUT_MEMBERS: Final = ("name", "type", "required", "default", "selector", "validation")
-"""The members of an input in 1.1 (definitions/input), without description and examples, which are in `parameters`."""
+INPUT_MEMBERS: Final = ("name", "type", "format", "required", "default", "selector", "validation")
+"""The members of an input in 1.1 (definitions/input), without description and examples, which are in `parameters`.
+
+`format` is no member of 1.1, which allows others, and has the name that JSON Schema gives it.
+"""
 
 TYPES_OF_1_0: Final = {"integer": "number"}
 """1.0 (Data Types) has one type for integers and floats."""
 
 FORMATS: Final = {"date-time": "datetime"}
 """JSON Schema formats that have another name in 1.0 (String Formats)."""
+
+_FORMAT_NAMES: Final = {name: shape for shape, name in FORMATS.items()}
 
 VALIDATION: Final[tuple[tuple[str, str, tuple[type, ...]], ...]] = (
     ("pattern", "pattern", (str,)),
@@ -243,10 +263,15 @@ def _action(
     preconditions = [*action.preconditions, *(f"{one} has been called successfully." for one in action.depends_on)]
     limit = _rate_limit(action.rate_limit)
     fields = request_fields(catalog, action)
+    page, has_selectors = selector_page(catalog, action), bool(action.selector or action.selectors or action.result)
+    if has_selectors and page is None:  # they are of no use to anybody
+        action = replace(action, selector=None, selectors={}, result=None)
     inputs, parameters = list[dict[str, object]](), list[dict[str, object]]()
     for field in fields:
         fact = _parameter(action, field)
         inputs.append({name: fact[name] for name in INPUT_MEMBERS if name in fact})
+        if fact.get("format") in _FORMAT_NAMES:
+            inputs[-1]["format"] = _FORMAT_NAMES[str(fact["format"])]
         kind, rules = str(fact["type"]), fact.get("validation")
         fact["type"] = TYPES_OF_1_0.get(kind, kind)
         if isinstance(rules, dict) and "enum" in rules:
@@ -257,7 +282,6 @@ def _action(
             one.update(field.marks)
     route = catalog.own_route(action)
     encoding = route.content_type if route is not None else None
-    has_selectors = bool(action.selector or action.selectors or action.result)
     # The default, 200 for a success, is left out.
     outputs = {
         "type": action.outputs.get("contentMediaType", JSON_TYPE) if action.outputs else None,
@@ -302,6 +326,7 @@ def _action(
             "conformanceLevel": _action_level(catalog, action),
             "parameters": parameters or None,
             "inputs": inputs or None,
+            "x-one-of": _alternatives(action, fields) or None,
             "inputSchema": schemas["in"],
             "x-encoding": encoding if encoding != JSON_TYPE else None,
             "outputs": present(outputs) or None,
@@ -309,10 +334,36 @@ def _action(
             "result": action.result,
             "openapi": operation,
             "x-tags": action.tags or None,
-            "x-page": located_if(catalog, action.page) if has_selectors and action.page != path else None,
+            "x-page": located_if(catalog, page) if has_selectors and page != path else None,
         }
     )
     return extended(described, action.extensions, NAME)
+
+
+def selector_page(catalog: Catalog, action: Action) -> str | None:
+    """Return the page to which an action's selectors apply, None if nothing says which it is.
+
+    That is the page that the owner names, the action's own, or the first that declares the action.
+    """
+    of_awas = action.extensions.get(NAME)
+    for given in (of_awas if isinstance(of_awas, Mapping) else {}, action.extensions):
+        named = given.get("x-page", given.get("page"))
+        if isinstance(named, str):
+            return named
+    if action.page is not None:
+        return action.page
+    declaring = [page.path for page in catalog.pages if action.id in page.actions]
+    return declaring[0] if declaring else None
+
+
+def _alternatives(action: Action, fields: Sequence[Field]) -> list[list[str]]:
+    """Return the parameters of each branch if an action's input is a union of objects, an empty list for any other."""
+    facts = resolved(action.inputs, action.inputs)
+    shapes = [object_facts(branch, action.inputs) for branch in branches(facts) if isinstance(branch, Mapping)]
+    names = [{*members(shape), *members(facts)} for shape in shapes]
+    if len(names) < 2 or all(one == names[0] for one in names):
+        return []
+    return [[field.name for field in fields if field.input_name in one] for one in names]
 
 
 # --- Schemas: each once, in a separate document ---
@@ -378,8 +429,28 @@ def _parameter(action: Action, field: Field) -> dict[str, object]:
             "default": _as_kind(facts.get("default"), kind),
             "example": _as_kind(examples[0], kind) if examples else None,
             "enum": values or None,
+            "x-types": union if len(union := kinds(facts, action.inputs)) > 1 else None,
+            "x-encoding": encoding if isinstance(encoding := facts.get("contentEncoding"), str) else None,
+            "x-items": _items(facts, action.inputs) if kind == "array" else None,
         }
     )
+
+
+def _items(facts: JsonObject, root: JsonObject) -> dict[str, object] | None:
+    """Return what the items of an array are: their type, format, encoding and values, and the members of objects."""
+    item = resolved(facts.get("items"), root)
+    found, shape, encoding = kinds(item, root), item.get("format"), item.get("contentEncoding")
+    inside = object_facts(item, root)
+    shown = {name: next(iter(kinds(resolved(one, root), root)), FALLBACK_TYPE) for name, one in members(inside).items()}
+    described: dict[str, object] = {
+        "type": found[0] if len(found) == 1 else found or None,
+        "format": FORMATS.get(shape, shape) if isinstance(shape, str) else None,
+        "x-encoding": encoding if isinstance(encoding, str) else None,
+        "enum": options(item, root) or None,
+        "properties": shown or None,
+        "required": sorted(required_members(inside)) or None,
+    }
+    return present(described) or None
 
 
 def _as_kind(value: object, kind: str) -> object:
@@ -449,7 +520,8 @@ def render_a2a_manifest(catalog: Catalog) -> dict[str, object]:
     site, actions, door = catalog.site, catalog.actions, catalog.door("a2a")
     compatible = [name for partner, name in PARTNERS.items() if catalog.door(partner)]
     compatible += ["OpenAPI"] if catalog.openapi else []
-    card = {"agent_card": located(catalog, AGENT_CARD_PATHS[0])} if catalog.door("a2a") is not None else {}
+    has_card = catalog.door("a2a") is not None and catalog.publishes("agent_card")
+    card = {"agent_card": located(catalog, AGENT_CARD_PATHS[0])} if has_card else {}
     manifest = {
         "name": site.name,
         "version": site.version,

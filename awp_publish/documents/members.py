@@ -18,6 +18,10 @@ from awp_publish.model import (
     JsonObject,
     with_addresses,
 )
+from awp_publish.problems import ALL, code_of
+
+SESSION_HEADER: Final = "AWP-Session"
+"""The header of a session's id, in answers that begin one and in the calls of callers without cookies."""
 
 EXTENSION_PREFIX: Final = "x-"
 
@@ -46,6 +50,16 @@ SITE_ACTION: Final = "actions_site"
 """The action that calls others through the map of the site's pages: of no use to callers who can call them directly."""
 
 
+def unlinked_recoveries(catalog: Catalog) -> dict[str, str]:
+    """Return the recoveries, by code, that name no document, of problems whose own names one that is left out."""
+    left = [path for path in (AGENT_JSON_PATH, WOA_PATH) if catalog.documents and path not in catalog.documents]
+    return {
+        code_of(kind.slug): kind.unlinked_recovery
+        for kind in ALL
+        if kind.unlinked_recovery and any(path in kind.default_recovery for path in left)
+    }
+
+
 def present(members: Mapping[str, object]) -> dict[str, object]:
     """Return the members that have a value: an unknown fact is an absent member, not null."""
     return {name: value for name, value in members.items() if value is not None}
@@ -68,7 +82,7 @@ def extension_members(extensions: JsonObject) -> dict[str, object]:
 def extended(document: Mapping[str, object], extensions: JsonObject, name: str) -> dict[str, object]:
     """Add a site's own members to a document or an action: those marked `x-`, and those for this document."""
     own = extensions.get(name)
-    marked = {**document, **extension_members(extensions)}
+    marked = completed(document, extension_members(extensions))
     return completed(marked, own) if isinstance(own, Mapping) else marked
 
 
@@ -89,6 +103,10 @@ SIGN_IN: Final = ("login", "sign_in", "sign-in", "signin")
 
 BEARER_METHODS: Final = frozenset({"bearer", "jwt", "oauth", "oauth2"})
 """Methods whose credentials are sent in the header Authorization."""
+
+
+_WITHOUT_COOKIES: Final = {"or_header": SESSION_HEADER}
+"""How callers that keep no cookies go on: with the value that this header has in the answer of the sign-in."""
 
 
 def sign_in_of(catalog: Catalog) -> str | None:
@@ -118,6 +136,7 @@ def credentials_of(catalog: Catalog) -> list[dict[str, object]] | None:
             way |= {"in": "header", "name": declared.api_key_header}
         elif method == "session":
             way |= {"in": "cookie", "name": declared.session_cookie, "sign_in": sign_in_of(catalog)}
+            way |= _WITHOUT_COOKIES
         if way.get("name") or way.get("sign_in"):  # otherwise it is of no use
             ways.append(present(way))
     ways += [way for scheme in schemes_of_routes(catalog).values() if (way := _way_of(scheme)) and way not in ways]
@@ -201,7 +220,8 @@ def _way_of(scheme: JsonObject) -> dict[str, object]:
     authorization = {"in": "header", "name": "Authorization"}
     match scheme.get("type"):
         case "apiKey":
-            return {"method": "api_key", "in": scheme.get("in"), "name": scheme.get("name")}
+            way = {"method": "api_key", "in": scheme.get("in"), "name": scheme.get("name")}
+            return way | _WITHOUT_COOKIES if scheme.get("in") == "cookie" else way
         case "http":
             kind = str(scheme.get("scheme", "")).capitalize()
             told = {"method": kind.lower(), **authorization, "scheme": kind, "bearerFormat": scheme.get("bearerFormat")}

@@ -43,7 +43,7 @@ from awp_publish.http.exchange import (
 from awp_publish.http.forms import DIALECT
 from awp_publish.http.guarded_routes import ARRIVED, GuardedRoutes
 from awp_publish.http.in_process import Outside
-from awp_publish.http.lifespan import run_lifespan
+from awp_publish.http.lifespan import INSPECTED, run_lifespan
 from awp_publish.http.serving import (
     Address,
     AddressContext,
@@ -266,7 +266,8 @@ class AgentPublisher:
                 await send({"type": "lifespan.startup.failed", "message": str(error)})
                 raise
             # Only one process reports. With a reloader, each new process does: it has new code.
-            if self._check and (count_workers() == 1 or is_first_worker()):
+            is_read = INSPECTED in scope.get("extensions", {})
+            if self._check and not is_read and (count_workers() == 1 or is_first_worker()):
                 root_path = scope.get("root_path") or root_path_of_server()
                 with _collector_paused():
                     report(self.site, self._published[0].documents, find_routes(self._application(scope)), root_path)
@@ -304,7 +305,7 @@ class AgentPublisher:
         known = {protocol.name for protocol in (*known_protocols(), *self._protocols)}
         for name in settings.about.leave_out:
             if name not in known:
-                wrong = f'about.leave_out: "{name}" is no protocol that is published.'
+                wrong = f'about.leave_out: "{name}" is not a protocol that is published.'
                 raise DeclarationError("site", wrong, f"There are: {', '.join(sorted(known))}.")
         given = {protocol.name for protocol in self._protocols} - set(settings.about.leave_out)
         left_out = known - given

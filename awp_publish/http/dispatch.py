@@ -245,7 +245,7 @@ def _check_credentials(call: Call) -> None:
     is_asked = action.auth_required and not action.route_authenticates and action.route_credentials
     if is_asked and call.principal is None and not _shows_credentials(call):
         headers = [("WWW-Authenticate", kind) for kind in challenges_of_route(action)]
-        raise AuthenticationRequired("The action needs to know who calls.", headers=headers)
+        raise AuthenticationRequired("The action requires authentication.", headers=headers)
 
 
 def _shows_credentials(call: Call) -> bool:

@@ -15,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final, final
 
+from awp_publish.documents.members import unlinked_recoveries
 from awp_publish.documents.protocol import Document, views_of
 from awp_publish.http.exchange import (
     ANY_ORIGIN,
@@ -246,7 +247,8 @@ def problem_documents(catalog: Catalog, more: Iterable[type[Problem]] = ()) -> I
 def _render_page(code: str, kind: type[Problem], catalog: Catalog) -> bytes:
     is_own = code_of(kind.slug) == code
     status = str(kind.default_status) if is_own else "the status of the action's own answer"
-    recovery = catalog.site.errors.get(code) or below(catalog.prefix, kind.default_recovery)
+    unlinked = unlinked_recoveries(catalog).get(code)
+    recovery = catalog.site.errors.get(code) or unlinked or below(catalog.prefix, kind.default_recovery)
     index = catalog.absolute(catalog.paths.problems)
     return _write_page(code, status, f"{kind.title}.", recovery, catalog.site.name, index)
 

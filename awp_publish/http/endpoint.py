@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from awp_publish.calls.call import RECEIPT, SESSION_HEADER, Call, Content, Outcome, Result, read_key
 from awp_publish.declare.settings import SiteSettings
+from awp_publish.documents.members import SESSION_HEADER as SESSION_NAME, unlinked_recoveries
 from awp_publish.http.credentials import (
     BROWSER_FIELDS,
     TrustedProxies,
@@ -90,7 +91,7 @@ class ProblemRenderer:
     def __init__(self, catalog: Catalog, dialect: Mapping[str, str] | None = None) -> None:
         self.types = catalog.absolute(catalog.paths.problems)
         self._prefix = catalog.prefix
-        own = {}
+        own = unlinked_recoveries(catalog)
         if (source := catalog.token_source) is not None:
             recovery = f"Call {source.id}, then call again with the token of its answer: Authorization: Bearer ..."
             own[code_of(AuthenticationRequired.slug)] = own[code_of(InvalidCredentials.slug)] = recovery
@@ -102,7 +103,10 @@ class ProblemRenderer:
             )
             own[code_of(AuthenticationRequired.slug)] = own[code_of(InvalidCredentials.slug)] = recovery
         elif (action := catalog.sign_in) is not None:
-            recovery = f"Call {action.id}, then call again with the session that its answer hands out."
+            recovery = (
+                f"Call {action.id}, then call again with the cookies that its answer sets, or without cookies with the "
+                f"{SESSION_NAME} that it has: in the header {SESSION_NAME}, or as session beside the input."
+            )
             own[code_of(AuthenticationRequired.slug)] = recovery
         self.recoveries: Mapping[str, str] = {**own, **(dialect or {}), **catalog.site.errors}
 

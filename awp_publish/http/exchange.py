@@ -555,7 +555,8 @@ def too_large(most: int) -> BodyTooLarge:
 _EXPOSED: Final = (
     b"access-control-expose-headers",
     b"X-Request-Id, Location, Retry-After, Link, WWW-Authenticate, RateLimit, RateLimit-Policy, "
-    b"Idempotent-Replayed, AWP-Receipt, AWP-Session, AWP-Content-Type, ETag, Last-Modified, X-Total-Count",
+    b"Idempotent-Replayed, AWP-Receipt, AWP-Session, AWP-Content-Type, ETag, Last-Modified, X-Total-Count, "
+    b"Mcp-Session-Id",
 )
 
 

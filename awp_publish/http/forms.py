@@ -70,7 +70,7 @@ DIALECT: Final = {
     "with confirmation.token in the header AWP-Confirmation.",
     "PREREQUISITE_REQUIRED": "Of the actions that missing names call those that have not succeeded yet, then send this "
     "request again; if the site does not know who calls, with the AWP-Receipt header of each of their answers, "
-    "separated by commas, in the header AWP-Receipt. None is to be repeated for a receipt.",
+    "separated by commas, in the header AWP-Receipt. Do not repeat a call only to get its receipt.",
     "INVALID_ENVELOPE": "Send the idempotency key and the confirmation as strings, and receipts as a list of strings.",
     "UNSUPPORTED_MEDIA_TYPE": "Send the inputs as application/json in UTF-8, or as a form, without a content encoding.",
 }

@@ -69,6 +69,10 @@ def ended_by_stop(end: Callable[[], object]) -> Iterator[None]:
 # --- Running an application without a server ---
 
 
+INSPECTED: Final = "awp_publish.inspected"
+"""The extension of the lifespan of an application that a command only reads: no jobs run, and no events are sent."""
+
+
 class StartFailed(Exception):
     """The application's startup failed; the message is the application's own."""
 
@@ -140,8 +144,8 @@ async def _wait_for_end(task: "asyncio.Task[None]") -> None:
 # --- Our own context ---
 
 
-class _Keeper:
-    """Enters, holds and exits a context in one task."""
+class Keeper:
+    """Enters, holds and exits a context in one task, as task groups require."""
 
     def __init__(self, opened: Opened) -> None:
         self._opened = opened
@@ -173,7 +177,7 @@ class _Keeper:
             logger.exception("what runs beside the application has failed")  # the application continues
 
     async def close(self) -> None:
-        """Exit the context if it is open."""
+        """Exit the context, and return when that is done; nothing if it is not open."""
         task, self._task = self._task, None
         if task is None:
             return
@@ -185,7 +189,7 @@ class _Lifespan:
     """The application's side of the exchange: intercepts its lifespan messages."""
 
     def __init__(self, receive: Receive, send: Send, opened: Opened) -> None:
-        self.keeper = _Keeper(opened)
+        self.keeper = Keeper(opened)
         self._receive = receive
         self._send = send
         self._has_failed = False

@@ -122,11 +122,11 @@ class CloseReason(NamedTuple):
     words: str
 
 
-GOING_AWAY: Final = CloseReason(1001, "The server stops.")
-_IDLE: Final = CloseReason(1001, "No message for too long.")
+GOING_AWAY: Final = CloseReason(1001, "The server is shutting down.")
+_IDLE: Final = CloseReason(1001, "No message arrived for too long.")
 _FLOOD: Final = CloseReason(1008, "Too many messages.")
 _TOO_LARGE: Final = CloseReason(1009, "The message is too large.")
-_UNREAD: Final = CloseReason(1008, "Answers are not read.")
+_UNREAD: Final = CloseReason(1008, "The client does not read its answers.")
 
 
 class SocketConnection(ABC):
@@ -137,7 +137,7 @@ class SocketConnection(ABC):
     """
 
     max_pending = MAX_PENDING
-    no_handshake = CloseReason(1008, "There was no handshake.")
+    no_handshake = CloseReason(1008, "The handshake is missing.")
 
     def __init__(self, receive: Receive, send: Send, max_bytes: int, idle: float, rate: int) -> None:
         self._receive = receive

@@ -6,12 +6,13 @@ logs them.
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import urlsplit
 
 from awp_publish.checks import Finding, check_documents
 from awp_publish.checks.urls import is_loopback, is_private
 from awp_publish.declare.discover import Route
+from awp_publish.documents.awas import selector_page
 from awp_publish.http.documents import Prepared
 from awp_publish.model import Catalog
 from awp_publish.plugin import DeclaredSite
@@ -31,26 +32,42 @@ DEVELOPMENT_CHECKS: Final = frozenset({"woa-base", "woa-loopback", "woa-private-
 
 def report(site: "Site", documents: Mapping[str, Prepared], routes: Sequence[Route], root_path: str) -> None:
     """Log the findings about the first address of a site."""
-    catalog = site.catalog
-    remembering = [action.id for action in catalog.actions if action.remembers]
-    if remembering and not site.store.is_shared:
-        logger.warning(
-            "actions %s keep confirmations, keys or jobs in the memory of this process: they are lost when it ends, "
-            'and other workers do not know them. Give Site(store="sqlite:///agents.db") or "redis://...".',
-            ", ".join(remembering),
-        )
-    found = check_published(site, catalog, documents, routes, root_path)
+    found = check_published(site, site.catalog, documents, routes, root_path)
     for level, line in summarize(found):
         logger.log(level, "%s", line)
 
 
+class _Served(Protocol):
+    """A document as it is served."""
+
+    @property
+    def body(self) -> bytes: ...
+    @property
+    def media_type(self) -> str: ...
+
+
 def check_published(
-    site: DeclaredSite, catalog: Catalog, documents: Mapping[str, Prepared], routes: Sequence[Route], root_path: str
+    site: DeclaredSite, catalog: Catalog, documents: Mapping[str, _Served], routes: Sequence[Route], root_path: str
 ) -> tuple[Finding, ...]:
     """Return the findings about one address of a site: about its documents, and about the addresses in them."""
-    bodies = {catalog.prefix + path: one.body for path, one in documents.items() if one.media_type.endswith("json")}
+    bodies = {
+        catalog.prefix + path: one.body
+        for path, one in documents.items()
+        if one.media_type.partition(";")[0].endswith("json")
+    }
     found = [*check_addresses(catalog, documents, routes, root_path), *check_documents(bodies)]
     found += site.findings
+    remembering = [action.id for action in catalog.actions if action.remembers]
+    if remembering and not site.store.is_shared:
+        found.insert(
+            0,
+            _warning(
+                "start-memory",
+                f"The actions {', '.join(remembering)} keep confirmations, keys or jobs in the memory of this process: "
+                "they are lost when it ends, and other workers do not know them.",
+                'Give Site(store="sqlite:///agents.db") or "redis://...".',
+            ),
+        )
     is_local = is_loopback(catalog.domain)
     return tuple(one for one in found if not (is_local and one.check in DEVELOPMENT_CHECKS))
 
@@ -83,7 +100,7 @@ def check_addresses(
         yield _warning(
             "start-root-path",
             f"The server says that the application is below {root_path} (root_path), and the site's url is "
-            f"{catalog.url}: no address in its documents leads there.",
+            f"{catalog.url}: the addresses in its documents do not lead there.",
             f'Write Site(url="{catalog.url.removesuffix(catalog.prefix)}{root_path.rstrip("/")}").',
         )
     if catalog.url.startswith("http://") and not is_private(urlsplit(catalog.url).hostname or ""):
@@ -113,15 +130,27 @@ def check_addresses(
     if unknown:
         yield _warning(
             "start-credentials",
-            f"The actions {', '.join(unknown)} need credentials, and nothing is known of which: no document says it.",
+            f"The actions {', '.join(unknown)} need credentials, but no document can say which ones.",
             "Use FastAPI's security (HTTPBearer, APIKeyHeader, ...) in their routes, or give Site(authenticate=...).",
+        )
+    unplaced = [
+        action.id
+        for action in catalog.actions
+        if (action.selector or action.selectors or action.result) and selector_page(catalog, action) is None
+    ]
+    if unplaced:
+        yield _warning(
+            "start-selectors",
+            f"The selectors of {', '.join(unplaced)} are left out of AWAS: nothing says on which page they are.",
+            'Write site.page("/basket", actions=[...]), or extensions={"awas": {"x-page": "/basket"}} for an action.',
         )
     by_name = [f"{action.id} ({', '.join(action.secret_names)})" for action in catalog.actions if action.secret_names]
     if by_name:
         yield _warning(
             "start-secrets",
-            f"Inputs are secret by their names alone: {'; '.join(by_name)}. Summaries, logs and traces hide them.",
-            "Declare them as SecretStr, or with writeOnly in their schema; give what is no secret another name.",
+            f"These inputs are treated as secret because of their names: {'; '.join(by_name)}. "
+            "Summaries, logs and traces hide them.",
+            "Declare them as SecretStr, or with writeOnly in their schema; rename those that are not secret.",
         )
     for name, address in _named(catalog):
         path = urlsplit(address).path

@@ -42,7 +42,7 @@
     if (seen.size >= 10 * MAX_FOUND) seen.clear();
     seen.set(key, new WeakRef(element));
   };
-  const stale = () => new Failure("target_not_found", "The element is not in the page any more. Find it again.", { stale: true });
+  const stale = () => new Failure("target_not_found", "The element is no longer on the page. Find it again.", { stale: true });
   const recall = (key) => {
     const element = seen.has(key) ? seen.get(key).deref() : null;
     if (element === undefined || (element && !element.isConnected)) throw stale();
@@ -141,7 +141,7 @@
 
   const insert = ({ ref, text, mode }) => {
     const given = ref === null || ref === undefined ? document.activeElement : elementAt(ref);
-    if (!given || given === document.body) throw new Failure("target_not_editable", "Nothing that can be typed into has the focus.");
+    if (!given || given === document.body) throw new Failure("target_not_editable", "No field that takes text has the focus.");
     const field = fieldFor(given);
     field.focus();
     if (field.isContentEditable && !isField(field)) {
@@ -303,7 +303,7 @@
         return press(given);
       case "browser.navigate": {
         const goal = given.reload ? new URL(location.href) : new URL(String(given.url), document.baseURI);
-        if (goal.origin !== location.origin) throw new Failure("permission_denied", "Only pages of this site are shown.");
+        if (goal.origin !== location.origin) throw new Failure("permission_denied", "Only pages of this site can be opened.");
         const [before, after] = [location.href.split("#")[0], goal.href.split("#")[0]];
         if (given.reload) location.reload();
         else location.assign(goal.href);

@@ -92,7 +92,9 @@ def _add(
     """
     uri, namespace = str(entry.get("uri")), entry.get("namespace")
     if len(chain) > rules.MAX_IMPORT_DEPTH:
-        raise ImportRefused(f"Imports are followed {rules.MAX_IMPORT_DEPTH} deep: {' -> '.join((*chain, uri))}.")
+        raise ImportRefused(
+            f"Imports are followed to a depth of {rules.MAX_IMPORT_DEPTH}: {' -> '.join((*chain, uri))}."
+        )
     loaded[0] += 1
     if loaded[0] > rules.MAX_IMPORTS:
         raise ImportRefused(f"More than {rules.MAX_IMPORTS} maps are imported.")
@@ -116,7 +118,7 @@ def _add(
         left_out += [f"{section}/{_name(one, section)}" for one in clashing]
         kept[section] = [one for one in objects if _name(one, section) not in own]
     if left_out and not prefers_local:
-        raise ImportRefused(f"Names exist already, and no policy decides: {', '.join(left_out[:10])}.")
+        raise ImportRefused(f"Names already exist, and no policy decides between them: {', '.join(left_out[:10])}.")
     if len(rules.objects(whole.document, "tools")) + len(kept["tools"]) > MAX_TREE:
         raise ImportRefused(f"The maps have more than {MAX_TREE} tools together.")
     for section, objects in kept.items():

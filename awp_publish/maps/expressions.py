@@ -137,7 +137,7 @@ def _evaluate(expression: str, encoded: bytes, max_bytes: int) -> object:
     if answer is None:
         return UNDEFINED
     if len(answer) > max_bytes:
-        message = f"The expression gives {len(answer)} bytes of JSON; {max_bytes} are allowed."
+        message = f"The expression returns {len(answer)} bytes of JSON; {max_bytes} are allowed."
         raise ExpressionError("expression_output_too_large", message)
     value: object = orjson.loads(answer)
     return value
@@ -272,7 +272,7 @@ def _compile_in_python(expression: str) -> Evaluate:
     def plain(value: object) -> object:
         if value is Utils.NULL_VALUE:
             return None
-        raise TypeError("a function is no value")
+        raise TypeError("a function is not a value")
 
     def evaluate(document: bytes) -> bytes | None:
         try:

@@ -49,15 +49,15 @@ from awp_publish.problems import did_you_mean
 from awp_publish.schema import UnusableSchema, Validator, compile_schema, translate
 
 PROJECTION_CODES: Final[Mapping[str, str]] = {
-    "state_projection_not_found": "no projection of the name fits this address",
+    "state_projection_not_found": "no projection of that name applies to this address",
     "invalid_state_projection": "the snapshot is not one of version 1",
     "state_document_unavailable": "no page is loaded",
     "state_projection_failed": "the page could not be read, or the expression failed",
-    "state_schema_validation_failed": "the state does not fit `output_schema`: `errors`",
+    "state_schema_validation_failed": "the state does not match `output_schema`: `errors`",
     "state_payload_too_large": "the state or the summary is larger than allowed: `available_summaries`",
     "state_summary_not_found": "the projection has no summary of the name",
     "state_summary_failed": "the expression of the summary failed",
-    "invalid_state_markers": "the markers are not what they have to be",
+    "invalid_state_markers": "the markers are invalid",
     "state_markers_failed": "the expression of the markers failed",
     "invalid_state_postcondition": "the postcondition has no expression",
     "state_postcondition_failed": "the postcondition does not hold after the tool",
@@ -148,7 +148,7 @@ async def read_projection(
     wrong = () if validator is None else validator(state)
     if wrong:
         errors = [{"path": one.pointer, "message": one.detail} for one in wrong]
-        message = f"The state of {name} does not fit its schema: {errors[0]['path']} {errors[0]['message']}"
+        message = f"The state of {name} does not match its schema: {errors[0]['path']} {errors[0]['message']}"
         raise ProjectionError(
             "state_schema_validation_failed",
             message,
@@ -178,12 +178,12 @@ async def read_projection(
 def marker_fault(markers: object) -> str | None:
     """Return why markers are invalid, or None if they are valid."""
     if not isinstance(markers, list):
-        return "Markers are an array."
+        return "Markers must be an array."
     known: set[str] = set()
     for marker in markers:
         name = marker.get("id") if isinstance(marker, Mapping) else None
         if not isinstance(marker, Mapping) or not isinstance(name, str) or not name:
-            return "A marker is an object with an id."
+            return "A marker must be an object with an id."
         if name in known:
             return f"The id {name!r} is that of two markers."
         known.add(name)
@@ -306,7 +306,7 @@ def verify(postcondition: JsonObject, state: object, arguments: object) -> str |
     if value:
         return None
     message = postcondition.get("failure_message")
-    return message if isinstance(message, str) else "The state of the page is not the one that the action leads to."
+    return message if isinstance(message, str) else "The page is not in the state that the action leads to."
 
 
 Code: TypeAlias = Literal[
@@ -331,22 +331,22 @@ Code: TypeAlias = Literal[
 
 
 CODES: Final[Mapping[Code, str]] = {
-    "unknown_action": "no tool that agents may call has the name",
-    "invalid_input": "the arguments do not fit the tool's `input_schema`; `errors` has pointers",
+    "unknown_action": "no tool that agents may call has this name",
+    "invalid_input": "the arguments do not match the tool's `input_schema`; `errors` has pointers",
     "runtime_not_ready": "the map is not valid (`findings`), or no page is loaded",
     "permission_denied": "a gate of the site refused the call; its problem is in the evidence",
-    "ambiguous_runtime": "several runtimes of the caller fit (bridge)",
-    "runtime_not_found": "no runtime of the caller fits (bridge)",
-    "capability_unavailable": "the page cannot do what is asked for: `capability`, `host`",
-    "missing_handler": "nothing approved has the name of the handler",
+    "ambiguous_runtime": "several runtimes of the caller match (bridge)",
+    "runtime_not_found": "no runtime of the caller matches (bridge)",
+    "capability_unavailable": "the page lacks a capability: `capability`, `host`",
+    "missing_handler": "no approved handler has this name",
     "handler_failed": "a handler, a workflow (`code`, `step_id`, `cause`) or a projection (`code`) failed",
-    "handler_timeout": "the time was up: `elapsed_ms`, `step_id`",
-    "invalid_result": "the output does not fit its schema, or is larger than allowed",
-    "target_not_found": "the target of the tool, or of a step, is not on the page, or is not one element",
+    "handler_timeout": "the call timed out: `elapsed_ms`, `step_id`",
+    "invalid_result": "the output does not match its schema, or is larger than allowed",
+    "target_not_found": "the target of the tool or of a step is not on the page, or matches several elements",
     "state_mismatch": "a required state, an assertion or a postcondition does not hold",
-    "drift_detected": "a check does not pass",
-    "unsafe_state": "too soon (`retry_after_ms`), or too often in one state (`attempts`)",
-    "transport_failed": "the runtime hung up (bridge)",
+    "drift_detected": "a check failed",
+    "unsafe_state": "repeated too soon (`retry_after_ms`) or too often in one state (`attempts`)",
+    "transport_failed": "the runtime disconnected (bridge)",
 }
 """Meanings of the codes, for our runtimes and the bridge."""
 
@@ -837,7 +837,7 @@ class Runtime:
         validator = self.map.validator(f"tools/{name}/input", schema)
         wrong = () if given is None or validator is None else validator(dict(given))
         if given is None or wrong:
-            first = f"{wrong[0].pointer} {wrong[0].detail}".strip() if wrong else "They have to be an object."
+            first = f"{wrong[0].pointer} {wrong[0].detail}".strip() if wrong else "They must be an object."
             message = f"The arguments of {name} are wrong: {first}"
             raise RuntimeFailure("invalid_input", message, {"errors": errors_of(wrong)})
         result_schema = x_actions.get("result_schema", tool.get("result_schema"))
@@ -988,7 +988,7 @@ class Runtime:
             raise RuntimeFailure(code, failure.message, evidence, recoverable=recoverable) from failure
         except PrimitiveError as error:
             raise self._failure(error, trace) from error
-        raise RuntimeFailure("missing_handler", f"Nothing says how {call.tool} is carried out.", recoverable=False)
+        raise RuntimeFailure("missing_handler", f"The map does not say how {call.tool} is executed.", recoverable=False)
 
     async def _handle(self, name: str, call: HandlerCall, trace: Trace) -> tuple[object, bool]:
         """Call a handler: an approved one, a primitive, or a function of the page. Never code from a map."""
@@ -1064,8 +1064,8 @@ class Runtime:
             projection = scoped[0]
         if projection is None:
             here = [str(one.get("name")) for one in scoped]
-            message = f"No projection {name!r} fits this page." if name else "Say which projection is meant."
-            message = message if here else "No projection fits this page."
+            message = f"No projection {name!r} fits this page." if name else "Name the projection."
+            message = message if here else "No projection applies to this page."
             raise ProjectionError("state_projection_not_found", message, available_projections=here)
         schema = rules.part(projection, "snapshot").get("output_schema")
         place = next(at for at, one in enumerate(self.map.objects("state_projections")) if one is projection)
@@ -1112,7 +1112,7 @@ class Runtime:
             if check.get("setup"):  # it navigates by itself
                 pass
             elif not rules.url_fits(rules.part(check, "target"), self.page.url):
-                evidence["reason"] = "The check is about another address."
+                evidence["reason"] = "The check is for another address."
             elif isinstance(state, str) and (await self._state_holds(state))["holds"] is False:
                 evidence["reason"] = f"The check is about the state {state}, which does not hold."
             elif isinstance(attachment, str) and attachment not in await self.page.attached():

@@ -81,7 +81,7 @@ class ScriptPage:
             return answer.get("value")
         details: Mapping[str, object] = error if isinstance(error, Mapping) else {}
         evidence = details.get("evidence")
-        message = str(details.get("message", "The page did not say what was wrong."))[:1000]
+        message = str(details.get("message", "The page did not report what was wrong."))[:1000]
         known = {str(name): value for name, value in evidence.items()} if isinstance(evidence, Mapping) else {}
         raise PrimitiveError(str(details.get("code", "handler_failed"))[:100], message, **known)
 
@@ -340,7 +340,7 @@ class ChromiumPage(ScriptPage):
         """Call a method of the page's script, which is injected at the first call in a page."""
         from playwright.async_api import Error
 
-        reason = "The page is loaded again and again."
+        reason = "The page reloads over and over."
         for _ in range(MAX_RETRIES):
             try:
                 answer = await self.page.evaluate(
@@ -465,7 +465,7 @@ class ChromiumPage(ScriptPage):
                 goal = urljoin(base, url)
                 parts = urlsplit(goal)
                 if f"{parts.scheme}://{parts.netloc}" not in self._origins:
-                    raise PrimitiveError("permission_denied", "Only pages of this site are shown.", url=url[:200])
+                    raise PrimitiveError("permission_denied", "Only pages of this site can be opened.", url=url[:200])
                 response = await self.page.goto(goal, wait_until="domcontentloaded", timeout=LOAD_MS)
             else:
                 response = await self.page.reload(wait_until="domcontentloaded", timeout=LOAD_MS)
@@ -493,4 +493,4 @@ class ChromiumPage(ScriptPage):
 
 def _not_loaded(error: Exception) -> PrimitiveError:
     reason = str(error)[:300] or f"it took longer than {LOAD_MS // 1000} seconds."
-    return PrimitiveError("navigation_failed", f"The page did not come: {reason}")
+    return PrimitiveError("navigation_failed", f"The page did not load: {reason}")

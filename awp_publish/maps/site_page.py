@@ -356,7 +356,7 @@ class SitePage:
         if within is not None:
             number = look.number_at.get(within)
             if number is None:
-                raise PrimitiveError("target_not_found", "The element is not in the page any more.")
+                raise PrimitiveError("target_not_found", "The element is no longer on the page.")
             first, last = number + 1, look.ends[number]
         found: list[_SiteElement] = []
         if css is not None:
@@ -392,7 +392,7 @@ class SitePage:
             return look.select(css)
         if len(_CHECKED.findall(css)) > 1 or not css.endswith((":checked", ":not(:checked)")) or "," in css:
             raise PrimitiveError(
-                "capability_unavailable", f"{css[:200]!r} asks for boxes in a way that is not known here."
+                "capability_unavailable", f"{css[:200]!r} uses checkboxes in a way that is not supported."
             )
         negated = css.endswith(":not(:checked)")
         plain = css.removesuffix(":not(:checked)" if negated else ":checked")
@@ -431,7 +431,7 @@ class SitePage:
                 continue
             is_known = is_known and whole.startswith(_SCOPE) and whole.count(_SCOPE) == 1
             if not is_known or own[:1] not in ("", ".", "#", "[", ":"):
-                message = f"{css[:200]!r} uses :scope in a way that is not known here."
+                message = f"{css[:200]!r} uses :scope in a way that is not supported."
                 raise PrimitiveError("capability_unavailable", message, selector=css)
             current = {number} if not own or inside(own, number, number + 1) else set()
             is_child = False
@@ -492,14 +492,14 @@ class SitePage:
         if ref is None:
             ref = self._focus
             if ref is None:
-                raise PrimitiveError("target_not_editable", "Nothing that can be typed into has the focus.")
+                raise PrimitiveError("target_not_editable", "No field that takes text has the focus.")
         number = look.number_at.get(ref)
         control = None if number is None else look.compiled.markup.controls.get(ref)
         if number is not None and control is None and look.node(number).tag == "label":
             control = look.compiled.markup.labelled_by(ref)
         if control is None or kind_of(control.node) not in _TYPED:
             tag = "element" if number is None else look.node(number).tag
-            raise PrimitiveError("target_not_editable", f"The {tag} is not a field that can be typed into.")
+            raise PrimitiveError("target_not_editable", f"The {tag} is not a field that takes text.")
         value = value_of(control, self._overlay()) + text if mode == "append" else text
         await self._act("type", control.place, value=value)
         self._focus = control.place
@@ -552,9 +552,11 @@ class SitePage:
                     raise PrimitiveError("target_not_visible", "The element at that point is hidden.")
                 return look.places[number]
             if 0 < band < self._state:
-                message = "The point belongs to a page that is not shown any more. Find the element again."
+                message = "The point belongs to a page that is no longer open. Find the element again."
                 raise PrimitiveError("target_not_found", message, stale=True)
-        message = "No element is at that point. Without a screen, points are those that locator.element_info gives."
+        message = (
+            "There is no element at that point. Without a screen, use the points that locator.element_info returns."
+        )
         raise PrimitiveError("point_out_of_viewport", message)
 
     async def _click(self, place: Place) -> bool:
@@ -755,7 +757,7 @@ class SitePage:
 
     async def attach(self, attachment_id: str, ref: str, affordance: JsonObject) -> None:
         """Refuse, because nobody would see it."""
-        raise PrimitiveError("capability_unavailable", "Nothing can be attached to a page that nobody sees.")
+        raise PrimitiveError("capability_unavailable", "Nothing can be attached to a page that is not displayed.")
 
     async def detach(self, attachment_id: str) -> None:
         """Do nothing: nothing is attached."""

@@ -75,7 +75,7 @@ def describe(element: FoundElement) -> JsonObject:
 def another_address(target: JsonObject) -> str:
     """Return a message that a target is on other pages, and which addresses `browser.navigate` has to open."""
     wanted = " or ".join((*rules.texts(target, "url_contains"), *rules.texts(target, "url_matches")))
-    return f"The address is another. browser.navigate leads to one that fits {wanted}."
+    return f"The page has another address. Use browser.navigate to open one that matches {wanted}."
 
 
 async def locate(page: LivePage, target: Locator, *, attached: bool = False) -> Match:
@@ -141,7 +141,7 @@ async def locate(page: LivePage, target: Locator, *, attached: bool = False) -> 
             return await _retargeted(page, Match(visible, "", attempted, drift), target)
     if fault_of_selector is not None and all("error" in one for one in attempted):
         raise fault_of_selector
-    reason = "All that fits is hidden." if hidden else "Nothing on the page fits the target."
+    reason = "Every matching element is hidden." if hidden else "No element matches the target."
     return Match((), reason, attempted)
 
 
@@ -151,7 +151,7 @@ async def locate_one(page: LivePage, target: Locator, drift: list[str]) -> Found
     if not match.elements:
         raise PrimitiveError("target_not_found", match.reason, target=dict(target), url=page.url, **match.evidence)
     if len(match.elements) > 1:
-        message = f"{len(match.elements)} elements fit the target, and it is not clear which is meant."
+        message = f"{len(match.elements)} elements match the target; it must match exactly one."
         raise PrimitiveError("multiple_targets", message, target=dict(target), url=page.url, **match.evidence)
     drift += match.drift
     return match.elements[0]
@@ -175,7 +175,11 @@ async def _retargeted(page: LivePage, match: Match, target: Locator) -> Match:
             continue
         found = [around] if inner is None else await page.find(inner, within=around.ref)
         reached |= {one.ref: one for one in found if one.is_visible}
-    return replace(match, elements=tuple(reached.values()), reason="" if reached else "Nothing is around what fits.")
+    return replace(
+        match,
+        elements=tuple(reached.values()),
+        reason="" if reached else "No element encloses the match of the target.",
+    )
 
 
 def _collapsed(value: object) -> str:
@@ -233,7 +237,7 @@ async def run_primitive(page: LivePage, primitive: str, arguments: object, drift
         message = f"{primitive} cannot be carried out here."
         raise PrimitiveError("capability_unavailable", message, capability=primitive, host=page.host)
     if not isinstance(arguments, dict):
-        raise PrimitiveError("invalid_input", f"The arguments of {primitive} are an object.")
+        raise PrimitiveError("invalid_input", f"The arguments of {primitive} must be an object.")
     wrong = _validator(primitive, is_located="locator" in arguments)(arguments)
     if wrong:
         message = f"The arguments of {primitive} are wrong: {wrong[0].pointer} {wrong[0].detail}".strip()
@@ -257,7 +261,7 @@ async def run_primitive(page: LivePage, primitive: str, arguments: object, drift
         match, waited = await wait_for(page, rules.part(arguments, "locator"), timeout, attached=attached)
         drift += match.drift
         if not match.elements:
-            message = f"It did not come within {timeout} ms: {match.reason}" if page.has_scripts else match.reason
+            message = f"It did not appear within {timeout} ms: {match.reason}" if page.has_scripts else match.reason
             raise PrimitiveError("timeout", message, waited_ms=waited, url=page.url, **match.evidence)
         return {"matched": True, "candidate_count": len(match.elements), "waited_ms": waited}
     if primitive == "dom.observe.visible":
@@ -288,7 +292,7 @@ async def run_primitive(page: LivePage, primitive: str, arguments: object, drift
     if primitive == "viewport.scroll" and isinstance(scope, Mapping) and scope:
         match = await locate(page, {name: value for name, value in scope.items() if name in _SCOPE})
         if not match.elements:
-            raise PrimitiveError("target_not_found", "Nothing on the page fits the scope.", url=page.url)
+            raise PrimitiveError("target_not_found", "No element matches the scope.", url=page.url)
         arguments = {**arguments, "ref": match.elements[0].ref}
     if "locator" in arguments:
         element = await locate_one(page, rules.part(arguments, "locator"), drift)
@@ -306,7 +310,7 @@ async def _items(page: LivePage, arguments: JsonObject) -> JsonObject:
     if not fields or len(fields) < len(given):
         raise PrimitiveError("invalid_input", "The fields of browser.extract_elements are objects that have a name.")
     if unknown := sorted(scope.keys() - _SCOPE - {"root_strategy", "max_ancestor_depth"}):
-        raise PrimitiveError("capability_unavailable", f"A scope is not found by {unknown[0][:50]!r} here.")
+        raise PrimitiveError("capability_unavailable", f"A scope cannot be found by {unknown[0][:50]!r}.")
     if scope.get("root_strategy", "scope") != "scope":
         raise PrimitiveError("capability_unavailable", 'The root_strategy of a scope is "scope" here.')
     reads: dict[str, JsonObject] = {}
@@ -333,7 +337,7 @@ async def _items(page: LivePage, arguments: JsonObject) -> JsonObject:
             break
     else:
         if scope:
-            raise PrimitiveError("target_not_found", "Nothing on the page fits the scope.", url=page.url)
+            raise PrimitiveError("target_not_found", "No element matches the scope.", url=page.url)
         found = (await page.extract([listed])).records.get("items")
     items = []
     for one in found if isinstance(found, list) else []:
@@ -391,7 +395,7 @@ RECOVERY: Final[Mapping[str, tuple[str, bool, str]]] = {
     "overlay_interference": (
         "mutation",
         True,
-        "Hide what covers the page, return to a known state of the page, then try the step again.",
+        "Close whatever covers the page, return to a known state, then try the step again.",
     ),
     "postcondition_failed": (
         "postcondition",
@@ -401,28 +405,28 @@ RECOVERY: Final[Mapping[str, tuple[str, bool, str]]] = {
     "control_not_ready": (
         "readiness",
         True,
-        "Wait for the control that was looked for, then try again from the last state that was verified.",
+        "Wait for the control, then try again from the last verified state.",
     ),
     "target_not_found": (
         "precondition",
         False,
-        "Return to a known state of the page, verify what the target is, and try again only where it is there.",
+        "Return to a known state, check that the target exists, and only then try again.",
     ),
 }
 """Classes of failures: the state that failed, whether a retry may help, and what a caller can safely do."""
 
 WORKFLOW_CODES: Final[Mapping[str, str]] = {
     "workflow_step_failed": "a step failed; `cause` has the code of its primitive or expression",
-    "workflow_loop_input_invalid": "`for_each` gave no array",
-    "workflow_retry_exhausted": "`retry_until` did not hold in `max_attempts` attempts; `on_error` does not help",
-    "workflow_retry_not_executed": "there was no attempt",
+    "workflow_loop_input_invalid": "`for_each` did not return an array",
+    "workflow_retry_exhausted": "`retry_until` did not hold after `max_attempts` attempts; `on_error` cannot catch it",
+    "workflow_retry_not_executed": "`retry_until` made no attempt",
     "workflow_output_failed": "`output` could not be evaluated; `cause` has the code of the expression",
     "workflow_output_too_large": "the output has more than 32,000 bytes",
     "partial_expression_unsupported": "a slot is not the whole text",
     "disallowed_expression_function": "`$eval`, `$random`, `$now` or `$millis` is named",
     "invalid_expression": "the expression cannot be read",
     "expression_evaluation_failed": "the expression failed, or took longer than 50 ms",
-    "expression_output_too_large": "an expression gave more than 16,000 bytes",
+    "expression_output_too_large": "an expression returned more than 16,000 bytes",
 }
 """Codes of workflows and expressions, in the evidence of a failure."""
 
@@ -529,7 +533,7 @@ class _Run:
             if error.code == "invalid_input" and isinstance(filled, Mapping) and isinstance(arguments, Mapping):
                 lost = {name: slot for name, slot in arguments.items() if name not in filled}
                 if lost:
-                    cause["message"] = f"{error.message}; nothing came of {', '.join(map(str, lost.values()))}"[:1000]
+                    cause["message"] = f"{error.message}; {', '.join(map(str, lost.values()))} did not appear"[:1000]
                     cause["undefined"] = lost
             return {"ok": False, "error": cause}
         except ExpressionError as error:
@@ -569,7 +573,7 @@ class _Run:
         if "for_each" in step:
             items = self.value(step["for_each"])
             if not isinstance(items, list):
-                message = "for_each did not give an array. Write $append([], ...) where a single one is possible."
+                message = "for_each did not return an array. Write $append([], ...) where there may be only one item."
                 raise _failed(step, {"code": "workflow_loop_input_invalid", "message": message})
             most = _bound(step.get("max_items"), rules.MAX_ITEMS)
             results: list[dict[str, object]] = []
@@ -703,7 +707,7 @@ async def _execute(
         match, waited = await wait_for(page, target, timeout, attached=target.get("visible") is False)
         trace.drift += match.drift
         if not match.elements:
-            message = f"What is waited for did not come: {match.reason}"
+            message = f"What the step waits for did not appear: {match.reason}"
             raise PrimitiveError("timeout", message, waited_ms=waited, url=page.url, **match.evidence)
         return False
     if kind == "inspect":
@@ -719,7 +723,7 @@ async def _execute(
         if value is None:  # an optional argument was not given
             return True
         if not isinstance(value, (str, int, float)):
-            raise PrimitiveError("invalid_input", f"{name} is no text that could be typed.")
+            raise PrimitiveError("invalid_input", f"{name} is not text that can be typed.")
         text = str(value).lower() if isinstance(value, bool) else str(value)
     element = await locate_one(page, target, trace.drift)
     if kind == "type":
@@ -748,13 +752,13 @@ async def inspect(page: LivePage, target: JsonObject, wanted: JsonObject, drift:
     if wanted.get("visible") is False:
         if shown:
             raise PrimitiveError(
-                "assertion_failed", "It is visible, and should not be.", assertion="visible", **evidence
+                "assertion_failed", "It is visible, but should not be.", assertion="visible", **evidence
             )
     elif not match.elements and wanted.get("count") != 0:
         raise PrimitiveError("target_not_found", match.reason, assertion="visible", **evidence)
     count = wanted.get("count")
     if isinstance(count, (int, float)) and not isinstance(count, bool) and len(match.elements) != count:
-        message = f"There are {len(match.elements)}, and {count} are expected."
+        message = f"There are {len(match.elements)}; expected {count}."
         raise PrimitiveError("assertion_failed", message, assertion="count", **evidence)
     enabled = wanted.get("enabled")
     if isinstance(enabled, bool) and not any(element.is_enabled is enabled for element in match.elements):

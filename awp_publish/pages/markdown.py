@@ -813,6 +813,9 @@ def write_content(source: Tree | str | bytes, url: str, whole: str = "", charset
     return written
 
 
+OMISSION: Final = "Left out beside the main content:"
+"""The first words of the line that says what is not in a page's main content."""
+
 MIN_OMITTED: Final = 200
 """Characters up to which a text is not left out: to say so would take as long."""
 
@@ -936,7 +939,7 @@ class _Page:
         counts = ((links, "link"), (forms, "form"), (characters, "character"))
         parts = [f"{count} {name}{'s' * (count != 1)}" for count, name in counts if count]
         listed = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
-        self._lines.block([f"Left out beside the main content: {listed}. {whole}".strip()])
+        self._lines.block([f"{OMISSION} {listed}. {whole}".strip()])
         return self._lines.text()
 
     def _write_article(self, node: int, omitted: Sequence[int]) -> None:

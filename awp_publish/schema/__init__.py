@@ -513,7 +513,7 @@ class Validator:
         into an instance by mistake.
         """
         if self._engine is not None and self._has_readings and self._engine.is_valid(instance):
-            return (Violation("", "is nested too deeply: it could be read in too many ways"),), 0
+            return (Violation("", "is too deeply nested to be read unambiguously"),), 0
         if self._walker is None:
             self._walker = _Walker(self._schema, self._asserts_formats)
         return self._walker.describe(instance, elsewhere)
@@ -933,7 +933,7 @@ class _Walker:
             if "propertyNames" in schema and not self._conforms(f"{at}/propertyNames", name):
                 names = self._resolved(f"{at}/propertyNames")
                 allowed = f": it must be {self._noun(names, name)}" if _values(names) else ""
-                walk.note((*path, name), f"is not a name that is allowed here{allowed}")
+                walk.note((*path, name), f"is not an allowed name{allowed}")
             for place in places:
                 self._look(walk, place, member, (*path, name), is_secret)
 
@@ -955,7 +955,7 @@ class _Walker:
         if fitting == 1 or (fitting and at.endswith("anyOf")):
             return
         if fitting:
-            walk.note(path, "fits several of the alternatives, and must fit exactly one")
+            walk.note(path, "matches several of the alternatives and must match exactly one")
             return
         kinds = {place: self._resolved(place) for place in places}
         kinds = {place: kind for place, kind in kinds.items() if kind.get("type") != "null"} or kinds
@@ -1197,7 +1197,7 @@ _WORDS: Final[Mapping[str, Callable[[object, object], str]]] = {
     "contentEncoding": lambda limit, _: f"must be {limit}",
     "minItems": _at_least("item"),
     "maxItems": _at_most("item"),
-    "uniqueItems": lambda _, __: "must not have the same item twice",
+    "uniqueItems": lambda _, __: "must not contain the same item twice",
     "minProperties": _at_least("member"),
     "maxProperties": _at_most("member"),
 }
@@ -1207,12 +1207,12 @@ _ECHOING: Final = frozenset({"type", "enum", "const", "format", "pattern"})
 """Keywords whose messages repeat the value."""
 
 _UNEXPLAINED: Final = {
-    "anyOf": "fits none of the alternatives that the schema allows here",
-    "oneOf": "fits none of the alternatives that the schema allows here, or several of them",
-    "not": "is what the schema excludes here",
-    "contains": "does not contain what it has to, or too much of it",
-    "unevaluatedProperties": "has members that are not known",
-    "unevaluatedItems": "has items that are not known",
+    "anyOf": "matches none of the alternatives that the schema allows here",
+    "oneOf": "matches none of the alternatives that the schema allows here, or several of them",
+    "not": "is excluded by the schema",
+    "contains": "does not contain the required number of items",
+    "unevaluatedProperties": "has unknown members",
+    "unevaluatedItems": "has unknown items",
     "false": "is not allowed here",
 }
 _OTHERWISE: Final = "does not conform to the schema"

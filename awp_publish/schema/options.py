@@ -120,7 +120,7 @@ SCOPE: Final = r"[!#-\[\]-~]+"
 
 def check_text(value: str) -> str:
     if not value.strip() or not _is_writable(value):
-        raise ValueError("must not be empty" if _is_writable(value) else "holds characters that UTF-8 has not")
+        raise ValueError("must not be empty" if _is_writable(value) else "contains characters that UTF-8 cannot encode")
     return value
 
 

@@ -97,7 +97,7 @@ def _facts_of_site() -> dict[str, object]:
             problems.append(gettext("Traffic cannot be read at the moment: %s") % problem.detail)
         except Exception:
             logger.exception("traffic could not be read")
-            problems.append(gettext("Traffic cannot be read at the moment: the store failed. The log says more."))
+            problems.append(gettext("Traffic cannot be read at the moment: the store failed. The log has the details."))
         else:
             facts["awp_traffic_svg"] = mark_safe(traffic_svg(report))  # both escape what they show
             facts["awp_traffic_table"] = mark_safe(traffic_table(report))

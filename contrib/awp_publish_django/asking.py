@@ -35,12 +35,12 @@ class PageWords:
             return 422, _short(" ".join(self.errors))
         asked = [label for name, label in self.fields.items() if name not in sent]
         if asked:
-            return 428, _short(f"The site asks for something first, on the page {title}: {', '.join(asked)}.")
+            return 428, _short(f"The site first asks for something on the page {title}: {', '.join(asked)}.")
         if self.fields:
-            return 409, f"The site shows its form again, on the page {title}, and does not say why."
+            return 409, f"The site shows its form on the page {title} again, without a reason."
         return (
             409,
-            f"The site answered with {title}, which does not say whether it was done: look before you call again.",
+            f"The site answered with {title}, which does not say whether it took effect: check before you call again.",
         )
 
 

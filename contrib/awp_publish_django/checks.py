@@ -27,7 +27,7 @@ SESSIONS: Final = "django.contrib.sessions.middleware.SessionMiddleware"
 USERS: Final = "django.contrib.auth.middleware.AuthenticationMiddleware"
 UPDATE: Final = "django.middleware.cache.UpdateCacheMiddleware"
 FETCH: Final = "django.middleware.cache.FetchFromCacheMiddleware"
-CORRECT: Final = "Correct the declaration of that name; docs/django.md says what may stand where."
+CORRECT: Final = "Correct the declaration of that name; see docs/django.md."
 TRACEBACK: Final = 'manage.py shell -c "from awp_publish_django import publication; publication.get_publication()"'
 URLS: Final = "awp_publish_django.urls"
 
@@ -77,8 +77,10 @@ def _check_middleware(publication: Publication) -> Iterator[CheckMessage]:
     has_formats = publication.site.settings.page_formats is not None
     if has_formats and FETCH in above and UPDATE in settings.MIDDLEWARE[place:]:
         yield Error(
-            f"{FETCH} stands above us and {UPDATE} below: browsers' HTML would be given to agents from the cache.",
-            hint=f'Put "{UPDATE}" first and "{FETCH}" last in MIDDLEWARE, as Django asks; we may stand anywhere.',
+            f"{FETCH} is above AgentPublisherMiddleware and {UPDATE} below it: agents would get browsers' HTML "
+            "from the cache.",
+            hint=f'Put "{UPDATE}" first and "{FETCH}" last in MIDDLEWARE, as Django requires; '
+            "AgentPublisherMiddleware may be anywhere.",
             id="awp_publish.E007",
         )
     sign_in = publication.site.plugins.get("sign_in")
@@ -88,7 +90,7 @@ def _check_middleware(publication: Publication) -> Iterator[CheckMessage]:
         is_above = where is not None and where < place
         if not is_above and any(isinstance(one, kind) for one in (*publication.site.authenticators, *people)):
             yield Error(
-                f"The site knows its callers by {kind.__name__}, but {needed} does not stand above us.",
+                f"The site knows its callers by {kind.__name__}, but {needed} is not above AgentPublisherMiddleware.",
                 hint=f'Put "{MIDDLEWARE}" below it.',
                 id="awp_publish.E004",
             )
@@ -150,7 +152,7 @@ def _check_shadows(publication: Publication) -> Iterator[CheckMessage]:
             continue
         if not found.kwargs and not found.args:  # a route with placeholders is meant for other paths too
             yield CheckWarning(
-                f'The URLconf has a view for {path} ("{found.route}"), which awp_publish answers now.',
+                f'The URLconf has a view for {path} ("{found.route}"), which awp_publish now answers.',
                 hint="Remove the route, or move ours with Site(paths=Paths(...)).",
                 id="awp_publish.W002",
             )
@@ -174,7 +176,8 @@ def _check_store(publication: Publication) -> Iterator[CheckMessage]:
 def _check_forms(publication: Publication) -> Iterator[CheckMessage]:
     for kind in sorted(publication.unread_forms, key=lambda one: one.__qualname__):
         yield CheckWarning(
-            f"{kind.__module__}.{kind.__qualname__} cannot be made without arguments, and its class does not tell all.",
+            f"{kind.__module__}.{kind.__qualname__} cannot be created without arguments, "
+            "and its class does not declare everything.",
             hint="Declare what it takes: inputs= with a JSON Schema, or a form that needs no arguments.",
             id="awp_publish.W004",
         )

@@ -61,7 +61,7 @@ def read_settings() -> Settings:
     for name, value in given.items():
         if name not in KINDS:
             near = "".join(f" Do you mean {match}?" for match in get_close_matches(str(name), KINDS, n=1))
-            raise ImproperlyConfigured(f"{NAME} has {name!r}, which is not known here.{near}")
+            raise ImproperlyConfigured(f"{NAME} has {name!r}, which is not known.{near}")
         if not isinstance(value, KINDS[name]) or isinstance(value, bool) is not (KINDS[name] is bool):
             kind = KINDS[name]
             wanted = " or ".join(one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,)))

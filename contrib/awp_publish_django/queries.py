@@ -112,11 +112,11 @@ def declare_model(
                 row.full_clean()
                 row.save()
                 if rows and not found_rows().filter(pk=row.pk).exists():
-                    raise Refused(f"This would be no {options.verbose_name} that agents may write.", status=403)
+                    raise Refused(f"Agents may not write such a {options.verbose_name}.", status=403)
         except ValidationError as error:
             raise InvalidInput("The row is not valid.", errors=list(_violations(error, columns))) from error
         except IntegrityError as error:
-            raise Refused(f"The database takes no such {options.verbose_name}.", status=409) from error
+            raise Refused(f"The database does not accept this {options.verbose_name}.", status=409) from error
         except (OverflowError, TypeError, ValueError, DataError) as error:
             raise InvalidInput(f"The row is not valid: {error}") from error
         row.refresh_from_db()
@@ -134,18 +134,20 @@ def declare_model(
             with transaction.atomic(using=router.db_for_write(model)):
                 row.delete()
         except (IntegrityError, ProtectedError, RestrictedError) as error:
-            raise Refused(f"Other rows need this {options.verbose_name}: it stays.", status=409) from error
+            raise Refused(
+                f"Other rows depend on this {options.verbose_name}; it was not deleted.", status=409
+            ) from error
         return gone
 
     known: dict[str, object] = {
-        "page": _whole(None, "Which page, from 1 on."),
+        "page": _whole(None, "Which page, starting at 1."),
         "page_size": _whole(MOST, "Rows of it."),
     }
     if search:
         known["search"] = {"type": "string", "maxLength": 200, "description": f"Words in {', '.join(search)}."}
     known["ordering"] = {
         "enum": [f"{sign}{name}" for name in columns for sign in ("", "-")],
-        "description": "What to order by; a minus turns it around.",
+        "description": "The field to sort by; a minus reverses the order.",
     }
 
     def guarded(permission: str) -> dict[str, Any]:

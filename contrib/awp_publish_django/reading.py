@@ -112,8 +112,8 @@ def find_dead(action: Action, route: Route) -> Iterator[Finding]:
         words = f", of which it reads {', '.join(sorted(read))}" if read else ""
         yield _finding(action, f"has no inputs=, and its view reads a body{words}: callers can send it nothing.")
     elif not declared and not has_body and (read or more):
-        words = f"reads {', '.join(sorted(read))} of its query" if read else "may read anything of its query"
-        yield _finding(action, f"has no inputs=, and its view {words}, which no document says.")
+        words = f"reads {', '.join(sorted(read))} of its query" if read else "may read any part of its query"
+        yield _finding(action, f"has no inputs=, and its view {words}, which no document mentions.")
     elif read - declared and not is_open:
         yield _finding(action, f"does not declare {', '.join(sorted(read - declared))}, which its view reads.")
     everything = reads.query | reads.body

@@ -196,7 +196,7 @@ def make_reply(request: HttpRequest, response: HttpResponseBase, body: bytes) ->
     }  # a formset reports its own forms' errors
     forms = [form for form in cleaned.values() if _is_of_call(form, request)]
     if status in REDIRECTS and request.view_status == 404:  # LocaleMiddleware looks for the page in another language
-        return _as_json(404, {"detail": "The site has no such page or thing."}, response)
+        return _as_json(404, {"detail": "The site has no such page or object."}, response)
     if status in REDIRECTS and _asks_to_log_in(request, response["Location"], any(map(_is_valid, forms))):
         return _as_json(401, {"detail": "The site asks its visitors to log in here."}, response)
     if status == 403 and getattr(_rest_detail(response), "code", "") in ("not_authenticated", "authentication_failed"):

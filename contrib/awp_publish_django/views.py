@@ -108,7 +108,7 @@ class View:
             if any(f"{module}.".startswith(tuple(f"{name}." for name in names)) for module in modules):
                 return why
         if any(one.__name__ == "RedirectView" for one in getattr(self.cls, "__mro__", ())):
-            return "it only leads to another address"
+            return "it only redirects"
         return ""
 
 
@@ -174,7 +174,7 @@ KNOWN: Final[Mapping[tuple[str, ...], str]] = {
         "rest_framework_simplejwt",
         "social_django",
         "two_factor",
-    ): "it signs in or out, or is about one's account",
+    ): "it signs in or out, or belongs to a user account",
     (
         "django.contrib.staticfiles.views",
         "django.views.static",
@@ -203,7 +203,7 @@ KNOWN: Final[Mapping[tuple[str, ...], str]] = {
         "drf_yasg",
         "rest_framework.schemas",
         "wagtail.contrib.sitemaps",
-    ): "it is for other programs: a feed, a site map, a description of the API or a translation",
+    ): "it is for programs: a feed, a site map, an API description or a translation",
 }
 """Modules whose views, and the classes that extend them, are not published unless they are named."""
 

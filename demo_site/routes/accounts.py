@@ -74,7 +74,13 @@ def register_accounts(app: FastAPI, site: Site, database: Database) -> None:
             return answer.go_on(visit.take_way_back(default="/basket"), visit.visitor(connection))
 
     @app.post("/sign-out", response_model=Visitor, responses=form_responses())
-    @site.action("sign_out", tags=["account"], effect="idempotent", awas={"selector": "form.sign-out-form"})
+    @site.action(
+        "sign_out",
+        tags=["account"],
+        effect="idempotent",
+        awas={"selector": "form.sign-out-form"},
+        extensions={"awas": {"x-page": "/"}},
+    )
     def sign_out(answer: CurrentAnswer, visit: CurrentVisit) -> Visitor | Response:
         """Sign out and forget the basket."""
         visit.sign_out()

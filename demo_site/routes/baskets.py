@@ -91,7 +91,7 @@ def _register_basket(app: FastAPI, site: Site, database: Database) -> None:
             "selectors": ADD_FIELDS,
             "preconditions": ["The shop has as many copies in stock"],
         },
-        extensions={"x-page": "/books/{slug}"},
+        extensions={"awas": {"x-page": "/books/{slug}"}},
         auth_required=True,
         depends_on=["sign_in"],
         examples=[{"slug": "moby-dick", "quantity": 1}],

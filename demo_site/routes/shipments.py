@@ -46,6 +46,7 @@ def register_shipments(app: FastAPI, site: Site, database: Database, pause: floa
             "result": ORDER,
             "preconditions": ["You placed the order"],
         },
+        extensions={"awas": {"x-page": "/orders/{order_id}"}},
         auth_required=True,
         idempotency="24h",
         depends_on=["check_out"],

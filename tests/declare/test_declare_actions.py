@@ -18,6 +18,8 @@ class Order(BaseModel):
 def ordering(site, **options: Any) -> FastAPI:
     """An application with one action that writes."""
     app = FastAPI()
+    if "awas" in options:  # selectors are published with the page on which they are
+        options.setdefault("extensions", {"awas": {"x-page": "/orders/new"}})
 
     @app.post("/orders")
     @site.action("order", **options)
@@ -336,6 +338,11 @@ TOKEN = "must be letters, digits, - and _."
         ("timeout", -1, "timeout: must be greater than 0."),
         (
             "extensions",
+            {"x-tags": ["mine"]},
+            "extensions: 'x-tags': is a member that documents have already; give yours another name",
+        ),
+        (
+            "extensions",
             {"shelf": 1},
             "extensions: 'shelf': extension names begin with x- (AWAS, section Extensions); members of one document go "
             'under its name, which is one of "agent_json", "awas", "woa".',
@@ -394,7 +401,7 @@ def test_declaring_ends_when_the_application_starts(site, start):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"effect": "irreversible", "confirm": False}, "confirm: an irreversible action is always confirmed."),
+        ({"effect": "irreversible", "confirm": False}, "confirm: an irreversible action always needs confirmation."),
         ({"confirm": "Order {books}."}, 'confirm: "books" is not an input. There are: book, count.'),
         ({"scopes": ["a"], "auth_required": False}, "scopes: need auth_required=True."),
         ({"content_type": "multipart/form-data"}, "content_type: its route takes application/json."),

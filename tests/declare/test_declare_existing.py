@@ -266,7 +266,7 @@ def test_two_routes_of_one_name_are_fine_once_one_is_declared(site, start):
 def test_a_name_that_gives_no_id_is_told(site, refusal):
     site.include()
     app = Starlette(routes=[Route("/x", lambda request: Response(), name="42")])
-    assert refusal(app).startswith('action "42" (included from GET /x): "42" gives no usable id.')
+    assert refusal(app).startswith('action "42" (included from GET /x): "42" yields no usable id.')
 
 
 @pytest.mark.parametrize("field", ["tags", "paths", "operations", "exclude", "mounts"])
@@ -402,7 +402,7 @@ def test_mounted_panels_sign_in_files_and_format_twins_are_left_out_and_told(sit
     assert sorted(front.agents()) == ["list_books", "login_history"]
     assert site.catalog.pages == ()
     why = left_out(site)
-    assert why["GET /admin/"] == 'it stands in a mounted application; name that: mounts=["/admin"]'
+    assert why["GET /admin/"] == 'it is in a mounted application; name that: mounts=["/admin"]'
     assert why["GET /login"] == why["GET /auth/logout"] == "it signs in or out"
     assert why["GET /books.json"] == "it is /books in another format"
     assert why["GET /robots.txt"] == "it is a file"

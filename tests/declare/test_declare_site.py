@@ -247,7 +247,7 @@ ORIGIN = 'is not an origin; write "https://shop.example" without a path, or "*" 
         ("name", "", "name: must not be empty."),
         ("name", 3, "name: must be text."),
         ("description", " \n", "description: must not be empty."),
-        ("description", "\ud800", "description: holds characters that UTF-8 has not."),
+        ("description", "\ud800", "description: contains characters that UTF-8 cannot encode."),
         ("url", "", "url: is required; give Site(url=...) or set AWP_PUBLISH_URL."),
         ("url", [], "url: is required; give Site(url=...) or set AWP_PUBLISH_URL."),
         ("url", 3, "url: must be text."),

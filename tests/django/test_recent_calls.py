@@ -206,7 +206,7 @@ def test_the_admin_shows_traffic_and_what_waits_for_approval(admin, client, monk
     client.post("/agents/search/invoke", '{"input": {"q": "emma"}}', content_type="application/json")
     address, site = "/admin/awp_publish_django/recentcall/", get_publication().site
     page = admin.get(address).content.decode()
-    assert "<caption>Calls and readings of pages by day</caption>" in page
+    assert "<caption>Calls and page reads by day</caption>" in page
     assert re.search(r'<th scope="row">\d{4}-\d\d-\d\d</th><td>[1-9]\d*</td>', page)
     assert "<svg" in page
     assert re.search(r"<caption>By action</caption>.*?<th scope=\"row\">search</th><td>[1-9]", page, re.DOTALL)

@@ -1,4 +1,4 @@
-"""The README's way from `startproject` to a callable agent, word for word, and worker processes of such a project."""
+"""The way of docs/django.md from `startproject` to a callable agent, word for word, and workers of such a project."""
 
 import re
 import shlex
@@ -18,7 +18,7 @@ from tests.serve.test_real_server import free_port
 
 pytestmark = pytest.mark.slow
 
-SECTION = (ROOT / "README.md").read_text().partition("\n## Django\n")[2].partition("\n## ")[0]
+SECTION = (ROOT / "docs" / "django.md").read_text().partition("\n## A new project\n")[2].partition("\n## ")[0]
 FILES = re.compile(r"^# (?:at the end of )?(shop/\w+\.py)$", re.MULTILINE)
 
 
@@ -45,29 +45,29 @@ def process(folder: Path, *words: str) -> Iterator["subprocess.Popen[bytes]"]:
         assert started.wait(90) in (0, -signal.SIGTERM)
 
 
-def code_of_the_readme() -> str:
+def code_of_the_page() -> str:
     [code] = re.findall(r"```py\n(.*?)```", SECTION, re.DOTALL)
     return str(code)
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A new project, with the README's lines."""
+    """A new project, with the lines of the page."""
     run(tmp_path, "-m", "django", "startproject", "shop")
-    pieces = FILES.split(code_of_the_readme())[1:]
+    pieces = FILES.split(code_of_the_page())[1:]
     for name, lines in zip(pieces[::2], pieces[1::2], strict=True):
         with (tmp_path / "shop" / name).open("a") as file:
             file.write(lines)
     return tmp_path / "shop"
 
 
-def test_the_readme_needs_less_than_ten_lines():
-    lines = [line for line in code_of_the_readme().splitlines() if line and not line.startswith("#")]
+def test_the_page_needs_less_than_ten_lines():
+    lines = [line for line in code_of_the_page().splitlines() if line and not line.startswith("#")]
     assert len(lines) == 9
     assert "nine lines" in SECTION
 
 
-def test_the_readme_leads_to_a_callable_agent(project):
+def test_the_page_leads_to_a_callable_agent(project):
     commands = re.findall(r"^\$ (.*)$", SECTION, re.MULTILINE)
     assert commands[1:3] == ["django-admin startproject shop && cd shop", "python manage.py runserver &"]
     [said] = re.findall(r"^\$ curl .*\n(.*)$", SECTION, re.MULTILINE)

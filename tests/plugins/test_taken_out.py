@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 FOLDERS = sorted(path.parent.name for path in (ROOT / "awp_publish" / "plugins").glob("*/__init__.py"))
 FIRST = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[0]
-NAMED = ', doors=["mcp"], overview=True'
+NAMED = ', plugins=["mcp", "overview"]'
 PROGRAM = (
     FIRST.replace(NAMED, "")
     + """

@@ -121,7 +121,7 @@ async def test_a_wrong_token_is_told_so_in_the_challenge_of_its_kind():
     gate = make_gate(BEARER, KEY, metadata_url=metadata)
     bearer, key = challenges_in(await refusal_of(gate, with_token("wrong")))
     assert bearer == (
-        'Bearer realm="Shop", error="invalid_token", error_description="The bearer token is not known here.", '
+        'Bearer realm="Shop", error="invalid_token", error_description="The bearer token is not known.", '
         f'resource_metadata="{metadata}"'
     )
     assert key == 'ApiKey header="X-API-Key"'

@@ -151,6 +151,7 @@ SEARCH: Final = make_route_action(
     type="search",
     tags=("books", "reading"),
     examples=({"q": "Moby Dick", "limit": 5}, {"q": "Emma"}),
+    page="/search",
     selector="form[role=search]",
     selectors={"q": "input[name=q]", "sort": "select[name=sort]"},
     result={

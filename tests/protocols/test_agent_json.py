@@ -85,7 +85,8 @@ def test_every_required_member_is_there_and_in_the_specifications_order() -> Non
 def test_the_site_introduces_itself() -> None:
     document = _document(make_catalog(url="https://example.com:8443/shop"))
     assert document["awp_version"] == "0.2"
-    assert document["domain"] == "example.com"
+    assert document["domain"] == "example.com:8443"  # endpoints are resolved against it
+    assert _document(make_catalog(url="https://example.com/shop"))["domain"] == "example.com"
     assert document["intent"] == "Find and order books."
 
 
@@ -144,7 +145,7 @@ def test_authentication_is_computed_from_the_actions() -> None:
         "token_expiry": "24h",
         "refresh_endpoint": "/auth/refresh",
         "x-credentials": [
-            {"method": "session", "in": "cookie", "sign_in": "/auth/login"},
+            {"method": "session", "in": "cookie", "sign_in": "/auth/login", "or_header": "AWP-Session"},
             {"method": "oauth2", "in": "header", "name": "Authorization", "scheme": "Bearer"},
         ],
     }
@@ -167,7 +168,7 @@ def test_errors_are_the_problems_of_a_call_under_the_sites_own_words() -> None:
     errors = _document(shop)["errors"]
     of_no_action = {"INVALID_URL", "PAGE_NOT_FOUND"}  # the endpoint of pages as SOM answers them
     of_no_action |= {"ENVELOPE_NOT_AN_OBJECT", "INVALID_ENVELOPE", "MISSING_INPUT"}  # and WoA's door these
-    of_no_action |= {"AGENT_MISMATCH", "UNKNOWN_OPERATION"}
+    of_no_action |= {"AGENT_MISMATCH", "UNKNOWN_AGENT", "UNKNOWN_OPERATION"}
     assert ({problems.code_of(problem.slug) for problem in problems.ALL} - of_no_action) | {"SOLD_OUT"} == errors.keys()
     assert errors["BODY_TOO_LARGE"] == {"recovery": problems.BodyTooLarge.default_recovery}
     assert errors["INVALID_INPUT"] == {"recovery": "Read errors."}
@@ -188,7 +189,7 @@ def test_errors_of_gates_and_jobs_are_told_where_an_action_has_them() -> None:
 
 def test_recoveries_name_addresses_that_can_be_followed_from_the_origin() -> None:
     errors = _document(make_catalog(make_action(), url="https://books.example/shop"))["errors"]
-    assert "/shop/.well-known/woa.json" in errors["UNKNOWN_AGENT"]["recovery"]
+    assert "/shop/agent.json" in errors["UNKNOWN_ACTION"]["recovery"]
     assert "/shop/agent.json" in errors["TEMPORARILY_UNAVAILABLE"]["recovery"]
 
 
@@ -433,3 +434,27 @@ def test_an_entity_is_never_called_like_a_type() -> None:
 
 def test_a_site_without_models_has_no_entities() -> None:
     assert "entities" not in _document(make_catalog(make_action()))
+
+
+def test_formats_encodings_and_nested_objects_are_told_as_far_as_types_go() -> None:
+    line = {"type": "object", "properties": {"slug": {"type": "string"}, "copies": {"type": "integer"}}}
+    properties = {
+        "mail": {"type": "string", "format": "email"},
+        "at": {"type": "string", "format": "time"},
+        "photo": {"type": "string", "contentEncoding": "base64"},
+        "address": {"type": "object", "properties": {"street": {"type": "string"}}},
+        "lines": {"type": "array", "items": line},
+        "free": {"type": "object"},
+    }
+    document = _document(make_catalog(make_function_action("order", {"type": "object", "properties": properties})))
+    inputs = document["actions"][0]["inputs"]
+    assert {name: one["type"] for name, one in inputs.items()} == {
+        "mail": "string",
+        "at": "ISO8601",
+        "photo": "string",
+        "address": "object[order_address]",
+        "lines": "array[order_lines]",
+        "free": "object",
+    }
+    assert (inputs["mail"]["format"], inputs["photo"]["x-encoding"]) == ("email", "base64")
+    assert document["entities"]["order_lines"] == {"fields": {"slug": "string", "copies": "integer"}}

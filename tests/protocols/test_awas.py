@@ -263,7 +263,7 @@ def test_the_manifest_says_what_shows_who_calls_and_where_that_is_had() -> None:
     sign_in = make_route_action("sign_in", {}, method="POST", path="/sign-in", effect="write")
     told = _manifest(make_catalog(sign_in, site={"authentication": declared}))["authentication"]
     assert told["x-credentials"] == [
-        {"method": "session", "in": "cookie", "name": "sid", "sign_in": "sign_in"},
+        {"method": "session", "in": "cookie", "name": "sid", "sign_in": "sign_in", "or_header": "AWP-Session"},
         {"method": "bearer", "in": "header", "name": "Authorization", "scheme": "Bearer"},
         {"method": "api_key", "in": "header", "name": "X-Key"},
     ]
@@ -346,7 +346,7 @@ def test_an_action_tells_where_it_stands_in_the_page() -> None:
 
 def test_empty_facts_are_absent_too() -> None:
     result = {"type": "single", "selector": ".book"}
-    catalog = make_catalog(make_action(result=result))
+    catalog = make_catalog(make_action(result=result, page="/book"))
     assert _action(catalog)["result"] == {"type": "single", "selector": ".book"}
     assert "security" not in _manifest(catalog)
 

@@ -1,14 +1,24 @@
 """The parameters of AWAS actions: what a plain HTTP client sends."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from jsonschema_rs import Draft202012Validator, ValidationError
 
 from awp_publish.documents.awas import PROTOCOL
-from awp_publish.model import Action, Parameter, Paths
+from awp_publish.model import Action, Page, Parameter, Paths
 
-from .catalogs import ORDER, SEARCH, UNGUARDED_ORDER, make_catalog, make_function_action, make_route_action, read
+from .catalogs import (
+    ORDER,
+    SEARCH,
+    UNGUARDED_ORDER,
+    make_action,
+    make_catalog,
+    make_function_action,
+    make_route_action,
+    read,
+)
 
 
 def _described(action: Action, **changes: Any) -> Any:
@@ -181,7 +191,7 @@ def test_selectors_are_those_of_the_input() -> None:
     search = _described(SEARCH)
     assert search["parameters"][0]["selector"] == search["inputs"][0]["selector"] == "input[name=q]"
     renamed = make_route_action(
-        "find", {"words": {}}, (Parameter("words", "query", "q"),), selectors={"words": "input[name=q]"}
+        "find", {"words": {}}, (Parameter("words", "query", "q"),), selectors={"words": "input[name=q]"}, page="/find"
     )
     assert _described(renamed)["parameters"][0]["selector"] == "input[name=q]"
 
@@ -303,3 +313,60 @@ def test_an_operation_of_an_agent_has_an_address_of_its_own() -> None:
 def test_the_plain_door_stands_where_the_site_says() -> None:
     action = _described(make_function_action("summarize", TEXT), paths=Paths(root="/do"))
     assert action["path"] == "/do/actions/summarize"
+
+
+# --- What a parameter's one type cannot say ---
+
+
+def test_formats_are_in_parameters_and_inputs() -> None:
+    for shape, of_1_0 in {"email": "email", "uuid": "uuid", "time": "time", "date-time": "datetime"}.items():
+        described = _described(make_route_action("find", {"value": {"type": "string", "format": shape}}))
+        assert (described["parameters"][0]["format"], described["inputs"][0]["format"]) == (of_1_0, shape)
+
+
+def test_a_file_and_a_list_of_files_say_how_they_are_written() -> None:
+    file = {"type": "string", "contentEncoding": "base64"}
+    assert _parameter(file)["x-encoding"] == "base64"
+    assert _parameter({"type": "array", "items": file})["x-items"] == {"type": "string", "x-encoding": "base64"}
+
+
+def test_the_items_of_a_list_are_described() -> None:
+    assert _parameter({"type": "array", "items": {"type": "string", "format": "email"}})["x-items"] == {
+        "type": "string",
+        "format": "email",
+    }
+    line = {"type": "object", "properties": {"slug": {"type": "string"}, "n": {"type": "integer"}}, "required": ["n"]}
+    assert _parameter({"type": "array", "items": line})["x-items"] == {
+        "type": "object",
+        "properties": {"slug": "string", "n": "integer"},
+        "required": ["n"],
+    }
+    assert "x-items" not in _parameter({"type": "array"})
+
+
+def test_a_union_of_types_names_all_of_them() -> None:
+    assert _parameter({"anyOf": [{"type": "integer"}, {"type": "string"}, {"type": "null"}]})["x-types"] == [
+        "integer",
+        "string",
+    ]
+    assert "x-types" not in _parameter({"anyOf": [{"type": "integer"}, {"type": "null"}]})
+
+
+def test_a_union_of_bodies_says_which_parameters_go_together() -> None:
+    def one(**properties: object) -> dict[str, object]:
+        return {"type": "object", "properties": properties, "required": sorted(properties)}
+
+    text, number = {"type": "string"}, {"type": "integer"}
+    union = {"oneOf": [one(card=text), one(iban=text, days=number)]}
+    described = _described(make_function_action("pay", {"type": "object", **union}))
+    assert described["x-one-of"] == [["card"], ["iban", "days"]]
+    assert [parameter["required"] for parameter in described["parameters"]] == [False, False, False]
+
+
+def test_selectors_without_a_page_are_left_out() -> None:
+    search = make_action("find", inputs={}, selector="form.search", result={"type": "list", "selector": ".found"})
+    assert {"selector", "result", "x-page"}.isdisjoint(_described(search))
+    shown = _described(search, pages=(Page("/books", "Books", actions=("find",)),))
+    assert (shown["selector"], shown["x-page"]) == ("form.search", "/books")
+    named = _described(replace(search, extensions={"awas": {"x-page": "/search"}}))
+    assert (named["selector"], named["x-page"]) == ("form.search", "/search")

@@ -452,7 +452,7 @@ def test_readers_of_the_overview_at_the_same_time_see_their_own_actions(zoo, mon
             assert "Wash it" in zoo.get("/agents", headers=OPERATOR).text
         return is_loopback(domain)
 
-    monkeypatch.setattr("awp_publish.plugins.overview.door.is_loopback", read_meanwhile)
+    monkeypatch.setattr("awp_publish.plugins.overview.connect.is_loopback", read_meanwhile)
     assert "Wash it" not in zoo.get("/agents").text
     assert waiting == []
 

@@ -92,7 +92,7 @@ def test_a_bound_token_with_its_proof_is_taken_once(open_client):
     assert ask(client, f"DPoP {bound}", once).status_code == 200
     again = ask(client, f"DPoP {bound}", once)
     assert again.status_code == 401
-    assert "It was used for a request before (jti)." in again.text
+    assert "It has already been used for a request (jti)." in again.text
     assert ask(client, f"dpop {bound}", proof(bound, htu="HTTPS://Shop.Example:443/%6dcp?x=1#y")).status_code == 200
     assert ask(client, f"DPoP {bound}", proof(bound, iat=time.time() - 290)).status_code == 200
 

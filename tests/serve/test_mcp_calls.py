@@ -95,14 +95,6 @@ async def test_a_client_that_cannot_ask_is_given_the_token(shop, mode):
     assert done.structured_content in (2, {"result": 2})
 
 
-async def test_the_classic_generation_has_no_way_to_ask(shop):
-    person = Person("accept")
-    async with connect(publish(shop), "legacy", elicitation_callback=person.reply) as client:
-        told = await client.call_tool("pay", {"copies": 2})
-    assert person.asked == []
-    assert told.meta["awp/problem"]["confirmation"]["token"]
-
-
 def test_an_agreement_is_to_one_input_and_to_one_call(shop, open_client):
     client = open_client(publish(shop))
     can_ask: Any = {"elicitation": {}}

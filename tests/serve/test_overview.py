@@ -107,23 +107,124 @@ def test_it_says_what_is_published_in_words(open_client):
     client = open_client(make_app(make_site(overview=True, doors=DOORS, rate_limit="100/hour")))
     said = text_of(client.get("/agents"))
     for words in (
-        "Order a book by its slug.",
-        "30 a minute for each caller",
-        "with all other actions 100 an hour for each caller",
-        "a person confirms",
-        "at least 1, at most 20, 1 if left out",
-        "Names the order.",
-        "Find books <by> words.",
-        "In the categories books, new.",
-        "list of text",
-        "Offered at WoA, Plain HTTP, MCP 2026-07-28, MCP 2025-11-25, A2A, AWP.",
-        "/.well-known/woa.json",
+        "Shop Operational https://shop.example Sells books.",
+        "Doors: WoA, Plain HTTP, MCP, A2A, AWP Limit: 100 an hour for each caller, over all actions",
+        "Order book order_book Order a book by its slug. changes a person confirms 30 a minute",
+        "books 1 Find find Find books <by> words. reads",
+        "/.well-known/woa.json no findings",
         "/robots.txt",
         "cache-control",
+        "tokens",
         "Choose a gift.",
     ):
         assert words in said, words
-    assert "tokens" in said
+    said = text_of(client.get("/agents/try/order_book"))
+    for words in (
+        "Effect changes something on every call",
+        "Limit 30 a minute for each caller",
+        "Site limit 100 an hour for each caller, over all actions",
+        "Confirmation a person confirms each call",
+        "at least 1, at most 20, 1 if left out",
+        "Names the order.",
+        "This is a real call: it changes something on every call. Sending through all doors makes 6 calls.",
+        "Fill in the form with example 1",
+    ):
+        assert words in said, words
+    assert "list of text" in text_of(client.get("/agents/try/find"))
+
+
+def test_its_first_screen_says_how_the_site_is_doing(open_client):
+    site = make_site(overview=True, doors=DOORS)
+    client = open_client(make_app(site))
+    for given in ({"words": ["sea"]}, {"words": ["whale"]}, {"words": 5}):
+        client.post("/agents/find/invoke", json={"input": given})
+    assert client.post("/agents/order_book/invoke", json={"input": {"slug": "emma"}}).status_code == 428
+    said = text_of(client.get("/agents"))
+    assert "Calls today 4 0 yesterday, 4 in 30 days" in said
+    assert "Refused and failed 25 % refused 0 % failed 1 asked a person first" in said  # a question is no refusal
+    assert "Waiting for approval \N{EN DASH} approval is not required" in said
+    assert "answered asked for confirmation refused failed" in said  # the legend of the chart
+    site.set_status(degraded_actions=["find"])
+    site.refresh()
+    said = text_of(client.get("/agents"))
+    assert "Shop 1 action degraded https://shop.example" in said
+    assert "find degraded at the moment" in said
+    site.set_status(operational=False)
+    site.refresh()
+    assert "Shop Not operational" in text_of(client.get("/agents"))
+
+
+def test_the_table_of_actions_is_filtered_and_sorted_without_scripts(open_client):
+    site = make_site(overview=True)
+    for number in range(50):
+        site.agent(f"do_{number}", description="Do it.", effect="delete", tags=["chores"])(lambda: True)
+    client = open_client(make_app(site))
+    for name, times in (("do_7", 2), ("do_3", 3)):
+        for _ in range(times):
+            client.post(f"/agents/{name}/invoke", json={"input": {}})
+
+    def listed(**query: str) -> list[str]:
+        return re.findall(r'<tr id="action-([^"]+)"', client.get("/agents", params=query).text)
+
+    assert len(listed()) == 52
+    assert listed()[-1] == "order_book"  # actions without a tag stand last
+    assert listed(words="FIND books") == ["find"]
+    assert listed(words="chores 4", effect="delete")[:2] == ["do_4", "do_14"]
+    assert listed(effect="read") == ["find"]
+    assert listed(sort="calls")[:2] == ["do_3", "do_7"]
+    assert listed(sort="name")[:3] == ["do_0", "do_1", "do_10"]
+    assert listed(sort="<b>", effect="<b>", words="") == listed()
+    assert listed(words="<script>") == []
+    page = client.get("/agents", params={"words": "<script>", "effect": "delete"}).text
+    assert "No action fits this filter." in page
+    assert "<script>" not in page
+    page = client.get("/agents", params={"words": "do", "sort": "calls"}).text
+    assert 'href="/agents?words=do#actions" class="sort"' in page  # once more ends the order
+    assert 'href="/agents?words=do&amp;sort=errors#actions"' in page
+
+
+def test_a_row_says_what_differs_and_what_all_share_stands_above(open_client):
+    site = Site("Shop", "Sells books.", url="https://shop.example", overview=True, doors=DOORS)
+    each: dict[str, dict[str, Any]] = {"look": {}, "buy": {"confirm": True, "expose": ["mcp"]}, "rest": {}}
+    for name, options in each.items():
+        site.agent(name, description="Does it.", rate_limit="5/minute", **options)(lambda: True)
+    actions = section_of(open_client(make_app(site)).get("/agents").text, "actions")
+    assert "Doors: WoA, Plain HTTP, MCP, A2A, AWP Limit: 5 a minute for each caller Time limit: 30 seconds" in actions
+    assert actions.count("5 a minute") == 1
+    assert "Buy buy Does it. changes a person confirms only MCP" in actions
+
+
+def test_the_page_of_an_action_shows_its_traffic_and_its_part_of_documents(open_client):
+    client = open_client(make_app(make_site(overview=True, doors=DOORS)))
+    assert "Its traffic Not called in 30 days." in text_of(client.get("/agents/try/find"))
+    for given in ({"words": ["sea"]}, {"words": 5}):
+        client.post("/agents/find/invoke", json={"input": given})
+    client.post("/agents/order_book/invoke", json={"input": {}})
+    page = client.get("/agents/try/find")
+    said = text_of(page)
+    assert "Calls 2 in 30 days" in said
+    assert "INVALID_INPUT woa 1" in said
+    assert 'aria-label="Excerpt of /.well-known/woa.json"' in page.text
+    excerpt = page.text.partition('aria-label="Excerpt of /llms.txt"')[2].partition("</pre>")[0]
+    assert "find" in excerpt
+    assert "order_book" not in excerpt
+
+
+def test_a_request_to_copy_has_the_inputs_that_are_required(open_client):
+    site = Site("Shop", "Sells books.", url="https://shop.example", overview=True)
+
+    @site.agent("order", effect="read")
+    def order(copies: Annotated[int, Field(ge=2)], kind: Literal["new", "used"], titles: list[str], gift: bool) -> bool:
+        """Order books."""
+        return True
+
+    client = open_client(make_app(site))
+    said = unescape(client.get("/agents").text)
+    sent = re.search(r"https://shop\.example/agents/order/invoke.*?-d '(.*?)'", said, re.DOTALL)
+    assert sent is not None
+    assert orjson.loads(sent[1]) == {"input": {"copies": 2, "kind": "new", "titles": ["..."], "gift": True}}
+    assert client.post("/agents/order/invoke", content=sent[1]).status_code == 415
+    assert client.post("/agents/order/invoke", json=orjson.loads(sent[1])).json() is True
 
 
 def test_it_says_what_the_checks_find_and_what_was_left_out(open_client):
@@ -139,6 +240,7 @@ def test_it_says_what_the_checks_find_and_what_was_left_out(open_client):
 
 def test_every_page_keeps_strict_rules(open_client):
     client = open_client(make_app(make_site(overview=True)))
+    assert client.get("/agents/overview.svg").headers["content-type"].startswith("image/svg+xml")
     for path in ("/agents", "/agents/try/find", "/agents/try/none"):
         answer = client.get(path, headers={"accept": "text/html"})
         assert answer.headers["content-security-policy"].startswith("default-src 'self';")
@@ -258,7 +360,7 @@ def test_a_file_is_chosen_in_a_field_for_files_and_sent_through_every_door(open_
     # No page can fill in a file: what was sent goes along with the form until another one is chosen.
     kept = re.search(r'<input type="hidden" name="cover" value="([^"]+)">', sent.text)
     assert kept is not None
-    assert "A file; the one that is here, 6 bytes, is sent until another one is chosen" in unescape(sent.text)
+    assert "A file; the current one, 6 bytes, is sent until you choose another" in unescape(sent.text)
     again = client.post("/agents/try/add_cover", data={"title": "Emma", "cover": kept[1]})
     assert '"size": 6' in answers_of(again)["WoA"]
     files = [("cover", ("b.png", b"other")), ("more", ("c", b"\x00")), ("more", ("d", b"\x01"))]
@@ -481,12 +583,12 @@ def test_a_scope_stands_before_every_page(open_client):
         assert client.get(path, headers={"authorization": "Bearer operator"}).status_code == 200
     assert client.post("/agents/try/find", data={"words": "sea"}).status_code == 401
     said = text_of(client.get("/agents", headers={"accept": "text/html"}))
-    assert "The action needs to know who calls" in said
+    assert "The action requires authentication" in said
     assert "find" not in said
 
 
 def test_a_scope_that_nobody_can_have_is_refused_at_the_start(open_client):
-    with pytest.raises(DeclarationError, match='overview: asks for the scope "operator", and nothing here tells'):
+    with pytest.raises(DeclarationError, match='requires the scope "operator", but the site authenticates nobody'):
         open_client(make_app(make_site(overview="operator")))
 
 
@@ -538,11 +640,11 @@ def test_it_shows_to_whom_each_audience_is_listed_and_at_which_doors(open_client
     page = client.get("/agents?sees=known", headers={"authorization": f"Bearer {own}"}).text
     said = section_of(page, "sees")
     assert "mine yes" in said
-    assert "They name the 2 actions that are public, of 3 that this caller may know of" in said
-    assert "MCP 2026-07-28, MCP 2025-11-25 The whole list" in said
+    assert "name 2 of 3 actions." in said
+    assert "MCP The whole list" in said
     actions = section_of(page, "actions")
-    assert "Offered at MCP 2026-07-28, MCP 2025-11-25. Only callers who are known are told of it." in actions
-    assert 'Only callers with the scope "stock" are told of it.' in actions
+    assert "Show what is mine. changes for known callers only MCP" in actions
+    assert 'for callers with the scope "stock"' in actions
 
 
 def test_it_shows_what_an_agent_that_signs_may_call(open_client):
@@ -554,7 +656,7 @@ def test_it_shows_what_an_agent_that_signs_may_call(open_client):
         return True
 
     client, told = open_client(make_app(site)), {}
-    assert "for https://signer.example only" in text_of(client.get("/agents"))
+    assert "https://signer.example only" in text_of(client.get("/agents"))
     for sees in ("", "agent:https://signer.example", "agent:https://other.example"):
         text = client.get("/agents", params={"sees": sees}).text
         told[sees] = re.findall(r'<th scope="row"><code>buy</code></th><td>((?:yes|no)[^<]*)', text)
@@ -610,20 +712,20 @@ def test_of_many_actions_those_stand_side_by_side_that_differ(open_client):
 async def test_it_shows_traffic_as_a_picture_and_as_tables(open_client):
     site = make_site(overview=True, doors=DOORS)
     client = open_client(make_app(site))
-    assert "Nothing has been called" in text_of(client.get("/agents"))
+    assert "No calls and no page reads in 30 days." in text_of(client.get("/agents"))
     for given in ({"words": ["sea"]}, {"words": ["sea"]}, {"words": 5}):
         client.post("/agents/find/invoke", json={"input": given})
     client.post("/agents/nobody/invoke", json={"input": {}})
     answer = client.get("/agents")
     assert site.ask("traffic") is not None
     report = await site.ask("traffic").read(days=30)
-    assert traffic_svg(report) in answer.text
+    assert traffic_svg(report, legend=False) in answer.text
     assert traffic_table(report) in answer.text
     said = text_of(answer)
-    for words in ("4 calls and readings of pages in 30 days", "INVALID_INPUT woa 1", "UNKNOWN_AGENT woa 1"):
+    for words in ("4 calls and page reads in 30 days", "INVALID_INPUT woa 1", "UNKNOWN_AGENT woa 1"):
         assert words in said, words
-    assert re.search(r"half within 90 % within 99 % within woa 2 2 0 [\d.e-]+ ms", said)
-    assert re.search(r"99 % within find 2 1 0 [\d.e-]+ ms", said)
+    assert re.search(r"50 % within 90 % within 99 % within woa 2 0 2 0 <?[\d.]+ ms", said)
+    assert re.search(r"99 % within find 2 0 1 0 <?[\d.]+ ms", said)
     assert not re.search(r"<style|style=|<script>", answer.text)
     assert "INVALID_INPUT" in client.get("/agents.md").text
 
@@ -632,7 +734,8 @@ def test_traffic_that_is_not_kept_is_not_shown(open_client):
     page = open_client(make_app(make_site(overview=True, traffic=False))).get("/agents")
     assert page.status_code == 200
     assert 'id="traffic"' not in page.text
-    assert "<svg" not in page.text
+    assert 'class="month"' not in page.text
+    assert "Traffic is not kept" in page.text
 
 
 @pytest.mark.parametrize("error", [StoreUnavailable("The store does not answer."), RuntimeError("a bug")])
@@ -715,9 +818,9 @@ def test_it_shows_what_waits_for_approval_and_what_has_changed(open_client, tmp_
 
     site.approve("order")
     page = open_client(make_app(site)).get("/agents").text
-    assert "Approved by now; hidden until" in section_of(page, "approval")
+    assert "Approved. It stays hidden until" in section_of(page, "approval")
     site, page = shop("Order a book at once.", effect="delete")
-    assert "Nothing waits." in section_of(page, "approval")
+    assert "Nothing is waiting." in section_of(page, "approval")
     assert "order" in section_of(page, "actions")
     assert not re.search(r"<style|style=|<script>", page)
 
@@ -781,11 +884,11 @@ def test_an_operator_approves_what_they_have_read_and_nobody_else_does(open_clie
     changed = shop(words="Order a book at once.")
     sent = changed.post("/agents", data={"awp-approve": given["Approve all of these"]}, headers=as_one("ann"))
     said = section_of(sent.text, "approval")
-    assert "Not approved, for it has changed since you read it: order." in said
-    assert "Approved: search. Keep approved.json in version control, and start the site again." in said
+    assert "Not approved, because it has changed since you read it: order." in said
+    assert "Approved: search. Keep approved.json in version control, and restart the site." in said
     assert "Approval (1 waiting)" in said
     client.post("/agents", data=form, headers=as_one("ann"))
-    assert "Nothing waits." in section_of(shop().get("/agents", headers=as_one("ann")).text, "approval")
+    assert "Nothing is waiting." in section_of(shop().get("/agents", headers=as_one("ann")).text, "approval")
 
     file.unlink()
     everybody = shop(overview=True)
@@ -843,7 +946,7 @@ async def test_of_two_operators_who_approve_at_once_the_first_decides_and_the_se
         )
     said = "".join(section_of(page.text, "approval") for page in pages)
     for name in ("order", "search"):
-        told = re.findall(r"(Approved|Approved before, and left as it is): ([a-z, ]+)", said)
+        told = re.findall(r"(Approved|Already approved, and left as it is): ([a-z, ]+)", said)
         assert [name in names.split(", ") for kind, names in told if kind == "Approved"].count(True) == 1
         assert any(name in names.split(", ") for kind, names in told if kind != "Approved")
     assert sorted(orjson.loads(file.read_bytes())["actions"]) == ["order", "search"]
@@ -948,4 +1051,20 @@ async def test_a_browser_keeps_its_page_while_forms_are_sent_and_jobs_run():
         await page.click("text=Send through all doors")
         await page.wait_for_selector("#answers article:nth-of-type(3):has-text('iVBORwD/')")
         assert await page.evaluate("document.getElementById('in-cover').files.length") == 1  # the page was kept
+        await page.goto(f"{url}/agents")
+        assert await page.locator("tr[data-effect]:visible").count() == 2
+        await page.fill(".filter [name=words]", "COVER add")
+        assert await page.locator("tr[data-effect]:visible").count() == 1
+        assert await page.inner_text(".filter output") == "1 of 2 actions"
+        assert "words=COVER+add" in str(await page.get_attribute("th:nth-child(4) a.sort", "href"))
+        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        await page.click("summary:has-text('Claude')")
+        await page.wait_for_selector("summary:has-text('Claude: copied')")
+        assert (
+            await page.evaluate("navigator.clipboard.readText()") == f"claude mcp add --transport http shop {url}/mcp"
+        )
+        assert await page.is_visible("text=Open Claude's connectors")
+        await page.keyboard.press("Escape")
+        assert not await page.is_visible("text=Open Claude's connectors")
         assert wrong == []

@@ -27,14 +27,17 @@ from awp_publish.plugins.traffic.record import (
     TrafficRecord,
     TrafficReport,
     TrafficRow,
+    describe_traffic,
     figures,
     quantile,
+    traffic_breakdowns,
     traffic_svg,
     traffic_table,
 )
 from awp_publish.stores import Store
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.sqlite import SqliteStore
+from tests.conftest import run_command
 from tests.serve.guarded import Caller
 
 SHOP = "https://shop.example"
@@ -408,6 +411,7 @@ ROWS = TrafficReport(
         TrafficRow("2026-11-21", "woa", "<b>", "", "unknown", "ok", 3),
         TrafficRow("2026-11-22", "woa", "word", "", "unknown", "NO_WORDS", 2),
         TrafficRow("2026-11-22", "woa", "word", "", "unknown", "HANDLER_FAILED", 1),
+        TrafficRow("2026-11-22", "woa", "word", "", "unknown", "CONFIRMATION_REQUIRED", 4),
     ),
 )
 
@@ -415,17 +419,38 @@ ROWS = TrafficReport(
 def test_the_picture_and_the_table_show_the_same():
     picture = ElementTree.fromstring(traffic_svg(ROWS))
     shown = {one.text for one in picture.iter("{http://www.w3.org/2000/svg}title")}
-    assert shown >= {"2026-11-21: 3 ok", "2026-11-22: 2 refused", "2026-11-22: 1 failed"}
+    assert shown >= {"2026-11-21: 3 ok", "2026-11-22: 2 refused", "2026-11-22: 1 failed", "2026-11-22: 4 asked"}
     assert "style" not in traffic_svg(ROWS)
     table = ElementTree.fromstring(traffic_table(ROWS))
     lines = [[cell.text for cell in row] for row in table.iter("tr")]
     assert lines == [
-        ["day", "ok", "refused", "failed"],
-        ["2026-11-22", "0", "2", "1"],
-        ["2026-11-21", "3", "0", "0"],
+        ["day", "ok", "asked", "refused", "failed"],
+        ["2026-11-22", "0", "4", "2", "1"],
+        ["2026-11-21", "3", "0", "0", "0"],
     ]
-    assert figures(ROWS)[1] == ("2026-11-22", {"ok": 0, "refused": 2, "failed": 1})
+    assert figures(ROWS)[1] == ("2026-11-22", {"ok": 0, "asked": 4, "refused": 2, "failed": 1})
     assert ElementTree.fromstring(traffic_svg(TrafficReport((), ()))) is not None
+
+
+def test_consent_that_was_asked_for_is_no_refusal():
+    told = describe_traffic(ROWS)
+    assert "consent asked for\n         4  word" in told
+    assert "CONFIRMATION_REQUIRED" not in told.partition("refusals")[2]
+    refused = next(one for one in traffic_breakdowns(ROWS, with_callers=False) if one.caption.startswith("Refusals"))
+    assert [row[0] for row in refused.rows] == ["NO_WORDS", "HANDLER_FAILED"]
+
+
+@pytest.mark.parametrize(
+    ("store", "words"),
+    [
+        ("sqlite:////nowhere/agents.db", "It is /nowhere/agents.db: run the command in the directory of the server"),
+        ("redis://ann:word@127.0.0.1:1/0", "It is redis://127.0.0.1:1/0: run the command where that host can be"),
+    ],
+)
+def test_a_store_that_cannot_be_opened_says_what_to_give_the_command(tmp_path, store, words):
+    (tmp_path / "far_shop.py").write_text(APP.replace("sqlite:///{path}/agents.db", store))
+    done = run_command("traffic", "far_shop:app", cwd=tmp_path)
+    assert (done.returncode, words in done.stderr, "word@" in done.stderr) == (2, True, False), done.stderr
 
 
 APP = """

@@ -71,7 +71,7 @@ def test_unique_items_take_linear_work_which_is_ours(shape):
 
     client = TestClient(AgentPublisher(Starlette(), site=site))
     assert invoke(client, "take", {"items": [1, 2, 1.0]}).json()["errors"] == [
-        {"pointer": "/items", "detail": "must not have the same item twice"}
+        {"pointer": "/items", "detail": "must not contain the same item twice"}
     ]
 
     def steps_of(agent: str, count: int) -> int:

@@ -119,7 +119,7 @@ class _Confirmation(GateCheck):
         is_spent = bool(seen) and seen[0] is not None
         if self._action.auth_required and not (call.principal or self._shown(call)):
             headers = [("WWW-Authenticate", kind) for kind in challenges_of_route(self._action)]
-            raise AuthenticationRequired("The action needs to know who calls.", headers=headers)
+            raise AuthenticationRequired("The action requires authentication.", headers=headers)
         if self._check is not None:
             self._check(call)
         if self._rehearse is not None and consent.spend is None:

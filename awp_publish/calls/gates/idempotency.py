@@ -246,7 +246,7 @@ class _Keys(GateCheck):
 _NOT_KEPT: Final = {
     "too large": "its answer was too large to be kept",
     "not recorded": "its answer could not be recorded",
-    "given once": "its answer is given only once",
+    "given once": "its answer is returned only once",
 }
 """States of keys whose calls succeeded, but whose answers are not recorded, and the reason."""
 
@@ -254,7 +254,7 @@ _NOT_KEPT: Final = {
 def _refuse(state: object) -> NoReturn:
     if reason := _NOT_KEPT.get(str(state)):
         raise AnswerNotKept(f"{_FIRST} succeeded; {reason}.")
-    raise OutcomeUnknown(f"{_FIRST} ended without an answer; it may have taken effect.")
+    raise OutcomeUnknown(f"{_FIRST} ended without an answer and may have taken effect.")
 
 
 def _state(state: str, ask: _Claim) -> bytes:

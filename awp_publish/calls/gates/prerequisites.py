@@ -71,7 +71,7 @@ class _Required(GateCheck):
             return None
         listed = ", ".join(missing)
         if call.known_as:
-            detail = f"Action {self._action.id} requires a success of {listed} first, and none is remembered."
+            detail = f"Action {self._action.id} requires a success of {listed} first, and no success is on record."
         else:
             detail = f"Action {self._action.id} requires a receipt of {listed}; none that was sent is valid."
         raise PrerequisiteRequired(detail, members={"missing": list(missing)})

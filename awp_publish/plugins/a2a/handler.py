@@ -406,7 +406,7 @@ class SkillSelector:
         elif given is None:
             given = before.input
             if given is None:
-                detail = "The input of this task is not kept: send it again, as the member input of the data part."
+                detail = "The input of this task is not stored: send it again as the member input of the data part."
                 again = "Send a message in the same task with a data part that has input and, if given, confirmation."
                 raise InvalidInput(detail, recovery=again)
         if not isinstance(given, dict):
@@ -918,7 +918,7 @@ class A2aHandler(RequestHandler):
                     other.cancelled.set()  # sooner than it would find the mark in its record
             record = await self._tasks.wait(record, MAX_CANCEL_WAIT)
             if record.state != CANCELED and not record.job:
-                raise TaskNotCancelableError("The task cannot be cancelled any more.")
+                raise TaskNotCancelableError("The task can no longer be cancelled.")
             return record.task
 
     async def on_create_task_push_notification_config(
@@ -1002,7 +1002,7 @@ class A2aHandler(RequestHandler):
         if action is None or action.is_for(principal.scopes if principal is not None else None):
             return
         if not (record.is_open and action.is_approved):
-            raise TaskNotFoundError("There is no such task, its time is over, or it is somebody else's.")
+            raise TaskNotFoundError("There is no such task, it has expired, or it belongs to another caller.")
 
     async def _may_see(self, action: Action, request: A2aRequest) -> bool:
         if action.is_public:
@@ -1059,7 +1059,7 @@ class A2aHandler(RequestHandler):
             if message.context_id and message.context_id != task.context_id:
                 raise InvalidParamsError("The task belongs to another context.")
             if record.state not in INTERRUPTED:
-                raise UnsupportedOperationError("The task waits for no message: it has ended, or is being worked on.")
+                raise UnsupportedOperationError("The task does not expect a message: it has ended or is running.")
             task.history.append(task.status.message)
             task.status.ClearField("message")
         kept_message = task.history.add()
@@ -1146,7 +1146,7 @@ class A2aHandler(RequestHandler):
         record.owner = principal.key if principal is not None else ""
         record.skill = f"{EVENT}{event.id}"
         record.input = await self._pushes.begin(event, given, principal)
-        set_state(record.task, WORKING, [Part(text=f"You are told of {event.id} as it happens, until you cancel.")])
+        set_state(record.task, WORKING, [Part(text=f"Sends each {event.id} when it happens, until you cancel.")])
         await self._tasks.put(record, self._address_of(request))
         return record
 
@@ -1170,7 +1170,7 @@ class A2aHandler(RequestHandler):
         record.owner, record.input = owner, None
         try:
             if not await self._tasks.put(record, self._address_of(request)):
-                raise UnsupportedOperationError("The task is being worked on for another message.")
+                raise UnsupportedOperationError("The task is processing another message.")
         except RateLimited as problem:
             self._invoker.note_refusal(DOOR, request.request_id, problem)
             request.call, request.problem = None, problem
@@ -1183,7 +1183,7 @@ class A2aHandler(RequestHandler):
         """
         call = request.call
         if call is None:
-            return await self._settle(request, None, request.problem or Problem("The message is no call."))
+            return await self._settle(request, None, request.problem or Problem("The message is not a call."))
         settled = asyncio.get_running_loop().create_future()
         running = asyncio.create_task(self._run(request, call, settled))
         self._running[running] = request
@@ -1252,7 +1252,7 @@ class A2aHandler(RequestHandler):
             has_secrets = redact is not None and redact(record.input) != record.input
             if not record.owner or has_secrets or len(orjson.dumps(record.input)) > record.max_bytes // 2:
                 record.input = None
-                say(task, "The input is not kept until then: send it again in that message, as the member input.")
+                say(task, "The input is not stored until then: send it again in that message, as the member input.")
         try:
             if request.is_new and state == REJECTED:
                 if record.raw:

@@ -132,7 +132,7 @@ RECOVERIES: Final[Mapping[str, str]] = {
     code_of(problems.PrerequisiteRequired.slug): (
         "Of the skills that missing names call those that have not succeeded yet, then send a message in the same "
         'task; if the site does not know who calls, with the data part {"receipts": [...]}: the awp-receipt that '
-        "metadata.headers of each of their tasks has. None is to be repeated for a receipt."
+        "metadata.headers of each of their tasks has. Do not repeat a call only to get its receipt."
     ),
     code_of(problems.InvalidEnvelope.slug): (
         'Send one data part {"skill": "<id>", "input": {...}}; beside input may stand confirmation and the idempotency '
@@ -346,7 +346,7 @@ class Tasks:
         raw = (await self._store.run((Look(_key(task_id)),))).seen[0] if _ID.fullmatch(task_id) else None
         record = _read(raw) if isinstance(raw, bytes) else None
         if record is None or not (record.is_open or record.owner in ("", caller)):
-            raise TaskNotFoundError("There is no such task, its time is over, or it is somebody else's.")
+            raise TaskNotFoundError("There is no such task, it has expired, or it belongs to another caller.")
         return record
 
     async def refresh(self, record: TaskRecord) -> TaskRecord:
@@ -468,7 +468,7 @@ class Tasks:
             set_state(record.task, CANCELED)
             record.input = None
             if not await self.put(record):
-                raise TaskNotCancelableError("The task is being worked on for another message.")
+                raise TaskNotCancelableError("The task is processing another message.")
         elif not record.is_cancelled:
             marked = Swap(_key(record.task.id), record.raw, _marked(record.raw), self.seconds_of(record))
             await self._store.run((marked,))  # `changes` reports a change in the meantime

@@ -262,7 +262,7 @@ class ReachableRuntime(ABC):
         """Run a call when its turn has come, within its timeout. Raises RuntimeFailure."""
         if self._queued >= MAX_QUEUED:
             busy = {"limit": MAX_QUEUED, "retry_after_ms": 1_000}
-            raise RuntimeFailure("permission_denied", "Too many calls wait for this runtime.", busy)
+            raise RuntimeFailure("permission_denied", "Too many calls are waiting for this runtime.", busy)
         began, self._queued = time.monotonic(), self._queued + 1
         try:
             async with asyncio.timeout(call.seconds):
@@ -343,9 +343,9 @@ class PairedRuntime(ReachableRuntime):
                 return output if isinstance(output, dict) else {}
             if method in CHANGING:
                 if method == "invoke":
-                    raise self._gone("The page went away while one of its functions ran.")
+                    raise self._gone("The page was closed while one of its functions was running.")
                 return {"ok": True, "value": {"navigated": True}}
-        raise RuntimeFailure("transport_failed", "The page is loaded again and again.", {"runtime_id": self.id})
+        raise RuntimeFailure("transport_failed", "The page reloads over and over.", {"runtime_id": self.id})
 
     # --- Its connection ---
 
@@ -363,7 +363,7 @@ class PairedRuntime(ReachableRuntime):
         self.peer = peer
         self._back.set()
 
-    def end(self, words: str = "The runtime has hung up.") -> None:
+    def end(self, words: str = "The runtime has disconnected.") -> None:
         """End the runtime, and fail the calls that wait for it."""
         self._has_ended = True
         self.peer = None
@@ -377,14 +377,14 @@ class PairedRuntime(ReachableRuntime):
                 future.set_exception(failure)
                 future.exception()  # marks it as retrieved: nobody may be waiting any more
 
-    def _gone(self, words: str = "The runtime has hung up.") -> RuntimeFailure:
+    def _gone(self, words: str = "The runtime has disconnected.") -> RuntimeFailure:
         call = self.current
         changed = call.has_changed if call is not None else False
         details: dict[str, object] = {"runtime_id": self.id}
         if call is not None:
             details |= call.describe_progress()
         if changed is None:
-            details["reason"] = "The runtime does not tell its steps, and may have begun one that changes something."
+            details["reason"] = "The runtime does not report its steps and may have started one that changes something."
         return RuntimeFailure("transport_failed", words, details, recoverable=changed is False)
 
     # --- Sending to it, and receiving from it ---
@@ -412,7 +412,7 @@ class PairedRuntime(ReachableRuntime):
         except asyncio.CancelledError:
             # Stop the steps that have not begun.
             if self.peer is not None:
-                words = "The call is over: its time is up, or its caller has hung up."
+                words = "The call has ended: it timed out, or its caller disconnected."
                 error = {"code": "handler_timeout", "message": words, "severity": "minor", "recoverable": False}
                 logger.debug("a runtime is told to stop call %s", wire_id)
                 stop = {"type": "action_error", "call_id": wire_id, "runtime_id": self.id, "error": error}
@@ -552,7 +552,8 @@ RECOVERIES: Final[Mapping[str, str]] = {
     code_of(PrerequisiteRequired.slug): (
         "Of the actions that missing names call those that have not succeeded yet, then send this call again with a "
         "new call_id; from another connection, if the site does not know who calls, with receipts beside arguments: a "
-        "list of the awp-receipt that headers of each of their answers has. None is to be repeated for a receipt."
+        "list of the awp-receipt that headers of each of their answers has. Do not repeat a call only to get its "
+        "receipt."
     ),
 }
 """Recovery texts that differ at this door."""
@@ -657,7 +658,7 @@ def read_error(item: JsonObject) -> RuntimeFailure:
         details.setdefault("code", code)
     return RuntimeFailure(
         cast(Code, code if code in CODES else "handler_failed"),
-        message or "The runtime did not say what was wrong.",
+        message or "The runtime did not report what was wrong.",
         details,
         severity=severity if isinstance(severity, str) and severity in SEVERITIES else "major",
         recoverable=error.get("recoverable") is True,
@@ -839,7 +840,7 @@ class BridgeHub:
         browsing = door.options
         connection = BridgeConnection(self, owner, self._client(scope, address), receive, send, session_key)
         if browsing.auth_required and not owner.key:
-            connection.refusal = RuntimeFailure("permission_denied", "This site asks who is connecting.")
+            connection.refusal = RuntimeFailure("permission_denied", "This site requires authentication.")
         self._connections.add(connection)
         owner.agents.add(connection)
         try:
@@ -923,7 +924,7 @@ class BridgeHub:
         if runtime is None:
             if max(len(connection.runtimes), len(owner.runtimes)) >= MAX_RUNTIMES:
                 details = {"limit": MAX_RUNTIMES}
-                raise RuntimeFailure("permission_denied", "There are too many runtimes of one owner.", details)
+                raise RuntimeFailure("permission_denied", "One owner has too many runtimes.", details)
             runtime = PairedRuntime(runtime_id, owner, connection, url)
             if DRIVEN in capabilities:
                 self._drive(runtime)
@@ -956,7 +957,7 @@ class BridgeHub:
         """Move a runtime that has reconnected by its key, even if its old connection is not closed yet."""
         if isinstance(before := runtime.peer, BridgeConnection):
             before.runtimes.pop(runtime.id, None)
-            words = "The runtime has come back at another connection."
+            words = "The runtime has reconnected on another connection."
             before.post(error_item(RuntimeFailure("transport_failed", words), runtime_id=runtime.id))
             runtime.depart()
         if runtime.owner is not None:
@@ -965,7 +966,7 @@ class BridgeHub:
         call = runtime.current
         caller = call.peer if call is not None else None
         if isinstance(caller, BridgeConnection) and not (runtime.owner is caller.owner or caller in runtime.listeners):
-            runtime.fail(RuntimeFailure("permission_denied", "The page is another visitor's by now."))
+            runtime.fail(RuntimeFailure("permission_denied", "The page now belongs to another visitor."))
         runtime.take_interrupted()
 
     def _drive(self, runtime: PairedRuntime) -> None:
@@ -1120,11 +1121,11 @@ class BridgeHub:
         present = [one for one in fitting if not one.is_away] or fitting
         if len(present) > 1:
             candidates = [one.describe() for one in present]
-            words = "The call means several runtimes. Name one by its runtime_id."
+            words = "The call matches several runtimes. Name one by its runtime_id."
             raise RuntimeFailure("ambiguous_runtime", words, {"candidates": candidates})
         if present:
             if not present[0].is_ready:
-                words = "The runtime has no map that could be used."
+                words = "The runtime has no usable map."
                 raise RuntimeFailure("runtime_not_ready", words, {"runtime_id": present[0].id})
             return present[0]
         by_page = selectors.url_contains is not None or selectors.title_contains is not None
@@ -1135,8 +1136,10 @@ class BridgeHub:
                 return visit
         evidence: dict[str, object] = {"runtimes": [one.describe() for one in owner.runtimes.values()]}
         if count_workers() > 1:
-            evidence["hint"] = "A runtime is known at the worker that has its connection. Connect again, or try again."
-        raise RuntimeFailure("runtime_not_found", "No runtime of yours is meant.", evidence)
+            evidence["hint"] = (
+                "A runtime is known only to the worker that holds its connection. Reconnect, or try again."
+            )
+        raise RuntimeFailure("runtime_not_found", "The call names no runtime of yours.", evidence)
 
     async def dispatch(
         self, owner: Owner, call: BridgeCall, selectors: Selectors, site: SiteClient
@@ -1203,7 +1206,7 @@ class BridgeHub:
             kept = await (sessions.find(str(shown)) if shown else sessions.load(call.session_key))
             if kept is None or (shown and kept.owner and owner.principal != kept.owner):
                 challenge = [("WWW-Authenticate", CHALLENGE)]
-                raise SessionUnknown("This session is not known here, or is over.", headers=challenge)
+                raise SessionUnknown("This session is unknown or has ended.", headers=challenge)
         except Problem as problem:
             raise failure_of(problem.status, self._describe(problem)) from problem
         jar, clock, before = page.browser.jar, page.browser.clock, {cookie.key: cookie for cookie in kept.jar}
@@ -1243,7 +1246,7 @@ class BridgeHub:
         if not wrong and arguments.get("mode") == "call" and "action" not in arguments:
             wrong = (Violation("/action", "is required for mode call"),)
         if wrong:
-            raise _misfit(f"The arguments of {SITE_TOOL} do not fit", wrong)
+            raise _misfit(f"The arguments of {SITE_TOOL} do not match its input_schema", wrong)
 
     def _check(self, owner: Owner, runtime: PairedRuntime, call: BridgeCall) -> None:
         """Check a call before it is passed on. Raises RuntimeFailure."""
@@ -1256,7 +1259,7 @@ class BridgeHub:
             raise RuntimeFailure("unknown_action", f"There is no action {shown!r}.", {"name": shown})
         validator = self._validator(call.name, cast(JsonObject, tool["input_schema"]), asserts_formats=True)
         if violations := validator(call.arguments):
-            raise _misfit(f"The arguments of {call.name} do not fit", violations)
+            raise _misfit(f"The arguments of {call.name} do not match its input_schema", violations)
 
     def _check_result(self, meant: BridgeCall, result: ToolResult, *, is_wrapped: bool) -> None:
         """Check another runtime's result of one of our tools. Raises RuntimeFailure `invalid_result`."""
@@ -1268,7 +1271,7 @@ class BridgeHub:
             return
         given = output["result"] if is_wrapped and isinstance(output, dict) else output
         if violations := self._validator(f"result {meant.name}", schema)(given):
-            failure = _misfit(f"What {meant.name} gives does not fit its result_schema", violations)
+            failure = _misfit(f"The result of {meant.name} does not match its result_schema", violations)
             evidence = {**failure.evidence, "steps": list(result.steps)}
             raise RuntimeFailure("invalid_result", failure.message, evidence, recoverable=False)
 
@@ -1523,7 +1526,7 @@ class BridgeConnection(SocketConnection):
             raise invalid("timeout_ms must be a positive number.", member="timeout_ms")
         seconds = min(most, given / 1000) if isinstance(given, (int, float)) else most
         if call_id in self.owner.running:
-            raise invalid("A call of this call_id is under way.", member="call_id")
+            raise invalid("A call with this call_id is still running.", member="call_id")
         asked = orjson.dumps([name, arguments, members], option=orjson.OPT_SORT_KEYS)
         fingerprint = hashlib.sha256(asked).digest()
         if call_id in self.owner.answers:
@@ -1531,13 +1534,13 @@ class BridgeConnection(SocketConnection):
             if known != fingerprint:
                 raise invalid("The call_id was used for another call.", member="call_id")
             if answer is None:
-                words = "The first call of this call_id succeeded; its answer is given only once."
+                words = "The first call of this call_id succeeded; its answer is returned only once."
                 raise RuntimeFailure("handler_failed", words, {"code": "ANSWER_NOT_KEPT"}, recoverable=False)
             self._pending.start(self._write_text(answer), "awp_publish bridge item")
             return
         if self._calls >= MAX_PENDING:
             details = {"limit": MAX_PENDING, "retry_after_ms": 1_000}
-            raise RuntimeFailure("permission_denied", "Too many calls are under way.", details)
+            raise RuntimeFailure("permission_denied", "Too many calls are running.", details)
         call = BridgeCall(call_id, name, arguments, seconds, members, self, self.session_key)
         self.owner.running.add(call_id)
         self._calls += 1

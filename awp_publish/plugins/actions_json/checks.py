@@ -341,7 +341,7 @@ _row(
     "actions-schema",
     "Validation Rules",
     "What stands as a JSON Schema is a valid one.",
-    hint="Repair the schema.",
+    hint="Correct the schema.",
     violation=r"(?:schema|reference) .*",
 )
 
@@ -424,7 +424,7 @@ def colliding_names(document: JsonObject) -> Iterator[Finding]:
     places: dict[str, str] = {}
     for pointer, name in strings(document, "/tools/[]/name", "/signals/[]/name"):
         if places.setdefault(name, pointer) != pointer:
-            yield finding(pointer, f"The name {shown(name)} is also that of {places[name].rpartition('/')[0]}.")
+            yield finding(pointer, f"The name {shown(name)} is used by {places[name].rpartition('/')[0]} too.")
 
 
 # --- Imports ---
@@ -476,7 +476,7 @@ def tools_without_execution(document: JsonObject) -> Iterator[Finding]:
         steps = members(known.get("execution")).get("steps")
         is_called = known.get("direction") != "html_to_agent"
         if is_called and not (known.get("handler") or steps or isinstance(tool.get("workflow"), dict)):
-            yield finding(pointer, f"Nothing says how the tool {shown(tool.get('name'))} is executed.")
+            yield finding(pointer, f"The map does not say how the tool {shown(tool.get('name'))} is executed.")
 
 
 @check("actions-requires", WARNING, "tools", hint="Name a primitive of the dictionary.")
@@ -936,7 +936,7 @@ def idle_after_each(document: JsonObject) -> Iterator[Finding]:
         return
     for pointer, step in objects(document, _STEPS):
         if "after_each" in step and "retry_until" not in step:
-            yield finding(f"{pointer}/after_each", "There are no attempts without retry_until.")
+            yield finding(f"{pointer}/after_each", "max_attempts has no effect without retry_until.")
 
 
 # --- Projections ---

@@ -35,7 +35,7 @@ from awp_publish.plugins.actions_json import document as actions_json
 from awp_publish.plugins.pages.negotiation import MAX_PAGE_BYTES
 
 KINDS: Final[Mapping[str, tuple[Level, str, str]]] = {
-    "drift-page": (ERROR, "A declared page can be rendered, at its own address.", "Repair the page, or its path."),
+    "drift-page": (ERROR, "A declared page can be rendered, at its own address.", "Correct the page, or its path."),
     "drift-unvisited": (
         WARNING,
         "A page of several addresses is linked from another declared page, so that it can be visited.",
@@ -49,7 +49,7 @@ KINDS: Final[Mapping[str, tuple[Level, str, str]]] = {
     "drift-several": (ERROR, "A place that is acted upon is one element.", "Make the selector narrower."),
     "drift-other": (
         WARNING,
-        "Places are found by their first selector, and have the name that is declared.",
+        "Places are found by their first selector and have the declared name.",
         "Correct the selector or the name.",
     ),
     "drift-attribute": (
@@ -62,12 +62,12 @@ KINDS: Final[Mapping[str, tuple[Level, str, str]]] = {
         "Forms of actions are declared on a page where they stand.",
         "Declare the action on the page; a proposal is in the evidence.",
     ),
-    "drift-state": (WARNING, "A declared state is true at least once.", "Correct its places, or leave it out."),
-    "drift-check": (ERROR, "The page's checks pass.", "Repair the page, or the check."),
+    "drift-state": (WARNING, "A declared state is true on at least one page.", "Correct its places, or leave it out."),
+    "drift-check": (ERROR, "The page's checks pass.", "Correct the page, or the check."),
     "drift-workflow": (
         ERROR,
         "The workflow of an action that only reads succeeds, with an example of its inputs.",
-        "Repair the page, the selectors, or the examples of the action.",
+        "Correct the page, the selectors, or the examples of the action.",
     ),
     "drift-projection": (
         ERROR,
@@ -303,11 +303,11 @@ class _Inspection:
         if isinstance(status, int) and status >= 400:
             evidence = {"url": live.url, "status": status}
             is_closed = status in (401, 403)
-            message = f"It answers with the status {status}{' to somebody who has not signed in' if is_closed else ''}."
+            message = f"It answers with the status {status}{' to a visitor who is not signed in' if is_closed else ''}."
             self.note("drift-page", page.path, "page", message, evidence, WARNING if is_closed else None)
             return False
         if urlsplit(live.url).path != urlsplit(address).path:
-            message = "It leads to another address, perhaps for somebody who has not signed in."
+            message = "It leads to another address, perhaps because the visitor is not signed in."
             self.note("drift-page", page.path, "page", message, {"url": live.url, "asked": address}, WARNING)
             return False
         return True
@@ -350,7 +350,7 @@ class _Inspection:
         if not match.elements:
             self.note("drift-missing", page.path, subject, match.reason, evidence)
         elif one and len(match.elements) > 1:
-            self.note("drift-several", page.path, subject, f"{len(match.elements)} elements fit.", evidence)
+            self.note("drift-several", page.path, subject, f"{len(match.elements)} elements match.", evidence)
         for words in match.drift:
             self.note("drift-other", page.path, subject, words, evidence)
         return bool(match.elements)
@@ -411,7 +411,7 @@ class _Inspection:
             if result["status"] in ("passed", "skipped"):
                 continue
             error, severity = result.get("error"), result.get("severity")
-            message = str(error.get("message")) if isinstance(error, Mapping) else "It does not pass."
+            message = str(error.get("message")) if isinstance(error, Mapping) else "The check failed."
             level: Level = ERROR if severity in ("major", "critical") else WARNING
             evidence = {name: value for name, value in result.items() if name != "evidence"}
             self.note("drift-check", page.path, f"check {result['check_id']}", message, evidence, level)
@@ -438,7 +438,7 @@ class _Inspection:
                 declared = {"endpoint": self.catalog.prefix + path, "method": method}
                 given = {each: one.get(each) for each in declared}
                 if style == "ai" and any(given[each] not in (None, declared[each]) for each in declared):
-                    message = "The address or the method is another than in the manifest."
+                    message = "The address or the method differs from the manifest."
                     self.note(
                         "drift-attribute", page.path, f"action {name}", message, {"page": given, "manifest": declared}
                     )
@@ -484,7 +484,7 @@ class _Inspection:
             names = properties if isinstance(properties, Mapping) else {}
             strange = [name for name, one in controls.items() if name not in names and one.get("required") is not None]
             if strange:
-                message = f"The form requires {', '.join(strange)}, which the action has not."
+                message = f"The form requires {', '.join(strange)}, which the action does not have."
                 self.note("drift-form", page.path, f"action {action.id}", message, evidence)
 
     # --- Workflows ---
@@ -518,14 +518,14 @@ class _Inspection:
         if self.map.is_valid and not any(one.page == page.path and one.kind in _UNSEEN for one in self.found):
             for name in page.states:
                 if f"{page.id}.{name}" not in self.held:
-                    message = "It was not true of any page that was visited."
+                    message = "It was not true on any visited page."
                     seen = self.diagnosed.get(f"{page.id}.{name}", {})
                     self.note("drift-state", page.path, f"state {page.id}.{name}", message, seen)
             for name, projection in page.projections.items():
                 full = f"{page.id}.{name}"
                 for record in projection.records:
                     if self.counted.get((full, record)) == 0:
-                        message = f"Its record {record} was found on no page that was visited."
+                        message = f"Its record {record} was not found on any visited page."
                         css = projection.records[record].css
                         self.note("drift-records", page.path, f"projection {full}", message, {"selector": css})
         for (full, missing), evidence in self.missed.items():

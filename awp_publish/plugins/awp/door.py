@@ -165,7 +165,7 @@ class AwpCallers:
                 methods=list(AUTH_METHODS),
             )
         if method not in self.methods:
-            raise AwpError("UNSUPPORTED", f"This site does not take {method}.", {"methods": self.methods})
+            raise AwpError("UNSUPPORTED", f"This site does not accept {method}.", {"methods": self.methods})
 
         def read(name: str) -> str:
             text = given.get(name)
@@ -262,7 +262,7 @@ def read_hello(params: Mapping[str, object], *, is_packed: bool, known: frozense
     wanted = _texts(wants, "encoding") or ["msgpack" if is_packed else "json"]
     encoding = next((name for name in wanted if name in ENCODINGS), None)
     if encoding is None:
-        raise AwpError("UNSUPPORTED", "None of the encodings is spoken here.", {"supported": list(ENCODINGS)})
+        raise AwpError("UNSUPPORTED", "None of the encodings is supported.", {"supported": list(ENCODINGS)})
     is_draft = any(name in params for name in ("client", "awp", "wants"))
     at_once = not _CONCURRENCY.isdisjoint(_texts(wants, "features"))
     for name in ("concurrency", "concurrent"):
@@ -729,7 +729,7 @@ class AwpSkills:
         if not isinstance(problem, UnknownAgent):
             return problem
         meant = did_you_mean(skill, self._public)
-        recovery = "Use a name that skills.list tells."
+        recovery = "Use a name that skills.list returns."
         return UnknownAgent(f'This site has no skill "{skill[:100]}". {meant}'.rstrip(), recovery=recovery)
 
     def refusal(self, problem: Problem, trace: str) -> AwpError:
@@ -909,7 +909,7 @@ class AwpClient:
                 raise AwpError(error.code, error.message, {**error.details, **self._to_sign()}) from problem
             if door.sessions.browsing.auth_required and identity.principal is None:
                 details = {"methods": door.callers.methods, **self._to_sign()}
-                raise AwpError("PERMISSION_DENIED", "This site asks who is browsing.", details)
+                raise AwpError("PERMISSION_DENIED", "This site requires authentication.", details)
             if before is not None and before.id != identity.id and (before.id or any(door.sessions.of(self))):
                 words = "This connection belongs to another caller, or has sessions."
                 raise AwpError("CONFLICT", words, {"method": HELLO})
@@ -966,9 +966,9 @@ class AwpClient:
         async def run() -> JsonObject:
             # Draft, Capability Rules: a request that needs an unavailable feature is refused, not ignored.
             if params.get("persist"):
-                recovery = "Keep what session.export answers, and session.import it later."
+                recovery = "Keep the answer of session.export and pass it to session.import later."
                 details = {"param": "persist", "recovery": recovery}
-                raise AwpError("UNSUPPORTED", "Sessions are not kept over a restart.", details)
+                raise AwpError("UNSUPPORTED", "Sessions do not survive a restart.", details)
             network, profile = params.get("network"), params.get("profile")
             for name, given in (("network", network), ("profile", profile)):
                 if given is not None and not isinstance(given, dict):
@@ -978,11 +978,11 @@ class AwpClient:
             for name, proxy in asked.items():
                 # Draft, session.create: {"mode": "none"} requests no proxy.
                 if proxy not in (None, "none", {}, {"mode": "none"}):
-                    words = "There are no proxies: only this site is browsed."
+                    words = "Proxies are not supported: only this site can be browsed."
                     raise AwpError("UNSUPPORTED", words, {"param": name})
             for name in ("impersonate", "impersonation"):
                 if isinstance(profile, dict) and profile.get(name) not in (None, "none"):
-                    words = "No browser is impersonated: pages are asked for under the session's own user agent."
+                    words = "Browsers are not impersonated: pages are requested with the session's own user agent."
                     raise AwpError("UNSUPPORTED", words, {"param": f"profile.{name}"})
             door, address = self.door, self._site.address
             return self._describe(door.sessions.create(self, caller.id, params, door.max_seconds, address))
@@ -1116,7 +1116,7 @@ def _read_session_id(request: AwpRequest) -> str:
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
-_NO_HANDSHAKE: Final = CloseReason(1008, "There was no awp.hello.")
+_NO_HANDSHAKE: Final = CloseReason(1008, "awp.hello is missing.")
 _NOT_KNOWN: Final = CloseReason(1008, "The credentials are no longer valid.")
 
 

@@ -161,7 +161,7 @@ def write_json(value: object) -> bytes:
     def unwrap(value: object) -> object:
         if isinstance(value, JsonText):
             return orjson.Fragment(value.body)
-        raise TypeError(f"{type(value).__name__} is no JSON value.")
+        raise TypeError(f"{type(value).__name__} is not a JSON value.")
 
     return orjson.dumps(value, default=unwrap)
 
@@ -174,7 +174,7 @@ def write_frame(message: Mapping[str, object], *, is_packed: bool) -> Message:
     def unwrap(value: object) -> object:
         if isinstance(value, JsonText):
             return orjson.loads(value.body)
-        raise TypeError(f"{type(value).__name__} is no JSON value.")
+        raise TypeError(f"{type(value).__name__} is not a JSON value.")
 
     packed: bytes = msgpack.packb(message, default=unwrap, unicode_errors="replace")
     return {"type": "websocket.send", "bytes": packed}
@@ -222,7 +222,7 @@ RECOVERIES: Final[Mapping[str, str]] = {
     code_of(PrerequisiteRequired.slug): (
         "Of the skills that details.missing names invoke those that have not succeeded yet, then retry; if the site "
         "does not know who calls, with params.receipts: the list of the awp-receipt that result.headers of each of "
-        "their answers has. None is to be repeated for a receipt."
+        "their answers has. Do not repeat a call only to get its receipt."
     ),
 }
 """Recovery texts that are different at this door."""
@@ -303,7 +303,7 @@ class AnswerCache:
                 if is_safe:
                     return await run()
                 if answer is None:
-                    raise AnswerNotKept("The first request with this key succeeded; its answer is given only once.")
+                    raise AnswerNotKept("The first request with this key succeeded; its answer is returned only once.")
                 return answer
             answer = await run()
             size = len(write_json(answer))

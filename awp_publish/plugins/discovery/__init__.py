@@ -1,6 +1,6 @@
 """Discovery: llms.txt, catalogues of interfaces, robots and sitemaps, the skills index, WebMCP."""
 
-from awp_publish.model import Catalog
+from awp_publish.model import Catalog, Page
 from awp_publish.plugin import Plugin, Setup
 from awp_publish.plugins.discovery import llms_txt
 from awp_publish.plugins.discovery.agent_skills import PROTOCOL as AGENT_SKILLS
@@ -16,6 +16,10 @@ class Guides:
         """Return the addresses of llms.txt and of the sitemap in Markdown, None for what is not published."""
         llms = catalog.absolute(llms_txt.PATH) if catalog.publishes("llms_txt") else None
         return llms, catalog.absolute(llms_txt.SITEMAP_MD_PATH) if has_sitemap(catalog) else None
+
+    def pages_of(self, catalog: Catalog) -> list[Page]:
+        """Return the pages that robots may read, with each address of a page whose placeholders have few values."""
+        return llms_txt.listed_pages(catalog)
 
 
 def _start(setup: Setup) -> Guides:

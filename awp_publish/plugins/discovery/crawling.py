@@ -126,7 +126,7 @@ def has_credentials(catalog: Catalog) -> bool:
 def render_auth(catalog: Catalog) -> bytes:
     """Return auth.md, which tells agents how to authenticate."""
     site, declared = catalog.site, catalog.site.authentication
-    lines = ["# auth.md", "", f"How agents show who they are to {one_line(site.name)}.", ""]
+    lines = ["# auth.md", "", f"How agents authenticate with {one_line(site.name)}.", ""]
     for way in credentials_of(catalog) or ():
         if way.get("in") == "header":
             scheme = f"{way['scheme']} " if "scheme" in way else ""
@@ -154,7 +154,7 @@ def render_auth(catalog: Catalog) -> bytes:
                 lines += [f"- scope `{scope}`: {one_line(words)}"]
     needing = [action for action in catalog.actions if action.auth_required]
     if needing:
-        lines += ["", "## Actions that ask who calls", ""]
+        lines += ["", "## Actions that require authentication", ""]
         for action in needing:
             scopes = f" with the scopes {', '.join(action.scopes)}" if action.scopes else ""
             lines.append(f"- `{action.id}`{scopes}")

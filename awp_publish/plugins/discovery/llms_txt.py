@@ -151,7 +151,7 @@ def _rules(catalog: Catalog) -> Iterator[str]:
                 yield f"sign in: {how}; its answer's header AWP-Session is the `session` beside `input` from then on"
     if any(action.needs_confirmation for action in actions):
         yield (
-            "confirm: answers 428 with `confirmation` {token, summary}; once the person agrees, repeat "
+            "confirm: answers 428 with `confirmation` {token, summary}; once your user agrees, repeat "
             "with the token as `confirmation` beside `input`"
         )
     if any(action.requires for action in actions):
@@ -196,7 +196,7 @@ def _kind(facts: JsonObject) -> str:
     if kind == "object":
         return "{...}"
     if kind == "string":
-        return str(facts.get("format") or "")
+        return str(facts.get("contentEncoding") or facts.get("format") or "")
     return kind if isinstance(kind, str) else ""
 
 

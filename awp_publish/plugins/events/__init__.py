@@ -7,6 +7,7 @@ from typing import Any
 
 from awp_publish.calls.authentication import sole_people
 from awp_publish.calls.call import Principal
+from awp_publish.http.lifespan import INSPECTED
 from awp_publish.model import PUBLIC, Catalog
 from awp_publish.plugin import Plugin, Serving, Setup
 from awp_publish.plugins.events.log import Events
@@ -84,7 +85,7 @@ def _serve(serving: Serving) -> ServedEvents:
 
 def _running(serving: Serving) -> AbstractAsyncContextManager[object]:
     has_work = serving.site.catalog.events or serving.site.catalog.door("a2a") is not None
-    return serving.service.webhooks.working() if has_work else nullcontext()
+    return serving.service.webhooks.working() if has_work and INSPECTED not in serving.extensions() else nullcontext()
 
 
 PLUGIN = Plugin(

@@ -162,7 +162,7 @@ class Events:
         if event_id in self._declarations:
             raise DeclarationError(subject, "is declared twice.", "Give one of the two another id.")
         if description is not None and not (isinstance(description, str) and description.strip()):
-            raise DeclarationError(subject, "description: has to be a text that is not empty.")
+            raise DeclarationError(subject, "description: must be a non-empty text.")
         check(subject, AUDIENCE, audience, "audience")
         declaration = self._declarations[event_id] = _Declaration(payload, description, audience)
 
@@ -202,7 +202,7 @@ class Events:
         except UnusableSchema as error:
             raise DeclarationError(subject, f"payload: {error}.") from error
         if schema.get("type") != "object":
-            raise DeclarationError(subject, "payload: has to be an object.", "Give a model.")
+            raise DeclarationError(subject, "payload: must be an object.", "Give a model.")
         own = docstring_of(decorated) if decorated is not None and not isinstance(decorated, type) else None
         described = schema.get("description")
         words = declaration.description or own or (described if isinstance(described, str) and described else None)
@@ -226,7 +226,7 @@ class Events:
             f'event "{event_id}"', declared.event.audience if audience is None else audience, self._people
         )
         if unique is not None and not (isinstance(unique, str) and 0 < len(unique) <= 256):
-            raise DeclarationError(f'event "{event_id}"', "unique: has to be a text of at most 256 characters.")
+            raise DeclarationError(f'event "{event_id}"', "unique: must be a text of at most 256 characters.")
         occurrence_id = unique or f"evt_{secrets.token_urlsafe(16)}"
         facts = {"id": occurrence_id, "at": now_text()}
         body = orjson.dumps(facts)[:-1] + b',"data":' + self._write(declared, data) + b"}"
@@ -258,9 +258,9 @@ class Events:
             errors = list(declared.conforms(orjson.loads(body)))
         if errors:
             violations = "; ".join(f"{one.pointer or '/'}: {one.detail}" for one in errors[:3])
-            raise InvalidOutput(f"{subject} is not what is declared: {violations}", errors=errors)
+            raise InvalidOutput(f"{subject} does not match its declaration: {violations}", errors=errors)
         if len(body) > MAX_BYTES:
-            recovery = "Tell what has happened, and leave the rest to an action that looks it up."
+            recovery = "Say only what happened, and let an action return the rest."
             raise InvalidOutput(f"{subject} has {len(body)} bytes, {MAX_BYTES} are allowed. {recovery}")
         return body
 
@@ -512,7 +512,7 @@ def read_audience(subject: str, given: str | Principal, people: str | None = "")
     if isinstance(given, str) and given.startswith(("principal:", "scope:")):
         if not given.partition(":")[2]:
             raise DeclarationError(
-                subject, f"audience: {given!r} names nobody.", 'Write "principal:ID" or "scope:NAME".'
+                subject, f"audience: {given!r} does not name a recipient.", 'Write "principal:ID" or "scope:NAME".'
             )
         return given
     return f"scope:{check(subject, AUDIENCE, given, 'audience')}"

@@ -220,15 +220,15 @@ class Webhooks:
             parts = urlsplit(url)
             host, _ = parts.hostname or "", parts.port
         except ValueError:
-            raise RefusedCallback("The url is no address.") from None
+            raise RefusedCallback("The url is not a valid address.") from None
         if len(url) > MAX_URL or not url.isascii() or any(one <= " " for one in url):
-            raise RefusedCallback(f"The url has to be ASCII without blanks, of at most {MAX_URL} characters.")
+            raise RefusedCallback(f"The url must be ASCII without spaces, of at most {MAX_URL} characters.")
         if f"{parts.scheme}://{parts.netloc}" in self.trusted:
             return
         if parts.scheme != "https" or not host:
-            raise RefusedCallback("The url has to begin with https://.")
+            raise RefusedCallback("The url must begin with https://.")
         if parts.username is not None or parts.fragment:
-            raise RefusedCallback("The url must have no user, no password and no fragment.")
+            raise RefusedCallback("The url must not contain a user name, a password or a fragment.")
         is_local = is_private(host)
         with suppress(ValueError):
             is_local |= not is_public_address(str(ip_address(host)))
@@ -327,7 +327,9 @@ class Webhooks:
                 current.raw = written
                 return current
             current = await self.find(hook.id)
-        raise StoreUnavailable("Too many change this subscription at once.", headers=[("Retry-After", "1")])
+        raise StoreUnavailable(
+            "Too many requests change this subscription at the same time.", headers=[("Retry-After", "1")]
+        )
 
     async def remove(self, hook: Webhook) -> None:
         """Remove a webhook."""
@@ -364,7 +366,9 @@ class Webhooks:
             step = Swap(key, raw, new, FOREVER) if isinstance(raw, bytes) else Add(key, new or b"", FOREVER)
             if (await store.run([step], durable=True)).failed is None:
                 return
-        raise StoreUnavailable("Too many change the subscriptions of an event at once.", headers=[("Retry-After", "1")])
+        raise StoreUnavailable(
+            "Too many requests change the subscriptions of an event at the same time.", headers=[("Retry-After", "1")]
+        )
 
     # --- Sending ---
 
@@ -554,7 +558,7 @@ def read_secret(secret: str) -> bytes:
         key = base64.b64decode(found[1], validate=True) if found is not None else b""
         if 24 <= len(key) <= 64:
             return key
-    raise RefusedCallback('The secret has to be "whsec_" and the base64 of 24 to 64 random bytes.')
+    raise RefusedCallback('The secret must be "whsec_" and the base64 of 24 to 64 random bytes.')
 
 
 def _key_of(secret: str) -> bytes:

@@ -278,7 +278,7 @@ class WebBotAuth:
             step = Add(f"signature:{hashlib.sha256(used).hexdigest()}", b"1", left)
             if (await self._store.run((step,))).failed is not None:
                 raise RateLimited(
-                    "This signature was used for a request before.",
+                    "This signature has already been used for a request.",
                     recovery="Wait for a second, then sign the request anew, with a new nonce, and send it once.",
                     headers=[("Retry-After", "1"), ACCEPT_SIGNATURE],
                     members={"retry_after": 1},

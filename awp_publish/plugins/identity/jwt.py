@@ -181,8 +181,8 @@ _WRONG: Final = {
     "InvalidIssuerError": "It is by another issuer (iss).",
     "ImmatureSignatureError": "It is not valid yet (nbf, iat).",
     "InvalidIssuedAtError": "Its time of issue (iat) is not a number.",
-    "InvalidSubjectError": "Its subject (sub) is not a text.",
-    "InvalidJTIError": "Its id (jti) is not a text.",
+    "InvalidSubjectError": "Its subject (sub) is not a string.",
+    "InvalidJTIError": "Its id (jti) is not a string.",
 }
 """What is wrong with a token, by exception. The exceptions' own messages may quote the token."""
 
@@ -280,7 +280,7 @@ class JwtBearer:
         key_id, algorithm = self._read_header(token)
         key = await self._keys.find(key_id, algorithm)
         if key is None:
-            raise _invalid("Its issuer does not publish the key that it is signed with.")
+            raise _invalid("Its issuer does not publish the key that signed it.")
         claims = self._decode(token, key, algorithm)
         name = claims.get(self.principal_claim)
         if not isinstance(name, str) or not name:
@@ -355,7 +355,7 @@ class JwtBearer:
         if self._store is not None:  # only valid proofs are remembered, so that nobody else can fill the store
             used = Add(f"dpop:{_digest(f'{thumbprint}.{once}')}", b"1", 2 * PROOF_WINDOW)
             if (await self._store.run((used,))).failed is not None:
-                raise _unproven("It was used for a request before (jti).")
+                raise _unproven("It has already been used for a request (jti).")
         noted[DPOP] = proof, token
 
     def _read_header(self, token: str) -> tuple[str | None, str]:
@@ -439,7 +439,7 @@ def _key_of(claims: Mapping[str, object]) -> str | None:
         )
     thumbprint = confirmation["jkt"]
     if not isinstance(thumbprint, str):
-        raise InvalidBinding("The token's confirmation (cnf.jkt) is not a text.", recovery=_REBIND)
+        raise InvalidBinding("The token's confirmation (cnf.jkt) is not a string.", recovery=_REBIND)
     return thumbprint
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
+from awp_publish.http.lifespan import INSPECTED
 from awp_publish.model import KNOWN, Catalog, Paths
 from awp_publish.plugin import CallHooks, Context, Door, Endpoints, Finding, Plugin, Serving, Setup
 from awp_publish.plugins.jobs.ended import JOB_ENDED, JOB_PAYLOAD
@@ -30,7 +31,7 @@ def _derive(setup: Setup, catalog: Catalog) -> Catalog:
         return catalog
     if JOB_ENDED not in {one.id for one in events.all()}:
         events.declare(
-            JOB_ENDED, JOB_PAYLOAD, "A background job of yours has ended. Its result is at poll_endpoint.", KNOWN
+            JOB_ENDED, JOB_PAYLOAD, "One of your background jobs has ended. Its result is at poll_endpoint.", KNOWN
         )
         setup.state.announces = True
     return replace(catalog, events=events.all())
@@ -64,7 +65,7 @@ def _serve(serving: Serving) -> Any:
 
 def _running(serving: Serving) -> AbstractAsyncContextManager[object]:
     background: Any = serving.service
-    if background is None:
+    if background is None or INSPECTED in serving.extensions():
         return nullcontext()
     return background.working(serving.lifespan_state())  # type: ignore[no-any-return]
 

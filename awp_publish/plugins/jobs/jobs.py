@@ -507,7 +507,7 @@ class JobStore:
     def _too_large(self, kind: type[Problem], job: Job, total: Reserve, whose: str) -> Problem:
         """Return the refusal of a job for which no bytes are left."""
         return kind(
-            f"The site keeps at most {total.most} bytes of jobs{whose}, with their results, and has no room for the "
+            f"The site keeps at most {total.most} bytes of jobs{whose} and their results, and has no room for the "
             f"{job.reserved} of this one. A result is kept for {self._result_seconds:g} seconds.",
             recovery="Cancel jobs that are not needed, or wait until some have ended or their results have expired; "
             "then send the same call again.",
@@ -543,7 +543,7 @@ class JobStore:
         for _ in range(MAX_TRIES):
             stored = await self._find(job_id, principal)
             if stored.job.has_ended:
-                raise JobEnded(f"The job has ended already: it is {stored.job.status}.")
+                raise JobEnded(f"The job has already ended: it is {stored.job.status}.")
             if stored.job.status == "accepted":
                 cancelled = await self.end(stored, "cancelled", _cancelled())
             elif stored.job.cancel_requested:
@@ -729,7 +729,7 @@ class JobStore:
             heir = await self._find_heir(stored.job) if stored.job.has_turn else None
             failed = await self._write_end(stored, ended, heir, is_bounded=is_bounded)
             if failed == "bytes":
-                detail = f"The action has answered, but its answer of {len(ended.raw)} bytes could not be kept."
+                detail = f"The action answered, but its answer of {len(ended.raw)} bytes could not be stored."
                 ended = store_job(end_job(stored.job, "failed", AnswerNotKept(detail), self.clock()))
                 is_bounded = False
             elif failed != "heir":
@@ -822,4 +822,4 @@ def _cancelled() -> JobCancelled:
 
 
 def _busy() -> StoreUnavailable:
-    return StoreUnavailable("The job is being changed by others; try again.", headers=[("Retry-After", "1")])
+    return StoreUnavailable("The job is being changed by another request; try again.", headers=[("Retry-After", "1")])

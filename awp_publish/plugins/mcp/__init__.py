@@ -13,6 +13,11 @@ def _doors(setup: Setup, paths: Paths) -> Iterator[Door]:
 
 
 def _open(context: Context) -> Endpoints:
+    if not (context.catalog.events or context.guards.store.is_shared):
+        from awp_publish.plugins.mcp.late import LateDoor
+
+        door = LateDoor(context)
+        return Endpoints(exact={context.catalog.paths.mcp: door}, running=door.running)
     from awp_publish.plugins.mcp.door import open_door
 
     return open_door(context)

@@ -32,7 +32,7 @@ from awp_publish.http.lifespan import ended_by_stop
 from awp_publish.model import Action
 from awp_publish.plugin import Context
 from awp_publish.plugins.identity import protected_resource
-from awp_publish.plugins.mcp.elicitation import question_for, read_reply
+from awp_publish.plugins.mcp.elicitation import MAX_QUESTIONS, Questions, question_for, read_reply
 from awp_publish.plugins.mcp.exchange import (
     CALL,
     CONFIRMATION,
@@ -126,6 +126,7 @@ class Tools:
         self._jobs = jobs.jobs if (jobs := door.ask("jobs")) is not None else None
         self.tasks: Any = None  # the extension for tasks, if the site has background actions
         self.cards: Cards | None = None
+        self.questions = Questions(door)
         self._challenges = protected_resource.is_published(door.catalog)
         self._lists_only_allowed = door.settings.list_only_allowed
         differs = self._lists_only_allowed or not all(one.is_public for one in door.catalog.actions)
@@ -238,7 +239,7 @@ class Tools:
         """
         if ctx.method != CALL or ctx.request_id is None:
             if ctx.params and ctx.params.get("cursor") and ctx.method in LISTS:  # Pagination, Error Handling
-                raise MCPError(types.INVALID_PARAMS, "Unknown cursor. Lists are given whole here, without cursors.")
+                raise MCPError(types.INVALID_PARAMS, "Unknown cursor. Lists are returned whole, without cursors.")
             return await call_next(ctx)
         params: Mapping[str, Any] = ctx.params or {}
         is_plain = params.keys() <= _PLAIN and type(params.get("name")) is str
@@ -294,17 +295,35 @@ class Tools:
             self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
             unmade = Call(action, given, exchange.request_id, PROTOCOL, exchange.scope, exchange.disconnected)
             return self.render(exchange, tool, unmade, context, problem)
-        deliver = partial(self._deliver, exchange, tool, call, context)
-        if exchange.is_streamed:
-            outcome = await self._run_with_progress(context, exchange, call, deliver)
-        else:
-            await self._invoker.run(call, deliver)
-            outcome = exchange.result
+        outcome = await self._run(exchange, tool, call, context)
+        while (question := self.questions.question_for(exchange, context, outcome)) is not None:
+            try:
+                agreed = await self.questions.ask(exchange, call, question)
+            except Problem as problem:
+                outcome, agreed = problem, False
+            if agreed is None:
+                outcome = None
+                break
+            if not agreed:
+                exchange.questions = MAX_QUESTIONS
+                await self._deliver(exchange, tool, call, context, cast(Problem, outcome))
+                break
+            call = self._door_calls.make(action, given, exchange, members, size=exchange.size, unknown=unknown)
+            call.confirmation = question["token"]
+            outcome = await self._run(exchange, tool, call, context)
         if outcome is None:
             raise MCPError(CANCELLED, "The client has disconnected.")
         if exchange.is_answered:
             return {"isError": isinstance(outcome, Problem)}
         return await self._answer(exchange, tool, call, context, outcome)
+
+    async def _run(self, exchange: McpExchange, tool: Tool, call: Call, context: RequestContext) -> Result | None:
+        """Run a call. Returns its result, or None if its client has disconnected."""
+        deliver = partial(self._deliver, exchange, tool, call, context)
+        if exchange.is_streamed:
+            return await self._run_with_progress(context, exchange, call, deliver)
+        await self._invoker.run(call, deliver)
+        return exchange.result
 
     async def _deliver(
         self, exchange: McpExchange, tool: Tool, call: Call, context: RequestContext, result: Result
@@ -315,6 +334,8 @@ class Tools:
         the SDK writes the results that it gets.
         """
         exchange.result = result
+        if isinstance(result, Problem) and self.questions.question_for(exchange, context, result) is not None:
+            return
         is_plain = exchange.is_plain and tool.is_plain and not call.headers
         if is_plain and type(result) is Outcome and type(result.output) is dict and not result.headers:
             message_id, text = orjson.dumps(context.request_id), orjson.dumps(result.body.decode())
@@ -487,10 +508,3 @@ def content_block(output: str, said: bytes, place: str) -> WireResult | None:
         return {"type": family, "data": output, "mimeType": kind}
     uri = f"attachment:///{quote(f'{place}/{name}' if name else place)}"
     return {"type": "resource", "resource": {"uri": uri, "mimeType": kind, "blob": output}}
-
-
-# --- Confirmation by the client's user (specification, Client/Elicitation) ---
-# Since 2026-07-28 a server asks by answering a call with `input_required`: the client asks its user, then sends the
-# call again with the reply and with `requestState`, which carries the token of the question. Up to 2025-11-25 a server
-# has to send a request of its own, which a stateless endpoint cannot do; in these revisions, and if a client cannot
-# ask, the problem carries the token.

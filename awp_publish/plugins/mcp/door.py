@@ -2,7 +2,8 @@
 
 One endpoint serves the stateless revision 2026-07-28 and the revisions with a handshake, up to 2025-11-25. It keeps no
 session: each message is a POST that is answered with JSON, or with a stream if the caller requests the progress of a
-call. Any worker can therefore answer any message, GET has nothing to stream and DELETE nothing to end. The Host and
+call or is asked for its consent; the id of a session says only what its client can do. Any worker can therefore answer
+any message, GET has nothing to stream and DELETE nothing to end. The Host and
 Origin that browsers send are checked against the site's own addresses, as the specification demands.
 """
 
@@ -33,6 +34,7 @@ from awp_publish.http.exchange import (
     Cors,
     Message,
     Reply,
+    Scope,
     is_rpc_id,
     parse_json,
     read_body,
@@ -174,7 +176,9 @@ class McpDoor(Endpoint):
         wrong = None
         if not isinstance(message, dict):
             wrong = (
-                "The body is not one message, an object. Batches are not taken." if unread is None else unread.detail
+                "The body must be one message, an object. Batches are not supported."
+                if unread is None
+                else unread.detail
             )
         elif "id" in message and not is_rpc_id(message["id"]):  # the SDK would take it for a notification
             wrong = "The id of a message must be a string or an integer."
@@ -194,6 +198,10 @@ class McpDoor(Endpoint):
         meta = params.get("_meta") if isinstance(params, dict) else None
         token = meta.get("progressToken") if isinstance(meta, dict) else None
         method = message.get("method")
+        if method == "initialize":
+            self._tools.questions.begin_session(exchange, message)
+        elif method is None and await self._takes_reply(exchange, inner, message):
+            return
         # A body that names its revision has to repeat it in the header (Streamable HTTP, Protocol Version Header). The
         # SDK reads the header alone, and would answer such a request as one of an older revision.
         version = fields.get(VERSION_FIELD, b"").strip(b" \t").decode("latin-1")
@@ -227,6 +235,14 @@ class McpDoor(Endpoint):
         finally:
             if exchange.ended is not None:  # in older revisions the handler runs in a task of the SDK
                 await exchange.ended.wait()
+
+    async def _takes_reply(self, exchange: McpExchange, inner: Scope, message: dict[str, Any]) -> bool:
+        """Take the reply to a question of ours, unless a page of another origin sends it."""
+        refusal = await TransportSecurityMiddleware(self._settings).validate_request(Request(inner), is_post=True)
+        if refusal is not None or not await self._tools.questions.take(message):
+            return False
+        await send_reply(Reply(202, (STATIC_HEADERS[1],)), exchange.send)
+        return True
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

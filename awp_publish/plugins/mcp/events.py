@@ -271,9 +271,7 @@ class EventExtension:
         caller = await self._admit(context)
         webhooks = self._webhooks
         if caller is None or webhooks is None:
-            raise MCPError(
-                FORBIDDEN, "Forbidden: webhooks are for callers who are known.", {"reason": "unauthenticated"}
-            )
+            raise MCPError(FORBIDDEN, "Forbidden: webhooks require authentication.", {"reason": "unauthenticated"})
         event, delivery = self.find(params, caller), params.delivery
         if delivery.mode != "webhook":
             told = {"feature": "deliveryMode", "value": delivery.mode[:100]}
@@ -311,7 +309,7 @@ class EventExtension:
                 if await webhooks.put(hook, before):
                     break
             else:
-                raise StoreUnavailable("Too many change this subscription at once.")
+                raise StoreUnavailable("Too many requests change this subscription at the same time.")
         answer: WireResult = {
             "id": hook.id,
             "refreshBefore": _moment(expires),
@@ -330,9 +328,7 @@ class EventExtension:
         """Answer `events/unsubscribe`. Raises MCPError."""
         caller = await self._admit(context)
         if caller is None or self._webhooks is None:
-            raise MCPError(
-                FORBIDDEN, "Forbidden: webhooks are for callers who are known.", {"reason": "unauthenticated"}
-            )
+            raise MCPError(FORBIDDEN, "Forbidden: webhooks require authentication.", {"reason": "unauthenticated"})
         with _as_mcp_errors():
             found = await self._webhooks.find(id_of(caller, params.delivery.url, params.name, params.arguments or {}))
             if found is None or found.has_expired():
@@ -410,7 +406,7 @@ class EventExtension:
             told = "; ".join(f"{one.pointer or '/'}: {one.detail}" for one in wrong[:3])
             errors = [{"pointer": one.pointer, "detail": one.detail} for one in wrong]
             raise MCPError(
-                types.INVALID_PARAMS, f"The arguments are not what {event.id} takes: {told}", {"errors": errors}
+                types.INVALID_PARAMS, f"The arguments do not match what {event.id} takes: {told}", {"errors": errors}
             )
         return event
 

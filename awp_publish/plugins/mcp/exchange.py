@@ -46,7 +46,7 @@ RECOVERIES: Final[Mapping[str, str]] = {
     code_of(PrerequisiteRequired.slug): (
         "Of the tools that missing names call those that have not succeeded yet, then call this one again; if the site "
         "does not know who calls, with the argument receipts: a list of the receipt below each of their answers (or "
-        f"{META}receipts in the request's _meta). None is to be repeated for a receipt."
+        f"{META}receipts in the request's _meta). Do not repeat a call only to get its receipt."
     ),
     code_of(InvalidEnvelope.slug): (
         f"In the request's _meta send {META}confirmation and {META}idempotencyKey as strings, {META}receipts as a list "
@@ -88,6 +88,9 @@ class McpExchange(DoorRequest):
     own `task` returns; `is_answered` that the response is being sent, so that the SDK's is dropped. `ended` is set, in
     a call, when its handler has returned.
 
+    `session_id` is that of a session which begins with the response, and `questions` counts what the call's client was
+    asked in its stream.
+
     In challenges, `addresses` replace the address of the site's metadata (RFC 9728) with the endpoint's.
     """
 
@@ -98,6 +101,8 @@ class McpExchange(DoorRequest):
     ended: asyncio.Event | None = None
     task: asyncio.Task[Any] | None = None
     is_answered = False
+    session_id: bytes | None = None
+    questions = 0
     is_plain = False
     is_streamed = False
     _added: RawHeaders = ()
@@ -113,7 +118,7 @@ class McpExchange(DoorRequest):
         if self.is_answered:
             return
         if message["type"] == "http.response.start":
-            self._start = message
+            self._start = None if self._has_begun else message
             return
         if self._start is not None:
             start, self._start = self._start, None
@@ -129,9 +134,19 @@ class McpExchange(DoorRequest):
             await self._begin(status, (STATIC_HEADERS[0], (b"content-length", b"%d" % len(body))))
         await self._send({"type": "http.response.body", "body": body})
 
+    async def send_event(self, message: bytes) -> None:
+        """Send a message of ours before the answer, as an event of a stream, which begins with it if need be."""
+        if not self._has_begun:
+            self._start = None
+            await self._begin(200, [(b"content-type", b"text/event-stream")])
+        body = b"event: message\r\ndata: " + message + b"\r\n\r\n"
+        await self._send({"type": "http.response.body", "body": body, "more_body": True})
+
     async def _begin(self, status: int, headers: Iterable[Pair]) -> None:
         own = (NO_SNIFFING, *self._cors, (b"x-request-id", self.request_id.encode()))
         headers = [*headers, *own, *self._added]
+        if self.session_id is not None:
+            headers.append((b"mcp-session-id", self.session_id))
         if b"cache-control" not in dict(headers):
             headers.append(STATIC_HEADERS[1])
         status = status if self.refusal is None else self.refusal.status

@@ -142,7 +142,7 @@ class Resources:
             "uriTemplate": self._url + "/{+path}",
             "name": "page",
             "title": "Any page of this site",
-            "description": "A page as Markdown, as somebody sees it who is not signed in. A query may be part of path.",
+            "description": "A page as Markdown, as an anonymous visitor sees it. path may include a query.",
             "mimeType": MEDIA_TYPE,
         }
         return {"resourceTemplates": [*listed, template], **_LISTED}

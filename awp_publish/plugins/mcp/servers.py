@@ -11,15 +11,16 @@ SERVERS_PATH: Final = "/.well-known/mcp/servers.json"
 
 def render_servers(catalog: Catalog) -> dict[str, object]:
     """Return the list."""
-    server = {
+    server: dict[str, object] = {
         "name": server_card.name_of(catalog),
         "title": catalog.site.name,
         "description": catalog.site.description,
         "url": catalog.absolute(catalog.paths.mcp),
         "transport": server_card.TRANSPORT,
         "capabilities": {"tools": {}, "resources": {}} | ({"prompts": {}} if catalog.prompts else {}),
-        "serverCard": catalog.absolute(server_card.address_of(catalog)),
     }
+    if catalog.publishes("mcp_server_card"):
+        server["serverCard"] = catalog.absolute(server_card.address_of(catalog))
     return {"servers": [server]}
 
 

@@ -67,12 +67,12 @@ GET_JOB_ENTRY: Final[Mapping[str, object]] = {
     "name": GET_JOB,
     "title": "Get job",
     "description": (
-        "Look at a background job by the job_id that its tool has answered. Call it again every few seconds until "
+        "Check a background job by the job_id that its tool returned. Repeat every few seconds until "
         "status is done, failed or cancelled."
     ),
     "inputSchema": {
         "type": "object",
-        "properties": {"job_id": {"type": "string", "description": "The job_id of the tool's answer."}},
+        "properties": {"job_id": {"type": "string", "description": "The job_id that the tool returned."}},
         "required": ["job_id"],
         "additionalProperties": False,
     },
@@ -82,8 +82,8 @@ GET_JOB_ENTRY: Final[Mapping[str, object]] = {
             "job_id": {"type": "string"},
             "action": {"type": "string"},
             "status": {"enum": ["accepted", "running", "done", "failed", "cancelled"]},
-            "result": {"description": "What the action has answered, once status is done."},
-            "problem": {"type": "object", "description": "Why it has failed, once status is failed or cancelled."},
+            "result": {"description": "What the action returned, once status is done."},
+            "problem": {"type": "object", "description": "Why it failed, once status is failed or cancelled."},
         },
         "required": ["job_id", "action", "status"],
     },
@@ -349,8 +349,8 @@ class TaskExtension:
         is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
         try:
             if not {"job_id"} <= set(given) <= self._arguments or not all(type(one) is str for one in given.values()):
-                violation = Violation("/job_id", "must be the job_id that the tool has answered.")
-                raise InvalidInput("get_job takes one input, job_id, a text.", errors=[violation])
+                violation = Violation("/job_id", "must be the job_id that the tool returned.")
+                raise InvalidInput("get_job takes one input: job_id, a string.", errors=[violation])
             caller = await find_caller(context, self._identify, given.get(SESSION))
             job = await self._show(given["job_id"], None, caller)
         except Problem as problem:
@@ -456,8 +456,8 @@ class TaskExtension:
             if agrees:
                 await self._invoker.run(call, keep)
             else:
-                recovery = "Do not repeat the call unless your user asks for it anew."
-                results.append(ConfirmationRequired("The person who was asked did not agree.", recovery=recovery))
+                recovery = "Do not repeat the call unless your user asks for it again."
+                results.append(ConfirmationRequired("The user declined.", recovery=recovery))
             result = results[0]
             if isinstance(result, Outcome):
                 done = replace(taken, question=None, job=orjson.loads(result.body)["job_id"])
@@ -541,7 +541,7 @@ class TaskExtension:
         self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
         if isinstance(problem, UnknownJob):
             return MCPError(
-                types.INVALID_PARAMS, "Unknown task: there is none of this id, it has expired, or is not yours."
+                types.INVALID_PARAMS, "Unknown task: it does not exist, has expired, or belongs to another caller."
             )
         return MCPError(types.INTERNAL_ERROR, problem.detail, orjson.loads(exchange.render(problem)))
 

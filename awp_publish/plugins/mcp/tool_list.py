@@ -35,7 +35,7 @@ class Tool:
 
 SESSION_ARGUMENT: Final = {
     "type": "string",
-    "description": "The session that an earlier answer handed out, which keeps you signed in. Leave it out to begin.",
+    "description": "The session that an earlier answer returned, which keeps you signed in. Leave it out at first.",
 }
 
 
@@ -65,7 +65,7 @@ def make_tools(catalog: Catalog, *, only_objects: bool, has_sessions: bool) -> M
             own[RECEIPTS] = {
                 "type": "array",
                 "items": {"type": "string"},
-                "description": f"The receipts below the answers of {required}, if you are not signed in.",
+                "description": f"The receipts in the answers of {required}, if you are not signed in.",
             }
         if has_sessions and SESSION not in properties:
             own[SESSION] = SESSION_ARGUMENT

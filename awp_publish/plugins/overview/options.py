@@ -20,7 +20,7 @@ _SWITCH: Final = {
 def check_audience(value: str) -> str:
     """Raise ValueError for what is no scope."""
     if not re.fullmatch(SCOPE, value):
-        raise ValueError(f'{value!r} is no scope: leave it out for everybody, or write one such as "operator"')
+        raise ValueError(f'{value!r} is not a scope: leave it out for everybody, or write one such as "operator"')
     return value
 
 

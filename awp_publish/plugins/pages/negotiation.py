@@ -45,6 +45,7 @@ from awp_publish.http.exchange import (
     send_reply,
     without_content,
 )
+from awp_publish.http.page_address import PLAIN
 from awp_publish.model import Catalog
 
 if TYPE_CHECKING:
@@ -202,9 +203,6 @@ CACHE_OVERHEAD: Final = 512
 
 MAX_MEMBERS: Final = 100
 """Maximum members of a gzip body: finding each next one takes time proportional to the rest of the body."""
-
-PLAIN: Final = "/%:@!$&'()*+,;=?[]~"
-"""Characters of a URL that are not quoted again."""
 
 _GZIP: Final = zlib.MAX_WBITS | 16
 _WINDOWS: Final[dict[bytes, tuple[int, ...]]] = {

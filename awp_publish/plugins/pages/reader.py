@@ -2,25 +2,24 @@
 
 import asyncio
 import logging
-import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
-from urllib.parse import SplitResult, parse_qsl, quote, urljoin, urlsplit
+from urllib.parse import parse_qsl, urljoin, urlsplit
 
 from awp_publish.http.credentials import refuse_foreign_host
 from awp_publish.http.documents import prepare
 from awp_publish.http.endpoint import DoorRequest, Endpoint, ProblemRenderer
 from awp_publish.http.exchange import AsgiApp, Cors, Fields, RawHeaders, Receive, Reply, Scope, read_fields
-from awp_publish.http.in_process import DEFAULT_PORTS, FORWARDED, PageAnswer, PageExchange, PageRequest
+from awp_publish.http.in_process import FORWARDED, PageAnswer, PageExchange, PageRequest
+from awp_publish.http.page_address import read_address
 from awp_publish.model import Catalog
 from awp_publish.plugins.pages.negotiation import (
     BUDGETS,
     CONTENTS,
     FORMATS,
     MAX_PAGE_BYTES,
-    PLAIN,
     USUAL_BUDGET,
     NegotiatedRequest,
     PageRenderer,
@@ -30,64 +29,6 @@ from awp_publish.plugins.pages.negotiation import (
 )
 from awp_publish.plugins.pages.som import FRESHNESS, PATH, PROTOCOL
 from awp_publish.problems import InvalidUrl, PageNotFound
-
-# --- Addresses of pages, which have to be pages of this site ---
-
-MAX_ADDRESS_LENGTH: Final = 8_000
-"""Maximum characters of an address."""
-
-_BROKEN: Final = re.compile(r"[\x00-\x1f\x7f\\]")
-"""Characters that servers and clients interpret differently. A space, from an unencoded "+", is not among them."""
-
-_INVALID: Final = {"error": "invalid_url"}
-"""The error name of the reference publisher at somspec.org."""
-
-
-@dataclass(frozen=True, slots=True)
-class PageAddress:
-    """The address of a page of this site. `path` is percent-encoded, and relative to the path of the site's url."""
-
-    path: str
-    query: str
-
-    def below(self, url: str) -> str:
-        """Return the full address, on a site with this url."""
-        return url + self.path + (f"?{self.query}" if self.query else "")
-
-
-def read_address(given: str, urls: Iterable[str], base: str) -> PageAddress:
-    """Read an address, or a reference from `base`. Raises InvalidUrl unless it is below one of the site's `urls`."""
-    if not given or len(given) > MAX_ADDRESS_LENGTH or _BROKEN.search(given):
-        raise InvalidUrl("url is empty, too long, or holds characters that no address has.", members=_INVALID)
-    try:
-        parts = urlsplit(urljoin(base, quote(given, safe=PLAIN + "#")))
-        origin = _origin(parts)
-    except ValueError as error:
-        raise InvalidUrl(f"url is not an address: {error}.", members=_INVALID) from error
-    # urljoin has resolved dot segments (RFC 3986 section 5.2.4), which could lead out of the site's path. Those that
-    # are percent-encoded are resolved here.
-    kept: list[str] = []
-    segments = parts.path.split("/")
-    for number, segment in enumerate(segments):
-        plain = segment.lower().replace("%2e", ".")
-        if plain not in (".", ".."):
-            kept.append(segment)
-            continue
-        if plain == ".." and len(kept) > 1:
-            kept.pop()
-        if number == len(segments) - 1:
-            kept.append("")
-    path = "/".join(kept)
-    is_plain = "@" not in parts.netloc and parts.hostname is not None
-    site = next((site for url in urls if is_plain and _origin(site := urlsplit(url)) == origin), None)
-    if site is None or not (path + "/").startswith(site.path + "/"):
-        raise InvalidUrl("url is not below this site's own address; other sites are never fetched.", members=_INVALID)
-    return PageAddress(path[len(site.path) :] or "/", parts.query)
-
-
-def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
-    return parts.scheme, parts.hostname, parts.port or DEFAULT_PORTS.get(parts.scheme)
-
 
 # --- A page of this site in another format ---
 # The page is requested anonymously: without the client's cookies and credentials, and without state that outer
@@ -200,7 +141,7 @@ class PageReader:
             raise _not_found("The address does not answer with an HTML page.")
         reply = await request.render_async(200, _public_headers(answer.headers), answer.body)
         if reply is None:
-            raise _not_found("The page is in a content coding or a form that cannot be read here.")
+            raise _not_found("The page has a content coding or a format that is not supported.")
         return reply
 
     async def _fetch(self, inner: Scope, receive: Receive) -> PageAnswer:
@@ -275,7 +216,7 @@ class SomDoor(Endpoint):
             known = " and ".join(", ".join(names) for names in (FORMATS, BUDGETS, CONTENTS))
             raise InvalidUrl(
                 f"There is no such format, budget or content; there are {known}.",
-                recovery="Leave format, budget and content out, or use those that detail names.",
+                recovery="Leave format, budget and content out, or use the values that detail names.",
             )
         accepted = read_accept(fields.get(b"accept", b"")).requested or RequestedFormat("som")
         chosen = FORMATS[name] if name else accepted.format

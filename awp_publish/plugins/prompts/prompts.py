@@ -49,7 +49,7 @@ class Prompts:
         check(subject, ID, prompt_id, "id")
         for name, given in {"title": title, "description": description}.items():
             if given is not None and not (isinstance(given, str) and given.strip()):
-                raise DeclarationError(subject, f"{name}: has to be a text that is not empty.")
+                raise DeclarationError(subject, f"{name}: must be a non-empty text.")
 
         def mark(function: P) -> P:
             if not callable(function):
@@ -70,7 +70,7 @@ class Prompts:
             except UnusableSchema as error:
                 raise DeclarationError(declared.subject, f"{error}.", _REMEDY) from error
             for name, annotation in described.injected.items():
-                wrong = f"its parameter {name} ({annotation}) is nothing that a person fills in."
+                wrong = f"its parameter {name} ({annotation}) cannot be filled in by a person."
                 raise DeclarationError(declared.subject, wrong, "Leave it out; ask current_caller() who calls.")
             inputs: Mapping[str, Any] = described.inputs
             arguments = []

@@ -69,7 +69,7 @@ MAX_TRIES: Final = 100
 
 _RENEWED: Final = "This session has another id since its caller has signed in or out."
 _RENEWED_RECOVERY: Final = (
-    "Send the session that was handed out by the answer to the call which signed in or out; without that answer, leave "
+    "Send the session that the answer to signing in or out returned; if you do not have it, leave "
     "the session out and sign in again."
 )
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{32}[0-9a-f]{24}")
@@ -260,7 +260,7 @@ class CookieSessions:
             logger.error("the record of a session cannot be read: %s", type(error).__name__)
             raise unavailable("The record of this session is damaged.") from None
         if session.created + LIFETIME <= self._clock():  # usually the store has removed it; the clocks may differ
-            raise SessionUnknown("The session is over.")
+            raise SessionUnknown("The session has ended.")
         return session
 
 
@@ -333,7 +333,9 @@ class SessionCalls:
         self._receipted = guards.receipted
         self._recovery: str | None = None
         if (sign_in := catalog.sign_in) is not None and code_of(SessionUnknown.slug) not in catalog.site.errors:
-            again = "then send the session that its answer hands out."
+            again = (
+                f"then send the {CHALLENGE} of its answer: in the header {CHALLENGE}, or as session beside the input."
+            )
             self._recovery = f"Leave the session out and call {sign_in.id}, {again}"
 
     async def __call__(self, run: Run, call: Call, deliver: Deliver) -> None:
@@ -456,5 +458,5 @@ class SessionCalls:
         return await self._reentry.see(changed)
 
     def _unknown(self) -> SessionUnknown:
-        detail, challenge = "This session is not known here, or is over.", [("WWW-Authenticate", CHALLENGE)]
+        detail, challenge = "This session is unknown or has ended.", [("WWW-Authenticate", CHALLENGE)]
         return SessionUnknown(detail, recovery=self._recovery, headers=challenge)

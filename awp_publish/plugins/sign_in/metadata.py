@@ -7,9 +7,9 @@ OpenID Connect Discovery, whose well-known part is appended. Deliberately not em
 
 from typing import Final
 
-from awp_publish.documents.members import absolute_if, present
+from awp_publish.documents.members import absolute_if, extension_members, present
 from awp_publish.documents.protocol import Document, Protocol, to_json
-from awp_publish.model import Catalog
+from awp_publish.model import Authentication, Catalog
 from awp_publish.plugins.sign_in.paths import SignInPaths
 
 PATH: Final = "/.well-known/oauth-authorization-server"
@@ -35,34 +35,32 @@ def is_below_a_path(catalog: Catalog) -> bool:
 
 def render(catalog: Catalog) -> dict[str, object]:
     """Return the metadata (section 2)."""
-    known = catalog.site.authentication
-    assert known is not None
+    known = catalog.site.authentication or Authentication()
     paths = SignInPaths(catalog.paths.root)
     scopes = sorted({*known.scopes, *(scope for action in catalog.actions for scope in action.scopes)})
     methods = ["none", "client_secret_basic", "client_secret_post"] if known.has_secrets else ["none"]
-    return present(
-        {
-            "issuer": known.authorization_servers[0],
-            "authorization_endpoint": catalog.absolute(paths.authorize),
-            "token_endpoint": catalog.absolute(paths.token),
-            "registration_endpoint": catalog.absolute(paths.register) if known.takes_registrations else None,
-            "revocation_endpoint": catalog.absolute(paths.revoke),
-            "scopes_supported": scopes or None,
-            "response_types_supported": ["code"],
-            "response_modes_supported": ["query"],
-            "grant_types_supported": [
-                "authorization_code",
-                "refresh_token",
-                *(["client_credentials"] if known.has_secrets else []),
-            ],
-            "token_endpoint_auth_methods_supported": methods,
-            "revocation_endpoint_auth_methods_supported": methods,
-            "code_challenge_methods_supported": ["S256"],
-            "authorization_response_iss_parameter_supported": True,  # RFC 9207 section 3
-            "client_id_metadata_document_supported": True,
-            "service_documentation": absolute_if(catalog, catalog.site.documentation),
-        }
-    )
+    document = {
+        "issuer": next(iter(known.authorization_servers), catalog.url),
+        "authorization_endpoint": catalog.absolute(paths.authorize),
+        "token_endpoint": catalog.absolute(paths.token),
+        "registration_endpoint": catalog.absolute(paths.register) if known.takes_registrations else None,
+        "revocation_endpoint": catalog.absolute(paths.revoke),
+        "scopes_supported": scopes or None,
+        "response_types_supported": ["code"],
+        "response_modes_supported": ["query"],
+        "grant_types_supported": [
+            "authorization_code",
+            "refresh_token",
+            *(["client_credentials"] if known.has_secrets else []),
+        ],
+        "token_endpoint_auth_methods_supported": methods,
+        "revocation_endpoint_auth_methods_supported": methods,
+        "code_challenge_methods_supported": ["S256"],
+        "authorization_response_iss_parameter_supported": True,  # RFC 9207 section 3
+        "client_id_metadata_document_supported": True,
+        "service_documentation": absolute_if(catalog, catalog.site.documentation),
+    }
+    return present(document) | extension_members(catalog.site.extensions)
 
 
 PROTOCOL = Protocol(

@@ -188,7 +188,7 @@ def structured_result(catalog: Catalog, action_id: str, result: object) -> str:
     try:
         value = to_jsonable_python(result, by_alias=True)
     except PydanticSerializationError as error:
-        raise DeclarationError("template", f'the result of action "{action_id}" is no JSON: {error}.') from error
+        raise DeclarationError("template", f'the result of action "{action_id}" is not JSON: {error}.') from error
     return _json_ld(
         {
             # The result is a JSON literal (JSON-LD 1.1 section 4.2.2), not terms of the vocabulary.
@@ -362,9 +362,13 @@ def install(
     and under their own names `page_meta`, `structured_data`, `structured_result`, `webmcp_script`, `webmcp_hash`,
     `robots_lines` and `agents_script`.
 
-    Needs the extra `awp-publish[jinja]`. The site's catalog is read when a template is rendered, after it was frozen.
+    Needs the extra `awp-publish[jinja]`, and raises DeclarationError without it. The site's catalog is read when a
+    template is rendered, after it was frozen.
     """
-    from markupsafe import Markup
+    try:
+        from markupsafe import Markup
+    except ImportError as error:
+        raise DeclarationError("templates", "need jinja2.", 'Run pip install "awp-publish[jinja]".') from error
 
     def awas_action(action_id: str, context: str | None = None) -> Markup:
         return Markup(action_attributes(site.catalog, action_id, styles, context))

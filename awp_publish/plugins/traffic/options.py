@@ -11,7 +11,7 @@ from awp_publish.schema.options import SCOPE, strict
 
 def check_metrics(value: bool | str) -> bool | str:
     if isinstance(value, str) and not re.fullmatch(SCOPE, value):
-        raise ValueError(f"{value!r} is no scope: write metrics=True, or the name of a scope")
+        raise ValueError(f"{value!r} is not a scope: write metrics=True, or the name of a scope")
     return value
 
 

@@ -367,7 +367,7 @@ def _unpacked(value: bytes | None) -> _Cells:
             if len(buckets) == len(BOUNDS) + 1:
                 cell.buckets = [int(one) for one in buckets]
     except (ValueError, TypeError):
-        logger.error("a record of traffic cannot be read, and begins anew")
+        logger.error("a record of traffic cannot be read and is started over")
         return {}
     return cells
 
@@ -375,14 +375,15 @@ def _unpacked(value: bytes | None) -> _Cells:
 def describe_traffic(report: TrafficReport) -> str:
     """Format a report as text for a terminal: tables with the largest number of calls first."""
     total = sum(row.calls for row in report.rows)
-    lines = [f"{total} calls and readings of pages, {report.days[0]} to {report.days[-1]}"]
+    lines = [f"{total} calls and page reads, {report.days[0]} to {report.days[-1]}"]
     tables: tuple[tuple[str, tuple[str, ...], Callable[[TrafficRow], bool]], ...] = (
         ("day", ("day",), lambda row: True),
         ("door", ("door",), lambda row: True),
         ("action or page", ("action",), lambda row: bool(row.action)),
         ("caller", ("caller", "label"), lambda row: row.door not in PAGES and row.door != JOB),
         ("outcome", ("outcome",), lambda row: row.outcome == "ok"),
-        ("refusals", ("outcome",), lambda row: row.outcome != "ok"),
+        ("consent asked for", ("action",), lambda row: row.outcome == ASKED),
+        ("refusals", ("outcome",), lambda row: row.outcome not in ("ok", ASKED)),
         ("jobs", ("action", "outcome"), lambda row: row.door == JOB),
     )
     for title, names, only in tables:
@@ -403,31 +404,45 @@ def describe_traffic(report: TrafficReport) -> str:
 
 # --- Charts and tables ---
 
-KINDS: Final = (("ok", "#2f855a"), ("refused", "#b7791f"), ("failed", "#c53030"))
+KINDS: Final = (("ok", "#2f855a"), ("asked", "#2b6cb0"), ("refused", "#b7791f"), ("failed", "#c53030"))
+ASKED: Final = "CONFIRMATION_REQUIRED"
+"""The outcome of a call for which a person's consent was asked: no refusal, but the first half of a confirmed call."""
+
 _FAILED: Final = frozenset({"HANDLER_FAILED", "HANDLER_TIMEOUT", "HANDLER_UNAVAILABLE", "INVALID_OUTPUT", UNANSWERED})
 
 
+def written_time(milliseconds: float) -> str:
+    """Return a duration with two digits, as many as its buckets can tell: "2.4 ms", "120 ms", "1.3 s"."""
+    if milliseconds >= 995:
+        return f"{milliseconds / 1000:.1f} s" if milliseconds < 9_950 else f"{milliseconds / 1000:.0f} s"
+    rounded = float(f"{milliseconds:.2g}")
+    return f"{rounded:g} ms" if rounded >= 0.1 or not rounded else "<0.1 ms"
+
+
 def kind_of(outcome: str) -> str:
-    """Classify an outcome: the call succeeded ("ok"), was refused ("refused"), or the site failed ("failed")."""
-    if outcome == "ok":
-        return "ok"
+    """Classify an outcome: "ok", "asked" (a person's consent), "refused", or "failed" (by the site)."""
+    if outcome in ("ok", ASKED):
+        return "ok" if outcome == "ok" else "asked"
     is_ours = outcome in _FAILED or outcome.endswith("UNAVAILABLE") or (outcome.isdecimal() and outcome >= "500")
     return "failed" if is_ours else "refused"
 
 
 def figures(report: TrafficReport) -> list[tuple[str, dict[str, int]]]:
-    """Return for each day how many calls and page reads succeeded, were refused and failed."""
+    """Return for each day how many calls and page reads had each kind of outcome."""
     by_day = {day: {kind: 0 for kind, _ in KINDS} for day in report.days}
     for row in report.rows:
         by_day[row.day][kind_of(row.outcome)] += row.calls
     return list(by_day.items())
 
 
-def traffic_svg(report: TrafficReport, width: int = 720, height: int = 220) -> str:
-    """Return a bar chart of the days as SVG, without styles or scripts, which any content security policy allows."""
+def traffic_svg(report: TrafficReport, width: int = 720, height: int = 220, *, legend: bool = True) -> str:
+    """Return a bar chart of the days as SVG, without styles or scripts, which any content security policy allows.
+
+    Bars have the name of their kind as their class, so that a style sheet may colour them.
+    """
     days = figures(report)
     most = max((sum(counts.values()) for _, counts in days), default=0) or 1
-    left, bottom, top = 48, 24, 12
+    left, bottom, top = 48, 24, 30 if legend else 12
     step = (width - left - 8) / max(1, len(days))
     tall = height - bottom - top
     total = sum(sum(counts.values()) for _, counts in days)
@@ -435,7 +450,7 @@ def traffic_svg(report: TrafficReport, width: int = 720, height: int = 220) -> s
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         'role="img" aria-labelledby="traffic-title" fill="currentColor" font-family="system-ui, sans-serif" '
         'font-size="11">',
-        f'<title id="traffic-title">{total} calls and readings of pages in {len(days)} days</title>',
+        f'<title id="traffic-title">{total} calls and page reads in {len(days)} days</title>',
         f'<path d="M{left} {top}V{top + tall}H{width - 8}" fill="none" stroke="currentColor" stroke-opacity="0.4"/>',
         f'<text x="{left - 6}" y="{top + 8}" text-anchor="end">{most if total else 0}</text>',
         f'<text x="{left - 6}" y="{top + tall}" text-anchor="end">0</text>',
@@ -448,9 +463,14 @@ def traffic_svg(report: TrafficReport, width: int = 720, height: int = 220) -> s
                 y -= high
                 label = f"{escape(day)}: {counts[kind]} {kind}"
                 parts.append(
-                    f'<rect x="{x:.1f}" y="{y:.1f}" width="{step * 0.8:.1f}" height="{high:.1f}" fill="{colour}">'
+                    f'<rect x="{x:.1f}" y="{y:.1f}" width="{step * 0.8:.1f}" height="{high:.1f}" fill="{colour}" '
+                    f'class="{kind}">'
                     f"<title>{label}</title></rect>"
                 )
+    for index, (kind, colour) in enumerate(KINDS if legend else ()):
+        x = left + index * 90
+        parts.append(f'<rect x="{x}" y="6" width="10" height="10" fill="{colour}" class="{kind}"/>')
+        parts.append(f'<text x="{x + 15}" y="15">{kind}</text>')
     for index in sorted({0, len(days) - 1}) if days else ():
         anchor = "start" if index == 0 else "end"
         x = left if index == 0 else width - 8
@@ -466,7 +486,7 @@ def traffic_table(report: TrafficReport) -> str:
         for day, counts in reversed(figures(report))
         if any(counts.values())
     )
-    caption = "<caption>Calls and readings of pages by day</caption>"
+    caption = "<caption>Calls and page reads by day</caption>"
     return f'<table>{caption}<thead><tr><th scope="col">day</th>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 
@@ -491,9 +511,9 @@ def traffic_breakdowns(report: TrafficReport, *, with_callers: bool) -> list[Bre
         rows: list[tuple[str, ...]] = []
         for one in sorted(counts, key=lambda one: -sum(counts[one].values()))[:MAX_ROWS]:
             found = report.quantiles(**{name: one}) or {}
-            times = [f"{found[share]:g} ms" if found else "" for share in ("p50", "p90", "p99")]
+            times = [written_time(found[share]) if found else "" for share in ("p50", "p90", "p99")]
             rows.append((one or "(none)", *(f"{calls:,}" for calls in counts[one].values()), *times))
-        heads = (name, *(kind for kind, _ in KINDS), "half within", "90 % within", "99 % within")
+        heads = (name, *(kind for kind, _ in KINDS), "50 % within", "90 % within", "99 % within")
         return Breakdown(caption, heads, rows)
 
     def count(caption: str, heads: tuple[str, ...], only: Callable[[TrafficRow], bool]) -> Breakdown:
@@ -504,10 +524,10 @@ def traffic_breakdowns(report: TrafficReport, *, with_callers: bool) -> list[Bre
     found = [
         measure("By door", "door", lambda row: True),
         measure("By action", "action", lambda row: row.door not in PAGES and row.door != JOB),
-        count("Readings of pages", ("page", "door"), lambda row: row.door in PAGES),
+        count("Page reads", ("page", "door"), lambda row: row.door in PAGES),
         count("Background jobs", ("action", "outcome"), lambda row: row.door == JOB),
         count("By outcome", ("outcome",), lambda row: True),
-        count("Refusals and failures by code", ("code", "door"), lambda row: row.outcome != "ok"),
+        count("Refusals and failures by code", ("code", "door"), lambda row: row.outcome not in ("ok", ASKED)),
     ]
     if with_callers:
         who = count("By caller", ("caller", "label"), lambda row: row.door not in PAGES and row.door != JOB)

@@ -104,5 +104,69 @@ document.addEventListener("input", (event) => {
   }, 400);
 });
 
+// A connect button copies what its first client needs, and shows the rest.
+function copyOnOpen(button) {
+  const summary = button.querySelector("summary");
+  summary.addEventListener("click", async () => {
+    const text = button.querySelector("pre[data-copy] code");
+    if (button.open || !text || !navigator.clipboard) return;
+    const name = summary.dataset.name ?? (summary.dataset.name = summary.textContent);
+    await navigator.clipboard.writeText(text.textContent);
+    summary.textContent = `${name}: copied`;
+    summary.classList.add("copied");
+    setTimeout(() => { summary.textContent = name; summary.classList.remove("copied"); }, 1500);
+  });
+}
+
+function closePanels(event) {
+  const kept = event.type === "click" ? event.target.closest(".client-button") : null;
+  if (event.type === "keydown" && event.key !== "Escape") return;
+  for (const open of document.querySelectorAll(".client-button[open]")) {
+    if (open === kept) continue;
+    open.open = false;
+    if (event.type === "keydown") open.querySelector("summary").focus();
+  }
+}
+
+// The table of actions is filtered while somebody types. Sorting loads the page anew, with the filter.
+function filterActions(form) {
+  const table = document.querySelector(".actions table");
+  const words = form.elements.words.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const effect = form.elements.effect.value;
+  let count = 0, all = 0;
+  for (const group of table.tBodies) {
+    let shown = 0;
+    const head = group.querySelector(".group");
+    for (const row of group.querySelectorAll("tr[data-effect]")) {
+      const text = `${head ? head.textContent : ""} ${row.querySelector("th").textContent}`.toLowerCase();
+      row.hidden = (effect && row.dataset.effect !== effect) || !words.every((word) => text.includes(word));
+      shown += !row.hidden;
+      all += 1;
+    }
+    if (head) head.hidden = !shown;
+    count += shown;
+  }
+  form.querySelector("output").textContent = `${count} of ${all} action${all === 1 ? "" : "s"}`;
+  for (const link of table.querySelectorAll("a.sort")) {
+    const target = new URL(link.href);
+    for (const name of ["words", "effect"]) {
+      const value = form.elements[name].value;
+      if (value) target.searchParams.set(name, value); else target.searchParams.delete(name);
+    }
+    link.href = target;
+  }
+}
+
+const filter = document.querySelector("form[data-filter]");
+// What the server left out of the table cannot be shown by the script: then the form is sent as usual.
+if (filter && !filter.elements.words.value && !filter.elements.effect.value) {
+  document.documentElement.classList.add("live");
+  filter.addEventListener("input", () => filterActions(filter));
+  filter.addEventListener("submit", (event) => event.preventDefault());
+}
+
+document.querySelectorAll(".client-button").forEach(copyOnOpen);
+document.addEventListener("click", closePanels);
+document.addEventListener("keydown", closePanels);
 addCopyButtons(document);
 poll();

@@ -1,0 +1,45 @@
+"""A call as code to copy: for the Python client, and as a test."""
+
+import json
+from collections.abc import Mapping
+from keyword import iskeyword
+from typing import Final
+
+from awp_publish.model import Action
+from awp_publish.plugins.overview.answers import WireAnswer, aligned
+from awp_publish.plugins.overview.requests import WIRES, Filled, Wire
+
+MAX_EXPECTED: Final = 2000
+"""Maximum characters of an answer in the assertion of a generated test."""
+
+
+def python_call(action: Action, given: Mapping[str, object]) -> str:
+    """Return a call of the Python client."""
+    named = all(name.isidentifier() and not iskeyword(name) for name in given)
+    arguments = [f"{name}={value!r}" for name, value in given.items()] if named else [repr(dict(given))]
+    return f"client.call({', '.join([json.dumps(action.id), *arguments])})"
+
+
+def write_test(action: Action, filled: Filled, chosen: Wire, answer: WireAnswer | None) -> str:
+    """Return the source of a test for a call. If the call was sent, the test expects the same answer."""
+    options = [f"door={json.dumps(chosen.door or chosen.key)}"] if chosen is not WIRES[0] else []
+    options += ["confirm=True"] if action.needs_confirmation else []
+    options += ['token="..."'] if any(name == "Authorization" for name, _ in filled.secrets) else []
+    opened = f"    with AgentClient({', '.join(['app', *options])}) as client:\n"
+    call, end = python_call(action, filled.given), "    assert answer is not None\n"
+    problem = answer.problem if answer is not None else None
+    if problem is not None and problem.get("code") and answer is not None and answer.question is None:
+        return (
+            "import pytest\n\nfrom awp_publish.client import AgentClient, CallFailed\n\n"
+            f"from main import app  # your application\n\n\ndef test_{action.id}():\n{opened}"
+            f"        with pytest.raises(CallFailed) as refused:\n            {call}\n"
+            f"    assert refused.value.code == {json.dumps(str(problem['code']))}\n"
+        )
+    if answer is not None and problem is None and not action.is_background:
+        expected = repr(aligned(answer.output, None))
+        if len(expected) <= MAX_EXPECTED:
+            end = f"    assert answer {'is' if answer.output is None else '=='} {expected}\n"
+    return (
+        "from awp_publish.client import AgentClient\n\nfrom main import app  # your application\n\n\n"
+        f"def test_{action.id}():\n{opened}        answer = {call}\n{end}"
+    )

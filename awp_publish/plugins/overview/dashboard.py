@@ -1,0 +1,210 @@
+"""The first page: how a site is doing, how agents connect, what it publishes, and who came."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from awp_publish.calls.tokens import Tokens
+from awp_publish.http.html import Html, tag
+from awp_publish.plugins.overview.actions_table import Choice, actions_section
+from awp_publish.plugins.overview.approval import Waiting, approval_section, read_waiting
+from awp_publish.plugins.overview.callers import callers_section
+from awp_publish.plugins.overview.connect import clients, connect_hint
+from awp_publish.plugins.overview.figures import (
+    DAYS,
+    Figures,
+    calls_on,
+    figures_by_action,
+    month,
+    outcome_tiles,
+    tiles,
+    total,
+    traffic_section,
+)
+from awp_publish.plugins.overview.markup import NO_FIGURE, bytes_of, code, count_words, fill, size_of, table, tokens_of
+from awp_publish.plugins.overview.view import View
+from awp_publish.plugins.traffic.record import TrafficReport
+
+
+def dashboard(view: View, tokens: Tokens, query: Mapping[str, object], notice: Html | None) -> Html:
+    """Return the content of the first page. `notice` is the result of an approval that was just made."""
+    catalog, site = view.catalog, view.catalog.site
+    report = view.traffic if isinstance(view.traffic, TrafficReport) else None
+    by_action = figures_by_action(report) if report is not None else {}
+    waiting = read_waiting(view)
+    sees = query.get("sees", "")
+    buttons = clients(catalog)
+    sections = [*_sections(view, tokens, query, notice, by_action, waiting, str(sees))]
+    if others := buttons.get(""):
+        summary = tag("summary", "The MCP Inspector, and client libraries for Python and TypeScript")
+        content = tag("details", summary, tag("div", others, class_="clients"))
+        sections.append(("connect", "More clients", content))
+    return fill(
+        "overview",
+        site=site.name,
+        description=site.description,
+        url=catalog.url,
+        reader=_reader(view),
+        status=_status(view),
+        tiles=tiles(_first_tiles(view, total(by_action), report, waiting)),
+        month=month(report) if report is not None else None,
+        unread=view.traffic if isinstance(view.traffic, str) else None,
+        untold="Traffic is not kept: this site leaves the plug-in traffic out." if view.traffic is None else None,
+        buttons=[fill("connect_button", name=name, panels=panels) for name, panels in buttons.items() if name],
+        hint=connect_hint(catalog),
+        findings=_findings_bar(view),
+        links=[tag("li", tag("a", re.sub(r" \(.*", "", title), href=f"#{ident}")) for ident, title, _ in sections],
+        sections=[fill("section", ident=ident, title=title, content=content) for ident, title, content in sections],
+    )
+
+
+def _sections(
+    view: View,
+    tokens: Tokens,
+    query: Mapping[str, object],
+    notice: Html | None,
+    by_action: Mapping[str, Figures],
+    waiting: Waiting | None,
+    sees: str,
+) -> Iterable[tuple[str, str, object]]:
+    """Yield the id, the title and the content of each section; those that would be empty are left out."""
+    catalog, door = view.catalog, view.door
+    if waiting is not None:
+        title = f"Approval ({len(waiting.names)} waiting)" if waiting.unread is None else "Approval"
+        yield "approval", title, approval_section(view, waiting, tokens, notice)
+    yield "actions", f"Actions ({len(catalog.actions)})", actions_section(view, by_action, Choice.read(query))
+    if view.traffic is not None:
+        yield "traffic", "Who came", traffic_section(view.traffic, with_callers=view.is_restricted)
+    yield "sees", "What a caller sees", callers_section(view, sees)
+    if view.findings:
+        yield "findings", f"Findings ({len(view.findings)})", _findings(view)
+    yield "documents", f"Documents ({len(view.documents)})", _documents(view)
+    pages = [
+        (
+            code(one.path) if one.is_template else tag("a", one.path, href=catalog.prefix + one.path),
+            one.title,
+            one.description,
+        )
+        for one in catalog.pages
+    ]
+    agents = [  # an agent with one operation is an action, and listed as such
+        (code(one.id), one.name, one.description, ", ".join(map(": ".join, one.operations.items())))
+        for one in catalog.agents
+        if len(one.operations) > 1
+    ]
+    prompts = [
+        (
+            code(one.id),
+            one.name,
+            one.description,
+            ", ".join(f"{arg.name}{'' if arg.required else ' (optional)'}" for arg in one.arguments),
+        )
+        for one in catalog.prompts
+    ]
+    left_out = [(code(f"{one.method} {one.path}"), one.name, one.why) for one in door.site.left_out]
+    listings: tuple[tuple[str, str, str, tuple[str, ...], Sequence[tuple[object, ...]]], ...] = (
+        ("pages", "Pages", "Pages", ("path", "title", "description"), pages),
+        ("prompts", "Prompts", "Prompts", ("prompt", "name", "description", "arguments"), prompts),
+        ("agents", "Agents", "Agents and their operations", ("agent", "name", "description", "operations"), agents),
+        ("left-out", "Left out", "What include() found and did not publish", ("route", "name", "why"), left_out),
+    )
+    for ident, title, caption, heads, rows in listings:
+        if rows:
+            yield ident, f"{title} ({len(rows)})", table(caption, heads, rows)
+
+
+def _reader(view: View) -> object:
+    if view.caller is None:
+        return "You see this page as an anonymous visitor."
+    scopes = sorted(view.caller.scopes)
+    held = f", with the scope{'s' * (len(scopes) > 1)} {', '.join(scopes)}" if scopes else ""
+    return ("You are signed in as ", tag("b", view.caller.id), f"{held}.")
+
+
+def _status(view: View) -> Html:
+    status = view.catalog.status
+    degraded = sum(action.id in status.degraded_actions for action in view.catalog.actions)
+    if not status.operational:
+        return tag("span", "Not operational", class_="status failed")
+    if degraded:
+        return tag("span", f"{count_words(degraded, 'action')} degraded", class_="status refused")
+    return tag("span", "Operational", class_="status ok")
+
+
+def _first_tiles(
+    view: View, whole: Figures, report: TrafficReport | None, waiting: Waiting | None
+) -> list[tuple[object, ...]]:
+    if report is not None:
+        day, before = calls_on(report, report.days[-1]), calls_on(report, report.days[-2]) if report.days[1:] else 0
+        figures: list[tuple[object, ...]] = [
+            ("Calls today", f"{day:,}", f"{before:,} yesterday, {whole.calls:,} in {DAYS} days"),
+            *outcome_tiles(whole),
+        ]
+    else:
+        figures = [
+            (label, NO_FIGURE, "no figures") for label in ("Calls today", "Refused and failed", "95 % answered within")
+        ]
+    if waiting is None:
+        return [*figures, ("Waiting for approval", NO_FIGURE, "approval is not required")]
+    count = len(waiting.names)
+    shown = tag("a", f"{count:,}", href="#approval") if count else "0"
+    note = "hidden until they are approved" if count else "every action is approved"
+    return [*figures, ("Waiting for approval", shown, note if waiting.unread is None else "the file cannot be read")]
+
+
+def _findings_bar(view: View) -> Html | None:
+    """Return how many errors and warnings there are, with the first of them, None if there are none."""
+    if not view.findings:
+        return None
+    counts = {level: sum(one.level == level for one in view.findings) for level in ("error", "warning")}
+    summary = " and ".join(count_words(count, level) for level, count in counts.items() if count)
+    first = next((one for one in view.findings if one.level == "error"), view.findings[0])
+    kind = "failed" if counts["error"] else "refused"
+    return fill("findings_bar", kind=kind, summary=summary or "Findings", first=first.message)
+
+
+def _findings(view: View) -> Html:
+    rows = (
+        (
+            tag("strong", one.level, class_=one.level),
+            (code(f"{one.document}#{one.pointer}") if one.document else "the site", " ", one.subject),
+            one.message,
+            (one.hint, " ", tag("small", f"{one.check}; {one.source}")),
+        )
+        for one in view.findings
+    )
+    return table("What the checks found", ("level", "where", "what", "remedy"), rows)
+
+
+def _documents(view: View) -> Html:
+    prefix, rows = view.door.catalog.prefix, list[Sequence[object]]()
+    errors: dict[str, int] = {}
+    warnings: dict[str, int] = {}
+    for one in view.findings:
+        counts = errors if one.level == "error" else warnings
+        counts[one.document] = counts.get(one.document, 0) + 1
+    for path, document in view.documents.items():
+        compressed, full = document.variants[0].full, document.variants[-1].full
+        headers = ((tag("dt", name.decode()), tag("dd", value.decode("latin-1"))) for name, value in full.headers)
+        validity = tag("span", "no findings", class_="ok")
+        if wrong := errors.get(path):
+            validity = tag("a", count_words(wrong, "error"), href="#findings", class_="error")
+        elif doubtful := warnings.get(path):
+            validity = tag("a", count_words(doubtful, "warning"), href="#findings", class_="warning")
+        rows.append(
+            (
+                tag("a", path, href=prefix + path),
+                validity,
+                bytes_of(len(document.body)),
+                f"{tokens_of(len(document.body)):,}",
+                f"{bytes_of(len(compressed.body))} ({document.codings[0]})",
+                document.media_type,
+                fill("headers", path=path, headers=headers),
+            )
+        )
+    heads = ("path", "checked", "size", "tokens", "compressed", "type", "headers")
+    return fill(
+        "documents",
+        table=table("Documents", heads, rows),
+        size=size_of(sum(len(document.body) for document in view.documents.values())),
+        problems=prefix + view.door.catalog.paths.problems,
+    )

@@ -1,0 +1,310 @@
+"""The page of one action: its form, and the answers to what was sent."""
+
+import json
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from awp_publish.http.exchange import Scope
+from awp_publish.http.html import Html, tag
+from awp_publish.model import Action
+from awp_publish.plugins.overview.answers import JOB_ID, WireAnswer, differing
+from awp_publish.plugins.overview.copied_code import python_call, write_test
+from awp_publish.plugins.overview.excerpts import excerpts
+from awp_publish.plugins.overview.figures import action_section
+from awp_publish.plugins.overview.form import (
+    BESIDE,
+    CHOSEN_DOOR,
+    PREFIX,
+    BesideField,
+    credential_headers,
+    fields_of_form,
+    file_type,
+    input_field,
+    link_to,
+    public_part,
+    read_input,
+    shortened,
+    shown_value,
+)
+from awp_publish.plugins.overview.markup import block, code, fill, pretty, table
+from awp_publish.plugins.overview.requests import Filled, Wire, WireRequest, fields_of, write_request
+from awp_publish.plugins.overview.sending import send_request
+from awp_publish.plugins.overview.view import Traffic, View
+from awp_publish.plugins.overview.words import policy_facts, schema_tables
+from awp_publish.problems import InvalidInput
+from awp_publish.schema.reading import members, object_facts, required_members
+from awp_publish.schema.redaction import input_redactor
+
+
+class Trial:
+    """The completed form of an action, and the answers to it. `wrong` is set if the input cannot be read."""
+
+    def __init__(self, view: View, action: Action, pairs: Sequence[tuple[str, str | bytes]], scope: Scope) -> None:
+        self._view, self._door, self._scope, self._root = view, view.door, scope, view.root
+        self._catalog, self._action = view.door.published(), action
+        self._wires = view.wires_of(action) or view.wires
+        self._raw = {name: value for name, value in pairs if isinstance(value, str)}
+        # A link fills in inputs and the door, but no session, confirmation or credentials: it may be a stranger's.
+        is_link = scope["method"] in ("GET", "HEAD")
+        self._controls = {
+            name: value.strip()
+            for name, value in self._raw.items()
+            if name.startswith(PREFIX) and (name == CHOSEN_DOOR or not is_link)
+        }
+        if not pairs and action.examples:
+            pairs = fields_of(action.examples[0])
+        self._given: dict[str, object] = {}
+        self.wrong: InvalidInput | None = None
+        try:
+            self._given = read_input(action, pairs)
+        except InvalidInput as problem:
+            self.wrong = problem
+        self._key_headers = credential_headers(self._catalog, action)
+        typed = {"Authorization": "awp-authorization"} | {name: PREFIX + name.lower() for name in self._key_headers}
+        credentials = {name: re.sub(r"[\x00-\x1f\x7f]", "", self._control(field)) for name, field in typed.items()}
+        receipts = (one.strip() for one in self._control("awp-receipts").split(","))
+        filled = Filled(
+            self._given,
+            self._control("awp-key"),
+            self._control("awp-confirmation"),
+            tuple(one for one in receipts if one),
+            self._control("awp-session"),
+            secrets.token_hex(8),
+            tuple((name, value) for name, value in credentials.items() if value),
+        )
+        redact = input_redactor(action.inputs)
+        self._kept = filled if redact is None else replace(filled, given=redact(self._given))
+        self._shown = replace(self._kept, given=shortened(action, self._kept.given))
+        self._chosen = next((one for one in self._wires if one.key == self._control(CHOSEN_DOOR)), self._wires[0])
+        self._requests = {one.key: write_request(one, self._catalog, action, filled) for one in self._wires}
+        self._shown_requests = {one.key: write_request(one, self._catalog, action, self._shown) for one in self._wires}
+        self._answers: list[WireAnswer] = []
+        self._shown_answers: list[Html] = []
+        self.cookies: dict[str, tuple[bytes, bytes]] = {}
+
+    def _control(self, name: str) -> str:
+        return self._controls.get(name, "")
+
+    @property
+    def is_only_shown(self) -> bool:
+        """Whether the request is written anew while somebody types, and nothing else of the page is read."""
+        return self._scope["method"] == "POST" and self._controls.get("awp-do") == "show"
+
+    async def send(self) -> None:
+        """Run the action of the button that was pressed: send the input, or poll a job."""
+        do, seconds = self._controls.get("awp-do", "send"), self._action.timeout + 5.0
+        if do == "job" and JOB_ID.fullmatch(self._control("awp-job")):
+            self._shown_answers.append(await self._job(self._control("awp-job")))
+        elif do in ("send", "all"):
+            sent = [one for one in self._wires if do == "all" or one is self._chosen]
+            self._answers = [await self._send(self._requests[one.key], seconds) for one in sent]
+            self._shown_answers = [await self._answer(one) for one in self._answers]
+            for name, value in (pair for one in self._answers for pair in one.headers):
+                if name.lower() == "set-cookie":
+                    self.cookies[value.partition("=")[0]] = (b"set-cookie", value.encode("latin-1"))
+
+    async def _send(self, request: WireRequest, seconds: float) -> WireAnswer:
+        entrance = self._door.entrance(self._scope)
+        return await send_request(request, self._catalog, self._action, entrance, self._scope, seconds)
+
+    def page(self, traffic: Traffic) -> Html:
+        """Return the form with its answers, what documents say of the action, and its traffic."""
+        action, origin, here = self._action, self._catalog.url, f"{self._root}/try/{self._action.id}"
+        given, requests = self._shown.given, self._shown_requests
+        door = {} if self._chosen is self._wires[0] else {"awp-door": self._chosen.key}
+        sent = next((one for one in self._answers if one.request.wire is self._chosen), None)
+        shown = {key: (one.wire.title, one.text(origin)) for key, one in requests.items()}
+        plain = next((one for one in (requests[self._chosen.key], *requests.values()) if not one.frames), None)
+        if plain is not None:  # curl does not speak WebSocket
+            shown["curl"] = ("curl", plain.curl(origin))
+        client = f"from awp_publish.client import AgentClient\n\nclient = AgentClient({json.dumps(origin)})\n"
+        shown["python"] = ("Python", f"{client}answer = {python_call(action, given)}")
+        shown["test"] = ("As a test", write_test(action, self._shown, self._chosen, sent))
+        tabs = [
+            (
+                tag("input", type="radio", name="tab", id=f"tab-{key}", checked=key == self._chosen.key, class_="tab"),
+                tag("label", title, for_=f"tab-{key}"),
+            )
+            for key, (title, _) in shown.items()
+        ]
+        panels = [fill("panel", key=key, title=title, text=block(text, title)) for key, (title, text) in shown.items()]
+        return fill(
+            "try",
+            root=self._root,
+            name=action.name,
+            id=action.id,
+            description=action.description,
+            facts=[fill("fact", term=term, words=words) for term, words in policy_facts(self._catalog, action)],
+            form=self._form(),
+            answers=self._shown_answers or None,
+            none=None if self._shown_answers else "Nothing has been sent yet.",
+            link=link_to(here, public_part(given), door),
+            tabs=tabs,
+            panels=panels,
+            schemas=schema_tables(action),
+            examples=[
+                fill("example", text=block(pretty(one), f"Example {number}"), link=link_to(here, one), number=number)
+                for number, one in enumerate(action.examples, 1)
+            ]
+            or None,
+            excerpts=None if self.is_only_shown else self._excerpts(),
+            traffic=action_section(traffic, action.id),
+        )
+
+    def _excerpts(self) -> object:
+        found = list(excerpts(self._action, self._view.documents))
+        return found or tag("p", "No public document names this action.", class_="none")
+
+    def _form(self) -> Html:
+        action, inputs, given = self._action, self._action.inputs, self._given
+        parts = members(facts := object_facts(inputs, inputs))
+        values = {name: shown_value(given[name]) if name in given else self._raw.get(name, "") for name in parts}
+        if (redact := input_redactor(inputs)) is not None:  # secrets have to be typed each time
+            values |= dict.fromkeys(given.keys() - public_part(redact(given)).keys() & values.keys(), "")
+        required = required_members(facts)
+        fields = [input_field(name, part, inputs, name in required, values[name]) for name, part in parts.items()]
+        more = {name: shown_value(value) for name, value in given.items() if name not in values}
+        fields += [input_field(name, {}, inputs, False, value) for name, value in more.items()]
+        hint = "It is sent but never shown."
+        secret = [BesideField(PREFIX + name.lower(), name, hint, "password") for name in self._key_headers]
+        beside = [
+            fill(
+                "field",
+                ident=one.name,
+                label=one.label,
+                field=tag(
+                    "input",
+                    type=one.kind,
+                    name=one.name,
+                    id=one.name,
+                    # Credentials have to be typed each time, so that no page contains them.
+                    value="" if one.kind == "password" else self._control(one.name),
+                    autocomplete="off",
+                    aria_describedby=f"{one.name}-hint",
+                ),
+                hint=one.hint,
+            )
+            for one in (*BESIDE, *secret)
+        ]
+        summary = tag("summary", "More fields: keys, confirmation, credentials")
+        doors = [
+            tag(
+                "label",
+                tag("input", type="radio", name="awp-door", value=one.key, checked=one is self._chosen),
+                f" {one.title}",
+                class_="choice",
+            )
+            for one in self._wires
+        ]
+        content = fill(
+            "form",
+            wrong=self.wrong.detail if self.wrong is not None else None,
+            fields=fields or None,
+            none=None if fields else "This action takes no input.",
+            beside=tag("details", summary, beside, open=any(self._control(one.name) for one in BESIDE)),
+            doors=doors,
+            warning=_warning(action, len(self._wires)),
+        )
+        takes_files = any(file_type(part, inputs) is not None for part in parts.values())
+        return tag(
+            "form",
+            content,
+            method="post",
+            action=f"{self._root}/try/{action.id}",
+            enctype="multipart/form-data" if takes_files else None,
+            novalidate=True,
+            data_live=True,
+        )
+
+    async def _answer(self, answer: WireAnswer) -> Html:
+        """Return one answer, compared with the first."""
+        first, wire, problem, question = self._answers[0], answer.request.wire, answer.problem, None
+        lines, count = differing(answer, first)
+        compared: object = ""
+        if answer is not first:
+            words = ("differs from " if count else "the same as ", first.request.wire.title)
+            compared = (" · ", tag("span", *words, class_="differs" if count else "same"))
+        if (asked := answer.question) is not None:
+            agreed = {"awp-door": wire.key, "awp-confirmation": asked["token"], "awp-do": "send"}
+            question = fill(
+                "question",
+                summary=asked.get("summary", ""),
+                until=asked.get("expires_at", ""),
+                agree=self._again(agreed, "Agree and call again"),
+            )
+        headers = [(code(name), value) for name, value in answer.headers]
+        sent = self._shown_requests[wire.key].text(self._catalog.url)
+        return fill(
+            "answer",
+            key=wire.key,
+            door=wire.title,
+            state="ok" if problem is None else "asked" if answer.question is not None else "error",
+            said="answered" if problem is None else str(problem.get("code") or "refused"),
+            status=f"{answer.status} · " if answer.status else "",
+            milliseconds=f"{answer.milliseconds:.1f}",
+            compared=compared,
+            spent=answer.spent or None,
+            lines=lines,
+            recovery=str(problem["recovery"]) if problem and problem.get("recovery") else None,
+            question=question,
+            job=await self._job(answer.job_id) if answer.job_id is not None else None,
+            sent=block(sent, f"Sent to {wire.title}"),
+            headers=table(f"Headers of the answer through {wire.title}", ("header", "value"), headers)
+            if headers
+            else None,
+            received=block(answer.text[:20_000] or "(empty)", f"Received from {wire.title}"),
+        )
+
+    def _again(self, controls: Mapping[str, str], label: str) -> Html:
+        """Return a form that sends the same input with additional fields. Credentials have to be typed again."""
+        filled, public = self._kept, public_part(self._kept.given)
+        kept = {"awp-key": filled.key, "awp-receipts": ", ".join(filled.receipts), "awp-session": filled.session}
+        hidden = [*fields_of_form(public), *{**kept, **controls}.items()]
+        fields = [tag("input", type="hidden", name=name, value=value) for name, value in hidden if value]
+        typed = {name: PREFIX + name.lower() for name, _ in filled.secrets}
+        typed |= {name: name for name in filled.given.keys() - public.keys()}
+        fields += [
+            tag("label", f"{shown} ", tag("input", type="password", name=name, autocomplete="off"))
+            for shown, name in typed.items()
+        ]
+        here = f"{self._root}/try/{self._action.id}"
+        return tag("form", fields, tag("button", label), method="post", action=here, data_live=True)
+
+    async def _job(self, job_id: str) -> Html:
+        """Poll a job and return its progress."""
+        filled, path = self._kept, f"{self._catalog.paths.jobs}/{job_id}"
+        session = (("AWP-Session", filled.session),) if filled.session else ()
+        request = WireRequest(Wire("job", "Job", ""), "GET", path, (*session, *filled.secrets))
+        answer = await self._send(request, 10.0)
+        state: Mapping[str, Any] = answer.output if isinstance(answer.output, dict) else {}
+        progress: Mapping[str, Any] = state["progress"] if isinstance(state.get("progress"), dict) else {}
+        status, fraction = str(state.get("status", "unknown")), progress.get("fraction")
+        has_ended = status not in ("accepted", "running")
+        value = 1 if has_ended else fraction if isinstance(fraction, (int, float)) else None
+        content = fill(
+            "job",
+            said=f"{status}. {progress.get('message') or ''}",
+            bar=tag("progress", max=1, aria_label="Progress of the job", value=value),
+            state=block(pretty(answer.output if answer.problem is None else answer.problem), "State of the job"),
+            again=None if has_ended else self._again({"awp-do": "job", "awp-job": job_id}, "Look again"),
+        )
+        return tag("div", content, class_="job", data_job=None if has_ended else job_id)
+
+
+_CONSEQUENCES: Final = {
+    "idempotent": "changes something",
+    "write": "changes something on every call",
+    "delete": "deletes something",
+    "irreversible": "does what cannot be undone",
+}
+
+
+def _warning(action: Action, doors: int) -> str | None:
+    """Say that sending the form is a real call, None for an action that only reads."""
+    if action.effect == "read":
+        return None
+    many = f" Sending through all doors makes {doors} calls." if doors > 1 else ""
+    return f"This is a real call: it {_CONSEQUENCES[action.effect]}.{many}"

@@ -1,0 +1,55 @@
+"""What one reader of the overview is shown: the catalog, documents, findings and traffic that are theirs to see."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from awp_publish.calls.call import Principal
+from awp_publish.checks import Finding
+from awp_publish.http.documents import Prepared
+from awp_publish.model import OPERATOR, Action, Catalog
+from awp_publish.plugin import Context
+from awp_publish.plugins.overview.requests import Wire
+from awp_publish.plugins.traffic.record import TrafficReport
+
+Traffic: TypeAlias = TrafficReport | str | None
+"""The report, the reason why it cannot be read, or None if no traffic is kept."""
+
+
+def scopes_of(caller: Principal | None) -> frozenset[str] | None:
+    """Return a caller's scopes, None for an anonymous caller."""
+    return caller.scopes if caller is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a page of the overview is made from. `wires` are the protocols that the site speaks.
+
+    `catalog` and `traffic` have the actions that the reader may know of; `is_restricted` means that the overview
+    requires a scope.
+    """
+
+    door: Context
+    root: str
+    wires: tuple[Wire, ...]
+    caller: Principal | None
+    is_restricted: bool
+    catalog: Catalog
+    documents: Mapping[str, Prepared]
+    findings: Sequence[Finding] = ()
+    traffic: Traffic = None
+
+    @property
+    def may_approve(self) -> bool:
+        """Whether the overview requires a scope, or the caller has the scope "operator"."""
+        return self.is_restricted or (self.caller is not None and OPERATOR in self.caller.scopes)
+
+    def wires_of(self, action: Action) -> tuple[Wire, ...]:
+        """Return the protocols whose doors offer an action."""
+        return tuple(wire for wire in self.wires if action.is_exposed_at(wire.door or wire.key))
+
+    def doors_of(self, action: Action) -> list[str]:
+        """Return the names of the doors that offer an action."""
+        names = list(dict.fromkeys(wire.name for wire in self.wires_of(action)))
+        has_bridge = self.door.catalog.door("bridge") is not None and action.is_exposed_at("bridge")
+        return [*names, "Actions Bridge"] if has_bridge else names

@@ -1,0 +1,258 @@
+"""The index of a site's pages: SQLite FTS5, ranked by BM25.
+
+A query is reduced to its words, each of which is quoted, so that no query is a syntax error and none can use FTS5's own
+operators; a page matches if it has any of the words, and the rank decides. Scripts without spaces between words are
+indexed by character, and searched by phrase.
+
+Several processes may share the file: a lease lets one of them write at a time. The texts of pages are public.
+"""
+
+import os
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final
+
+VERSION: Final = 1
+"""Of the tables: those of another version are made again."""
+
+MAX_WORDS: Final = 32
+"""Different words of a query that count."""
+
+MAX_QUERY: Final = 2_000
+MAX_WORD: Final = 100
+
+WEIGHTS: Final = (4.0, 1.0)
+"""How much a word in the title counts, and in the text."""
+
+LEASE_SECONDS: Final = 120.0
+"""For how long a process may write without saying again that it does. Reading one page takes no longer."""
+
+BUSY_SECONDS: Final = 5.0
+
+_WORD: Final = re.compile(r"[^\W_]+")
+_UNSPACED: Final = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+"""Kana and Han, between which no spaces are written."""
+
+_LINK_TARGET: Final = re.compile(r"\]\([^()\s]*\)")
+
+
+def has_full_text_search() -> bool:
+    """Return True if SQLite here was built with FTS5."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        try:
+            connection.execute("CREATE VIRTUAL TABLE words USING fts5(word)")
+        except sqlite3.OperationalError:
+            return False
+    return True
+
+
+def words_of(text: str) -> str:
+    """Return a text as it is indexed: without the addresses of links, and with spaces around Han and Kana."""
+    return _UNSPACED.sub(r" \g<0> ", _LINK_TARGET.sub("] ", text))
+
+
+def match_of(query: str) -> str:
+    """Return a query in the syntax of FTS5: its words, any of which a page has; "" if it has none."""
+    words = dict.fromkeys(word[:MAX_WORD] for word in _WORD.findall(query[:MAX_QUERY]))
+    quoted = [f'"{words_of(word).strip()}"' for word in words]
+    return " OR ".join(quoted[:MAX_WORDS])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexedPage:
+    """A page as it was read: its address below the site's url, its words, and what tells whether it has changed."""
+
+    path: str
+    title: str
+    text: str
+    description: str = ""
+    modified: str = ""
+    etag: str = ""
+    digest: bytes = b""
+
+    @property
+    def size(self) -> int:
+        return len(self.text.encode())
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is remembered of a page to ask whether it has changed. `checked` is when that was last asked."""
+
+    etag: str
+    modified: str
+    digest: bytes
+    checked: float
+    size: int
+
+
+class PageIndex:
+    """The pages of one site, in the file at `path`, or in a temporary database if that is None.
+
+    Not thread-safe. `namespace` separates sites that share a file. Raises sqlite3.Error.
+    """
+
+    def __init__(self, path: str | None, namespace: str) -> None:
+        self._holder = f"{os.getpid()}-{id(self):x}".encode()
+        self._connection = sqlite3.connect(
+            path or "", timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        name = sha256(namespace.encode()).hexdigest()[:12]
+        self._pages, self._words, self._facts = (f"awp_search_{kind}_{name}" for kind in ("pages", "words", "facts"))
+        if path is not None:
+            self._connection.execute("PRAGMA journal_mode=WAL")
+        self._connection.execute("PRAGMA synchronous=NORMAL")  # what a power failure undoes is read again
+        with self._writing():
+            self._create()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _create(self) -> None:
+        run = self._connection.execute
+        run(f"CREATE TABLE IF NOT EXISTS {self._facts} (name TEXT PRIMARY KEY, value) WITHOUT ROWID")
+        if self._fact("version") == VERSION:
+            return
+        for table in (self._pages, self._words):
+            run(f"DROP TABLE IF EXISTS {table}")
+        run(
+            f"CREATE TABLE {self._pages} (id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, title TEXT NOT NULL,"
+            " text TEXT NOT NULL, description TEXT NOT NULL, modified TEXT NOT NULL, etag TEXT NOT NULL,"
+            " digest BLOB NOT NULL, size INTEGER NOT NULL, checked REAL NOT NULL)"
+        )
+        # Without content of its own: the texts are in the other table.
+        tokenizer = "porter unicode61 remove_diacritics 2"
+        run(f"CREATE VIRTUAL TABLE {self._words} USING fts5(title, text, content='', tokenize='{tokenizer}')")
+        run(f"DELETE FROM {self._facts}")
+        self._note("version", VERSION)
+
+    # --- Reading ---
+
+    def search(self, query: str, most: int) -> list[tuple[str, str]]:
+        """Return the paths and titles of the best pages, the best first. Accepts any text."""
+        if not (match := match_of(query)):
+            return []
+        weights = ", ".join(map(str, WEIGHTS))
+        return self._connection.execute(
+            f"SELECT path, title FROM (SELECT rowid AS number, bm25({self._words}, {weights}) AS score"
+            f" FROM {self._words} WHERE {self._words} MATCH ? ORDER BY score, number LIMIT ?)"
+            f" JOIN {self._pages} ON id = number ORDER BY score, number",
+            (match, most),
+        ).fetchall()
+
+    def page(self, path: str) -> IndexedPage | None:
+        """Return an indexed page."""
+        found = self._connection.execute(
+            f"SELECT title, text, description, modified FROM {self._pages} WHERE path = ?", (path,)
+        ).fetchone()
+        if found is None:
+            return None
+        title, text, description, modified = found
+        return IndexedPage(path=path, title=title, text=text, description=description, modified=modified)
+
+    def known(self) -> dict[str, Known]:
+        """Return what is remembered of each page, by path."""
+        rows = self._connection.execute(f"SELECT path, etag, modified, digest, checked, size FROM {self._pages}")
+        return {path: Known(*rest) for path, *rest in rows}
+
+    def begun(self) -> float:
+        """Return when the last reading of all pages began, 0 if there was none."""
+        return self._moment("begun")
+
+    def ended(self) -> float:
+        """Return when the last reading of all pages ended, 0 if there was none."""
+        return self._moment("ended")
+
+    # --- Writing ---
+
+    def claim(self, now: float) -> bool:
+        """Claim the right to write, or keep it. Returns False if another process has it."""
+        with self._writing():
+            holder, until = self._fact("holder"), self._moment("until")
+            is_held = now < until <= now + 2 * LEASE_SECONDS  # the clock may have been set back
+            if is_held and holder != self._holder:
+                return False
+            self._note("holder", self._holder)
+            self._note("until", now + LEASE_SECONDS)
+            return True
+
+    def release(self) -> None:
+        """Give up the right to write."""
+        with self._writing():
+            if self._fact("holder") == self._holder:
+                self._note("until", 0)
+
+    def begin(self, now: float) -> None:
+        """Note that a reading of all pages begins."""
+        with self._writing():
+            self._note("begun", now)
+
+    def end(self, now: float) -> None:
+        """Note that all pages were read."""
+        with self._writing():
+            self._note("ended", now)
+
+    def put(self, page: IndexedPage, now: float) -> None:
+        """Index a page, in place of what it was before."""
+        with self._writing():
+            self._remove(page.path)
+            values = (page.title, page.text, page.description, page.modified, page.etag, page.digest, page.size, now)
+            cursor = self._connection.execute(
+                f"INSERT INTO {self._pages} (path, title, text, description, modified, etag, digest, size, checked)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (page.path, *values),
+            )
+            self._connection.execute(
+                f"INSERT INTO {self._words} (rowid, title, text) VALUES (?, ?, ?)",
+                (cursor.lastrowid, words_of(page.title), words_of(page.text)),
+            )
+
+    def confirm(self, path: str, now: float) -> None:
+        """Note that a page has not changed."""
+        with self._writing():
+            self._connection.execute(f"UPDATE {self._pages} SET checked = ? WHERE path = ?", (now, path))
+
+    def remove(self, path: str) -> None:
+        """Forget a page."""
+        with self._writing():
+            self._remove(path)
+
+    def _remove(self, path: str) -> None:
+        run = self._connection.execute
+        found = run(f"SELECT id, title, text FROM {self._pages} WHERE path = ?", (path,)).fetchone()
+        if found is None:
+            return
+        number, title, text = found
+        # A table without content is told what its row held (FTS5, The 'delete' Command).
+        run(
+            f"INSERT INTO {self._words} ({self._words}, rowid, title, text) VALUES ('delete', ?, ?, ?)",
+            (number, words_of(title), words_of(text)),
+        )
+        run(f"DELETE FROM {self._pages} WHERE id = ?", (number,))
+
+    def _moment(self, name: str) -> float:
+        value = self._fact(name)
+        return float(value) if isinstance(value, (int, float)) else 0.0
+
+    def _fact(self, name: str) -> object:
+        found = self._connection.execute(f"SELECT value FROM {self._facts} WHERE name = ?", (name,)).fetchone()
+        return None if found is None else found[0]
+
+    def _note(self, name: str, value: object) -> None:
+        self._connection.execute(f"INSERT OR REPLACE INTO {self._facts} (name, value) VALUES (?, ?)", (name, value))
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        run = self._connection.execute
+        run("BEGIN IMMEDIATE")
+        try:
+            yield
+            run("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                run("ROLLBACK")
+            raise

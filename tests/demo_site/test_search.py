@@ -1,0 +1,24 @@
+"""Search over the bookshop's own pages: its shelves are found, baskets are not."""
+
+from typing import Any
+
+from fastapi.testclient import TestClient
+
+from demo_site.app import create_app
+from tests.demo_site.bookshop import ORIGIN
+
+
+def test_books_are_found_and_read_and_nobodys_basket_is():
+    app = create_app(ORIGIN, packing_pause=0, with_search=True)
+    with TestClient(app, base_url=ORIGIN) as client:
+        assert client.portal is not None
+        site: Any = app.user_middleware[-2].kwargs["site"]
+        pages: int = client.portal.call(site.ask("search").ready)
+        answer = client.post("/agents/actions/search", json={"query": "the white whale"}).json()
+        assert pages > 100
+        assert "/books/moby-dick" in [one["id"] for one in answer["results"]]
+        page = client.post("/agents/actions/fetch", json={"id": "/books/moby-dick"}).json()
+        assert "Call me Ishmael" in page["text"]
+        assert page["url"] == f"{ORIGIN}/books/moby-dick"
+        for closed in ("/basket", "/checkout", "/sign-in", "/agent.json"):
+            assert client.post("/agents/actions/fetch", json={"id": closed}).status_code == 404

@@ -1,0 +1,456 @@
+"""Search over a site's own pages: what is found and read, what never is, and how the index stays true."""
+
+import json
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
+from starlette.testclient import TestClient
+
+from awp_publish import AgentPublisher, DeclarationError, Robots, Search, Site
+from awp_publish.plugins.search.index import IndexedPage, PageIndex
+from awp_publish.plugins.search.robots import RobotsRules
+
+URL = "https://shop.example"
+MCP = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-06-18"}
+
+
+def html(title: str, text: str, head: str = "") -> str:
+    return (
+        f"<html><head><title>{title}</title>{head}</head><body><main><h1>{title}</h1><p>{text}</p></main></body></html>"
+    )
+
+
+LAMPS = html("Lamps", "A lamp of brass, with its wick.", '<meta name="description" content="All of our lamps.">')
+OIL = html("Oil", "Oil for each lamp, in bottles.")
+SOAP = html("Soap", "Soap from the harbour.")
+
+
+class Shop:
+    """Pages by path, which may change, and how often each was asked for and in which way."""
+
+    def __init__(self, pages: Mapping[str, str | Response | Callable[[Request], Response]]) -> None:
+        self.pages = dict(pages)
+        self.asked: list[Request] = []
+
+    async def answer(self, request: Request) -> Response:
+        self.asked.append(request)
+        page = self.pages.get(request.url.path)
+        if page is None:
+            return PlainTextResponse("There is no such page.", 404)
+        if isinstance(page, str):
+            return HTMLResponse(page)
+        return page if isinstance(page, Response) else page(request)
+
+
+def make_site(shop: Shop, search: Any = None, declared: tuple[str, ...] | None = None, **options: Any) -> Site:
+    site = Site("Shop", "Sells lamps.", URL, plugins=["mcp", search or Search()], **options)
+    for path in shop.pages if declared is None else declared:
+        site.page(path)
+    return site
+
+
+@contextmanager
+def serve(shop: Shop, site: Site, extra: tuple[Route, ...] = ()) -> Iterator[TestClient]:
+    routes = [*extra, *(Route(path, shop.answer) for path in shop.pages), Route("/{path:path}", shop.answer)]
+    app = Starlette(routes=routes)
+    app.add_middleware(AgentPublisher, site=site, check=False)
+    with TestClient(app, base_url=URL) as client:
+        yield client
+
+
+def search(client: TestClient, query: str) -> list[dict[str, str]]:
+    answer = client.post("/agents/search/invoke", json={"input": {"query": query}})
+    assert answer.status_code == 200, answer.text
+    results: list[dict[str, str]] = answer.json()["results"]
+    return results
+
+
+def ids(client: TestClient, query: str) -> list[str]:
+    return [one["id"] for one in search(client, query)]
+
+
+def fetch(client: TestClient, page_id: str) -> Any:
+    return client.post("/agents/fetch/invoke", json={"input": {"id": page_id}})
+
+
+def refresh(client: TestClient, site: Site) -> None:
+    assert client.portal is not None
+    client.portal.call(site.ask("search").refresh)
+
+
+def test_search_and_fetch_have_the_shape_that_research_demands():
+    shop = Shop({"/lamps": LAMPS, "/oil": OIL, "/soap": SOAP})
+    with serve(shop, make_site(shop)) as client:
+        found = {"results": [{"id": "/lamps", "title": "Lamps", "url": f"{URL}/lamps"}]}
+        page = {
+            "id": "/lamps",
+            "title": "Lamps",
+            "text": "# Lamps\n\nA lamp of brass, with its wick.",
+            "url": f"{URL}/lamps",
+            "metadata": {"description": "All of our lamps."},
+        }
+        for name, arguments, expected in (("search", {"query": "brass"}, found), ("fetch", {"id": "/lamps"}, page)):
+            call = {"name": name, "arguments": arguments}
+            message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+            result = client.post("/mcp", json=message, headers=MCP).json()["result"]
+            assert [one["type"] for one in result["content"]] == ["text"]
+            assert json.loads(result["content"][0]["text"]) == result["structuredContent"] == expected
+        listed = client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, headers=MCP).json()
+        tools = {one["name"]: one for one in listed["result"]["tools"]}
+        assert list(tools["search"]["inputSchema"]["properties"]) == ["query"]
+        assert list(tools["fetch"]["inputSchema"]["properties"]) == ["id"]
+        assert all(tools[name]["annotations"]["readOnlyHint"] for name in ("search", "fetch"))
+
+
+def test_the_best_page_comes_first_and_a_title_counts_more_than_a_text():
+    shop = Shop({"/a": html("Soap", "It smells of oil."), "/b": OIL, "/c": LAMPS})
+    with serve(shop, make_site(shop)) as client:
+        assert ids(client, "oil") == ["/b", "/a"]
+        assert ids(client, "lamps and oils") == ["/b", "/c", "/a"], "words are reduced to their stems"
+        assert ids(client, "umbrellas") == []
+        assert ids(client, "  ") == []
+
+
+def test_a_page_is_fetched_by_its_address_too_and_an_unknown_one_is_refused_with_words():
+    shop = Shop({"/lamps": LAMPS})
+    with serve(shop, make_site(shop)) as client:
+        assert fetch(client, f"{URL}/lamps").json()["id"] == "/lamps"
+        for wrong in (
+            "/oil",
+            "",
+            "https://other.example/lamps",
+            "//lamps",
+            "/lamps/../../x",
+            "\ud800".encode("utf-8", "replace").decode(),
+        ):
+            refused = fetch(client, wrong)
+            assert (refused.status_code, refused.json()["code"]) == (404, "PAGE_NOT_FOUND")
+            assert refused.json()["recovery"] == "Call search, and use the id of a result."
+
+
+def test_nothing_is_indexed_that_robots_or_visitors_may_not_read():
+    robots = "User-agent: GPTBot\nDisallow: /\n\nUser-agent: *\nDisallow: /kept*out$\nDisallow: /private\n"
+    robots += "Allow: /private/lamp\n"
+    shop = Shop(
+        {
+            "/robots.txt": PlainTextResponse(robots),
+            "/lamps": LAMPS,
+            "/private/lamp": LAMPS,
+            "/private/lamb": LAMPS,
+            "/kept/far/out": LAMPS,
+            "/declared-out": LAMPS,
+            "/noindex": html("Lamp", "A lamp", '<meta name="ROBOTS" content="nofollow, NoIndex">'),
+            "/header": HTMLResponse(LAMPS, headers={"x-robots-tag": "noindex"}),
+            "/account": RedirectResponse("/sign-in"),
+            "/members": HTMLResponse(LAMPS, 401),
+            "/closed": HTMLResponse(LAMPS, 403),
+            "/broken": HTMLResponse(LAMPS, 500),
+            "/data": JSONResponse({"lamp": "lamp"}),
+            "/ours": lambda request: HTMLResponse(LAMPS, 200 if "127.0.0.1" in str(request.client) else 403),
+            "/welcome": lambda request: HTMLResponse(LAMPS if not request.cookies else SOAP),
+        }
+    )
+    site = make_site(shop, robots=Robots(disallow=["/declared-out"]), authenticate=lambda credentials: None)
+
+    async def list_orders(request: Request) -> Response:
+        return HTMLResponse(LAMPS)
+
+    site.action("list_orders", inputs={"type": "object"}, outputs=str, auth_required=True, description="List.")(
+        list_orders
+    )
+    site.page("/orders")
+    with serve(shop, site, (Route("/orders", list_orders),)) as client:
+        client.cookies.set("session", "of a visitor")
+        assert sorted(ids(client, "lamp")) == ["/lamps", "/private/lamp", "/welcome"]
+
+
+def test_a_robots_txt_that_fails_keeps_all_out_until_it_answers():
+    shop = Shop({"/lamps": LAMPS, "/robots.txt": PlainTextResponse("", 500)})
+    site = make_site(shop)
+    with serve(shop, site) as client:
+        assert ids(client, "lamp") == []
+        shop.pages["/robots.txt"] = PlainTextResponse("")
+        refresh(client, site)
+        assert ids(client, "lamp") == ["/lamps"]
+
+
+def test_pages_come_from_sitemaps_and_never_from_other_sites():
+    def sitemap(*addresses: str) -> Response:
+        listed = "".join(f"<url><loc>\n {one} </loc></url>" for one in addresses)
+        return Response(f'<?xml version="1.0"?><urlset>{listed}</urlset>', media_type="application/xml")
+
+    listed = "".join(f"<sitemap><loc>{URL}/{name}.xml</loc></sitemap>" for name in ("more", "index"))
+    index = f"<sitemapindex>{listed}</sitemapindex>"
+    shop = Shop(
+        {
+            "/robots.txt": PlainTextResponse(f"Sitemap: {URL}/index.xml\nSitemap: https://other.example/sitemap.xml\n"),
+            "/sitemap.xml": sitemap(
+                f"{URL}/lamps", "https://other.example/lamps", f"{URL}/lamps?colour=red&amp;size=2"
+            ),
+            "/index.xml": Response(index, media_type="application/xml"),
+            "/more.xml": sitemap(f"{URL}/oil#prices", "mailto:lamp@shop.example", f"{URL}/agents"),
+            "/guide/sitemap.xml": sitemap("/guide/wick"),
+            "/lamps": LAMPS,
+            "/oil": OIL,
+            "/guide/wick": html("The wick of a lamp", "Trim it."),
+        }
+    )
+    with serve(shop, make_site(shop, Search(sitemaps=["/guide/sitemap.xml"]), declared=())) as client:
+        assert sorted(ids(client, "lamp")) == ["/guide/wick", "/lamps", "/lamps?colour=red&size=2", "/oil"]
+    assert all(request.headers["host"] == "shop.example" for request in shop.asked)
+
+
+def test_what_changes_is_read_again_and_what_is_gone_is_forgotten():
+    def tagged(request: Request) -> Response:
+        if request.headers.get("if-none-match") == '"1"':
+            return Response(status_code=304)
+        return HTMLResponse(LAMPS, headers={"etag": '"1"'})
+
+    shop = Shop({"/lamps": tagged, "/oil": OIL, "/soap": SOAP})
+    site = make_site(shop)
+    with serve(shop, site) as client:
+        assert sorted(ids(client, "lamp soap")) == ["/lamps", "/oil", "/soap"]
+        shop.pages |= {"/oil": html("Oil", "Oil for stoves."), "/soap": HTMLResponse(SOAP, 410)}
+        refresh(client, site)
+        assert ids(client, "lamp soap") == ["/lamps"]
+        assert ids(client, "stoves") == ["/oil"]
+        assert [request.headers.get("if-none-match") for request in shop.asked if request.url.path == "/lamps"] == [
+            None,
+            '"1"',
+        ]
+        shop.pages["/oil"] = HTMLResponse("", 503)
+        refresh(client, site)
+        assert ids(client, "stoves") == ["/oil"], "a page that fails for now keeps its place"
+
+
+def test_an_index_has_as_many_pages_and_bytes_as_it_may(caplog):
+    shop = Shop({f"/lamp-{number}": html(f"Lamp {number}", "A lamp.") for number in range(5)})
+    with serve(shop, make_site(shop, Search(max_pages=3))) as client:
+        assert ids(client, "lamp") == ["/lamp-0", "/lamp-1", "/lamp-2"]
+    assert "more than 3 pages" in caplog.text
+    shop = Shop({"/a": html("Lamp", "A lamp." * 100), "/b": html("Lamp", "A lamp.")})
+    with serve(shop, make_site(shop, Search(max_bytes=100))) as client:
+        assert ids(client, "lamp") == ["/b"]
+    assert "1 pages are not indexed" in caplog.text
+
+
+def test_a_site_without_pages_says_what_to_do(caplog):
+    shop = Shop({})
+    with serve(shop, make_site(shop)) as client:
+        assert ids(client, "lamp") == []
+    assert "finds no page" in caplog.text
+
+
+def test_an_index_beside_an_sqlite_store_is_there_again_after_a_restart(tmp_path):
+    store = f"sqlite:///{tmp_path}/agents.db"
+    shop = Shop({"/lamps": LAMPS})
+    with serve(shop, make_site(shop, store=store)) as client:
+        assert ids(client, "lamp") == ["/lamps"]
+    assert (tmp_path / "agents-search.db").exists()
+    with closing(PageIndex(f"{tmp_path}/agents-search.db", "shop.example")) as other:
+        assert other.claim(time.time()), "another process reads the pages"
+        with serve(shop, make_site(shop, store=store)) as client:
+            asked = len(shop.asked)
+            assert ids(client, "lamp") == ["/lamps"]
+            assert [request.url.path for request in shop.asked[asked:]] == []
+
+
+def test_a_file_that_is_no_database_is_left_alone(tmp_path, caplog):
+    (tmp_path / "agents-search.db").write_text("notes of somebody" * 100)
+    shop = Shop({"/lamps": LAMPS})
+    with serve(shop, make_site(shop, store=f"sqlite:///{tmp_path}/agents.db")) as client:
+        assert ids(client, "lamp") == ["/lamps"]
+    assert "cannot be used" in caplog.text
+    assert (tmp_path / "agents-search.db").read_text().startswith("notes")
+
+
+def test_without_a_lifespan_the_calls_read_the_pages():
+    shop = Shop({"/lamps": LAMPS, "/oil": OIL})
+    site = make_site(Shop({}), declared=())
+    for path in ("/lamps", "/oil"):
+        site.page(path)
+    routes = [Route("/lamps", shop.answer), Route("/oil", shop.answer)]
+    client = TestClient(AgentPublisher(Starlette(routes=routes), site=site), base_url=URL)
+    assert ids(client, "brass") == ["/lamps"]
+    assert fetch(client, "/oil").json()["title"] == "Oil"
+    asked = len(shop.asked)
+    assert ids(client, "bottles") == ["/oil"]
+    assert len(shop.asked) == asked, "not before it is time again"
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+def test_a_site_may_search_by_itself(is_async):
+    asked = list[str]()
+
+    def find(query: str) -> list[dict[str, str]]:
+        asked.append(query)
+        return [{"title": "All lamps", "url": "/lamps"}, {"title": "Oil", "url": f"{URL}/oil"}]
+
+    async def find_later(query: str) -> list[dict[str, str]]:
+        return find(query)
+
+    shop = Shop({"/robots.txt": PlainTextResponse("User-agent: *\nDisallow: /secret"), "/lamps": LAMPS, "/secret": OIL})
+    with serve(shop, make_site(shop, Search(by=find_later if is_async else find))) as client:
+        assert search(client, "brass") == [
+            {"id": "/lamps", "title": "All lamps", "url": f"{URL}/lamps"},
+            {"id": "/oil", "title": "Oil", "url": f"{URL}/oil"},
+        ]
+        assert asked == ["brass"]
+        assert fetch(client, "/lamps").json()["text"].startswith("# Lamps")
+        assert [fetch(client, path).status_code for path in ("/secret", "/nowhere")] == [404, 404]
+
+
+@pytest.mark.parametrize(
+    "answer", [None, "lamps", [{"title": "Lamps"}], [{"title": "x", "url": "https://other.example"}], 7]
+)
+def test_a_search_of_the_sites_own_that_answers_something_else_is_a_problem(answer):
+    shop = Shop({"/lamps": LAMPS})
+    with serve(shop, make_site(shop, Search(by=lambda query: answer))) as client:
+        refused = client.post("/agents/search/invoke", json={"input": {"query": "lamp"}})
+        assert (refused.status_code, refused.json()["code"]) == (500, "INVALID_OUTPUT")
+
+
+def test_a_site_with_an_action_of_that_name_is_told_what_to_do():
+    site = make_site(Shop({}))
+
+    @site.agent("search")
+    async def find(q: str) -> str:
+        """Find a lamp."""
+        return q
+
+    with pytest.raises(DeclarationError, match=r'the action "search", and so does the site.*Search\(by=function\)'):
+        site.freeze(())
+
+
+@pytest.mark.parametrize("wrong", [{"every": "soon"}, {"max_pages": 0}, {"sitemaps": ["sitemap.xml"]}, {"by": "find"}])
+def test_a_wrong_option_is_refused_by_its_name(wrong):
+    with pytest.raises(DeclarationError, match=rf"plugins\.search\.{next(iter(wrong))}"):
+        Site("Shop", "Sells lamps.", URL, plugins=[Search(**wrong)])
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ('"', []),
+        ("NOT brass", ["/lamps"]),
+        ("title:brass", ["/lamps"]),
+        ("bra*", []),
+        ("brass AND", ["/lamps"]),
+        ("NEAR(brass wick, 1) OR", ["/lamps"]),
+        ("^brass", ["/lamps"]),
+        ('bra"ss', []),
+        ("BRÄSS brass", ["/lamps"]),
+        ("'; DROP TABLE x; --", []),
+        ("brass " * 10_000, ["/lamps"]),
+    ],
+)
+def test_a_query_is_words_and_never_a_language(query, found):
+    shop = Shop({"/lamps": LAMPS})
+    with serve(shop, make_site(shop)) as client:
+        assert ids(client, query[:2_000]) == found
+
+
+def test_a_query_that_is_too_long_is_refused_as_any_input_is():
+    shop = Shop({"/lamps": LAMPS})
+    with serve(shop, make_site(shop)) as client:
+        refused = client.post("/agents/search/invoke", json={"input": {"query": "x" * 2_001}})
+        assert (refused.status_code, refused.json()["code"]) == (422, "INVALID_INPUT")
+
+
+@pytest.fixture(scope="module")
+def index() -> Iterator[PageIndex]:
+    made = PageIndex(None, "shop.example")
+    made.put(IndexedPage(path="/lamps", title="Lamps", text="A lamp of brass."), 1.0)
+    made.put(IndexedPage(path="/tokyo", title="東京", text="ランプは東京の港にあります。"), 1.0)
+    yield made
+    made.close()
+
+
+@given(
+    query=st.text()
+    | st.text("\"'*:^(){}[]+-AND OR NOT NEAR lamp").map(str)
+    | st.binary().map(lambda raw: raw.decode("latin-1"))
+)
+def test_no_query_is_an_error(index, query):
+    assert len(index.search(query, 10)) <= 2
+
+
+@given(texts=st.lists(st.text(max_size=60), max_size=6))
+def test_what_is_indexed_is_found_again_and_leaves_no_word_behind(texts):
+    with closing(PageIndex(None, "x")) as index:
+        for round_ in range(2):
+            for number, text in enumerate(texts):
+                index.put(IndexedPage(path=f"/{number}", title=text[:5], text=f"{text} lamp{number}x"), float(round_))
+        for number in range(len(texts)):
+            assert [path for path, _ in index.search(f"lamp{number}x", 10)] == [f"/{number}"]
+            index.remove(f"/{number}")
+            assert index.search(f"lamp{number}x", 10) == []
+        index._connection.execute(f"INSERT INTO {index._words} ({index._words}) VALUES ('integrity-check')")
+
+
+def test_scripts_without_spaces_are_searched_by_their_characters(index):
+    assert [path for path, _ in index.search("東京", 10)] == ["/tokyo"]
+    assert [path for path, _ in index.search("港に", 10)] == ["/tokyo"]
+    assert index.search("京東", 10) == []
+
+
+def test_two_sites_share_a_file_without_seeing_each_other(tmp_path):
+    file = f"{tmp_path}/agents-search.db"
+    with closing(PageIndex(file, "a.example")) as first, closing(PageIndex(file, "b.example")) as second:
+        first.put(IndexedPage(path="/lamps", title="Lamps", text="A lamp."), 1.0)
+        assert second.search("lamp", 10) == []
+        assert second.claim(10.0)
+        assert first.claim(10.0)
+        with closing(PageIndex(file, "a.example")) as third:
+            assert [path for path, _ in third.search("lamp", 10)] == ["/lamps"]
+            assert not third.claim(10.0)
+            first.release()
+            assert third.claim(10.0)
+            assert not first.claim(20.0)
+            assert first.claim(1_000.0), "one that was killed does not hold it forever"
+
+
+def test_tables_of_another_version_are_made_again(tmp_path):
+    file = f"{tmp_path}/agents-search.db"
+    with closing(PageIndex(file, "a.example")) as index:
+        index.put(IndexedPage(path="/lamps", title="Lamps", text="A lamp."), 1.0)
+        facts = index._facts
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute(f"UPDATE {facts} SET value = 0 WHERE name = 'version'")
+    with closing(PageIndex(file, "a.example")) as index:
+        assert index.search("lamp", 10) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "allowed"),
+    [
+        ("", "/x", True),
+        ("User-agent: *\nDisallow: /x", "/x/y", False),
+        ("User-agent: *\nDisallow:", "/x", True),
+        ("User-agent: a\nUser-agent: *\nDisallow: /x", "/x", False),
+        ("User-agent: *\nDisallow: /x\nUser-agent: b\nDisallow: /", "/y", True),
+        ("User-agent: *\nDisallow: /y\n\nUser-agent: b\nDisallow: /\n\nuser-AGENT: *\nDisallow: /x # all", "/x", False),
+        ("User-agent: *\nDisallow: /x\nAllow: /x/y", "/x/y", True),
+        ("User-agent: *\nAllow: /x\nDisallow: /x", "/x", True),
+        ("User-agent: *\nDisallow: /*.pdf$", "/a.pdf", False),
+        ("User-agent: *\nDisallow: /*.pdf$", "/a.pdf.html", True),
+        ("User-agent: *\nDisallow: /a*b*c", "/axxbxxcxx", False),
+        ("User-agent: *\nDisallow: /a*b*c", "/acb", True),
+        ("User-agent: *\nDisallow: /$", "/", False),
+        ("User-agent: *\nDisallow: /$", "/x", True),
+        ("User-agent: *\nDisallow: /caf%C3%A9", "/café", False),
+        ("User-agent: *\nDisallow: *?print=1", "/x?print=1", False),
+        ("Disallow: /", "/x", True),
+    ],
+)
+def test_the_rules_of_robots_txt_are_read_as_its_standard_says(text, path, allowed):
+    assert RobotsRules.read(text).allow(path) is allowed
