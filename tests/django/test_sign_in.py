@@ -587,7 +587,7 @@ def test_a_command_tells_it_too():
 
 
 def test_middleware_that_tells_too_late_who_is_signed_in_is_told():
-    assert "does not stand above us" in complaints(MIDDLEWARE=[OURS, *MIDDLEWARE[:3]])["awp_publish.E004"]
+    assert "is not above AgentPublisherMiddleware" in complaints(MIDDLEWARE=[OURS, *MIDDLEWARE[:3]])["awp_publish.E004"]
 
 
 def test_a_memory_that_other_workers_do_not_share_is_told():
