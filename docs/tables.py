@@ -184,8 +184,8 @@ def recovery_table() -> str:
 
 def drift_table() -> str:
     """Return what `check --pages` looks for."""
-    rows = [f"| `{kind}` | {level} | {rule} | {hint} |" for kind, (level, rule, hint) in drift.KINDS.items()]
-    return table("| finding | level | rule | what to do |", rows)
+    rows = [f"| `{kind}` | {level} | {rule} |" for kind, (level, rule, _) in drift.KINDS.items()]
+    return table("| finding | level | rule |", rows)
 
 
 # --- All tables ---
@@ -193,8 +193,8 @@ def drift_table() -> str:
 
 def problem_table() -> str:
     """Every problem type, in the order of the tree."""
-    rows = [f"| `{kind.slug}` | {kind.default_status} | {kind.title} | {kind.default_recovery} |" for kind in ALL]
-    return table("| type | status | title | recovery |", rows)
+    rows = [f"| `{kind.slug}` | {kind.default_status} | {kind.title} |" for kind in ALL]
+    return table("| type | status | title |", rows)
 
 
 def option_table(columns: str, options: type, *, beyond: type | None = None) -> str:

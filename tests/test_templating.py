@@ -226,7 +226,7 @@ def test_the_json_ld_of_a_result_holds_what_the_outputs_name():
     given = {"teas": [{"teaName": "a", "margin": 7}], "next": {"teas": [], "owner": "x"}, "query": "q"}
     assert result_of(given)["result"] == {"teas": [{"teaName": "a"}], "next": {"teas": []}}
     assert structured_result(site.catalog, "note", "kept") == "", "nobody is told of it here"
-    with pytest.raises(DeclarationError, match='result of action "search_teas" is no JSON'):
+    with pytest.raises(DeclarationError, match='result of action "search_teas" is not JSON'):
         structured_result(site.catalog, "search_teas", object())
     with pytest.raises(DeclarationError, match='no action "nothing"'):
         structured_result(site.catalog, "nothing", {})

@@ -29,12 +29,12 @@ from awp_publish.calls.authentication import (
 from awp_publish.calls.call import CallListener
 from awp_publish.calls.health import Liveness, count_workers
 from awp_publish.declare.agents import _ACTION_OPTIONS, AgentHandle, F
-from awp_publish.declare.discover import find_injector, find_openapi, find_routes
+from awp_publish.declare.discover import compares_routes, find_injector, find_openapi, find_routes
 from awp_publish.declare.discover.functions import describe_function
 from awp_publish.declare.discover.routes import is_bound_for_a_call, mark
 from awp_publish.declare.pages import DeclaredPages
 from awp_publish.declare.plugins import ByOption, check_options, options_of, read_plugins, split_options, start
-from awp_publish.declare.resolve import SUBJECT as INCLUDE, Declaration, Inclusion, resolve
+from awp_publish.declare.resolve import SUBJECT as INCLUDE, Declaration, Inclusion, find_pages, resolve
 from awp_publish.declare.settings import (
     ACTION,
     AGENT,
@@ -499,12 +499,12 @@ class Site:
                 )
             limits = [one for one in (self.facts.rate_limit, action.rate_limit) if one is not None and one.whom]
             if limits and not any(isinstance(one, AgentAuthenticator) for one in self.authenticators):
-                wrong = f"rate_limit: the site cannot identify {limits[0].whom}."
+                wrong = f"rate_limit: no authenticator of the site identifies {limits[0].whom} callers."
                 raise DeclarationError(subject, wrong, "Give Site(authenticate=WebBotAuth(...)).")
             if action.allow_agents and not any(isinstance(one, AgentAuthenticator) for one in self.authenticators):
                 raise DeclarationError(
                     subject,
-                    "allow_agents: the site cannot identify agents.",
+                    "allow_agents: no authenticator of the site identifies agents.",
                     "Give Site(authenticate=WebBotAuth(...)).",
                 )
             # Processes that share a store have to sign with the same keys; a store in memory works with any key.
@@ -553,7 +553,10 @@ class Site:
                 actions=actions,
                 agents=agents,
                 pages=self._pages.resolve(
-                    routes, self.facts.name, {action.id for action in actions}, included.pages.values()
+                    routes,
+                    self.facts.name,
+                    {action.id for action in actions},
+                    included.pages.values() if self._chooses_pages(app) else find_pages(routes),
                 ),
                 paths=self.settings.paths,
                 doors=tuple(doors),
@@ -589,6 +592,10 @@ class Site:
                 )
             self._catalogs = self._with_status(catalog)
         return self._catalogs[0]
+
+    def _chooses_pages(self, app: object) -> bool:
+        """Return True if the owner says which pages there are, or if only the views of a framework (Django) tell."""
+        return bool(self._inclusions) or self._pages.has_any or compares_routes(app)
 
     @property
     def is_frozen(self) -> bool:

@@ -68,7 +68,7 @@ _NUMBER: Final = re.compile(r"[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400}
 DIALECT: Final = {
     "CONFIRMATION_REQUIRED": "Show confirmation.summary to your user. Only if they agree, send the same request again "
     "with confirmation.token in the header AWP-Confirmation.",
-    "PREREQUISITE_REQUIRED": "Of the actions that missing names call those that have not succeeded yet, then send this "
+    "PREREQUISITE_REQUIRED": "Call the actions that missing names, unless they have already succeeded, then send this "
     "request again; if the site does not know who calls, with the AWP-Receipt header of each of their answers, "
     "separated by commas, in the header AWP-Receipt. Do not repeat a call only to get its receipt.",
     "INVALID_ENVELOPE": "Send the idempotency key and the confirmation as strings, and receipts as a list of strings.",

@@ -17,13 +17,11 @@ from typing import Final, TypeAlias
 
 import orjson
 
-from awp_publish.checks.engine import depth_exceeds
 from awp_publish.maps import rules
 from awp_publish.maps.expressions import UNDEFINED, ExpressionError, fill
 from awp_publish.maps.live_page import FoundElement, LivePage, PrimitiveError
 from awp_publish.maps.primitives import PRIMITIVES, arguments_of
-from awp_publish.problems import Violation
-from awp_publish.schema import JsonObject, Validator, compile_schema
+from awp_publish.schema import JsonObject, Validator, Violation, compile_schema, depth_exceeds
 
 MAX_CANDIDATES: Final = 20
 """Elements that are listed if a target matches several."""
@@ -533,7 +531,7 @@ class _Run:
             if error.code == "invalid_input" and isinstance(filled, Mapping) and isinstance(arguments, Mapping):
                 lost = {name: slot for name, slot in arguments.items() if name not in filled}
                 if lost:
-                    cause["message"] = f"{error.message}; {', '.join(map(str, lost.values()))} did not appear"[:1000]
+                    cause["message"] = f"{error.message}; {', '.join(map(str, lost.values()))} has no value"[:1000]
                     cause["undefined"] = lost
             return {"ok": False, "error": cause}
         except ExpressionError as error:

@@ -32,9 +32,9 @@ from django.utils.translation import get_language
 
 from awp_publish import ApplicationUser, DeclarationError, Site
 from awp_publish.calls.call import Credentials
-from awp_publish.calls.threads import run_in_thread
 from awp_publish.http.exchange import Scope
 from awp_publish.plugins.sign_in.people import FRAMEWORKS, Framework
+from awp_publish.threads import run_in_thread
 from awp_publish_django.project import BRIDGE, run_beside_requests
 
 T = TypeVar("T")

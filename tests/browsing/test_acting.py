@@ -138,7 +138,7 @@ def test_a_click_within_open_details_leaves_them_open(agent):
         ("fly", "#name", None, "INVALID_REQUEST", "Unknown action: fly"),
         ("intent.checkout", "#name", None, "UNSUPPORTED", "Not supported: intent.checkout"),
         (7, "#name", None, "INVALID_REQUEST", "action must be a string"),
-        ("submit", "#plain", None, "INVALID_REQUEST", "in no form"),
+        ("submit", "#plain", None, "INVALID_REQUEST", "does not belong to a form"),
     ],
 )
 def test_what_an_element_cannot_do_is_refused_and_changes_nothing(agent, action, target, value, code, said):

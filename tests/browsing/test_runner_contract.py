@@ -392,8 +392,8 @@ def test_an_argument_that_comes_to_nothing_is_named(run):
     failure = run(map_of(tool("go", *click("save", "button"))), pages=pages).failure()
     assert failure.evidence["cause"]["code"] == "invalid_input"
     assert failure.message == (
-        "The arguments of pointer.click are wrong: /x is required; nothing came of "
-        "{% steps.find_save.output.clickable_center.x %}, {% steps.find_save.output.clickable_center.y %}"
+        "The arguments of pointer.click are wrong: /x is required; "
+        "{% steps.find_save.output.clickable_center.x %}, {% steps.find_save.output.clickable_center.y %} has no value"
     )
 
 

@@ -92,11 +92,11 @@ def test_a_page_is_fetched_again_when_it_is_reloaded_or_was_not_kept():
 def test_the_answer_to_a_form_is_not_asked_for_twice():
     agent = Agent(SITE, start="/f", limits={"kept_bytes": 0})
     agent.click("button")
-    with pytest.raises(AwpError, match="sent again") as refused:
+    with pytest.raises(AwpError, match="submitted again") as refused:
         agent.call("page.reload")
     assert refused.value.code == "CONFLICT"
     agent.navigate("/")
-    with pytest.raises(AwpError, match="sent again"):
+    with pytest.raises(AwpError, match="submitted again"):
         agent.call("page.back")
     assert title(agent) == "Home"
 

@@ -153,11 +153,11 @@ async def test_a_page_that_asks_for_something_first_says_what_and_spends_no_conf
         status, told = await call("close", confirmation=token)
         assert (status, told["detail"]) == (
             428,
-            'The site asks for something first, on the page "Enter the code": Code of six digits.',
+            'The site first asks for something on the page "Enter the code": Code of six digits.',
         )
     assert DONE == []
     CODES.append("123456")
-    assert await call("close", confirmation=token) == (200, {"location": "/closed/"})
+    assert await call("close", confirmation=token) == (200, {"location": "/closed/", "page": "any closed/\n"})
     assert (await call("close", confirmation=token))[1]["code"] == "CONFIRMATION_SPENT"
     assert DONE == ["close"]
 
@@ -165,9 +165,9 @@ async def test_a_page_that_asks_for_something_first_says_what_and_spends_no_conf
 @pytest.mark.parametrize(
     ("action", "given", "status", "words"),
     [
-        ("thank", None, 409, 'answered with "Thanks & bye", which does not say whether it was done'),
+        ("thank", None, 409, 'answered with "Thanks & bye", which does not say whether it took effect'),
         ("complain", None, 422, "We are closed."),
-        ("say", {"words": "x"}, 409, 'shows its form again, on the page "Say"'),
+        ("say", {"words": "x"}, 409, 'shows its form on the page "Say" again'),
     ],
 )
 async def test_a_page_is_no_success_of_a_write(call, action, given, status, words):

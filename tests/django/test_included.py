@@ -246,7 +246,7 @@ def test_what_was_left_is_told_with_the_reason():
     assert "admin" in left["GET", "/admin/"]
     assert "another format" in left["GET", "/snippets{format}"]
     assert "another format" in left["GET", "/set.{format}"]
-    assert "another address" in left["GET", "/away/"]
+    assert "redirects" in left["GET", "/away/"]
     assert "it writes" in left["POST", "/set/"]
 
 

@@ -356,7 +356,7 @@ def test_a_limit_names_the_callers_that_it_holds_for(open_client, whom, limited)
 def test_a_limit_names_only_what_somebody_knows():
     site = Site("Shop", "Sells things.", url=SHOP)
     site.agent("word", rate_limit="1/hour for verified")(word)
-    with pytest.raises(DeclarationError, match="nothing here knows verified"):
+    with pytest.raises(DeclarationError, match="no authenticator of the site identifies verified callers"):
         site.freeze(Starlette())
     with pytest.raises(DeclarationError, match="nobody-at-all"):
         site.agent("other", rate_limit="1/hour for nobody-at-all")(word)

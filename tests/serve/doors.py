@@ -18,7 +18,7 @@ from tests.serve.awp_client import AwpClient
 from tests.serve.mcp_messages import message, post
 
 Content: TypeAlias = tuple[str, str, bytes]
-"""The media type, the name and the bytes of what is no JSON."""
+"""The media type, the name and the bytes of what is not JSON."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Told:
 
     `recovery` says what to do now, `retry_after` (seconds) when, `challenge` what to send, `question` is a
     confirmation that a person has to give. `is_replayed` tells a recorded answer, `receipt` proves a success, `session`
-    is one that has begun. `content` is the media type, the name and the bytes of an output that is no JSON.
+    is one that has begun. `content` is the media type, the name and the bytes of an output that is not JSON.
     """
 
     code: str | None
@@ -132,7 +132,7 @@ class PlainCaller(WoaCaller):
 
     ways: Mapping[str, str] = {
         "ConfirmationRequired": "in the header AWP-Confirmation.",
-        "PrerequisiteRequired": "in the header AWP-Receipt. None is to be repeated",
+        "PrerequisiteRequired": "in the header AWP-Receipt. Do not repeat a call only to get its receipt",
     }
 
     def post(self, agent: str, given: Mapping[str, object], headers: Mapping[str, str], session: str | None) -> Any:

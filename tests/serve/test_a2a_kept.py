@@ -239,7 +239,7 @@ async def test_an_input_that_is_too_large_to_be_kept_is_sent_again_with_the_conf
         for forgetful in ({"confirmation": confirmation}, {}):
             refused = await caller.send(forgetful, task=asked)
             assert (state(refused), problem(refused)["code"]) == ("input_required", "INVALID_INPUT")
-            assert "not kept" in problem(refused)["detail"]
+            assert "not stored" in problem(refused)["detail"]
         paid = await caller.send({"confirmation": confirmation, "input": given}, task=asked)
         assert output(paid) == 3
     assert shop.ran == [f"pay {size}"]

@@ -398,4 +398,4 @@ def test_a_session_that_a_socket_shows_and_one_that_a_request_shows_have_one_pag
 
 def test_a_tool_of_another_page_says_how_to_get_there(use: Any) -> None:
     told = use("call", action="search_books", arguments={"q": "emma"})
-    assert "browser.navigate leads to one that fits /search." in told["message"]
+    assert "Use browser.navigate to open one that matches /search." in told["message"]

@@ -175,14 +175,14 @@ def test_the_command_lists_what_waits_and_approves_it(tmp_path):
         )
         return done.returncode, (done.stdout or done.stderr.splitlines()[-1]).splitlines()
 
-    hidden = "0 approved, 2 hidden until they are"
+    hidden = "0 approved, 2 hidden until approved"
     assert run("shop:app") == (1, ["new      search", "new      order", hidden])
     status, lines = run("shop:app", "search")
     assert (status, lines[0]) == (1, "agents-approved.json: 1 approved (search)")
     (tmp_path / "shop.py").write_text(SHOP.replace('"""Search."""', '"""Search books."""'))
     assert run("shop:app")[1][:2] == ["changed  search (words)", "new      order"]
     assert run("shop:app", "--all")[0] == 0
-    assert run("shop:app") == (0, ["2 approved, 0 hidden until they are"])
+    assert run("shop:app") == (0, ["2 approved, 0 hidden until approved"])
     status, lines = run("shop:app", "sell")
     assert status == 2
     assert lines[-1].startswith('awp-publish: action "sell": is not declared. There are:')

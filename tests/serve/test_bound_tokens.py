@@ -240,7 +240,7 @@ def test_a_websocket_has_shown_its_proof_once_for_all_its_calls(open_client):
             assert caller.do("skills.invoke", skill="greet")["output"] == "ann by None"
         assert caller.do("skills.invoke", skill="buy")["output"] == "bought"
     with AwpClient.open(client, shown) as caller:  # but not for another connection
-        assert "used for a request before" in caller.fail("awp.hello", client_name="tests")["message"]
+        assert "already been used for a request" in caller.fail("awp.hello", client_name="tests")["message"]
 
 
 def test_who_has_a_bound_token_is_told_of_missing_scopes_in_its_own_scheme(open_client):

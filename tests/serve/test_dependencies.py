@@ -331,8 +331,8 @@ def test_what_nothing_can_fill_in_is_refused_when_the_site_starts(make, kind, to
     my_orders.__annotations__["user_id"] = kind
     site.agent("my_orders")(my_orders)
     assert refusal(make(site), site) == (
-        f'operation "default" of agent "my_orders": its parameter user_id ({told}) is no input that a caller may '
-        "choose, and nothing here fills it in: only a FastAPI application does that for functions without a route. "
+        f'operation "default" of agent "my_orders": its parameter user_id ({told}) is not an input that a caller can '
+        "send, and nothing provides it: only a FastAPI application does that for functions without a route. "
         "Register a route for it, and declare that with @site.action; or ask current_caller() who calls."
     )
 
@@ -345,7 +345,7 @@ def test_a_request_without_an_annotation_is_no_input_either():
         """Greet."""
         return name
 
-    assert "its parameter request (the request) is no input" in refusal(Starlette(), site)
+    assert "its parameter request (the request) is not an input" in refusal(Starlette(), site)
     assert refusal(FastAPI(), site).endswith("its parameter request has no annotation; write request: Request.")
 
 
@@ -390,6 +390,6 @@ def test_a_prompt_has_no_dependencies():
         return topic
 
     assert refusal(FastAPI(), site) == (
-        'prompt "write": its parameter user_id (Depends) is nothing that a person fills in. Leave it out; ask '
+        'prompt "write": its parameter user_id (Depends) cannot be filled in by a person. Leave it out; ask '
         "current_caller() who calls."
     )

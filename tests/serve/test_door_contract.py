@@ -328,7 +328,7 @@ def test_callers_are_let_through_with_what_they_need(shop):
     assert shop.door.call("buy", token="ann").output == "bought"
 
 
-# --- What is secret, what is no JSON, and how much is taken ---
+# --- What is secret, what is not JSON, and how much is taken ---
 
 SECRET = "hunter2-and-more"
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
@@ -487,4 +487,4 @@ def test_a_known_callers_success_is_remembered_and_no_receipt_is_asked_for(shop)
 
 
 def test_no_action_is_to_be_repeated_for_its_receipt(shop):
-    assert "None is to be repeated" in shop.door.call("send").recovery
+    assert "Do not repeat a call only to get its receipt" in shop.door.call("send").recovery

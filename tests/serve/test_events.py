@@ -354,7 +354,7 @@ async def test_what_is_decorated_stays_as_it_is_and_tells_about_the_event():
     [
         ("Order", {}, "id"),
         (lambda: None, {}, "needs an id"),
-        ("order", {"payload": int}, "has to be an object"),
+        ("order", {"payload": int}, "must be an object"),
         ("order", {"payload": {"type": "nonsense"}}, "payload"),
         ("order", {"description": " "}, "description"),
         ("order", {"audience": "knwon"}, 'did you mean "known"'),
@@ -381,7 +381,7 @@ async def test_an_event_is_declared_once_and_before_the_start(site, app):
 
 async def test_workers_that_share_nothing_are_refused_what_happens(site, monkeypatch):
     monkeypatch.setattr("awp_publish.declare.site.count_workers", lambda: 2)
-    with pytest.raises(DeclarationError, match="keep what has happened in a memory of its own"):
+    with pytest.raises(DeclarationError, match="keep what has happened in its own memory"):
         AgentPublisher(FastAPI(), site=site).open()
 
 

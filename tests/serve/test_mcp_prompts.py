@@ -192,8 +192,8 @@ def fine() -> str:
         (fine, ["ask", "ask"], {}, "declared twice"),
         (fine, ["Ask It"], {}, "id"),
         (fine, [fine], {}, 'write @site.prompt("its_id")'),
-        (fine, ["ask"], {"title": ""}, "title: has to be"),
-        (fine, ["ask"], {"description": 7}, "description: has to be"),
+        (fine, ["ask"], {"title": ""}, "title: must be"),
+        (fine, ["ask"], {"description": 7}, "description: must be"),
         (7, ["ask"], {}, "not a function"),
     ],
 )

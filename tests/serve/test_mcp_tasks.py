@@ -208,7 +208,7 @@ async def test_a_no_ends_the_task_and_nothing_is_done(app, ran):
         await client.ask("tasks/update", taskId=task_id, inputResponses={"confirmation": {"action": "decline"}})
         task = await client.ask("tasks/get", taskId=task_id)
     assert (task["status"], task["result"]["isError"]) == ("completed", True)
-    assert "did not agree" in task["result"]["content"][0]["text"]
+    assert "declined" in task["result"]["content"][0]["text"]
     assert ran == []
 
 

@@ -142,7 +142,7 @@ def test_a_root_path_that_the_sites_url_does_not_have_is_said(caplog):
 
     start(app)
     (line,) = lines(caplog)
-    assert "is below /shop (root_path), and the site's url is https://shop.example: no address" in line
+    assert "is below /shop (root_path), and the site's url is https://shop.example: the addresses" in line
     assert 'Write Site(url="https://shop.example/shop").' in line
 
 

@@ -151,5 +151,5 @@ def test_auth_required_without_any_security_is_refused(open_client):
         return "hello"
 
     app.add_middleware(AgentPublisher, site=site)
-    with pytest.raises(DeclarationError, match="nothing here tells who calls"):
+    with pytest.raises(DeclarationError, match="the site authenticates nobody"):
         open_client(app)

@@ -5,6 +5,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from fastapi import FastAPI, Header, HTTPException, Request
+from fastapi.responses import JSONResponse
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, Client, DeclarationError, Person, SessionUser, SignIn, Site, current_caller
@@ -238,3 +239,52 @@ def test_a_scope_that_nobody_can_allow_is_a_finding(open_client):
     app = make_shop(scopes={"other": "Something else"})
     open_client(app)
     assert [finding.check for finding in app.state.site.findings if "orders" in finding.message] == ["sign-in-scope"]
+
+
+def test_a_site_that_cannot_tell_who_is_signed_in_lets_nobody_in_and_says_so(open_client, caplog):
+    is_down = False
+
+    def find_user(request: Request) -> str | None:
+        if is_down:
+            raise ConnectionError("the database is gone")
+        name = request.session.get("user")
+        return None if name is None else str(name)
+
+    shop = open_client(make_shop(user=find_user))
+    agent = Agent(shop, TestClient(shop.app, base_url=URL))
+    tokens, page = agent.sign_in(), agent.follow(agent.ask(prompt="consent"))
+    is_down = True
+    refused = invoke(shop, "read_profile", tokens["access_token"])
+    assert (refused.status_code, refused.json()["code"]) == (500, "HANDLER_FAILED")
+    assert agent.refresh(tokens["refresh_token"]).json()["error"] == "temporarily_unavailable"
+    for answer in (agent.answer(page), agent.browser.get("/agents/connections")):
+        assert answer.status_code == 503
+        assert "try again in a minute" in answer.text
+    assert "the database is gone" in caplog.text
+    is_down = False
+    assert invoke(shop, "read_profile", tokens["access_token"]).status_code == 200
+    assert agent.refresh(agent.refresh(tokens["refresh_token"]).json()["refresh_token"]).status_code == 200
+
+
+def test_cookies_of_a_narrow_path_are_sent_where_they_belong(open_client):
+    app = make_shop()
+    site = app.state.site
+
+    @app.post("/lists/open", response_model=None)
+    @site.action("open_list", auth_required=True)
+    async def open_list() -> JSONResponse:
+        """Open a list."""
+        answer = JSONResponse("opened")
+        answer.set_cookie("list", "7", path="/lists")
+        return answer
+
+    @app.get("/lists/show")
+    @site.action("show_list", auth_required=True)
+    async def show_list(request: Request) -> str | None:
+        """Show the list."""
+        return request.cookies.get("list")
+
+    shop = open_client(app)
+    token = Agent(shop, TestClient(app, base_url=URL)).sign_in()["access_token"]
+    assert invoke(shop, "open_list", token).json() == "opened"
+    assert invoke(shop, "show_list", token).json() == "7"

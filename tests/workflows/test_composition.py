@@ -11,7 +11,7 @@ import pytest
 from awp_publish.cli import main
 from awp_publish.maps import rules
 from awp_publish.maps.composition import Imported, ImportRefused
-from awp_publish.maps.runtime import ActionMap
+from awp_publish.plugins.actions_json.reading import ActionMap
 from tests.browsing.running import Driver, Json, map_of, step, tool
 
 PAGES = {"/": "<title>Home</title><main><h1>Home</h1></main>"}
@@ -172,7 +172,7 @@ def test_imports_are_followed_to_a_depth_and_a_number():
     deep = {str(n): map_of(other("t"), **imports({"uri": str(n + 1), "namespace": f"n{n}"})) for n in range(6)}
     composed = compose(map_of(**imports({"uri": "0", "namespace": "n"})), deep)
     assert names(composed) == ["n.t", "n.n0.t", "n.n0.n1.t"]
-    assert f"{rules.MAX_IMPORT_DEPTH} deep" in problems(composed)[0][1]
+    assert f"to a depth of {rules.MAX_IMPORT_DEPTH}" in problems(composed)[0][1]
     wide = {str(n): map_of(other("t")) for n in range(30)}
     many = imports(*({"uri": str(n), "namespace": f"n{n}"} for n in range(30)))
     assert len(names(compose(map_of(**many), wide))) == rules.MAX_IMPORTS

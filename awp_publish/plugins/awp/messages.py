@@ -220,7 +220,7 @@ RECOVERIES: Final[Mapping[str, str]] = {
         "details.confirmation.token as params.confirmation."
     ),
     code_of(PrerequisiteRequired.slug): (
-        "Of the skills that details.missing names invoke those that have not succeeded yet, then retry; if the site "
+        "Invoke the skills that details.missing names, unless they have already succeeded, then retry; if the site "
         "does not know who calls, with params.receipts: the list of the awp-receipt that result.headers of each of "
         "their answers has. Do not repeat a call only to get its receipt."
     ),

@@ -44,7 +44,7 @@ RECOVERIES: Final[Mapping[str, str]] = {
         f"confirmation.token as the argument confirmation (or as {META}confirmation in the request's _meta)."
     ),
     code_of(PrerequisiteRequired.slug): (
-        "Of the tools that missing names call those that have not succeeded yet, then call this one again; if the site "
+        "Call the tools that missing names, unless they have already succeeded, then call this one again; if the site "
         "does not know who calls, with the argument receipts: a list of the receipt below each of their answers (or "
         f"{META}receipts in the request's _meta). Do not repeat a call only to get its receipt."
     ),

@@ -7,7 +7,7 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any, Final
 
-from awp_publish.browsing.addresses import parse_address
+from awp_publish.browsing.addresses import WebAddress, parse_address
 from awp_publish.calls.tokens import Expired, NotOurs, Tokens
 from awp_publish.http.credentials import client_address
 from awp_publish.http.endpoint import DoorRequest, read_admission_of
@@ -147,7 +147,7 @@ class SignInAt:
         """Return the names of the actions that need a person."""
         return _named([action for action in self.catalog.actions if action.auth_required])
 
-    async def recognize(self, scope: Scope, grant: Grant) -> Scope | None:
+    async def recognize(self, scope: Scope, grant: Grant, address: WebAddress) -> Scope | None:
         """Return a request's scope as its grant's person would have sent it; None if that person is signed out.
 
         Asks the site, and raises what it raises.
@@ -160,7 +160,7 @@ class SignInAt:
             names = {name.lower().encode("latin-1") for name in headers}
             added = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
             return {**scope, "headers": [*(pair for pair in own if pair[0] not in names), *added]}
-        cookies = cookie_header(grant.cookies, self.home, time.time())
+        cookies = cookie_header(grant.cookies, address, time.time())
         return {**scope, "headers": [*own, (b"cookie", cookies.encode("latin-1", "replace"))]}
 
     async def is_signed_in(self, scope: Scope, grant: Grant) -> bool:

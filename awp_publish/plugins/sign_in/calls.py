@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import ClassVar, Final, cast
 
+from awp_publish.browsing.addresses import WebAddress, parse_address
 from awp_publish.calls.authentication import BEARER, Challenges, Scheme, people_of, read_bearer_token
 from awp_publish.calls.call import Call, Credentials, Deliver, Outcome, Principal
 from awp_publish.http.credentials import read_credentials
@@ -16,7 +17,7 @@ from awp_publish.plugin import Context
 from awp_publish.plugins.sign_in.at import SignInAt, SignInSite
 from awp_publish.plugins.sign_in.grants import Grant
 from awp_publish.plugins.sign_in.people import PEOPLE, with_set_cookies
-from awp_publish.problems import InvalidCredentials, Problem, StoreUnavailable
+from awp_publish.problems import HandlerFailed, InvalidCredentials, Problem, StoreUnavailable
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
@@ -60,7 +61,7 @@ class SignInTokens:
         granted = grant.scopes_of(token, time.time()) if grant is not None else None
         if grant is None or granted is None:
             raise InvalidCredentials("The access token is not known here, or is over.")
-        claims: dict[str, object] = {"client_id": grant.client, "exp": grant.until}
+        claims: dict[str, object] = {"client_id": grant.client, "exp": grant.end_of(token)}
         if grant.person is None:
             return Principal(CLIENT + grant.client, granted, claims, issuer=CLIENT)
         options = self._state.options
@@ -83,6 +84,7 @@ class SignedInCalls:
         self._at: SignInAt = context.ask("sign_in")
         self._proxies = context.admission.trusted_proxies
         self._guards = context.guards
+        self._addresses: dict[str, WebAddress] = {}
 
     async def __call__(self, run: Run, call: Call, deliver: Deliver) -> None:
         """Run a call with the person's cookies or headers. Its gates refuse a token that does not hold."""
@@ -121,9 +123,25 @@ class SignedInCalls:
             return
         await self._run_as(run, call, deliver, scope, token, grant)
 
+    def _address_of(self, action: Action) -> WebAddress:
+        """Return the address for whose path a call sends cookies, and keeps those that are set."""
+        if action.target is None:
+            return self._at.home
+        if action.id not in self._addresses:
+            self._addresses[action.id] = parse_address(self._at.catalog.absolute(action.target.path))
+        return self._addresses[action.id]
+
+    def _failed(self, call: Call) -> HandlerFailed:
+        logger.exception("the site could not tell who is signed in (request_id=%s)", call.request_id)
+        return HandlerFailed("The site could not tell whether the person is still signed in.")
+
     async def _run_as(self, run: Run, call: Call, deliver: Deliver, scope: Scope, token: str, grant: Grant) -> None:
-        at, taken = self._at, list[str]()
-        own = await at.recognize(scope, grant)
+        at, taken, address = self._at, list[str](), self._address_of(call.action)
+        try:
+            own = await at.recognize(scope, grant, address)
+        except Exception:
+            await deliver(self._failed(call))
+            return
         shown = call.credentials()
         if not shown.headers:  # the call has no gates, which would have read them
             shown = read_credentials(scope, read_fields(scope["headers"]), self._proxies)
@@ -136,7 +154,11 @@ class SignedInCalls:
 
         async def run_known(call: Call, deliver: Deliver) -> None:
             inner = cast(Scope, call.context)
-            holds = own is not None and await at.is_signed_in(inner, grant)
+            try:
+                holds = own is not None and await at.is_signed_in(inner, grant)
+            except Exception:  # nobody is let in because the site cannot tell who it is
+                await deliver(self._failed(call))
+                return
             _KNOWN.set((token, grant if holds else None))
             await run(call, deliver)
 
@@ -146,7 +168,7 @@ class SignedInCalls:
             if taken:
                 try:
                     await at.grants.keep_cookies(
-                        grant, lambda cookies: with_set_cookies(cookies, taken, at.home, time.time())
+                        grant, lambda cookies: with_set_cookies(cookies, taken, address, time.time())
                     )
                 except StoreUnavailable:  # the caller gets the answer nevertheless
                     logger.exception("the cookies of a grant are not kept (request_id=%s)", call.request_id)

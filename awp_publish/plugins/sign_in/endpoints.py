@@ -1,6 +1,7 @@
 """What the endpoints of sign-in share: parameters, and refusals as programs and people expect them."""
 
 import binascii
+import logging
 from base64 import b64decode
 from functools import partial
 from typing import Final, cast
@@ -8,7 +9,7 @@ from urllib.parse import parse_qsl, unquote_plus
 
 from awp_publish.http.credentials import refuse_foreign_host
 from awp_publish.http.endpoint import DoorRequest, Endpoint, ProblemRenderer
-from awp_publish.http.exchange import Cors, Fields, RawHeaders, Reply, parse_json, read_body
+from awp_publish.http.exchange import ClientDisconnect, Cors, Fields, RawHeaders, Reply, parse_json, read_body
 from awp_publish.plugins.sign_in.at import SignInAt
 from awp_publish.plugins.sign_in.clients import KnownClient
 from awp_publish.plugins.sign_in.errors import OAuthError, Shown
@@ -24,6 +25,13 @@ FORM: Final = b"application/x-www-form-urlencoded"
 MAX_WRONG_SECRETS: Final = 20
 WRONG_WINDOW: Final = 60.0
 """Wrong secrets of clients that one address may send within so many seconds."""
+
+
+_NOT_NOW: Final = OAuthError("temporarily_unavailable", "The site cannot answer at the moment. Try again.")
+_LATER: Final = "The site cannot answer at the moment. Please try again in a minute."
+_FAILED: Final = "sign-in failed (request_id=%s)"
+
+logger: Final = logging.getLogger("awp_publish.calls")
 
 
 class Parameters:
@@ -110,9 +118,13 @@ class ProgramEndpoint(Endpoint):
             await self.answer_program(program)
         except OAuthError as error:
             await program.answer_with(error.reply)
-        except StoreUnavailable:
-            detail = "The site cannot keep anything at the moment. Try again."
-            await program.answer_with(OAuthError("temporarily_unavailable", detail).reply)
+        except (ClientDisconnect, Problem) as error:
+            if not isinstance(error, StoreUnavailable):
+                raise
+            await program.answer_with(_NOT_NOW.reply)
+        except Exception:
+            logger.exception(_FAILED, request.request_id)
+            await program.answer_with(_NOT_NOW.reply)
 
     async def answer_program(self, request: ProgramRequest) -> None:
         """Answer a request. Raises OAuthError and StoreUnavailable."""
@@ -186,10 +198,14 @@ class PageEndpoint(Endpoint):
         except OAuthError as error:
             await request.reply(await message("This request cannot be answered", error.detail, 400, START_AGAIN))
         except StoreUnavailable:
-            detail = "The site cannot keep anything at the moment. Please try again in a minute."
-            await request.reply(await message("Not now", detail, 503))
+            await request.reply(await message("Not now", _LATER, 503))
         except Problem as problem:
             await request.reply(await message(problem.title, problem.detail, problem.status, START_AGAIN))
+        except ClientDisconnect:
+            raise
+        except Exception:
+            logger.exception(_FAILED, request.request_id)
+            await request.reply(await message("Not now", _LATER, 503))
 
     async def answer_person(self, request: DoorRequest) -> None:
         """Answer a request. Raises Shown, OAuthError and Problems, which are shown."""

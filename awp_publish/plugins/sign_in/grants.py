@@ -97,6 +97,10 @@ class Grant:
     refreshed: float = 0.0
     raw: bytes = field(default=b"", repr=False, compare=False)
 
+    def end_of(self, token: str) -> float:
+        """Return when an access token ends."""
+        return self.access.get(digest_of(token), (0.0, ()))[0]
+
     def scopes_of(self, token: str, now: float) -> frozenset[str] | None:
         """Return the scopes of an access token, None if it is not valid any more."""
         until, scopes = self.access.get(digest_of(token), (0.0, ()))
@@ -219,6 +223,11 @@ class Grants:
             if await self._swap(grant, changed):
                 return changed, issued
         raise unavailable("The grant is used by too many requests at a time.")
+
+    async def of_refresh_token(self, token: str) -> Grant | None:
+        """Return the grant of a refresh token, whether this may still be used or not; None for any other token."""
+        grant_id = self.grant_of("refresh", token)
+        return await self._load(grant_id) if grant_id is not None else None
 
     async def issue_to_client(self, grant: Grant) -> Issued:
         """Return an access token for a client that acts for itself."""

@@ -50,15 +50,16 @@ class TokenEndpoint(ProgramEndpoint):
 
     async def refresh(self, request: DoorRequest, form: Parameters, client: KnownClient) -> Issued:
         """Exchange a refresh token, if its person is still known to the site. Raises OAuthError."""
-        wanted = form.get("scope")
+        wanted, token = form.get("scope"), form.need("refresh_token")
+        grant = await self.at.grants.of_refresh_token(token)
+        if grant is not None and grant.client == client.id:  # asked before the token is spent: the site may not answer
+            scope = await self.at.recognize(request.scope, grant, self.at.home)
+            seen = await self.at.reentry.see({**scope, "method": "GET"}) if scope is not None else None
+            if seen is None or not await self.at.is_signed_in(seen, grant):
+                await self.at.end(grant)
+                raise OAuthError("invalid_grant", "The person is signed out, and has to sign in again.")
         scopes = wanted.split() if wanted is not None else None
-        grant, issued = await self.at.grants.refresh(form.need("refresh_token"), client.id, scopes)
-        scope = await self.at.recognize(request.scope, grant)
-        seen = await self.at.reentry.see({**scope, "method": "GET"}) if scope is not None else None
-        if seen is None or not await self.at.is_signed_in(seen, grant):
-            await self.at.end(grant)
-            raise OAuthError("invalid_grant", "The person is signed out, and has to sign in again.")
-        return issued
+        return (await self.at.grants.refresh(token, client.id, scopes))[1]
 
     async def issue_to_client(self, request: DoorRequest, form: Parameters, client: KnownClient) -> Issued:
         """Issue a token to a client of the owner's that acts for itself. Raises OAuthError."""
