@@ -86,10 +86,12 @@ def _check_middleware(publication: Publication) -> Iterator[CheckMessage]:
             "AgentPublisherMiddleware may be anywhere.",
             id="awp_publish.E007",
         )
+    sign_in = publication.site.plugins.get("sign_in")
+    people = (sign_in.options.user or ApplicationUser(),) if sign_in is not None else ()
     for kind, needed in ((SessionUser, SESSIONS), (ApplicationUser, USERS)):
         where = place_of_middleware(needed)
         is_above = where is not None and where < place
-        if not is_above and any(isinstance(one, kind) for one in publication.site.authenticators):
+        if not is_above and any(isinstance(one, kind) for one in (*publication.site.authenticators, *people)):
             yield Error(
                 f"The site knows its callers by {kind.__name__}, but {needed} is not above AgentPublisherMiddleware.",
                 hint=f'Put "{MIDDLEWARE}" below it.',
@@ -98,10 +100,14 @@ def _check_middleware(publication: Publication) -> Iterator[CheckMessage]:
 
 
 def _check_sign_in(publication: Publication) -> Iterator[CheckMessage]:
-    if "sign_in" in publication.site.plugins:
-        from awp_publish_django.sign_in import check_sign_in
+    """The page to which people are sent, unless the site says where that is."""
+    sign_in = publication.site.plugins.get("sign_in")
+    if sign_in is None or sign_in.options.login is not None:
+        return
+    from awp_publish_django.sign_in import REMEDY, why_nobody_signs_in
 
-        yield from check_sign_in(publication.site)
+    if why := why_nobody_signs_in(publication.site):
+        yield Error(why, hint=REMEDY, id="awp_publish.E008")
 
 
 def _check_threads(publication: Publication) -> Iterator[CheckMessage]:

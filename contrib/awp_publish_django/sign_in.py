@@ -4,7 +4,7 @@ An agent's calls are made with a session of the token's own, which Django's own 
 browser's. So it ends with a change of the password or with `is_active = False`, and no browser shares it.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import timedelta
 from http.cookies import SimpleCookie
@@ -22,7 +22,6 @@ from django.contrib.auth import (
     load_backend,
     logout,
 )
-from django.core.checks import CheckMessage, Error
 from django.core.exceptions import ValidationError
 from django.shortcuts import resolve_url
 from django.template import TemplateDoesNotExist, loader
@@ -31,15 +30,12 @@ from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 from django.utils.translation import get_language
 
-from awp_publish import ApplicationUser, DeclarationError, SignIn, Site
+from awp_publish import ApplicationUser, DeclarationError, Site
 from awp_publish.calls.call import Credentials
 from awp_publish.http.exchange import Scope
 from awp_publish.plugins.sign_in.people import FRAMEWORKS, Framework
 from awp_publish.threads import run_in_thread
-from awp_publish_django.checks import USERS
-from awp_publish_django.conf import place_of_middleware
 from awp_publish_django.project import BRIDGE, run_beside_requests
-from awp_publish_django.publication import MIDDLEWARE
 
 T = TypeVar("T")
 
@@ -157,29 +153,15 @@ class DjangoUsers(Framework):
         return await _in_thread(lambda: str(user.get_full_name() or user.get_username()))
 
 
-def check_sign_in(site: Site) -> Iterator[CheckMessage]:
-    """Yield what keeps people from signing in."""
-    options: SignIn = site.plugins["sign_in"].options
-    above, ours = place_of_middleware(USERS), place_of_middleware(MIDDLEWARE)
-    if options.user is None and ours is not None and (above is None or above > ours):
-        yield Error(
-            f"Nobody is signed in where SignIn asks who it is: {USERS} does not stand above us.",
-            hint=f'Put "{MIDDLEWARE}" below it.',
-            id="awp_publish.E004",
-        )
-    if options.login is not None:
-        return
+def why_nobody_signs_in(site: Site) -> str | None:
+    """Return what is wrong with LOGIN_URL, None for a page of the project or an address elsewhere."""
     try:
         page = urlsplit(DjangoUsers(site).login())
     except DeclarationError as error:
-        yield Error(error.detail, hint=error.remedy, id="awp_publish.E008")
-        return
-    if not page.scheme and not _is_served(page.path):
-        yield Error(
-            f"SignIn: people are sent to LOGIN_URL ({str(settings.LOGIN_URL)!r}), where the project has no page.",
-            hint=REMEDY,
-            id="awp_publish.E008",
-        )
+        return error.detail
+    if page.scheme or _is_served(page.path):
+        return None
+    return f"SignIn: people are sent to LOGIN_URL ({str(settings.LOGIN_URL)!r}), where the project has no page."
 
 
 def _is_served(path: str) -> bool:
