@@ -19,7 +19,7 @@ from awp_publish.problems import InvalidCredentials, Problem, StoreUnavailable
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
-SIGNED_OUT: Final = "The person who has allowed this is signed out, and has to sign in again."
+SIGNED_OUT: Final = "The person who allowed this has signed out and has to sign in again."
 CLIENT: Final = "client:"
 """What stands before the id of a client that acts for itself."""
 
@@ -54,7 +54,7 @@ class SignInTokens:
             grant = await self._state.grants.find(token)
         scopes = grant.scopes_of(token, time.time()) if grant is not None else None
         if grant is None or scopes is None:
-            raise InvalidCredentials("The access token is not known here, or is over.")
+            raise InvalidCredentials("The access token is unknown or has expired.")
         claims: dict[str, object] = {"client_id": grant.client, "exp": grant.until}
         if grant.person is None:
             return Principal(CLIENT + grant.client, scopes, claims, issuer=CLIENT)
