@@ -50,9 +50,7 @@ def _check(setup: Setup, catalog: Catalog) -> Iterator[Finding]:
     knows_login = options.login is not None or any(one.login() is not None for one in FRAMEWORKS)
     knows_user = options.user is not None or any(one.user() is not None for one in FRAMEWORKS)
     if not knows_login:
-        raise DeclarationError(
-            "site", "SignIn: the address where people sign in is missing.", 'Write SignIn(login="/login").'
-        )
+        raise DeclarationError("site", "SignIn: nobody can sign in.", 'Write SignIn(login="/login").')
     if not knows_user:
         remedy = 'Write SignIn(user=SessionUser("user_id")), or give a function of the request.'
         raise DeclarationError("site", "SignIn: the site cannot tell who is signed in.", remedy)
