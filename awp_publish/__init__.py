@@ -12,8 +12,6 @@ app.add_middleware(AgentPublisher, site=site)
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-__version__ = "0.1.0"
-
 from awp_publish.calls.authentication import (
     ApiKey as ApiKey,
     ApplicationUser as ApplicationUser,
@@ -48,16 +46,18 @@ from awp_publish.model import (
     Transition as Transition,
     Value as Value,
     Workflow as Workflow,
+    __version__ as __version__,
 )
 from awp_publish.problems import DeclarationError as DeclarationError, Problem as Problem, Refused as Refused
 
 if _TYPE_CHECKING:
+    from awp_publish.calls.progress import report_progress as report_progress
     from awp_publish.plugins.actions_json.options import Bridge as Bridge
     from awp_publish.plugins.awp.options import Awp as Awp
+    from awp_publish.plugins.discovery.options import Discovery as Discovery
     from awp_publish.plugins.identity.botauth import WebBotAuth as WebBotAuth
     from awp_publish.plugins.identity.jwt import JwtBearer as JwtBearer
     from awp_publish.plugins.jobs.options import Jobs as Jobs
-    from awp_publish.plugins.jobs.worker import report_progress as report_progress
     from awp_publish.plugins.overview.options import Overview as Overview
     from awp_publish.plugins.search.options import Search as Search
     from awp_publish.plugins.sign_in.options import Client as Client, Person as Person, SignIn as SignIn
@@ -66,6 +66,7 @@ if _TYPE_CHECKING:
 _OF_PLUGINS = {
     "Awp": "awp_publish.plugins.awp.options",
     "Bridge": "awp_publish.plugins.actions_json.options",
+    "Discovery": "awp_publish.plugins.discovery.options",
     "Jobs": "awp_publish.plugins.jobs.options",
     "Overview": "awp_publish.plugins.overview.options",
     "Client": "awp_publish.plugins.sign_in.options",
@@ -75,7 +76,7 @@ _OF_PLUGINS = {
     "Traffic": "awp_publish.plugins.traffic.options",
     "JwtBearer": "awp_publish.plugins.identity.jwt",
     "WebBotAuth": "awp_publish.plugins.identity.botauth",
-    "report_progress": "awp_publish.plugins.jobs.worker",
+    "report_progress": "awp_publish.calls.progress",
 }
 """Names of plug-ins that stand on this shelf, and their modules, which are imported when they are first used."""
 

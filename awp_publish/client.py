@@ -520,12 +520,14 @@ def _read_mcp(action: str, answer: Response) -> Answer:
         problem = meta.get("awp/problem") or {"detail": result["content"][0].get("text", "")}
         raise CallFailed(action, problem, headers)
     if "structuredContent" in result:
-        return Answer(result["structuredContent"], headers)
+        return _with_content(result["structuredContent"], headers)
     block = result["content"][0]
     if block["type"] == "text":
         return Answer(block["text"], headers)
     resource = block.get("resource", block)
     _, name = media.read_header(headers.get(_CONTENT, "").encode("latin-1", "replace"))
+    if "text" in resource:
+        return Answer(resource["text"], headers, str(resource.get("mimeType", "")), name)
     content = base64.b64decode(resource.get("blob") or resource["data"])
     return Answer(content, headers, str(resource.get("mimeType", "")), name)
 

@@ -11,6 +11,8 @@ from datetime import UTC, date, datetime
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
+__version__ = "0.1.0"
+
 # --- Small frozen values that a declaration is made of: limits, contacts, status ---
 
 UNIT_NAMES: Final = {"s": "second", "m": "minute", "h": "hour", "d": "day"}

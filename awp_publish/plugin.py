@@ -185,6 +185,9 @@ class Context(Serving, Interface):
     links: bytes | None
     """The `Link` header for pages of the application, None if they get none."""
 
+    links_json: bool
+    """Whether its JSON gets this header too."""
+
     def published(self) -> Catalog:
         """Return the catalog as it was last published, with its current status."""
 

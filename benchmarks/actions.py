@@ -24,8 +24,9 @@ from awp_publish.checks import check_document
 from awp_publish.checks.engine import members
 from awp_publish.http.lifespan import running
 from awp_publish.maps.expressions import evaluate
-from awp_publish.maps.runtime import ActionMap, Runtime
+from awp_publish.maps.runtime import Runtime
 from awp_publish.plugins.actions_json.drift import in_process
+from awp_publish.plugins.actions_json.reading import ActionMap
 from benchmarks.table import Row, at_most
 from demo_site.app import create_app
 

@@ -18,13 +18,13 @@ from threading import Event
 from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 from awp_publish.calls.call import Credentials, Label, Principal
-from awp_publish.calls.threads import run_in_thread
 from awp_publish.model import Action
 from awp_publish.problems import (
     AuthenticationRequired,
     AuthExpired,
     DeclarationError,
     HandlerFailed,
+    InsufficientPermissions,
     InsufficientScope,
     InvalidBinding,
     InvalidCredentials,
@@ -35,6 +35,7 @@ from awp_publish.problems import (
     TemporarilyUnavailable,
 )
 from awp_publish.stores.store import Count, Counted, Store
+from awp_publish.threads import run_in_thread
 
 # --- Who calls ---
 
@@ -733,7 +734,10 @@ class AuthenticationGate:
             raise HandlerFailed("The site could not check the credentials.") from None
 
     def require(self, principal: Principal | None) -> None:
-        """Raise AuthenticationRequired or InsufficientScope, with WWW-Authenticate, unless the caller is sufficient."""
+        """Raise AuthenticationRequired or InsufficientScope, with WWW-Authenticate, unless the caller is sufficient.
+
+        Raises InsufficientPermissions for scopes that a token has (its claim `scope`), and its person has not.
+        """
         if principal is None:
             if self.required or self.scopes:
                 if demand := [header for one in self.authenticators for header in getattr(one, "demands", ())]:
@@ -744,6 +748,9 @@ class AuthenticationGate:
                 raise self._challenges.put_on(AuthenticationRequired("The action requires authentication."))
             return
         missing = [scope for scope in self.scopes if scope not in principal.scopes]
+        if missing and set(missing) <= set(str(principal.claims.get("scope", "")).split()):  # no other token would help
+            detail = f"The token allows {', '.join(missing)}, but the site does not let its person do that."
+            raise InsufficientPermissions(detail, members={"missing_scopes": missing})
         if missing:
             detail = f"The credentials lack the scopes {', '.join(missing)}."
             lacking = InsufficientScope(detail, members={"missing_scopes": missing})

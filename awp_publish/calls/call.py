@@ -41,17 +41,15 @@ class Principal:
     claims: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
     label: Label = field(default="unknown", compare=False)
     issuer: str = ""
+    key: str = field(init=False, compare=False, repr=False)
+    """The caller in keys of the store and in tokens. No two pairs of issuer and id have the same."""
 
     def __post_init__(self) -> None:
         if _NOT_TEXT.search(self.id):
             raise InvalidCredentials("The caller's id is not valid Unicode text.")
         if _NOT_AN_ISSUER.search(self.issuer):
             raise InvalidCredentials("The caller's issuer has white space or control characters.")
-
-    @property
-    def key(self) -> str:
-        """The caller in keys of the store and in tokens. No two pairs of issuer and id have the same."""
-        return f"{self.issuer} {self.id}"
+        object.__setattr__(self, "key", f"{self.issuer} {self.id}")
 
     @classmethod
     def of_key(cls, key: str, scopes: frozenset[str] = frozenset()) -> "Principal":
@@ -123,6 +121,9 @@ RawHeaders: TypeAlias = tuple[tuple[bytes, bytes], ...]
 RECEIPT: Final = b"awp-receipt"
 SESSION_HEADER: Final = b"awp-session"
 """Headers in which an answer returns a receipt and a session, and a later call presents them."""
+
+SESSION_CHALLENGE: Final = "AWP-Session"
+"""The challenge of a 401 about a session (RFC 9110 section 11.6.1 requires one). The scheme is not registered."""
 
 PART_OF_ANSWER: Final = frozenset(
     {

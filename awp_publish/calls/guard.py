@@ -5,9 +5,9 @@ exist. A replay is looked up before the confirmation, because a retried call car
 the confirmation, so that no person is asked about a call that cannot go through.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from awp_publish.calls.call import Call, Outcome, Result, never_disconnected
 from awp_publish.calls.gates.audience import AUDIENCE
@@ -38,6 +38,9 @@ GATES: Final = (
 
 _NOTHING: Final = Ran(None, ())
 
+_Asked: TypeAlias = dict[GateCheck[Any], Ask]
+"""Checks in their order, each with what it asks of the store."""
+
 
 def guard_of(
     guards: Guards,
@@ -59,11 +62,11 @@ def guard_of(
 class Guard:
     """Admits calls of one action, and afterwards tells its gates how they ended."""
 
-    def __init__(self, action: Action, guards: Guards, checks: Sequence[GateCheck]) -> None:
+    def __init__(self, action: Action, guards: Guards, checks: Sequence[GateCheck[Any]]) -> None:
         self._store = guards.store
         self._durable = action.needs_confirmation or action.is_irreversible  # claims must survive a power failure
         self._enter = [check.enter for check in checks if type(check).enter is not GateCheck.enter]
-        self._asking = [check for check in checks if type(check).ask is not GateCheck.ask]
+        self._asking = [(check, check.ask) for check in checks if type(check).ask is not GateCheck.ask]
         self._replayed = [check.replayed for check in checks if type(check).replayed is not GateCheck.replayed]
         self._ending = [check for check in reversed(checks) if type(check).ended is not GateCheck.ended]
 
@@ -74,22 +77,22 @@ class Guard:
                 await identified
 
         # What does each check ask of the store?
-        asked: dict[GateCheck, Ask] = {}
+        asked: _Asked = {}
         counts: list[Step] = []
+        claims: list[Step] = []
         waits = False
         refusal: Callable[[], Problem] | None = None
-        for check in self._asking:
+        for check, ask_for in self._asking:
             try:
-                ask = check.ask(call)
+                ask = ask_for(call)
             except Problem as problem:
                 refusal = partial(_same, problem)
                 break
             if ask is not None:
                 asked[check] = ask
-                if ask.counts:
-                    counts += ask.counts
-                if ask.waits:
-                    waits = True
+                counts += ask.counts
+                claims += ask.claims
+                waits = waits or ask.waits
                 if (refusal := ask.refusal) is not None:
                     break
 
@@ -98,12 +101,24 @@ class Guard:
         if waits:
             steps = counts + [step for ask in asked.values() for step in ask.looks]
         elif refusal is None:
-            for ask in asked.values():
-                if ask.claims:
-                    steps = [*steps, *ask.claims]
+            steps = counts + claims
         failed, seen = await self._store.run(steps, durable=self._durable) if steps else _NOTHING
 
-        answer = _judge(call, asked, seen, failed, at, waits)
+        # What does each check make of it? Counts come first, in order; what was looked at begins at `looks`.
+        answer: Outcome | None = None
+        end, looks = 0, at
+        for check, ask in asked.items():
+            start, end = end, end + len(ask.counts)
+            if failed is not None and start <= failed < end:
+                check.judge(call, ask, seen[start:], failed - start)
+                raise RateLimited("This call exceeds a limit.")  # whatever the check made of it
+            found = seen[start:end]
+            if waits:
+                start, looks = looks, looks + len(ask.looks)
+                found += seen[start:looks]
+            if (found or ask.waits) and (answer := check.judge(call, ask, found, None)) is not None:
+                break
+
         if answer is None:
             if refusal is not None:
                 raise refusal()
@@ -122,7 +137,7 @@ class Guard:
             call.disconnected = never_disconnected  # it runs to its end, so that it can be recorded
         return None
 
-    async def _consider(self, call: Call, asked: Mapping[GateCheck, Ask], seen: Sequence[Seen], at: int) -> list[Step]:
+    async def _consider(self, call: Call, asked: _Asked, seen: Sequence[Seen], at: int) -> list[Step]:
         """Let the checks that wait consider what they have looked at. Return the claims of all; raises a Problem."""
         for check, ask in asked.items():
             looked = seen[at : at + len(ask.looks)]
@@ -137,32 +152,11 @@ class Guard:
             await check.ended(call, call.asked.get(check), result)
 
 
-def _judge(
-    call: Call, asked: Mapping[GateCheck, Ask], seen: Sequence[Seen], failed: int | None, looks: int, waits: bool
-) -> Outcome | None:
-    """Let each check judge what the store found for it: its counts, and what begins at `looks` if any check waits."""
-    end = 0
-    for check, ask in asked.items():
-        if not (waits or ask.counts):
-            continue
-        start, end = end, end + len(ask.counts)
-        if failed is not None and start <= failed < end:
-            check.judge(call, ask, seen[start:], failed - start)
-            raise RateLimited("This call exceeds a limit.")  # whatever the check made of it
-        found = seen[start:end]
-        if waits:
-            found = (*found, *seen[looks : looks + len(ask.looks)])
-            looks += len(ask.looks)
-        if (found or ask.waits) and (answer := check.judge(call, ask, found, None)) is not None:
-            return answer
-    return None
-
-
 def _same(problem: Problem) -> Problem:
     return problem
 
 
-async def _refuse(call: Call, asked: Mapping[GateCheck, Ask], failed: int, seen: Seen) -> Outcome:
+async def _refuse(call: Call, asked: _Asked, failed: int, seen: Seen) -> Outcome:
     """Let the check whose claim did not hold answer the call."""
     for check, ask in asked.items():
         if failed < len(ask.claims):

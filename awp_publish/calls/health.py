@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Final
 
-from awp_publish.calls.threads import run_in_thread
 from awp_publish.model import Action, Status
 from awp_publish.problems import DeclarationError
+from awp_publish.threads import run_in_thread
 
 logger: Final = logging.getLogger("awp_publish.status")
 

@@ -3,7 +3,7 @@
 import hmac
 import time
 from collections.abc import Callable, Sequence
-from hashlib import sha256
+from hashlib import blake2b, sha256
 from typing import Final
 
 from itsdangerous import BadData, URLSafeSerializer
@@ -32,9 +32,7 @@ class Tokens:
         self.lifetime = lifetime
         self._clock = clock
         named = f"awp_publish.{purpose}.digest".encode()
-        # HMAC (RFC 2104) with both pads prepared, which is half of its cost.
-        blocks = [hmac.digest(key.encode(), named, "sha256").ljust(64, b"\0") for key in keys]
-        self._keyed = [(sha256(one.translate(hmac.trans_36)), sha256(one.translate(hmac.trans_5C))) for one in blocks]
+        self._digest_keys = [hmac.digest(key.encode(), named, "sha256") for key in keys]
         self._serializer = URLSafeSerializer(
             list(reversed(keys)),  # itsdangerous signs with the last key
             salt=f"awp_publish.{purpose}",
@@ -44,16 +42,11 @@ class Tokens:
     def digests(self, text: str | bytes) -> tuple[str, ...]:
         """Return keyed digests of a text, one a key, newest first: for what a token is bound to but must not reveal.
 
-        With plain hashes, readers of the token or the store could guess passwords or short numbers.
+        With plain hashes, readers of the token or the store could guess passwords or short numbers. BLAKE2 takes a key
+        itself (RFC 7693 section 2.9), in half the time of an HMAC.
         """
         given = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-        found: list[str] = []
-        for inner, outer in self._keyed:
-            digest, whole = inner.copy(), outer.copy()
-            digest.update(given)
-            whole.update(digest.digest())
-            found.append(whole.hexdigest())
-        return tuple(found)
+        return tuple([blake2b(given, key=key, digest_size=32).hexdigest() for key in self._digest_keys])
 
     def write(self, facts: JsonObject) -> tuple[str, float]:
         """Return a token for these facts, and when it expires, in Unix seconds."""

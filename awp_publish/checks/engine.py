@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import chain
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 Level = Literal["error", "warning"]
@@ -324,20 +323,6 @@ def in_order(findings: Iterable[Finding], document: object, path: str) -> list[F
     orders: dict[int, dict[str, int]] = {}
     ordered = sorted(findings, key=lambda one: (LEVELS.index(one.level), position(document, one.pointer, orders)))
     return [replace(one, document=path, subject=subject_of(document, one.pointer)) for one in ordered]
-
-
-_CONTAINERS: Final = frozenset((dict, list))
-
-
-def depth_exceeds(value: object, limit: int) -> bool:
-    """Return True if arrays and objects are nested more than `limit` deep. Does not recurse."""
-    level = [value] if isinstance(value, (dict, list)) else []
-    for _ in range(limit):
-        inside = chain.from_iterable([item.values() if isinstance(item, dict) else item for item in level])
-        level = [item for item in inside if type(item) in _CONTAINERS]  # documents are plain dicts and lists
-        if not level:
-            return False
-    return bool(level)
 
 
 # --- Mistakes that occur in every specification ---------------------------------------------------------------------

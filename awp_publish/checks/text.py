@@ -23,10 +23,10 @@ from awp_publish.checks.engine import (
     JsonObject,
     Specification,
     child,
-    depth_exceeds,
     finding,
     shown,
 )
+from awp_publish.schema.reading import depth_exceeds
 
 MAX_DEPTH: Final = 200
 

@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser = make_parser(sent)
         options, rest = parser.parse_known_args(sent)
         if options.version:
-            from awp_publish import __version__
+            from awp_publish.model import __version__
 
             console.say(f"awp-publish {__version__}")
             console.json({"version": __version__})

@@ -39,10 +39,10 @@ from awp_publish.http.lifespan import INSPECTED, running
 from awp_publish.http.startup import check_published
 from awp_publish.maps import rules
 from awp_publish.maps.composition import Imported, ImportRefused
-from awp_publish.maps.runtime import ActionMap
 from awp_publish.model import Action
 from awp_publish.plugin import known_protocols
 from awp_publish.plugins.a2a import agent_card
+from awp_publish.plugins.actions_json.reading import ActionMap
 from awp_publish.plugins.mcp import server_card as mcp_server_card
 from awp_publish.plugins.pages import som
 from awp_publish.plugins.traffic.record import TrafficRecord, TrafficReport, describe_traffic

@@ -43,6 +43,11 @@ class DeclaredPages:
         self._declared: list[_DeclaredPage] = []
         self._refuse_when_frozen = refuse_when_frozen
 
+    @property
+    def has_any(self) -> bool:
+        """Return True if pages are declared."""
+        return bool(self._declared)
+
     def declare(self, path: str | None, given: PageSettings) -> Callable[[F], F]:
         """Declare a page by its path, or by decorating its handler with the returned decorator.
 

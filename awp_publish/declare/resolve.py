@@ -6,7 +6,8 @@ Every mistake is a DeclarationError that names the action and says what to do.
 import fnmatch
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
@@ -486,6 +487,26 @@ def include_routes(
         else:
             found.append((route, method, implementation))
     return _assign_ids(found, inclusion, declared, timeout, included.findings)
+
+
+_NOTHING_NAMED: Final = Inclusion((), (), (), (), (), ActionSettings())
+
+
+def find_pages(routes: Sequence[Route]) -> Iterator[Route]:
+    """Yield the routes that answer with an HTML page for everybody, at one address each, as far as that is known.
+
+    Routes that the framework hides, that need credentials, or that `site.include()` would leave out are none.
+    """
+    paths = {route.template for route in routes if not route.is_opaque}
+    for route in routes:
+        if route.is_opaque or READING not in route.methods or "{" in route.path or route.is_page is False:
+            continue
+        if _why_left_out(route, READING, _NOTHING_NAMED, paths):
+            continue
+        if route.is_page or answers_html(route.handlers[0]):
+            with suppress(UnusableSchema, DeclarationError):
+                if route.describe is None or not route.describe(READING).auth_required:
+                    yield route
 
 
 def _assign_ids(

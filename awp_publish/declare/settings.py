@@ -669,10 +669,6 @@ class Pages:
     shared_cache: Flag = False
 
 
-IDLE_SECONDS: Final = 900.0
-"""Seconds without a message after which a session or a connection is closed."""
-
-
 @strict
 @dataclass(frozen=True, slots=True)
 class SiteSettings:

@@ -29,12 +29,12 @@ from awp_publish.calls.authentication import (
 from awp_publish.calls.call import CallListener
 from awp_publish.calls.health import Liveness, count_workers
 from awp_publish.declare.agents import _ACTION_OPTIONS, AgentHandle, F
-from awp_publish.declare.discover import find_injector, find_openapi, find_routes
+from awp_publish.declare.discover import compares_routes, find_injector, find_openapi, find_routes
 from awp_publish.declare.discover.functions import describe_function
 from awp_publish.declare.discover.routes import is_bound_for_a_call, mark
 from awp_publish.declare.pages import DeclaredPages
 from awp_publish.declare.plugins import ByOption, check_options, options_of, read_plugins, split_options, start
-from awp_publish.declare.resolve import SUBJECT as INCLUDE, Declaration, Inclusion, resolve
+from awp_publish.declare.resolve import SUBJECT as INCLUDE, Declaration, Inclusion, find_pages, resolve
 from awp_publish.declare.settings import (
     ACTION,
     AGENT,
@@ -553,7 +553,10 @@ class Site:
                 actions=actions,
                 agents=agents,
                 pages=self._pages.resolve(
-                    routes, self.facts.name, {action.id for action in actions}, included.pages.values()
+                    routes,
+                    self.facts.name,
+                    {action.id for action in actions},
+                    included.pages.values() if self._chooses_pages(app) else find_pages(routes),
                 ),
                 paths=self.settings.paths,
                 doors=tuple(doors),
@@ -589,6 +592,10 @@ class Site:
                 )
             self._catalogs = self._with_status(catalog)
         return self._catalogs[0]
+
+    def _chooses_pages(self, app: object) -> bool:
+        """Return True if the owner says which pages there are, or if only the views of a framework (Django) tell."""
+        return bool(self._inclusions) or self._pages.has_any or compares_routes(app)
 
     @property
     def is_frozen(self) -> bool:

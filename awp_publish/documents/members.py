@@ -49,6 +49,9 @@ SKILLS: Final = "/.well-known/agent-skills"
 SITE_ACTION: Final = "actions_site"
 """The action that calls others through the map of the site's pages: of no use to callers who can call them directly."""
 
+SITE_TOOL: Final = "actions.site"
+"""The name of this action in maps: the tool with which an agent without a browser lists, calls and reads a map."""
+
 
 def unlinked_recoveries(catalog: Catalog) -> dict[str, str]:
     """Return the recoveries, by code, that name no document, of problems whose own names one that is left out."""

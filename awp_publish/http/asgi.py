@@ -146,9 +146,9 @@ class AgentPublisher:
     """Makes an ASGI application usable by agents.
 
     `app.add_middleware(AgentPublisher, site=site)` inside Starlette or FastAPI, `AgentPublisher(app, site=site)`
-    around any ASGI application. `protocols` are what is published:
-    by default the documents of the core and of the site's plug-ins. `link_headers` adds a `Link` header (RFC 8288) that
-    points at the documents to the application's HTML pages. `check` logs what the checks find in the documents when
+    around any ASGI application. `protocols` are what is published: by default the documents of the core and of the
+    site's plug-ins. The application's HTML pages get a `Link` header (RFC 8288) that points at the documents; with
+    `link_headers=True` its JSON does too, with False neither. `check` logs what the checks find in the documents when
     the server starts. Raises DeclarationError at start-up for a wrong declaration.
     """
 
@@ -158,7 +158,7 @@ class AgentPublisher:
         site: Site,
         protocols: Sequence[Protocol] | None = None,
         *,
-        link_headers: bool = False,
+        link_headers: bool | None = None,
         check: bool = True,
     ) -> None:
         given: object = app
@@ -439,7 +439,8 @@ class AgentPublisher:
             guards=self._guards(catalog),
             admission=read_admission_of(site.settings, catalog.actions),
             keys=site.keys,
-            links=link_header(catalog, self._protocols).encode("latin-1") if self._link_headers else None,
+            links=None if self._link_headers is False else link_header(catalog, self._protocols).encode("latin-1"),
+            links_json=self._link_headers is True,
             published=lambda: next(one for one in site.catalogs if one.url == catalog.url),
             documents=lambda: next((one.documents, one.fallbacks) for one in self._published if one.host == host),
             entrance=self._entrance,

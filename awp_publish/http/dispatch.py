@@ -133,7 +133,7 @@ def read_answer(
             kept = [pair for pair in carried if pair[0] != b"location"]
             return read_answer(call, 401, [*kept, (b"content-type", b"application/json")], _SIGN_IN_HERE, codes)
         if status in AFTER_WRITE and is_write(action):
-            output = {"location": location}
+            output = {**_said_beside(content_type, body), "location": location}
             kept = [pair for pair in carried if pair[0] != b"location"]
             return Outcome(orjson.dumps(output), output, 200, tuple(kept), redirect=location)
     if status != 200 and not 200 <= status < 300:
@@ -179,6 +179,16 @@ def read_answer(
         return Outcome(body, orjson.loads(body), shown, tuple(carried) if carried else (), sent)
     except orjson.JSONDecodeError:
         return InvalidOutput(f"Action {action.id} answered with a body that is declared as JSON and is not.")
+
+
+def _said_beside(content_type: bytes, body: bytes) -> Mapping[str, object]:
+    """Return the members of the JSON object that a redirect after a write may have as its body."""
+    if not body or not _is_json(content_type):
+        return {}
+    with suppress(orjson.JSONDecodeError):
+        if isinstance(said := orjson.loads(body), dict):
+            return said
+    return {}
 
 
 _SIGN_IN_HERE: Final = b'{"detail":"The site asks its visitors to sign in here."}'
@@ -792,7 +802,8 @@ class RouteCaller:
             with suppress(orjson.JSONDecodeError):
                 content = orjson.loads(page.body)
         if content is not None:
-            output: JsonObject = {"location": answer.redirect, "page": content}
+            said = answer.output if isinstance(answer.output, Mapping) else {}
+            output: JsonObject = {**said, "location": answer.redirect, "page": content}
             cookies = tuple(pair for pair in page.headers if pair[0].lower() == b"set-cookie")
             kept = tuple(pair for pair in answer.headers if pair[0] != b"set-cookie")
             answer = Outcome(orjson.dumps(output), output, 200, (*kept, *cookies), redirect=answer.redirect)

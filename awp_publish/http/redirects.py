@@ -2,7 +2,8 @@
 
 * A redirect to a sign-in page says that the call needs somebody who is signed in.
 * A redirect after a write (301, 302, 303) is its success (Post/Redirect/Get): the answer is `{"location": ...}`, with
-  what is there as `page` if the address is one of this site and has JSON or a page's Markdown.
+  what is there as `page` if the address is one of this site and has JSON or a page's Markdown, and the members of the
+  JSON object that the redirect may have as its body.
 * A redirect of a read is followed within the site. Of another site, only the address is told.
 """
 
@@ -50,6 +51,11 @@ def is_write(action: Action) -> bool:
     return action.intent != "read"
 
 
+def has_sign_in_name(path: str) -> bool:
+    """Return True if a path ends with a name of sign-in pages."""
+    return path.strip("/").rpartition("/")[2].lower().replace("_", "").replace("-", "") in SIGN_IN
+
+
 def asks_to_sign_in(action: Action, location: str) -> bool:
     """Return True if a redirect sends its caller to a sign-in page, and not on to it after something was done.
 
@@ -59,8 +65,7 @@ def asks_to_sign_in(action: Action, location: str) -> bool:
         target = urlsplit(location)
     except ValueError:
         return False
-    last = target.path.strip("/").rpartition("/")[2].lower().replace("_", "").replace("-", "")
-    if last not in SIGN_IN:
+    if not has_sign_in_name(target.path):
         return False
     own = action.way.path if action.way is not None else ""
     pattern = re.compile(pattern_of(own), re.DOTALL)

@@ -92,6 +92,7 @@ class Address:
     admission: Admission
     keys: tuple[str, ...]
     links: bytes | None
+    links_json: bool
     published: Callable[[], Catalog]
     documents: Callable[[], tuple[Mapping[str, Prepared], Mapping[str, Prepared]]]
     entrance: Callable[[Scope], AsgiApp]

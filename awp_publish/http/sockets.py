@@ -93,6 +93,9 @@ def own_urls(door: Context) -> tuple[str, ...]:
 
 Frame: TypeAlias = str | bytes
 
+IDLE_SECONDS: Final = 900.0
+"""Seconds without a message after which a session or a connection is closed."""
+
 MAX_PENDING: Final = 64
 """Maximum pending requests of one connection."""
 

@@ -16,15 +16,12 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 from urllib.parse import urljoin
 
 import orjson
 
-from awp_publish.checks.engine import Finding, depth_exceeds
-from awp_publish.checks.text import read as read_document
 from awp_publish.maps import rules
-from awp_publish.maps.composition import Load, compose
 from awp_publish.maps.expressions import MAX_DOCUMENT_BYTES, UNDEFINED, ExpressionError, evaluate, expression_of
 from awp_publish.maps.live_page import LivePage, PrimitiveError
 from awp_publish.maps.primitives import PRIMITIVES
@@ -43,10 +40,16 @@ from awp_publish.maps.steps import (
     run_steps,
     run_workflow,
 )
-from awp_publish.model import JsonObject, utc_text
-from awp_publish.plugins.actions_json.checks import check_map, import_finding
-from awp_publish.problems import did_you_mean
-from awp_publish.schema import UnusableSchema, Validator, compile_schema, translate
+from awp_publish.schema import (
+    JsonObject,
+    UnusableSchema,
+    Validator,
+    compile_schema,
+    depth_exceeds,
+    did_you_mean,
+    translate,
+    utc_text,
+)
 
 PROJECTION_CODES: Final[Mapping[str, str]] = {
     "state_projection_not_found": "no projection of that name applies to this address",
@@ -410,16 +413,29 @@ class ToolResult:
     """Differences between the page and the map that did not prevent the tool from running."""
 
 
+class MapFault(Protocol):
+    """What is wrong with a map: `level` is "error" if readers refuse it. `pointer` is a JSON Pointer into the map."""
+
+    @property
+    def level(self) -> str: ...
+    @property
+    def check(self) -> str: ...
+    @property
+    def pointer(self) -> str: ...
+    @property
+    def message(self) -> str: ...
+
+
 @dataclass(frozen=True, slots=True)
-class ActionMap:
-    """A map that was read and checked, with its imports included. All runtimes of a process share it.
+class ComposedMap:
+    """A map with its imports included, as it is run. All runtimes of a process share it.
 
     A map with errors exposes nothing: its `document` is empty, and `findings` say why. `private` are the names of tools
     and projections from an import whose trust is `private`, `foreign` those from an import that is not the site's own.
     """
 
     document: JsonObject
-    findings: Sequence[Finding]
+    findings: Sequence[MapFault] = ()
     private: frozenset[str] = frozenset()
     foreign: frozenset[str] = frozenset()
     _validators: dict[str, Validator | None] = field(default_factory=dict, repr=False, compare=False)
@@ -428,22 +444,6 @@ class ActionMap:
     def is_valid(self) -> bool:
         """False for a map with errors, which readers refuse."""
         return not any(finding.level == "error" for finding in self.findings)
-
-    @classmethod
-    def read(cls, document: bytes | str | Mapping[str, object], *, path: str = "", lenient: bool = False) -> ActionMap:
-        """Read and check a map. Its imports are not included; `composed` does that."""
-        reading = read_document(document)
-        findings = check_map(reading, path, lenient=lenient)
-        is_valid = not any(finding.level == "error" for finding in findings)
-        return cls((reading.document or {}) if is_valid else {}, findings)
-
-    def composed(self, load: Load, address: str = "") -> ActionMap:
-        """Return the map with its imports included, and a finding for each import that could not be included."""
-        if not self.is_valid:
-            return self
-        whole = compose(self.document, address, load)
-        findings = [*self.findings, *map(import_finding, whole.problems)]
-        return ActionMap(whole.document, findings, frozenset(whole.private), frozenset(whole.foreign))
 
     def objects(self, section: str) -> Sequence[JsonObject]:
         """Return the objects of a section of the root: `tools`, `states`."""
@@ -501,7 +501,7 @@ class Runtime:
 
     def __init__(
         self,
-        action_map: ActionMap,
+        action_map: ComposedMap,
         page: LivePage,
         *,
         handlers: Mapping[str, Handler] | None = None,

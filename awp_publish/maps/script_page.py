@@ -35,7 +35,6 @@ from awp_publish.maps.live_page import (
     PrimitiveError,
     roles_of,
 )
-from awp_publish.problems import DeclarationError
 from awp_publish.schema import JsonObject
 
 Ask: TypeAlias = Callable[[str, JsonObject], Awaitable[JsonObject]]
@@ -283,10 +282,8 @@ async def open_chromium(
 ) -> AsyncIterator[Chromium]:
     """Start a browser for pages of some origins. With `answer` their requests never leave this process.
 
-    Raises DeclarationError if Playwright or Chromium is missing.
+    Raises ImportError without Playwright, and Playwright's own errors if Chromium cannot be started.
     """
-    if find_spec("playwright") is None:
-        raise DeclarationError("browser", "needs Playwright.", 'Install it: pip install "awp-publish[browser]".')
     from playwright.async_api import async_playwright
 
     path = executable or find_chromium()

@@ -17,13 +17,11 @@ from typing import Final, TypeAlias
 
 import orjson
 
-from awp_publish.checks.engine import depth_exceeds
 from awp_publish.maps import rules
 from awp_publish.maps.expressions import UNDEFINED, ExpressionError, fill
 from awp_publish.maps.live_page import FoundElement, LivePage, PrimitiveError
 from awp_publish.maps.primitives import PRIMITIVES, arguments_of
-from awp_publish.problems import Violation
-from awp_publish.schema import JsonObject, Validator, compile_schema
+from awp_publish.schema import JsonObject, Validator, Violation, compile_schema, depth_exceeds
 
 MAX_CANDIDATES: Final = 20
 """Elements that are listed if a target matches several."""

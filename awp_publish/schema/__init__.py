@@ -30,9 +30,14 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, JsonSchema
 from pydantic.networks import validate_email
 from pydantic_core import CoreSchema, core_schema
 
-from awp_publish.model import JsonObject as JsonObject
-from awp_publish.problems import MAX_VIOLATIONS, Violation, did_you_mean, nearest
-from awp_publish.schema.reading import DIALECT, part_at
+from awp_publish.model import JsonObject as JsonObject, utc_text as utc_text
+from awp_publish.problems import (
+    MAX_VIOLATIONS,
+    Violation as Violation,
+    did_you_mean as did_you_mean,
+    nearest,
+)
+from awp_publish.schema.reading import DIALECT, depth_exceeds as depth_exceeds, part_at
 from awp_publish.schema.unique import UniqueItems
 
 Mode: TypeAlias = Literal["validation", "serialization"]

@@ -1,7 +1,9 @@
 """Files in inputs: base64, or an object with the file's name, media type and content."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
+
+from awp_publish.schema.reading import branches, members, object_facts, resolved
 
 MEDIA_TYPE: Final = r"[A-Za-z0-9!#$&^_.+\-]+/[A-Za-z0-9!#$&^_.+\-]+(?:; ?[A-Za-z0-9_\-]+=[A-Za-z0-9_.+\-]+)*"
 """A media type with its parameters, such as `text/csv; charset=utf-8`."""
@@ -25,3 +27,13 @@ def with_name(content: Mapping[str, object]) -> dict[str, object]:
         "additionalProperties": False,
     }
     return {**facts, "contentEncoding": "base64", "anyOf": [{"type": "string"}, named]}
+
+
+def file_inputs(inputs: Mapping[str, object]) -> Iterator[tuple[str, bool, bool]]:
+    """Yield the inputs of an action that take files: name, whether it is a list, and whether a file may have a name."""
+    for name, schema in members(object_facts(inputs, inputs)).items():
+        facts = resolved(schema, inputs)
+        is_list = facts.get("type") == "array"
+        file = resolved(facts.get("items"), inputs) if is_list else facts
+        if file.get("contentEncoding") == "base64":
+            yield name, is_list, any(isinstance(one, Mapping) and one.get("type") == "object" for one in branches(file))

@@ -9,6 +9,7 @@ followed inside the schema only.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
@@ -276,3 +277,17 @@ def answer_schema(action: Action) -> JsonObject:
         "required": ["job_id", "status", "poll_endpoint"],
     }
     return schema | ({"$defs": definitions} if definitions else {})
+
+
+_CONTAINERS: Final = frozenset((dict, list))
+
+
+def depth_exceeds(value: object, limit: int) -> bool:
+    """Return True if arrays and objects are nested more than `limit` deep. Does not recurse."""
+    level = [value] if isinstance(value, (dict, list)) else []
+    for _ in range(limit):
+        inside = chain.from_iterable([item.values() if isinstance(item, dict) else item for item in level])
+        level = [item for item in inside if type(item) in _CONTAINERS]  # documents are plain dicts and lists
+        if not level:
+            return False
+    return bool(level)

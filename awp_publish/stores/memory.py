@@ -79,7 +79,8 @@ class MemoryStore:
             values = self._values.entries
             seen: list[Seen] = []
             changes: list[tuple[str, bytes | None, float]] = []
-            size, has_queues, has_totals = 0, False, False
+            totals: list[tuple[str, int, float]] = []
+            size, has_queues = 0, False
             step: Any  # its type is tested through `kind`
             for step in steps:
                 kind = type(step)
@@ -117,11 +118,13 @@ class MemoryStore:
                         size += len(new)
                     changes.append((key, new, now + step[-1]))
                 elif kind is Reserve:
-                    has_totals = True
-                    total = self._total(step.key, now)
-                    seen.append(Counted(total, 0.0))
-                    if step.most is not None and 0 < step.amount > step.most - total:
+                    key, amount, most, seconds = step
+                    window = self._windows.entries.get(key)
+                    total = window[0] if window is not None and window[1] > now else 0
+                    seen.append(_new(Counted, (total, 0.0)))
+                    if most is not None and 0 < amount > most - total:
                         return Ran(len(seen) - 1, tuple(seen))
+                    totals.append((key, amount, seconds))
                 else:
                     has_queues = True
                     others: Counted | None = None
@@ -164,10 +167,8 @@ class MemoryStore:
                             self._bytes -= ENTRY_BYTES + len(step.member)
                         if not timed.entries:
                             del self._queues[step.queue]
-            if has_totals:
-                for step in steps:
-                    if type(step) is Reserve:
-                        self._reserve(step, now)
+            for key, amount, seconds in totals:
+                self._reserve(key, amount, now, now + seconds)
             return _new(Ran, (None, tuple(seen)))
         finally:
             lock.release()
@@ -191,17 +192,17 @@ class MemoryStore:
         """The bytes in use, of at most `most_bytes`, including expired entries that were not purged yet."""
         return self._bytes
 
-    def _total(self, key: str, now: float) -> int:
-        total, until = self._windows.entries.get(key, (0, 0.0))
-        return total if until > now else 0
-
-    def _reserve(self, step: Reserve, now: float) -> None:
+    def _reserve(self, key: str, amount: int, now: float, until: float) -> None:
         """Change a total. One that is 0 takes no room."""
-        key, total = step.key, max(self._total(step.key, now) + step.amount, 0)
-        if total and step.seconds > 0:
-            if self._windows.set(key, [total, now + step.seconds]) is None:
+        window = self._windows.entries.get(key)
+        total = amount if window is None or window[1] <= now else window[0] + amount
+        if window is not None and total > 0 and now < window[1] <= until:
+            window[:] = total, until  # the heap has it with an earlier time, which is allowed
+        elif total > 0 and until > now:
+            if self._windows.set(key, [total, until]) is None:
                 self._bytes += ENTRY_BYTES + len(key)
-            self._due = min(self._due, now + step.seconds)
+            if until < self._due:
+                self._due = until
         elif self._windows.remove(key) is not None:
             self._bytes -= ENTRY_BYTES + len(key)
 

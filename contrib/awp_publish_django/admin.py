@@ -1,25 +1,31 @@
-"""The admin lists recent calls, with traffic and what waits for approval, and background jobs.
+"""The admin lists recent calls, with traffic and what waits for approval, background jobs, and connected agents.
 
-Nothing can be changed there; who may look, permissions say.
+Nothing can be changed there, but that an agent is disconnected; who may look, permissions say.
 """
 
 import logging
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
-from asgiref.sync import async_to_sync
+from asgiref.sync import async_to_sync, sync_to_async
 from django.contrib import admin
+from django.contrib.messages import ERROR, SUCCESS
+from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
 from django.utils.safestring import mark_safe
 from django.utils.translation import gettext, gettext_lazy as _
 
 from awp_publish.plugins.jobs.jobs import Job, UnreadableJob, read_job
 from awp_publish.plugins.traffic.record import traffic_breakdowns, traffic_svg, traffic_table
 from awp_publish.problems import DeclarationError, StoreUnavailable
-from awp_publish_django.models import Entry, JobRecord, RecentCall
+from awp_publish.threads import RUNNER
+from awp_publish_django.models import ConnectedAgent, Entry, JobRecord, RecentCall
 from awp_publish_django.publication import get_publication
 
 logger: Final = logging.getLogger("awp_publish")
@@ -28,6 +34,9 @@ TRAFFIC_DAYS: Final = 30
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
+
+    from awp_publish.plugins.sign_in.at import SignInSite
+    from awp_publish.plugins.sign_in.grants import Grant
 
     ModelAdmin = admin.ModelAdmin[Model]
 else:
@@ -138,3 +147,82 @@ class JobRecordAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Model]:
         return super().get_queryset(request).filter(expires__gt=time.time())
+
+
+@admin.register(ConnectedAgent)
+class ConnectedAgentAdmin(ReadOnlyAdmin):
+    """The newest agents that people have allowed to act (`SignIn`), each of which may be disconnected.
+
+    They are in the site's store, wherever that is. Neither tokens nor cookies are shown.
+    """
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Model]:
+        return super().get_queryset(request).none()
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return super(ReadOnlyAdmin, self).has_delete_permission(request, obj)
+
+    def get_model_perms(self, request: HttpRequest) -> dict[str, bool]:
+        return super().get_model_perms(request) if _sign_in() is not None else {}
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        may_end, sign_in = self.has_delete_permission(request), _sign_in()
+        if request.method == "POST" and sign_in is not None:
+            if not may_end:
+                raise PermissionDenied
+            self._end(request, sign_in, request.POST.get("end", ""))
+            return HttpResponseRedirect(request.path)
+        grants: list[Grant] = []
+        if sign_in is not None:
+            try:
+                grants = async_to_sync(sign_in.grants.recent)()
+            except StoreUnavailable as problem:
+                self.message_user(request, problem.detail, ERROR)
+        facts = {
+            **self.admin_site.each_context(request),
+            "title": gettext("Connected agents"),
+            "opts": self.opts,
+            "agents": [_described(grant) for grant in grants],
+            "may_end": may_end,
+            **(extra_context or {}),
+        }
+        return TemplateResponse(request, "admin/awp_publish_django/connectedagent/change_list.html", facts)
+
+    def _end(self, request: HttpRequest, sign_in: "SignInSite", grant_id: str) -> None:
+        async def end() -> "Grant | None":
+            RUNNER.set(lambda function: sync_to_async(function)())  # in the thread of this request
+            return await sign_in.end(grant_id)
+
+        try:
+            ended = async_to_sync(end)()
+        except StoreUnavailable as problem:
+            self.message_user(request, problem.detail, ERROR)
+            return
+        if ended is not None:
+            name = _described(ended)["name"]
+            self.message_user(request, gettext("%s is disconnected. Its access has ended.") % name, SUCCESS)
+
+
+def _sign_in() -> "SignInSite | None":
+    """Return the sign-in of the site, None without it."""
+    try:
+        sign_in: SignInSite | None = get_publication().site.ask("sign_in")
+    except Exception:  # the checks say what is wrong with the project
+        logger.exception("the admin cannot show connected agents")
+        return None
+    return sign_in
+
+
+def _described(grant: "Grant") -> dict[str, object]:
+    host = urlsplit(grant.client).netloc if grant.client.startswith("https://") else ""
+    times = {"since": grant.began, "used": max(grant.refreshed, grant.began), "until": grant.until}
+    return {
+        "id": grant.id,
+        "name": grant.client_name or gettext("A program"),
+        "host": host,
+        "person": grant.person_name,
+        "scopes": ", ".join(grant.scopes),
+        **{name: datetime.fromtimestamp(seconds, UTC) for name, seconds in times.items()},
+    }

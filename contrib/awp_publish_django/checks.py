@@ -18,7 +18,7 @@ from django.http.request import validate_host
 from django.urls import Resolver404, get_resolver
 
 from awp_publish import ApplicationUser, DeclarationError, SessionUser
-from awp_publish.calls.threads import EVENTLET, is_eventlet
+from awp_publish.threads import EVENTLET, is_eventlet
 from awp_publish_django.conf import place_of_middleware
 from awp_publish_django.publication import LOCAL, MIDDLEWARE, Publication, get_publication
 
@@ -94,6 +94,13 @@ def _check_middleware(publication: Publication) -> Iterator[CheckMessage]:
             )
 
 
+def _check_sign_in(publication: Publication) -> Iterator[CheckMessage]:
+    if "sign_in" in publication.site.plugins:
+        from awp_publish_django.sign_in import check_sign_in
+
+        yield from check_sign_in(publication.site)
+
+
 def _check_threads(publication: Publication) -> Iterator[CheckMessage]:
     if is_eventlet():
         yield Error(EVENTLET, hint="Documents are served as they are; calls are refused.", id="awp_publish.E005")
@@ -149,6 +156,7 @@ def _check_store(publication: Publication) -> Iterator[CheckMessage]:
     site = publication.site
     actions = [action.id for action in site.catalog.actions if action.remembers]
     kept = [f"confirmations, keys or jobs of {', '.join(actions)}"] if actions else []
+    kept += ["what people have allowed"] if "sign_in" in site.plugins else []
     kept += ["the tasks of the A2A door"] if "a2a" in site.settings.doors else []
     if kept and not site.store.is_shared and not settings.DEBUG:
         yield CheckWarning(
@@ -177,6 +185,7 @@ def _check_findings(publication: Publication) -> Iterator[CheckMessage]:
 
 CHECKS: Final[tuple[Callable[[Publication], Iterator[CheckMessage]], ...]] = (
     _check_middleware,
+    _check_sign_in,
     _check_threads,
     _check_url,
     _check_hosts,

@@ -5,7 +5,7 @@ AWP_PUBLISH = {
     "URL": "https://...",         # in place of the site's own: its address or addresses,
     "STORE": "django",            #   its store, of which "django" is this project's database,
     "DOORS": ["mcp"],             #   its doors
-    "LINK_HEADERS": False,        # whether HTML pages get a Link header that points at the documents
+    "LINK_HEADERS": False,        # no Link header that points at the documents; True: for JSON too, not for HTML alone
     "RECENT_CALLS": 1000,         # how many calls are kept for the admin; 0 without the admin
     "AUTODISCOVER": False,        # whether agents.py of every installed application is imported
 }
@@ -47,7 +47,7 @@ class Settings:
 
     site: str
     overrides: Mapping[str, object] = field(default_factory=dict)
-    link_headers: bool = False
+    link_headers: bool | None = None
     recent_calls: int = 0
     keeps_by_default: bool = False
     """Whether recent calls are kept because nothing is said of them."""
@@ -76,7 +76,7 @@ def read_settings() -> Settings:
         from awp_publish_django.store import DjangoStore
 
         overrides["store"] = DjangoStore()
-    return Settings(given["SITE"], overrides, given.get("LINK_HEADERS", False), kept, "RECENT_CALLS" not in given)
+    return Settings(given["SITE"], overrides, given.get("LINK_HEADERS"), kept, "RECENT_CALLS" not in given)
 
 
 def place_of_middleware(wanted: str) -> int | None:

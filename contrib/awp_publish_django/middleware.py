@@ -15,12 +15,12 @@ from django.core.exceptions import MiddlewareNotUsed
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from awp_publish.calls.threads import EVENTLET, RUNNER, is_eventlet
 from awp_publish.http.dispatch import ROUTE_CALL, RouteCall
 from awp_publish.http.endpoint import largest_body
 from awp_publish.http.exchange import Message, Receive, Reply, Scope, Send, render_problem
 from awp_publish.http.guarded_routes import ARRIVED
 from awp_publish.problems import HandlerUnavailable
+from awp_publish.threads import EVENTLET, RUNNER, is_eventlet
 from awp_publish_django.apps import FAILED
 from awp_publish_django.callers import identify
 from awp_publish_django.gateway import (
@@ -270,8 +270,9 @@ def _or_document(publication: Publication, request: HttpRequest, response: HttpR
 
 
 def _with_links(publication: Publication, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-    kind = response.get("Content-Type", "").lower() if publication.settings.link_headers else ""
-    if response.status_code == 200 and kind.startswith((_HTML, _JSON)):
+    wanted = publication.settings.link_headers
+    kind = response.get("Content-Type", "").lower() if wanted is not False else ""
+    if response.status_code == 200 and kind.startswith((_HTML, _JSON) if wanted else _HTML):
         links = response.get("Link")
         scope = scope_of(request)
         ours = publication.publisher.links(scope)

@@ -68,6 +68,15 @@ class JobRecord(Entry):
         verbose_name = _("background job")
 
 
+class ConnectedAgent(Entry):
+    """An agent that a person has allowed to act, for the admin. Whatever the store is: it is asked, not this table."""
+
+    class Meta:
+        proxy = True
+        default_permissions = ("view", "delete")
+        verbose_name = _("connected agent")
+
+
 class RecentCall(models.Model):
     """One call through a door, for the admin. `outcome` is "ok", the code of a problem, or UNANSWERED."""
 

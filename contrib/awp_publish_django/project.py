@@ -18,12 +18,12 @@ from django.http.response import HttpResponseBase
 from django.urls import Resolver404, get_resolver
 from starlette.concurrency import run_in_threadpool
 
-from awp_publish.calls.threads import RUNNER, is_gevent
 from awp_publish.declare.discover import Route
 from awp_publish.http.dispatch import ROUTE_CALL, RouteCall
 from awp_publish.http.exchange import AsgiApp, Message, Receive, Reply, Scope, Send, send_reply
 from awp_publish.http.in_process import SessionPass
 from awp_publish.model import Arrival
+from awp_publish.threads import RUNNER, is_gevent
 from awp_publish_django.conf import place_of_middleware
 from awp_publish_django.filling import call_with_form
 from awp_publish_django.gateway import response_of
@@ -132,7 +132,7 @@ class DjangoProject:
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """Django has nothing to start or stop."""
-        RUNNER.set(_run_in_thread)  # for what runs beside requests: jobs, probes
+        RUNNER.set(run_beside_requests)  # for what runs beside requests: jobs, probes
         await receive()
         self.is_running = True
         await send({"type": "lifespan.startup.complete"})
@@ -141,8 +141,8 @@ class DjangoProject:
         await send({"type": "lifespan.shutdown.complete"})
 
 
-async def _run_in_thread(function: Callable[[], T]) -> T:
-    """Run it in a thread pool, closing old database connections before and after, as Django does around a request."""
+async def run_beside_requests(function: Callable[[], T]) -> T:
+    """Run a function in a thread pool. Old database connections are closed before and after, as around a request."""
 
     def run() -> T:
         close_old_connections()

@@ -130,6 +130,10 @@ def _publish() -> Publication:
         )
     options = read_settings()
     site, project = load_site(options), DjangoProject()
+    if "sign_in" in site.plugins:
+        from awp_publish_django.sign_in import serve_sign_in
+
+        serve_sign_in(site)
     publisher = AgentPublisher(project, site, link_headers=options.link_headers)
     note_cleaned_forms()
     UNREAD.clear()

@@ -34,6 +34,7 @@ from django.utils.html import strip_tags
 
 from awp_publish.http.dispatch import SURE_PLACE, RouteCall
 from awp_publish.http.exchange import RawHeaders, Reply
+from awp_publish.http.redirects import AFTER_WRITE, has_sign_in_name
 from awp_publish_django.asking import read_words
 from awp_publish_django.inner import RouteRequest
 from awp_publish_django.languages import speaking
@@ -41,10 +42,7 @@ from awp_publish_django.languages import speaking
 FORM_TYPES: Final = ("application/x-www-form-urlencoded", "multipart/form-data", "")
 """Media types of forms that are sent; a form without fields has none."""
 
-REDIRECTS: Final = (301, 302, 303)
 READING: Final = ("GET", "HEAD")
-SIGN_IN: Final = frozenset({"login", "logon", "signin"})
-"""Names of the last part of a sign-in page's address, without hyphens."""
 
 LOGIN_VIEW: Final = ("django.contrib.auth.views", "LoginView")
 """By name, because the module cannot be imported without the application."""
@@ -195,16 +193,16 @@ def make_reply(request: HttpRequest, response: HttpResponseBase, body: bytes) ->
         id(one): one for one in request.cleaned if id(one) not in parts
     }  # a formset reports its own forms' errors
     forms = [form for form in cleaned.values() if _is_of_call(form, request)]
-    if status in REDIRECTS and request.view_status == 404:  # LocaleMiddleware looks for the page in another language
+    if status in AFTER_WRITE and request.view_status == 404:  # LocaleMiddleware looks for the page in another language
         return _as_json(404, {"detail": "The site has no such page or object."}, response)
-    if status in REDIRECTS and _asks_to_log_in(request, response["Location"], any(map(_is_valid, forms))):
+    if status in AFTER_WRITE and _asks_to_log_in(request, response["Location"], any(map(_is_valid, forms))):
         return _as_json(401, {"detail": "The site asks its visitors to log in here."}, response)
     if status == 403 and getattr(_rest_detail(response), "code", "") in ("not_authenticated", "authentication_failed"):
         return _as_json(401, {"detail": str(_rest_detail(response))}, response)
     if status == 400 and (refused := list(_places_in(getattr(response, "data", None), ["body"]))):
         return _as_json(422, {"detail": refused}, response)
-    if status in REDIRECTS and request.method not in READING and _is_form(request):
-        return _as_json(*_result_of(request, response["Location"], forms), response)
+    if status in AFTER_WRITE and request.method not in READING and _is_form(request):
+        return _result_of(request, response, forms)
     is_page = response.get("Content-Type", "").startswith("text/html")
     if status in (200, 400) or (status == 422 and is_page):
         errors = [error for form in forms for error in _errors_of(form, request)]
@@ -230,16 +228,22 @@ def _rest_detail(response: HttpResponseBase) -> object:
     return data.get("detail") if isinstance(data, Mapping) else None
 
 
-def _result_of(request: HttpRequest, location: str, forms: list[Cleaned]) -> tuple[int, dict[str, object]]:
-    """Return the result of a form that redirects: a refusal if an error message is queued or no form is valid."""
+def _result_of(request: HttpRequest, response: HttpResponseBase, forms: list[Cleaned]) -> Reply:
+    """Return the redirect of a form, or a refusal if an error message is queued or no form is valid.
+
+    What the queued messages say is its body in JSON; the core makes the result of both (`http.redirects`).
+    """
     queued = getattr(get_messages(request), "_queued_messages", ())
     errors = [text_of(message) for message in queued if message.level >= ERROR]
     if errors:
-        return 422, {"detail": " ".join(errors)}
+        return _as_json(422, {"detail": " ".join(errors)}, response)
     if not any(map(_is_valid, forms)) and (found := [one for form in forms for one in _errors_of(form, request)]):
-        return 422, {"detail": found}
-    told = [text_of(message) for message in queued]
-    return 200, {"location": location, **({"messages": told} if told else {})}
+        return _as_json(422, {"detail": found}, response)
+    said = [text_of(message) for message in queued]
+    if is_sign_in(urlsplit(response["Location"]).path):  # to which the core would send its caller
+        return _as_json(200, {"location": response["Location"], **({"messages": said} if said else {})}, response)
+    others = tuple(pair for pair in headers_of(response) if pair[0] not in (b"content-type", b"content-length"))
+    return Reply(response.status_code, (*others, _JSON), json.dumps({"messages": said} if said else {}).encode())
 
 
 def text_of(message: Message) -> str:
@@ -264,7 +268,7 @@ def is_sign_in(path: str) -> bool:
             return True
     except NoReverseMatch:  # Django's default, in a project without such a page
         pass
-    if path.strip("/").rpartition("/")[2].lower().replace("_", "").replace("-", "") in SIGN_IN:
+    if has_sign_in_name(path):
         return True
     try:
         kind = getattr(resolve(path).func, "view_class", None)

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from awp_publish.maps.live_page import Box, PageEvent, PrimitiveError
-from awp_publish.maps.runtime import ActionMap, Runtime
+from awp_publish.maps.runtime import Runtime
+from awp_publish.plugins.actions_json.reading import ActionMap
 from tests.browsing.running import Driver, Json, click, map_of, step, tool
 
 PAGE = (

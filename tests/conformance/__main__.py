@@ -1,4 +1,6 @@
-"""`make conformance`: run the published MCP scenarios and the MCP inspector; fail when one fails that applies to us.
+"""`make conformance`: run the published MCP scenarios, those for authorization servers too, and the MCP inspector.
+
+It fails when one fails that applies to us.
 
 The scenarios expect tools, prompts and resources of certain names, and count their absence as failures. What applies is
 decided by what the application lists and by its capabilities, never by the words of a failure: as soon as it has a tool
@@ -19,6 +21,7 @@ import httpx
 
 from awp_publish.plugins.mcp.door import McpDoor
 from tests.conformance.application import make_application
+from tests.conformance.authorization import judge_authorization, judge_typescript
 from tests.conformance.inspector import inspect
 from tests.conformance.server import ADDRESS, served
 from tests.serve.mcp_messages import headers_of, message
@@ -101,6 +104,8 @@ def main(node: str, conformance: str, inspector: str) -> int:
         McpDoor.takes_plain_calls = False
         again = _run(command, REVISIONS[0], Path(folder) / "through the SDK")
         failed.append(_judge(REVISIONS[0], again, offered[REVISIONS[0]]))
+    failed.append(judge_authorization(command))
+    failed.append(judge_typescript(node, Path(conformance).parents[3]))
     return max(*failed, inspect([node, inspector]))
 
 

@@ -268,7 +268,7 @@ def test_pages_and_robots_point_at_the_directory(agent):
     assert 'rel="alternate"; type="application/som+json"' in page.headers["link"]
     robots = agent.get("/robots.txt")
     assert robots.headers["content-type"] == "text/plain; charset=utf-8"
-    assert f"SOM-Endpoint: {ORIGIN}/agents/som\nSOM-Format: SOM/1.0\n" in robots.text
+    assert f"Sitemap: {ORIGIN}/sitemap.xml\n" in robots.text
 
 
 def test_the_first_page_that_agents_read_is_short(agent):

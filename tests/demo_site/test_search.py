@@ -12,8 +12,8 @@ def test_books_are_found_and_read_and_nobodys_basket_is():
     app = create_app(ORIGIN, packing_pause=0, with_search=True)
     with TestClient(app, base_url=ORIGIN) as client:
         assert client.portal is not None
-        site: Any = app.user_middleware[-2].kwargs["site"]
-        pages: int = client.portal.call(site.ask("search").ready)
+        options: Any = app.user_middleware[-2].kwargs
+        pages: int = client.portal.call(options["site"].ask("search").ready)
         answer = client.post("/agents/actions/search", json={"query": "the white whale"}).json()
         assert pages > 100
         assert "/books/moby-dick" in [one["id"] for one in answer["results"]]

@@ -157,7 +157,7 @@ async def test_a_page_that_asks_for_something_first_says_what_and_spends_no_conf
         )
     assert DONE == []
     CODES.append("123456")
-    assert await call("close", confirmation=token) == (200, {"location": "/closed/"})
+    assert await call("close", confirmation=token) == (200, {"location": "/closed/", "page": "any closed/\n"})
     assert (await call("close", confirmation=token))[1]["code"] == "CONFIRMATION_SPENT"
     assert DONE == ["close"]
 

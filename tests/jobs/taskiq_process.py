@@ -11,10 +11,11 @@ import sys
 import orjson
 from taskiq import AsyncBroker
 
+from awp_publish.calls.progress import report_progress
 from awp_publish.plugin import open_store
 from awp_publish.plugins.jobs.jobs import Job, JobResult, JobStore
-from awp_publish.plugins.jobs.worker import Runner, report_progress
-from awp_publish.plugins.taskiq.queue import TaskiqQueue, serve_worker
+from awp_publish.plugins.jobs.taskiq_queue import TaskiqQueue, serve_worker
+from awp_publish.plugins.jobs.worker import Runner
 
 REPEATABLE = {"again": True, "once": False}
 

@@ -10,12 +10,12 @@ import pytest
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, Principal
+from awp_publish.calls.progress import report_progress
 from awp_publish.http.endpoint import ProblemRenderer
 from awp_publish.http.exchange import Cors
 from awp_publish.model import Catalog, SiteFacts
 from awp_publish.plugins.jobs.door import JobsDoor, accepted_reply
 from awp_publish.plugins.jobs.jobs import JobResult
-from awp_publish.plugins.jobs.worker import report_progress
 from awp_publish.problems import InvalidCredentials, OutcomeUnknown, Refused, StoreUnavailable
 from awp_publish.stores import Look, Swap
 from tests.jobs.conftest import Clock

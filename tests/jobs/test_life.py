@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from awp_publish.calls.progress import Progress, open_report, report_progress
 from awp_publish.plugin import open_store
-from awp_publish.plugins.jobs.jobs import Job, JobResult, JobStore, Progress, store_job
-from awp_publish.plugins.jobs.worker import open_report, report_progress
+from awp_publish.plugins.jobs.jobs import Job, JobResult, JobStore, store_job
 from awp_publish.problems import (
     HandlerFailed,
     JobCancelled,

@@ -12,10 +12,11 @@ from pathlib import Path
 import orjson
 import pytest
 
+from awp_publish.calls.progress import Progress
 from awp_publish.plugin import open_store
-from awp_publish.plugins.jobs.jobs import Job, JobResult, Progress
+from awp_publish.plugins.jobs.jobs import Job, JobResult
+from awp_publish.plugins.jobs.taskiq_queue import TASK, TaskiqQueue, serve_worker
 from awp_publish.plugins.jobs.worker import Runner, Worker
-from awp_publish.plugins.taskiq.queue import TASK, TaskiqQueue, serve_worker
 from awp_publish.problems import JobInterrupted, UnknownOperation
 from awp_publish.stores.store import Store
 from tests.jobs.conftest import REPEATABLE, House, new_namespace
@@ -168,7 +169,7 @@ class TestQueueThatGoesAway:
         return server.url
 
     async def test_jobs_are_sent_and_received_when_it_is_back(self, house, queue, start, server, monkeypatch, caplog):
-        monkeypatch.setattr("awp_publish.plugins.taskiq.queue.RETRY_SECONDS", 0.2)
+        monkeypatch.setattr("awp_publish.plugins.jobs.taskiq_queue.RETRY_SECONDS", 0.2)
         start()
         assert (await house.until(await house.jobs.accept("once", {}))).status == "done"
         server.stop()
@@ -181,8 +182,8 @@ class TestQueueThatGoesAway:
         assert (await house.until(job)).status == "done"
 
     async def test_a_queue_that_hangs_holds_up_nothing_else(self, house, queue, start, server, monkeypatch):
-        monkeypatch.setattr("awp_publish.plugins.taskiq.queue.SENDING_SECONDS", 0.1)
-        monkeypatch.setattr("awp_publish.plugins.taskiq.queue.RETRY_SECONDS", 0.2)
+        monkeypatch.setattr("awp_publish.plugins.jobs.taskiq_queue.SENDING_SECONDS", 0.1)
+        monkeypatch.setattr("awp_publish.plugins.jobs.taskiq_queue.RETRY_SECONDS", 0.2)
         start()
         server.pause()
         jobs = [await house.jobs.accept("once", {}) for _ in range(10)]

@@ -49,7 +49,7 @@ class QuotaExceeded(Problem):
     default_recovery = "Wait for the seconds in retry_after, then retry."
 
 
-class Quota(GateCheck):
+class Quota(GateCheck[Ask]):
     """Counts the calls of one action for each caller."""
 
     def __init__(self, action: Action, most: int, seconds: int) -> None:
@@ -71,7 +71,7 @@ class Quota(GateCheck):
 
 
 def gates(setup: Setup) -> Iterable[Gate]:
-    def of(action: Action, facts: Facts) -> GateCheck | None:
+    def of(action: Action, facts: Facts) -> GateCheck[Ask] | None:
         most = action.options.get("quota")
         return Quota(action, most, setup.options.seconds) if most is not None else None
 

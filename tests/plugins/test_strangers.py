@@ -27,7 +27,9 @@ from awp_publish import (
     cli,
     plugin,
 )
+from awp_publish.plugin import Ask, Gate, GateCheck
 from awp_publish.stores.memory import MemoryStore
+from awp_publish.stores.store import Add, Count
 from tests.plugins import queue_plugin
 
 APP = """
@@ -107,6 +109,34 @@ def test_a_gate_counts_and_refuses_at_every_door(client):
         assert (refused.status_code, refused.json()["code"]) == (429, "QUOTA_EXCEEDED")
         assert refused.json()["recovery"] == "Wait for the seconds in retry_after, then retry."
         assert refused.json()["retry_after"] > 0
+
+
+@pytest.mark.parametrize(
+    ("claim", "refusal"),
+    [(Add("once", b"1", 60.0), (409, "REFUSED")), (Count("once", 1, 60.0), (429, "RATE_LIMITED"))],
+)
+def test_a_gate_that_only_claims_refuses_the_call_that_comes_second(claim, refusal):
+    class Once(GateCheck[Ask]):
+        def ask(self, call: Any) -> Ask:
+            ask = Ask()
+            ask.claims = [claim]
+            return ask
+
+    def gates(setup: Any) -> Iterator[Gate]:
+        yield Gate(name="once", order=450, of=lambda action, facts: Once(), refuses=())
+
+    site = Site("Shop", "Sells books.", "https://shop.example", plugins=[plugin.Plugin(name="once", gates=gates)])
+
+    @site.agent("find")
+    async def find(q: str) -> str:
+        """Find a book."""
+        return q
+
+    with TestClient(AgentPublisher(Starlette(), site=site), base_url="https://shop.example") as client:
+        answers = [client.post("/agents/find/invoke", json={"input": {"q": "Emma"}}) for _ in range(2)]
+    assert answers[0].json() == "Emma"
+    assert (answers[1].status_code, answers[1].json()["code"]) == refusal
+    assert ("retry-after" in answers[1].headers) == (refusal[0] == 429)
 
 
 def test_a_gate_is_asked_of_a_valid_input_and_an_invalid_one_alike(client):

@@ -28,8 +28,9 @@ from awp_publish import (
     __version__,
 )
 from awp_publish.checks import check_document
-from awp_publish.maps.runtime import ActionMap, Runtime
+from awp_publish.maps.runtime import Runtime
 from awp_publish.plugins.actions_json.drift import in_process
+from awp_publish.plugins.actions_json.reading import ActionMap
 
 FORM = "form[role='search']"
 

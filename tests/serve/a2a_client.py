@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -63,6 +63,7 @@ def make_request(
     task: Task | None = None,
     metadata: Mapping[str, Any] | None = None,
     at_once: bool = False,
+    files: Sequence[Part] = (),
     **members: Any,
 ) -> SendMessageRequest:
     """A message of one data part or one text, in a task if there is one already. `members` stand beside the input."""
@@ -71,6 +72,7 @@ def make_request(
         message.parts.append(Part(data=ParseDict({**data, **members}, Value())))
     if text is not None:
         message.parts.append(Part(text=text))
+    message.parts.extend(files)
     if task is not None:
         message.task_id, message.context_id = task.id, task.context_id
     if metadata is not None:

@@ -4,10 +4,12 @@ import base64
 from typing import Annotated
 
 import pytest
+from a2a.types.a2a_pb2 import Part
 from fastapi import FastAPI, File, Response, UploadFile
 
 from awp_publish import AgentPublisher
 from awp_publish.client import AgentClient
+from tests.serve.a2a_client import SPOKEN, open_caller, output, problem
 from tests.serve.doors import DOORS
 from tests.serve.guarded import KEYS, make_shop
 
@@ -69,3 +71,27 @@ def test_the_client_takes_and_gives_bytes(app, door):
         answer = client.send("show_cover")
         assert (answer.output, answer.media_type) == (PNG, "image/png")
         assert answer.filename == "cover 1.png"
+
+
+async def test_file_parts_of_a2a_keep_their_names_and_media_types(app):
+    parts = [
+        Part(raw=b"a", filename="cover.dat", media_type="image/png"),
+        Part(raw=PNG, media_type="image/png"),
+        Part(raw=b"c", filename="c.csv"),
+    ]
+    for spoken in SPOKEN:
+        async with open_caller(app, spoken) as caller:
+            task = await caller.call("add_cover", files=parts)
+            assert output(task) == [
+                ["cover.dat", "image/png", "61"],
+                ["more.png", "image/png", PNG.hex()],
+                ["c.csv", "text/csv", "63"],
+            ], spoken
+            assert all(not part.raw for message in task.history for part in message.parts)
+
+
+async def test_a_file_part_for_which_there_is_no_input_is_refused(app):
+    async with open_caller(app) as caller:
+        task = await caller.call("show_cover", files=[Part(raw=b"a", filename="a.png")])
+    assert problem(task)["code"] == "INVALID_INPUT"
+    assert 'no input for the file "a.png"' in problem(task)["detail"]

@@ -148,7 +148,8 @@ async def test_answers_that_are_no_objects_are_wrapped_where_the_revision_asks_f
         async with connect(app, mode) as client:
             told = await client.call_tool(name, {})
         assert told.structured_content == expected
-        assert orjson.loads(told.content[0].text) == expected
+        text = told.content[0].text
+        assert (text if isinstance(answer, str) else orjson.loads(text)) == (answer if name == "who" else expected)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -197,7 +198,7 @@ def test_credentials_are_those_of_the_request(app, open_client, version):
     client = open_client(app)
     sent = message("tools/call", {"name": "who"}, version=version)
     told = post(client, sent, version, ANN).json()["result"]
-    assert orjson.loads(told["content"][0]["text"]) in ("ann", {"result": "ann"})
+    assert told["content"][0]["text"] == "ann", "a text is a text"
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -83,7 +83,8 @@ REQUESTS = [
 @pytest.mark.parametrize(("method", "path", "body"), REQUESTS)
 def test_what_is_not_ours_is_the_applications_own_answer(site, open_client, method, path, body):
     declare_status(site)
-    bare, published = open_client(Starlette(routes=ROUTES)), open_client(AgentPublisher(Starlette(routes=ROUTES), site))
+    ours = AgentPublisher(Starlette(routes=ROUTES), site, link_headers=False)
+    bare, published = open_client(Starlette(routes=ROUTES)), open_client(ours)
     one, other = (client.request(method, path, content=body.decode("latin-1")) for client in (bare, published))
     if one.headers.get("content-type", "").startswith("text/html"):
         one.headers["vary"] = "Accept"
@@ -92,7 +93,7 @@ def test_what_is_not_ours_is_the_applications_own_answer(site, open_client, meth
 
 def test_html_pages_point_at_the_documents_and_keep_their_own_headers(site, open_client):
     declare_status(site)
-    answer = open_client(AgentPublisher(Starlette(routes=ROUTES), site, link_headers=True)).get("/")
+    answer = open_client(AgentPublisher(Starlette(routes=ROUTES), site)).get("/")
     links = answer.headers.get_list("link")
     assert links[0] == "</a>; rel=next"
     assert '</.well-known/ai-actions.json>; rel="ai-actions"; type="application/json"' in links[1]
@@ -100,10 +101,16 @@ def test_html_pages_point_at_the_documents_and_keep_their_own_headers(site, open
     assert answer.headers["etag"] == '"mine"'
 
 
-def test_pages_are_left_alone_unless_link_headers_are_asked_for(site, open_client):
+def test_pages_are_left_alone_without_link_headers_and_json_unless_they_are_for_it_too(site, open_client):
     declare_status(site)
-    client = open_client(AgentPublisher(Starlette(routes=ROUTES), site))
-    assert client.get("/").headers.get_list("link") == ["</a>; rel=next"]
+
+    def links(path: str, link_headers: bool | None = None) -> list[str]:
+        client = open_client(AgentPublisher(Starlette(routes=ROUTES), site, link_headers=link_headers))
+        found: list[str] = client.get(path).headers.get_list("link")
+        return found
+
+    assert links("/", link_headers=False) == ["</a>; rel=next"]
+    assert (len(links("/data")), len(links("/data", link_headers=True))) == (0, 1)
 
 
 def test_every_document_points_at_the_others(site, open_client):

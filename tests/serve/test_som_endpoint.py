@@ -103,7 +103,7 @@ def ask(client: TestClient, url: str, **given: Any) -> Any:
 def test_a_page_of_this_site_is_given_as_a_stranger_sees_it(client, url, found):
     answer = ask(client, url, headers={**CREDENTIALS, "host": "evil.example", "x-forwarded-host": "evil.example"})
     assert answer.text == f"{found}\n\nnobody\n"
-    assert answer.headers["link"] == f'<{found}>; rel="canonical"'
+    assert answer.headers["link"].startswith(f'<{found}>; rel="canonical"')
     assert answer.headers["cache-control"] == "public, max-age=300"
     assert "set-cookie" not in answer.headers
 

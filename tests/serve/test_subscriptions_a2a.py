@@ -31,7 +31,7 @@ from tests.serve.webhook_receiver import is_signed, new_secret, receiving
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     monkeypatch.setattr(webhooks, "LOOK_SECONDS", 0.02)
-    monkeypatch.setattr(handler, "PAUSES", (0.02, 0.02, 0.02))
+    monkeypatch.setattr(webhooks.Webhooks, "PAUSES", (0.02, 0.02, 0.02))
     monkeypatch.setattr(handler, "FIRST_PAUSE", 0.02)
     monkeypatch.setattr(handler, "MAX_PAUSE", 0.05)
 

@@ -2,10 +2,11 @@
 
 import httpx
 import pytest
+from fastapi import Depends
 from starlette.testclient import TestClient
 
 from tests.serve.doors import DOORS
-from tests.sign_in.shop import URL, Agent, invoke, make_shop
+from tests.sign_in.shop import URL, Agent, customer, invoke, make_shop
 
 METADATA = f"{URL}/.well-known/oauth-authorization-server"
 
@@ -121,3 +122,28 @@ def test_pages_of_other_origins_may_ask_for_tokens_and_read_the_answers(shop):
 def test_an_open_action_needs_no_token_and_takes_one(shop, token):
     assert invoke(shop, "list_books").json() == ["Emma"]
     assert invoke(shop, "list_books", token).json() == ["Emma"]
+
+
+def test_a_background_job_runs_as_the_person_who_has_begun_it(open_client):
+    app = make_shop()
+    site = app.state.site
+
+    @app.post("/parcels")
+    @site.action("pack_parcel", auth_required=True, execution="async")
+    async def pack_parcel(name: str = Depends(customer)) -> str:
+        """Pack a parcel."""
+        return f"a parcel for {name}"
+
+    shop = open_client(app)
+    agent = Agent(shop, TestClient(app, base_url=URL))
+    token = agent.sign_in()["access_token"]
+    headers = {"authorization": f"Bearer {token}"}
+    begun = invoke(shop, "pack_parcel", token)
+    assert begun.status_code == 202
+    while (job := shop.get(f"/agents/jobs/{begun.json()['job_id']}", headers=headers).json())["status"] in (
+        "accepted",
+        "running",
+    ):
+        pass
+    assert job["result"] == "a parcel for ann"
+    assert shop.get(f"/agents/jobs/{begun.json()['job_id']}").status_code == 404

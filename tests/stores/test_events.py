@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from awp_publish.calls.call import Principal
-from awp_publish.plugins.events.log import KEPT_SECONDS, MAX_KEPT, Events, logs_for, read_cursor, write_cursor
+from awp_publish.plugins.events.audiences import logs_for, read_cursor, write_cursor
+from awp_publish.plugins.events.log import KEPT_SECONDS, MAX_KEPT, Events
 from awp_publish.stores import Schedule
 
 ANN, BEN = Principal("ann", frozenset({"buy"})), Principal("ben")

@@ -8,7 +8,7 @@ import pytest
 from awp_publish.browsing.cookies import Cookie
 from awp_publish.calls.tokens import Tokens
 from awp_publish.plugins.sign_in.errors import OAuthError
-from awp_publish.plugins.sign_in.grants import MAX_OF_PERSON, Grant, Grants, challenge_of
+from awp_publish.plugins.sign_in.grants import MAX_OF_PERSON, MAX_RECENT, Grant, Grants, challenge_of
 
 VERIFIER = "v" * 43
 BACK = "https://agent.example/callback"
@@ -131,3 +131,21 @@ async def test_tokens_of_an_older_key_are_still_good(store):
     newer = Grants(store, Tokens(["new", "old"], "test", 0.0), 600)
     assert await newer.find(issued.access) is not None
     assert await Grants(store, Tokens(["new"], "test", 0.0), 600).find(issued.access) is None
+
+
+async def test_the_owner_sees_the_newest_of_all_people_and_none_that_has_ended(grants, monkeypatch):
+    monkeypatch.setattr("awp_publish.plugins.sign_in.grants.MAX_RECENT", 3)
+    assert MAX_RECENT == 500
+    assert await grants.recent() == []
+    for number in range(5):
+        await exchange(grants, await begin(grants, allowed(f"session {number}")))
+    newest = await grants.recent()
+    assert [one.person for one in newest] == ["session 4", "session 3", "session 2"]
+    await grants.end(newest[1].id)
+    assert [one.person for one in await grants.recent()] == ["session 4", "session 2"]
+
+
+async def test_of_several_who_allow_at_once_the_owner_sees_all(grants):
+    codes = [await begin(grants, allowed(f"session {number}")) for number in range(8)]
+    await asyncio.gather(*(exchange(grants, code) for code in codes))
+    assert {one.person for one in await grants.recent()} == {f"session {number}" for number in range(8)}

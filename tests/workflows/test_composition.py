@@ -11,7 +11,7 @@ import pytest
 from awp_publish.cli import main
 from awp_publish.maps import rules
 from awp_publish.maps.composition import Imported, ImportRefused
-from awp_publish.maps.runtime import ActionMap
+from awp_publish.plugins.actions_json.reading import ActionMap
 from tests.browsing.running import Driver, Json, map_of, step, tool
 
 PAGES = {"/": "<title>Home</title><main><h1>Home</h1></main>"}

@@ -1,14 +1,14 @@
 """May the caller know of the action? To others it does not exist, at doors that do not offer it either."""
 
-from typing import Final
+from typing import Any, Final
 
 from awp_publish.calls.call import Call
-from awp_publish.calls.gates.gate import Facts, Gate, GateCheck
+from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck
 from awp_publish.model import Action
 from awp_publish.problems import UnknownAgent
 
 
-class _Audience(GateCheck):
+class _Audience(GateCheck[Ask]):
     def __init__(self, action: Action) -> None:
         self._action = action
 
@@ -21,7 +21,7 @@ class _Audience(GateCheck):
             raise call.objection
 
 
-def _of(action: Action, facts: Facts) -> GateCheck | None:
+def _of(action: Action, facts: Facts) -> GateCheck[Any] | None:
     return None if action.is_public and action.expose is None else _Audience(action)
 
 

@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import Final, cast
+from typing import Any, Final
 
 from starlette.exceptions import HTTPException
 
@@ -21,7 +21,6 @@ from awp_publish.calls.call import Call, Outcome, Result
 from awp_publish.calls.fingerprints import canonical, shown_by
 from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck
 from awp_publish.calls.summaries import MAX_SUMMARY, cut, in_order, summarizer, takes_call, visible
-from awp_publish.calls.threads import run_in_thread
 from awp_publish.calls.tokens import Expired, NotOurs, Tokens
 from awp_publish.model import Action, utc_text
 from awp_publish.problems import (
@@ -43,6 +42,7 @@ from awp_publish.problems import (
 )
 from awp_publish.schema.redaction import input_redactor
 from awp_publish.stores.store import Add, Look, Seen, Swap
+from awp_publish.threads import run_in_thread
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
@@ -69,7 +69,7 @@ class _Consent(Ask):
         self.summary = summary
 
 
-class _Confirmation(GateCheck):
+class _Confirmation(GateCheck[_Consent]):
     def __init__(self, action: Action, facts: Facts, tokens: Tokens) -> None:
         self._action = action
         self._store = facts.guards.store
@@ -82,12 +82,8 @@ class _Confirmation(GateCheck):
         words = action.confirmation_summary
         self._summary_takes_call = callable(words) and takes_call(words)
 
-    def ask(self, call: Call) -> Ask | None:
-        """Look whether the call's token was used."""
-        return self._read(call)
-
-    def _read(self, call: Call) -> _Consent:
-        """Read the call's token, without checking yet whether it was used and what the person read."""
+    def ask(self, call: Call) -> _Consent:
+        """Read the call's token, and look whether it was used. What the person read is compared later."""
         tokens, action = self._tokens, self._action
         if call.confirmation is None:
             return _Consent(fault=(ConfirmationRequired, f"Action {action.id} needs a person's confirmation."))
@@ -108,21 +104,20 @@ class _Confirmation(GateCheck):
         spend = Add(f"spent:{facts.get('id')}", b"1", tokens.lifetime + SPENT_MARGIN)
         return _Consent(spend=spend, summary=facts.get("summary"))
 
-    async def consider(self, call: Call, ask: Ask, seen: Sequence[Seen]) -> None:
+    async def consider(self, call: Call, ask: _Consent, seen: Sequence[Seen]) -> None:
         """Claim the confirmation. Without a valid one, raises a Problem with the question for a person.
 
         The summary is made again, because what the person agreed to may no longer be what would happen. No question is
         returned to a caller without credentials if the route requires some, or for an input that cannot be sent to the
         route.
         """
-        consent = cast(_Consent, ask)
         is_spent = bool(seen) and seen[0] is not None
         if self._action.auth_required and not (call.principal or self._shown(call)):
             headers = [("WWW-Authenticate", kind) for kind in challenges_of_route(self._action)]
             raise AuthenticationRequired("The action requires authentication.", headers=headers)
         if self._check is not None:
             self._check(call)
-        if self._rehearse is not None and consent.spend is None:
+        if self._rehearse is not None and ask.spend is None:
             await self._rehearse(call)
         try:
             summary = await self._summarize(call)
@@ -130,19 +125,19 @@ class _Confirmation(GateCheck):
             raise ConfirmationSpent(_USED) if is_spent else problem from None
         if is_spent:
             raise self._question(call, summary, ConfirmationSpent, _USED)
-        if consent.fault is not None or consent.spend is None:
-            raise self._question(call, summary, *(consent.fault or (ConfirmationRequired, "")))
-        if consent.summary not in self._tokens.digests(summary):
+        if ask.fault is not None or ask.spend is None:
+            raise self._question(call, summary, *(ask.fault or (ConfirmationRequired, "")))
+        if ask.summary not in self._tokens.digests(summary):
             raise self._question(call, summary, ConfirmationStale, "The call would no longer do what was confirmed.")
-        consent.claims = (consent.spend,)
+        ask.claims = (ask.spend,)
 
-    async def refused(self, call: Call, ask: Ask, failed: int, seen: Seen) -> Outcome:
+    async def refused(self, call: Call, ask: _Consent, failed: int, seen: Seen) -> Outcome:
         """Raise ConfirmationSpent: another call was faster."""
         raise ConfirmationSpent(_USED)
 
-    async def ended(self, call: Call, ask: Ask | None, result: Result) -> None:
+    async def ended(self, call: Call, ask: _Consent | None, result: Result) -> None:
         """Give the confirmation of a call back that was not started, or that asks for something first."""
-        if not isinstance(ask, _Consent) or ask.spend is None:
+        if ask is None or ask.spend is None:
             return
         if not (isinstance(result, _NOT_STARTED) or is_condition(result)):
             return
@@ -213,7 +208,7 @@ class _Confirmation(GateCheck):
         return cut(visible, summary, MAX_SUMMARY)
 
 
-def _of(action: Action, facts: Facts) -> GateCheck | None:
+def _of(action: Action, facts: Facts) -> GateCheck[Any] | None:
     tokens = facts.guards.confirmations
     return _Confirmation(action, facts, tokens) if tokens is not None and action.needs_confirmation else None
 

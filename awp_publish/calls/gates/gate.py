@@ -16,15 +16,16 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
+from typing import Any, Generic, TypeVar
 
 from awp_publish.calls.authentication import AuthenticationGate, Authenticator
 from awp_publish.calls.call import Call, Outcome, Result
 from awp_publish.calls.fingerprints import shown_by
 from awp_publish.calls.tokens import Tokens
 from awp_publish.model import Action, RateLimit, RouteCredential
-from awp_publish.problems import Problem, RateLimited
+from awp_publish.problems import Problem, RateLimited, Refused
 from awp_publish.schema import Validator
-from awp_publish.stores.store import Counted, Seen, Step, Store
+from awp_publish.stores.store import Count, Counted, Seen, Step, Store
 
 
 class Ask:
@@ -43,18 +44,24 @@ class Ask:
     refusal: Callable[[], Problem] | None = None
 
 
-class GateCheck:
-    """What a gate does for the calls of one action. Each method is optional; what is not overridden costs nothing."""
+AskT = TypeVar("AskT", bound=Ask)
+
+
+class GateCheck(Generic[AskT]):
+    """What a gate does for the calls of one action. Each method is optional; what is not overridden costs nothing.
+
+    `GateCheck[Ask]`, or of the subclass of Ask that the check itself returns and gets back.
+    """
 
     def enter(self, call: Call) -> Awaitable[None] | None:
         """Refuse a call, by raising a Problem, before anything is counted. What it returns is awaited."""
         return None
 
-    def ask(self, call: Call) -> Ask | None:
+    def ask(self, call: Call) -> AskT | None:
         """Return what the store is asked, None for nothing. A Problem that is raised refuses the call in its turn."""
         return None
 
-    def judge(self, call: Call, ask: Ask, seen: Sequence[Seen], failed: int | None) -> Outcome | None:
+    def judge(self, call: Call, ask: AskT, seen: Sequence[Seen], failed: int | None) -> Outcome | None:
         """Return a recorded answer, or None to let the call pass. Raises the Problem for which it is refused.
 
         `seen` is what the counts found, then the looks if any check waits. `failed` is the index of a count that did
@@ -62,20 +69,23 @@ class GateCheck:
         """
         return None
 
-    async def consider(self, call: Call, ask: Ask, seen: Sequence[Seen]) -> None:
+    async def consider(self, call: Call, ask: AskT, seen: Sequence[Seen]) -> None:
         """Refuse a call that all checks let pass, by raising a Problem, after what takes longer. Only if it waits."""
 
-    async def refused(self, call: Call, ask: Ask, failed: int, seen: Seen) -> Outcome:
+    async def refused(self, call: Call, ask: AskT, failed: int, seen: Seen) -> Outcome:
         """Return a recorded answer for a call of which a claim did not hold, or raise a Problem.
 
-        `failed` is the index of the claim, `seen` what it found.
+        `failed` is the index of the claim, `seen` what it found. By default such a call does not go with the present
+        state (409), or is one too many (429).
         """
-        raise NotImplementedError
+        if isinstance(claim := ask.claims[failed], Count) and isinstance(seen, Counted):
+            raise too_many(f"Action {call.action.id} allows {claim.most} calls; the next is possible", seen)
+        raise Refused(f"Another call of action {call.action.id} was faster.")
 
     async def replayed(self, call: Call, answer: Outcome) -> None:
         """Add to the headers of a call that is answered from a record."""
 
-    async def ended(self, call: Call, ask: Ask | None, result: Result) -> None:
+    async def ended(self, call: Call, ask: AskT | None, result: Result) -> None:
         """Record how an admitted call ended. It may add to the call's headers; its answer stands, whatever happens."""
 
 
@@ -140,7 +150,7 @@ class Gate:
 
     name: str
     order: int
-    of: Callable[[Action, Facts], GateCheck | None]
+    of: Callable[[Action, Facts], GateCheck[Any] | None]
     refuses: tuple[type[Problem], ...]
     options: tuple[str, ...] = ()
     alone: bool = True

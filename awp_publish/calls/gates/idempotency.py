@@ -100,7 +100,7 @@ class _Claim(Ask):
         return (Look(self.claim.key),)
 
 
-class _Keys(GateCheck):
+class _Keys(GateCheck[_Claim]):
     def __init__(self, action: Action, facts: Facts) -> None:
         keys = action.idempotency
         assert keys is not None
@@ -114,7 +114,9 @@ class _Keys(GateCheck):
         self._is_repeatable, self._is_irreversible = action.is_repeatable, action.is_irreversible
         self._key_field, self._is_input = keys.key_field, keys.key_field in member_names(action.inputs)
         self._redact = answer_redactor(action.outputs)
+        self._recorded_headers = _RECORDED_HEADERS | action.answer_headers
         self._window = float(keys.seconds)
+        self._total_prefix = f"answer-bytes:{self._window:g}:"
         self._keep = self._longest if self._is_repeatable else max(keys.seconds, self._longest)
 
     def enter(self, call: Call) -> None:
@@ -128,91 +130,98 @@ class _Keys(GateCheck):
             if not self._is_input:
                 call.input = {name: value for name, value in call.input.items() if name != self._key_field}
 
-    def ask(self, call: Call) -> Ask | None:
+    def ask(self, call: Call) -> _Claim | None:
         """Claim the call's key. Raises InvalidIdempotencyKey."""
-        key = self._read_key(call)
+        key = call.idempotency_key
+        if key is not None:
+            key = read_key(key)
+        if call.key_in_input is not None:
+            key = self._key_among_inputs(call.key_in_input, key)
         if key is None:
             return None
         fingerprints = self._fingerprints(call)
         until = int((self._clock() + self._longest) * 1000)  # in milliseconds
         running = {"state": "running", "for": fingerprints[0], "until": until, "by": call.request_id}
-        claim = Add(f"{self._prefix}{call.caller_key}\n{key}", orjson.dumps(running), self._keep)
-        claims: tuple[Step, ...] = (claim,)
-        if call.principal is None:
-            claims = (claim, Count(f"keys:ip:{call.presented.address}", MAX_ANONYMOUS_KEYS, ANONYMOUS_WINDOW))
-        return _Claim(claim, fingerprints, claims)
+        principal = call.principal
+        if principal is not None:
+            claim = Add(f"{self._prefix}{principal.key}\n{key}", orjson.dumps(running), self._keep)
+            return _Claim(claim, fingerprints, (claim,))
+        claim = Add(f"{self._prefix}\n{key}", orjson.dumps(running), self._keep)
+        most = Count(f"keys:ip:{call.presented.address}", MAX_ANONYMOUS_KEYS, ANONYMOUS_WINDOW)
+        return _Claim(claim, fingerprints, (claim, most))
 
-    def judge(self, call: Call, ask: Ask, seen: Sequence[Seen], failed: int | None) -> Outcome | None:
+    def judge(self, call: Call, ask: _Claim, seen: Sequence[Seen], failed: int | None) -> Outcome | None:
         """Return the recorded answer, where the store was only looked at."""
         recorded = seen[0] if seen else None
-        return self._answer_again(cast(_Claim, ask), recorded) if isinstance(recorded, bytes) else None
+        return self._answer_again(ask, recorded) if isinstance(recorded, bytes) else None
 
-    async def refused(self, call: Call, ask: Ask, failed: int, seen: Seen) -> Outcome:
+    async def refused(self, call: Call, ask: _Claim, failed: int, seen: Seen) -> Outcome:
         """Return the recorded answer of a key that is claimed. Raises RateLimited if an address has too many keys."""
         if failed == 0:
-            return self._answer_again(cast(_Claim, ask), cast(bytes, seen))
+            return self._answer_again(ask, cast(bytes, seen))
         who = "Unknown callers of one address may use"
         detail = f"{who} {MAX_ANONYMOUS_KEYS} idempotency keys an hour, known ones more. The next is possible"
         raise too_many(detail, cast(Counted, seen))
 
-    async def ended(self, call: Call, ask: Ask | None, result: Result) -> None:
+    async def ended(self, call: Call, ask: _Claim | None, result: Result) -> None:
         """Record how the call ended under its key. The answer stands even if that fails."""
-        if not isinstance(ask, _Claim):
+        if ask is None:
             return
-        record, instead, room = self._record_of(call, ask, result)
-        claim, where = ask.claim, (self._action.id, call.request_id)
-        swap = Swap(claim.key, claim.value, record, self._window)
+        record, room = self._record_of(call, ask, result)
+        swap = Swap(ask.claim.key, ask.claim.value, record, self._window)
         try:
             if (await self._store.run((swap, *room), durable=True)).failed == 1:
                 logger.warning("a caller has no room left for an answer of action %s", self._action.id)
-                await self._store.run((swap._replace(new=instead),), durable=True)
+                await self._store.run((self._without_answer(swap, ask),), durable=True)
         except StoreUnavailable:
+            where = (self._action.id, call.request_id)
             logger.exception("the answer of action %s could not be recorded (request_id=%s)", *where)
-            if isinstance(result, Outcome) and record != instead:
+            smaller = self._without_answer(swap, ask)
+            if isinstance(result, Outcome) and smaller != swap:
                 # A full store has room for what is smaller than the claim, which would say that the call runs.
                 with suppress(StoreUnavailable):
-                    await self._store.run((swap._replace(new=instead),), durable=True)
+                    await self._store.run((smaller,), durable=True)
 
-    def _record_of(
-        self, call: Call, ask: _Claim, result: Result
-    ) -> tuple[bytes | None, bytes | None, tuple[Reserve, ...]]:
-        """Return what is kept under a key, None to free it; what is kept instead where there is no room; that room."""
+    def _record_of(self, call: Call, ask: _Claim, result: Result) -> tuple[bytes | None, tuple[Reserve, ...]]:
+        """Return what is kept under a key, None to free it, and the step that reserves room for it."""
         if not isinstance(result, Outcome):
             if isinstance(result, HandlerFailed):
                 ending = "failed"
             else:
                 ending = "interrupted" if isinstance(result, _INTERRUPTIONS) else "refused"
             fate = CLAIM_AFTER[ending][0 if self._is_repeatable else 2 if self._is_irreversible else 1]
-            return (_state("unknown", ask) if fate == "unknown" else None), None, ()
+            return (_state("unknown", ask) if fate == "unknown" else None), ()
         if self._redact is not None and self._redact(orjson.loads(result.body)) != orjson.loads(result.body):
-            return _state("given once", ask), None, ()
-        record = _write(result, ask, _RECORDED_HEADERS | self._action.answer_headers)
-        instead = None if self._is_repeatable else _state("not recorded", ask)
-        if len(record) > (MAX_ANONYMOUS_ANSWER_BYTES if call.principal is None else MAX_ANSWER_BYTES):
+            return _state("given once", ask), ()
+        record, principal = _write(result, ask, self._recorded_headers), call.principal
+        size = len(record)
+        if size > (MAX_ANONYMOUS_ANSWER_BYTES if principal is None else MAX_ANSWER_BYTES):
             logger.warning("an answer of action %s is too large to be recorded under its key", self._action.id)
-            return (None if self._is_repeatable else _state("too large", ask)), instead, ()
-        is_counted = call.principal is not None or len(record) > SMALL_ANSWER_BYTES
-        return record, instead, (self._room_for(call, len(record)),) if is_counted else ()
+            return (None if self._is_repeatable else _state("too large", ask)), ()
+        if principal is None and size <= SMALL_ANSWER_BYTES:
+            return record, ()
 
-    def _room_for(self, call: Call, size: int) -> Reserve:
-        """Return the step that reserves the bytes of an answer; it does not hold if its caller has none left."""
-        seconds, principal = self._window, call.principal
-        turn = int(self._clock() // seconds)  # bytes are given back when the records have expired
-        prefix = f"answer-bytes:{seconds:g}:{turn}:"
+        # The bytes are given back when the records have expired: each window has a total of its own.
+        window = self._window
+        total = f"{self._total_prefix}{int(self._clock() // window)}:"
         if principal is None:
-            return Reserve(prefix + share_of("", call.presented.address), size, MAX_ANONYMOUS_BYTES, 2 * seconds)
-        return Reserve(prefix + share_of(principal.key, ""), size + RECORD_BYTES, MAX_CALLER_BYTES, 2 * seconds)
+            total += share_of("", call.presented.address)
+            return record, (Reserve(total, size, MAX_ANONYMOUS_BYTES, 2 * window),)
+        total += share_of(principal.key, "")
+        return record, (Reserve(total, size + RECORD_BYTES, MAX_CALLER_BYTES, 2 * window),)
 
-    def _read_key(self, call: Call) -> str | None:
-        """Return the key of a call, None without one. Raises InvalidIdempotencyKey."""
-        key = read_key(call.idempotency_key) if call.idempotency_key is not None else None
-        if (inside := call.key_in_input) is not None:
-            if isinstance(inside, bool | list | dict):
-                raise InvalidIdempotencyKey(f"{self._key_field}: must be a string.")
-            if key not in (None, read_key(str(inside))):
-                raise InvalidIdempotencyKey(f"The idempotency key and the input's member {self._key_field} differ.")
-            key = read_key(str(inside))
-        return key
+    def _without_answer(self, swap: Swap, ask: _Claim) -> Swap:
+        """Return the step that takes the place of one for whose record there is no room."""
+        return swap._replace(new=None if self._is_repeatable else _state("not recorded", ask))
+
+    def _key_among_inputs(self, sent: object, key: str | None) -> str:
+        """Return the key that was sent among the inputs, beside `key`. Raises InvalidIdempotencyKey."""
+        if isinstance(sent, bool | list | dict):
+            raise InvalidIdempotencyKey(f"{self._key_field}: must be a string.")
+        inside = read_key(str(sent))
+        if key not in (None, inside):
+            raise InvalidIdempotencyKey(f"The idempotency key and the input's member {self._key_field} differ.")
+        return inside
 
     def _fingerprints(self, call: Call) -> tuple[str, ...]:
         """Return digests of the input, and of the credentials that an unknown caller sends to a route.
@@ -264,13 +273,11 @@ def _state(state: str, ask: _Claim) -> bytes:
 
 def _write(outcome: Outcome, ask: _Claim, kept: Collection[bytes]) -> bytes:
     """Return the record of an answer with the headers that are kept: one line of JSON, then the unchanged body."""
-    headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in outcome.headers if name in kept]
-    facts: dict[str, Any] = {
-        "state": "done",
-        "for": ask.fingerprints[0],
-        "status": outcome.status,
-        "headers": headers,
-    }
+    headers: Sequence[tuple[str, str]] = ()
+    if outcome.headers:
+        headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in outcome.headers if name in kept]
+    facts: dict[str, object] = {"state": "done", "for": ask.fingerprints[0], "status": outcome.status}
+    facts["headers"] = headers
     if outcome.content is not None:
         facts["content"] = list(outcome.content)
     return orjson.dumps(facts) + b"\n" + outcome.body
@@ -289,7 +296,7 @@ def _read(record: bytes) -> tuple[dict[str, Any], Outcome | None]:
     return facts, Outcome(body, orjson.loads(body), int(facts["status"]), (REPLAYED, *headers), content)
 
 
-def _of(action: Action, facts: Facts) -> GateCheck | None:
+def _of(action: Action, facts: Facts) -> GateCheck[Any] | None:
     return _Keys(action, facts) if action.idempotency is not None else None
 
 

@@ -3,11 +3,11 @@
 from collections.abc import Awaitable
 from contextlib import suppress
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from awp_publish.calls.authentication import CALLER, AgentAuthenticator, AuthenticationGate
 from awp_publish.calls.call import Call, Principal
-from awp_publish.calls.gates.gate import Facts, Gate, GateCheck, Guards
+from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck, Guards
 from awp_publish.model import Action
 from awp_publish.problems import (
     AuthenticationRequired,
@@ -42,17 +42,18 @@ def agents_of(guards: Guards) -> AgentAuthenticator | None:
     return next((one for one in guards.authenticators if isinstance(one, AgentAuthenticator)), None)
 
 
-class _Identify(GateCheck):
+class _Identify(GateCheck[Ask]):
     """Finds the caller. Whether that is sufficient is decided after the audience: see `_Require`."""
 
     def __init__(self, action: Action, gate: AuthenticationGate, agents: AgentAuthenticator | None) -> None:
         self._is_public = action.is_public
         self._gate = gate
+        self._find_at_once = gate.find_at_once
         self._agents = agents
 
     def enter(self, call: Call) -> Awaitable[None] | None:
         """Set the call's principal. Raises what the authenticators raise, unless that would tell of the action."""
-        find = self._gate.find_at_once
+        find = self._find_at_once
         if find is None or call.authorization is None or (principal := find(call.authorization)) is None:
             return self._identify(call)
         _set(call, principal)
@@ -79,7 +80,7 @@ def _set(call: Call, principal: Principal | None) -> None:
     CALLER.set(principal)
 
 
-class _Require(GateCheck):
+class _Require(GateCheck[Ask]):
     """Refuses callers who are not known, who lack a scope, or who are not among the agents that an action is for."""
 
     def __init__(self, action: Action, gate: AuthenticationGate, agents: AgentAuthenticator | None) -> None:
@@ -89,7 +90,8 @@ class _Require(GateCheck):
 
     def enter(self, call: Call) -> None:
         """Raise AuthenticationRequired, InsufficientScope or InsufficientPermissions."""
-        self._gate.require(call.principal)
+        if call.principal is None or self._gate.scopes:
+            self._gate.require(call.principal)
         # Only an agent that has signed can be one of them, however else the caller is known.
         if (allowed := self._action.allow_agents) and not self._is_among(allowed, call):
             raise InsufficientPermissions(
@@ -102,12 +104,12 @@ class _Require(GateCheck):
         return self._agents is not None and not self._agents.names_of(call.presented).isdisjoint(allowed)
 
 
-def _identify(action: Action, facts: Facts) -> GateCheck | None:
+def _identify(action: Action, facts: Facts) -> GateCheck[Any] | None:
     gate = authentication_of(action, facts.guards)
     return _Identify(action, gate, agents_of(facts.guards)) if gate is not None else None
 
 
-def _require(action: Action, facts: Facts) -> GateCheck | None:
+def _require(action: Action, facts: Facts) -> GateCheck[Any] | None:
     gate = authentication_of(action, facts.guards)
     if gate is None or not (gate.required or gate.scopes or action.allow_agents):
         return None

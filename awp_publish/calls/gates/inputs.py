@@ -4,7 +4,7 @@ For a caller over the limit, the input is only tested, and its faults are not de
 """
 
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from awp_publish.calls.call import Call
 from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck
@@ -13,7 +13,7 @@ from awp_publish.problems import InvalidInput
 from awp_publish.schema import Validator
 
 
-class _Inputs(GateCheck):
+class _Inputs(GateCheck[Ask]):
     def __init__(self, inputs: Validator) -> None:
         self._inputs = inputs
 
@@ -29,7 +29,7 @@ class _Inputs(GateCheck):
         return InvalidInput.of(*self._inputs.describe(call.input, call.elsewhere))
 
 
-def _of(action: Action, facts: Facts) -> GateCheck | None:
+def _of(action: Action, facts: Facts) -> GateCheck[Any] | None:
     return _Inputs(facts.inputs)
 
 

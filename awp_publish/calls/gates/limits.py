@@ -6,7 +6,7 @@ RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers-10) and in AWAS's X-RateL
 
 from collections.abc import Sequence
 from math import ceil
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from awp_publish.calls.call import Call, Outcome
 from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck, too_many
@@ -45,7 +45,7 @@ class _Counts(Ask):
         self.limits = limits
 
 
-class _Limits(GateCheck):
+class _Limits(GateCheck[_Counts]):
     def __init__(self, limits: tuple[_Limit, ...], facts: Facts) -> None:
         self._limits = limits
         self._agents = agents_of(facts.guards) if any(limit.whom for limit in limits) else None
@@ -53,7 +53,7 @@ class _Limits(GateCheck):
         self._policies = (b"ratelimit-policy", policies.encode("ascii"))
         self._clock = facts.clock
 
-    def ask(self, call: Call) -> Ask | None:
+    def ask(self, call: Call) -> _Counts | None:
         """Count the call under each limit: for all callers, for its address, or for the known caller."""
         limits = self._limits
         if self._agents is not None:
@@ -70,13 +70,14 @@ class _Limits(GateCheck):
             counts.append(Count(key, limit.most, limit.seconds))
         return _Counts(limits, counts)
 
-    def judge(self, call: Call, ask: Ask, seen: Sequence[Seen], failed: int | None) -> Outcome | None:
+    def judge(self, call: Call, ask: _Counts, seen: Sequence[Seen], failed: int | None) -> Outcome | None:
         """Put the state of each limit on the answer, and in AWAS's fields that of the tightest. Raises RateLimited."""
-        limits = cast(_Counts, ask).limits
+        limits = ask.limits
         states: list[bytes] = []
         tightest: tuple[int, int, float] | None = None
-        for limit, found in zip(limits, seen, strict=False):
-            events, seconds_left = cast(Counted, found)
+        counted: Any  # a Counted each
+        for limit, counted in zip(limits, seen, strict=False):
+            events, seconds_left = counted
             left = limit.most - events if limit.most > events else 0
             states.append(limit.state % (left, ceil(seconds_left)))
             if tightest is None or (left, limit.most, seconds_left) < tightest:
@@ -96,7 +97,7 @@ class _Limits(GateCheck):
         return None
 
 
-def _of(action: Action, facts: Facts) -> GateCheck | None:
+def _of(action: Action, facts: Facts) -> GateCheck[Any] | None:
     named = ((SITE, facts.guards.rate_limit), (action.id, action.rate_limit))
     limits = tuple(_Limit(name, rate) for name, rate in named if rate is not None)
     return _Limits(limits, facts) if limits else None

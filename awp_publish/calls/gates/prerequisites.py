@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Final, cast
+from typing import Any, Final
 
 from awp_publish.calls.call import RECEIPT, Call, Outcome, RawHeaders, Result
 from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck, Guards
@@ -34,7 +34,7 @@ class _Missing(Ask):
         self.looks = looks
 
 
-class _Required(GateCheck):
+class _Required(GateCheck[_Missing]):
     """Refuses calls before the actions that theirs `requires` have succeeded."""
 
     def __init__(self, action: Action, guards: Guards, receipts: Tokens) -> None:
@@ -42,7 +42,7 @@ class _Required(GateCheck):
         self._guards = guards
         self._receipts = receipts
 
-    def ask(self, call: Call) -> Ask | None:
+    def ask(self, call: Call) -> _Missing | None:
         """Look for the successes that no receipt proves."""
         proven = self._read_receipts(call)
         missing = [name for name in self._action.requires if name not in proven]
@@ -62,9 +62,9 @@ class _Required(GateCheck):
                     proven.add(str(facts.get("action")))
         return proven
 
-    def judge(self, call: Call, ask: Ask, seen: Sequence[Seen], failed: int | None) -> Outcome | None:
+    def judge(self, call: Call, ask: _Missing, seen: Sequence[Seen], failed: int | None) -> Outcome | None:
         """Raise PrerequisiteRequired if a success is neither proven nor remembered."""
-        missing = cast(_Missing, ask).actions
+        missing = ask.actions
         if call.known_as:
             missing = [name for name, done in zip(missing, seen, strict=True) if done is None]
         if not missing:
@@ -77,7 +77,7 @@ class _Required(GateCheck):
         raise PrerequisiteRequired(detail, members={"missing": list(missing)})
 
 
-class _Certified(GateCheck):
+class _Certified(GateCheck[Ask]):
     """Gives a receipt for each success of an action that others require, also for one that is answered again."""
 
     def __init__(self, guards: Guards) -> None:
@@ -113,12 +113,12 @@ async def certify(guards: Guards, call: Call) -> RawHeaders:
     return ((RECEIPT, token.encode("ascii")),)
 
 
-def _required(action: Action, facts: Facts) -> GateCheck | None:
+def _required(action: Action, facts: Facts) -> GateCheck[Any] | None:
     receipts = facts.guards.receipts
     return _Required(action, facts.guards, receipts) if receipts is not None and action.requires else None
 
 
-def _certified(action: Action, facts: Facts) -> GateCheck | None:
+def _certified(action: Action, facts: Facts) -> GateCheck[Any] | None:
     is_certified = action.id in facts.guards.receipted and not action.is_background
     return _Certified(facts.guards) if is_certified else None
 

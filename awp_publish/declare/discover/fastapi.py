@@ -69,11 +69,19 @@ def walk_fastapi(app: FastAPI, prefix: str, walk: Walk, is_outermost: bool) -> I
                 described.include_in_schema,
                 functools.partial(document.describe, described),
                 arrival=Arrival(path, described.endpoint),
+                is_page=_answers_html(described),
                 rehearse=functools.partial(_rehearse, app, described),
                 is_deprecated=bool(described.deprecated),
             )
         else:
             yield from walk_routes([plain(context)], prefix, walk)
+
+
+def _answers_html(described: DescribedRoute) -> bool | None:
+    """Return True for a route whose response class is HTML, None if only the handler tells."""
+    kind = getattr(described, "response_class", None)
+    kind = getattr(kind, "value", kind)  # of a default that was not changed
+    return True if "html" in str(getattr(kind, "media_type", "")) else None
 
 
 def _rehearse(app: FastAPI, context: DescribedRoute, method: str) -> object:

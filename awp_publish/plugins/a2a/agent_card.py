@@ -25,6 +25,7 @@ from awp_publish.documents.members import (
 )
 from awp_publish.documents.protocol import Document, Protocol, to_json
 from awp_publish.model import Catalog, JsonObject, Paths
+from awp_publish.schema.files import file_inputs
 
 PATH, OLDER_PATH = AGENT_CARD_PATHS
 OLDER_VERSION: Final = "0.3.0"
@@ -51,6 +52,9 @@ A text alone is the input where it can be nothing else.
 """
 
 INPUT_MODES: Final = ("application/json", "text/plain")
+FILE_MODE: Final = "application/octet-stream"
+"""The mode of skills that take files, which may be of any type."""
+
 OUTPUT_MODES: Final = ("application/json", "text/plain")
 DEFAULT_TAG: Final = "action"
 
@@ -123,7 +127,7 @@ def render(catalog: Catalog) -> dict[str, object]:
             "description": action.description,
             "tags": list(action.tags) or [DEFAULT_TAG],
             "examples": examples or None,
-            "inputModes": list(INPUT_MODES),
+            "inputModes": [*INPUT_MODES, *([FILE_MODE] if next(file_inputs(action.inputs), None) else [])],
             "outputModes": list(OUTPUT_MODES),
             "securityRequirements": required or None,
         }

@@ -88,6 +88,7 @@ from awp_publish.model import Action, Catalog, Event, JsonObject
 from awp_publish.outgoing import Failure, Posted
 from awp_publish.plugin import Context
 from awp_publish.plugins.a2a.agent_card import INPUT_MODES
+from awp_publish.plugins.a2a.files import is_file, takes_files, with_files
 from awp_publish.plugins.a2a.tasks import (
     CANCELED,
     EXACT,
@@ -114,18 +115,6 @@ from awp_publish.plugins.a2a.tasks import (
     submit,
     updates_of,
 )
-from awp_publish.plugins.events.log import Events, Occurrence, Positions, logs_for
-from awp_publish.plugins.events.webhooks import (
-    DUE,
-    PAUSES,
-    QUIET_SECONDS,
-    Message as HookMessage,
-    RefusedCallback,
-    TooMany,
-    Webhook,
-    Webhooks,
-    note,
-)
 from awp_publish.problems import (
     InvalidEnvelope,
     InvalidInput,
@@ -138,7 +127,7 @@ from awp_publish.problems import (
     Violation,
     did_you_mean,
 )
-from awp_publish.stores.store import Count, Schedule
+from awp_publish.stores.store import Count
 
 DOOR: Final = "a2a"
 REQUEST: Final = "awp_publish.a2a"
@@ -480,9 +469,9 @@ class Pushes:
     """The push notification configs of one public address of a site, and tasks that subscribe to events."""
 
     def __init__(self, door: Context, tasks: Tasks) -> None:
-        self._webhooks: Webhooks = door.ask("events").webhooks
+        self._webhooks = door.ask("events").webhooks
         self._webhooks.kinds[KIND] = self.carry
-        self._events: Events = door.ask("events").log
+        self._events = door.ask("events").log
         self._catalog = door.catalog
         self._tasks = tasks
         self._store = door.guards.store
@@ -496,7 +485,7 @@ class Pushes:
             raise InvalidParamsError(f"id, token and authentication are ASCII of at most {MAX_TEXT} characters.")
         try:
             self._webhooks.check_address(config.url)
-        except RefusedCallback as refused:
+        except self._webhooks.RefusedCallback as refused:
             raise InvalidParamsError(refused.detail) from refused
 
     async def create(
@@ -530,9 +519,9 @@ class Pushes:
         if (wanted := subscription_of(record)) is not None:
             caller = _subscriber_of(wanted)
             event = self._events.find(wanted["event"], caller)
-            logs += logs_for(event, caller) if event is not None else ()
+            logs += self._events.logs_for(event, caller) if event is not None else ()
             about |= {"positions": wanted["positions"], "caller": wanted["caller"]}
-        hook = Webhook(
+        hook = self._webhooks.new(
             id=f"a2a_{sha256(f'{record.task.id} {kept.id}'.encode()).hexdigest()[:32]}",
             kind=KIND,
             principal=record.owner or f"ip:{address}",
@@ -545,7 +534,7 @@ class Pushes:
         try:
             if not await self._webhooks.put(hook, before):
                 raise StoreUnavailable("The config is being changed.", headers=[("Retry-After", "1")])
-        except TooMany as many:
+        except self._webhooks.TooMany as many:
             raise UnsupportedOperationError(str(many)) from many
         return kept
 
@@ -567,12 +556,12 @@ class Pushes:
             if one.about["config"]["id"] == config_id:
                 await self._webhooks.remove(one)
 
-    async def _configs(self, record: TaskRecord) -> list[Webhook]:
+    async def _configs(self, record: TaskRecord) -> list[Any]:
         return [one for one in await self._webhooks.at(_log_of(record.task.id)) if not one.has_expired()]
 
     # --- Sending ---
 
-    async def carry(self, hook: Webhook) -> float | None:
+    async def carry(self, hook: Any) -> float | None:
         """Send the changes of a task. Returns None if nothing more will ever be sent."""
         about = hook.about
         try:
@@ -596,22 +585,24 @@ class Pushes:
         elif "positions" in about and record.state not in TERMINAL:
             return await self._carry_events(hook, record)
         if record.state in TERMINAL:
-            return await self._postpone(hook, QUIET_SECONDS if hook.expires is None else hook.expires - time.time())
+            return await self._postpone(
+                hook, self._webhooks.QUIET_SECONDS if hook.expires is None else hook.expires - time.time()
+            )
         pause = min(about.get("pause", FIRST_PAUSE) * 1.5, MAX_PAUSE)
         await self._webhooks.change(hook, lambda kept: kept.about.update(pause=pause))
         return await self._postpone(hook, pause)
 
-    async def _carry_events(self, hook: Webhook, record: TaskRecord) -> float | None:
+    async def _carry_events(self, hook: Any, record: TaskRecord) -> float | None:
         """Send the occurrences of an event to which a task subscribes, as far as the config's owner may see them."""
         wanted = {**(subscription_of(record) or {}), "caller": hook.about["caller"]}
         caller = _subscriber_of(wanted)
         event = self._events.find(wanted["event"], caller)
         if event is None:
             return None
-        current: Webhook | None = hook
+        current: Any = hook
         while current is not None:
             batch = await self._events.read(
-                event, logs_for(event, caller), _positions(current), most=20, arguments=wanted["arguments"]
+                event, self._events.logs_for(event, caller), _positions(current), most=20, arguments=wanted["arguments"]
             )
             for one, after in batch.steps():
                 body = _body_of(artifact_of(record, one))
@@ -626,29 +617,29 @@ class Pushes:
             if _positions(current) != batch.positions:
                 current = await self._webhooks.change(current, partial(_put, {"positions": batch.positions}))
             if current is not None and not batch.has_more:
-                look_again = Schedule(DUE, hook.id, MAX_PAUSE)  # to check whether the task was cancelled
+                look_again = hook.due_in(MAX_PAUSE)  # to check whether the task was cancelled
                 if not await self._events.has_news(_positions(current), look_again):
                     return MAX_PAUSE
         return None
 
-    async def _settle(self, hook: Webhook, answer: Posted | Failure | None, done: Mapping[str, object]) -> float | None:
+    async def _settle(self, hook: Any, answer: Posted | Failure | None, done: Mapping[str, object]) -> float | None:
         """Record the result of a message. Returns the seconds until it is sent again, or None if it is done."""
         pause: float | None = None
 
-        def change(kept: Webhook) -> None:
+        def change(kept: Any) -> None:
             nonlocal pause
-            attempts, pause = kept.about["attempts"], None
-            if answer is None or note(kept, answer) or attempts >= len(PAUSES):
+            attempts, pause, pauses = kept.about["attempts"], None, self._webhooks.PAUSES
+            if answer is None or kept.note(answer) or attempts >= len(pauses):
                 kept.about = {**kept.about, **done, "attempts": 0}
             else:
-                pause = PAUSES[attempts]
+                pause = pauses[attempts]
                 kept.about = {**kept.about, "attempts": attempts + 1}
 
         await self._webhooks.change(hook, change)
         return None if pause is None else await self._postpone(hook, pause)
 
-    async def _postpone(self, hook: Webhook, pause: float) -> float:
-        await self._store.run([Schedule(DUE, hook.id, pause)])
+    async def _postpone(self, hook: Any, pause: float) -> float:
+        await self._store.run([hook.due_in(pause)])
         return pause
 
     # --- Events as tasks without an end ---
@@ -660,7 +651,7 @@ class Pushes:
 
     async def begin(self, event: Event, arguments: Mapping[str, object], caller: Principal | None) -> dict[str, Any]:
         """Return the data of a task that subscribes to an event from now on. Raises StoreUnavailable."""
-        batch = await self._events.read(event, logs_for(event, caller), None)
+        batch = await self._events.read(event, self._events.logs_for(event, caller), None)
         known = None if caller is None else [caller.key, sorted(caller.scopes)]
         return {"event": event.id, "arguments": arguments, "caller": known, "positions": batch.positions}
 
@@ -678,7 +669,7 @@ class Pushes:
         if event is None:
             return
         shown, verified = await identify(), time.monotonic()
-        logs, positions = logs_for(event, caller), _read_positions(wanted["positions"])
+        logs, positions = self._events.logs_for(event, caller), _read_positions(wanted["positions"])
         batches = self._events.follow(event, logs, positions, wanted["arguments"], LOOK_SECONDS)
         async with aclosing(batches):
             async for batch in batches:
@@ -705,7 +696,7 @@ def subscription_of(record: TaskRecord) -> dict[str, Any] | None:
     return dict(record.input or {}) if record.skill.startswith(EVENT) else None
 
 
-def artifact_of(record: TaskRecord, one: Occurrence) -> TaskArtifactUpdateEvent:
+def artifact_of(record: TaskRecord, one: Any) -> TaskArtifactUpdateEvent:
     """Return an occurrence as an artifact of the task that subscribes to its event."""
     parts = make_data_parts(one.data) or [Part(text=orjson.dumps(one.data).decode(), media_type=JSON)]
     artifact = Artifact(artifact_id=one.id, name=one.name, parts=parts)
@@ -719,15 +710,15 @@ def _subscriber_of(wanted: Mapping[str, Any]) -> Principal | None:
     return Principal.of_key(known[0], frozenset(known[1])) if known else None
 
 
-def _read_positions(stored: Mapping[str, Iterable[Any]]) -> Positions:
+def _read_positions(stored: Mapping[str, Iterable[Any]]) -> dict[str, tuple[str, int]]:
     return {log: (epoch, number) for log, (epoch, number) in stored.items()}
 
 
-def _positions(hook: Webhook) -> Positions:
+def _positions(hook: Any) -> dict[str, tuple[str, int]]:
     return _read_positions(hook.about["positions"])
 
 
-def _put(members: Mapping[str, object], hook: Webhook) -> None:
+def _put(members: Mapping[str, object], hook: Any) -> None:
     hook.about = {**hook.about, **members}
 
 
@@ -743,7 +734,7 @@ def _body_of(update: Update) -> bytes:
     return WHOLE.sub(rb"\1\2", orjson.dumps(MessageToDict(to_stream_response(update))))
 
 
-def _hook_message(hook: Webhook, message_id: str, body: bytes) -> HookMessage:
+def _hook_message(hook: Any, message_id: str, body: bytes) -> Any:
     config: Mapping[str, Any] = hook.about["config"]
     headers = dict[str, str]()
     if config.get("token"):
@@ -751,7 +742,7 @@ def _hook_message(hook: Webhook, message_id: str, body: bytes) -> HookMessage:
     known: Mapping[str, str] = config.get("authentication", {})
     if known.get("scheme") and known.get("credentials") and not known["credentials"].startswith("whsec_"):
         headers["Authorization"] = f"{known['scheme']} {known['credentials']}"
-    return HookMessage(message_id, body, headers)
+    return hook.message(message_id, body, headers)
 
 
 # --- The handler ---
@@ -770,6 +761,7 @@ class A2aHandler(RequestHandler):
         self._identify = door.guards.identify()
         self._identify_uncounted = replace(self._identify, store=None)
         self._skills = SkillSelector(door.catalog)
+        self._takes_files = any(takes_files(action) for action in door.catalog.actions)
         self._tasks = Tasks(door, self.renderer)
         self._pushes = Pushes(door, self._tasks)
         self._events = door.ask("events").log
@@ -1041,10 +1033,11 @@ class A2aHandler(RequestHandler):
         for part in message.parts:  # specification, section 3.1.1
             kind = part.media_type.partition(";")[0].strip().lower()
             is_read = kind in ("", *INPUT_MODES) or kind.startswith("text/") or kind.endswith("+json")
-            if part.WhichOneof("content") in ("raw", "url") or not is_read:
+            is_read |= is_file(part) and self._takes_files
+            if part.WhichOneof("content") == "url" or (is_file(part) and not self._takes_files) or not is_read:
                 raise ContentTypeNotSupportedError(
                     f"Skills read {' and '.join(INPUT_MODES)}: send what they take as a data part or as text, a file "
-                    "as base64 in the member of the input that takes it."
+                    "as base64 in the member of the input that takes it, or as raw bytes in a part of its own."
                 )
         request.is_new = not message.task_id
         if request.is_new:
@@ -1071,6 +1064,9 @@ class A2aHandler(RequestHandler):
         ):
             if "session" in struct.fields:
                 del struct.fields["session"]  # a secret that no task may contain
+        for part in kept_message.parts:
+            if is_file(part):  # no task contains what was uploaded; the part keeps its name and its media type
+                part.text = LEFT_OUT
         request.said = Message()
         request.said.CopyFrom(kept_message)
         del task.history[:-MAX_HISTORY]
@@ -1080,6 +1076,11 @@ class A2aHandler(RequestHandler):
                 request.event = event
                 return
             action, given, members, objection = self._skills.select(request.document, record)
+            if files := [part for part in message.parts if is_file(part)]:
+                try:
+                    given = with_files(action, given, files)
+                except Problem as problem:
+                    objection = objection or problem
             if members.get("session") is not None:  # it is a secret in a text with the call as well
                 for part in kept_message.parts:
                     if part.text.lstrip().startswith("{"):

@@ -17,7 +17,7 @@ from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Final
+from typing import Any, Final
 
 import orjson
 from a2a.types.a2a_pb2 import (
@@ -40,7 +40,6 @@ from awp_publish.http.endpoint import ProblemRenderer
 from awp_publish.http.exchange import RawHeaders, header_members
 from awp_publish.model import JsonObject
 from awp_publish.plugin import Context
-from awp_publish.plugins.jobs.jobs import RESULT_SECONDS, JobStore
 from awp_publish.problems import JobEnded, Problem, RateLimited, StoreUnavailable, UnknownJob, code_of
 from awp_publish.schema import media
 from awp_publish.stores.store import Add, Count, Counted, Look, Step, Swap, unavailable
@@ -281,6 +280,9 @@ MAX_MESSAGE_BYTES: Final = 4096
 
 LEFT_OUT: Final = "[What this message brought is not kept.]"
 
+TASK_SECONDS: Final = 86_400.0
+"""Seconds for which a task can be read after its last change."""
+
 MAX_PENDING: Final = 604_800.0
 """Seconds for which a job may wait to be run (`JobStore`)."""
 
@@ -335,9 +337,9 @@ class Tasks:
 
     def __init__(self, door: Context, renderer: ProblemRenderer) -> None:
         background = door.ask("jobs")
-        self._jobs: JobStore | None = background.jobs if background is not None else None
+        self._jobs: Any = background.jobs if background is not None else None
         self._store = door.guards.store
-        self._seconds = RESULT_SECONDS
+        self._seconds = TASK_SECONDS
         self._timeouts = {action.id: action.timeout for action in door.catalog.actions}
         self._renderer = renderer
 

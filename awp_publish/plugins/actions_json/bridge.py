@@ -29,11 +29,20 @@ from awp_publish.browsing.addresses import Origins, parse_address
 from awp_publish.browsing.cookies import write_set_cookie
 from awp_publish.browsing.page import PAGE_BYTES, PageCache, SessionLimits, Steps
 from awp_publish.browsing.session import Session
-from awp_publish.calls.call import PART_OF_ANSWER, RECEIPT, SESSION_HEADER, Call, Outcome, Principal, Result, share_of
+from awp_publish.calls.call import (
+    PART_OF_ANSWER,
+    RECEIPT,
+    SESSION_CHALLENGE,
+    SESSION_HEADER,
+    Call,
+    Outcome,
+    Principal,
+    Result,
+    share_of,
+)
 from awp_publish.calls.gates.idempotency import REPLAYED
 from awp_publish.calls.health import count_workers
 from awp_publish.calls.invoke import Invoker
-from awp_publish.declare.settings import IDLE_SECONDS
 from awp_publish.http.credentials import client_address, read_credentials
 from awp_publish.http.dispatch import PASSED
 from awp_publish.http.documents import Encodings, Prepared, prepare_one
@@ -54,6 +63,7 @@ from awp_publish.http.site_client import INNER_CALL, InnerCall, InnerCalls, Site
 from awp_publish.http.sockets import (
     ADDRESS_SHARE,
     GOING_AWAY,
+    IDLE_SECONDS,
     MAX_PENDING,
     PLAIN,
     Frame,
@@ -67,7 +77,6 @@ from awp_publish.maps.live_page import PrimitiveError
 from awp_publish.maps.primitives import PRIMITIVES
 from awp_publish.maps.runtime import (
     CODES,
-    ActionMap,
     Code,
     HandlerCall,
     Runtime,
@@ -82,7 +91,7 @@ from awp_publish.model import Catalog, JsonObject
 from awp_publish.plugin import Context, Document, Endpoints
 from awp_publish.plugins.actions_json import document as actions_json
 from awp_publish.plugins.actions_json.document import HANDLER, SITE_ACTION, SITE_TOOL
-from awp_publish.plugins.sessions.cookies import CHALLENGE
+from awp_publish.plugins.actions_json.reading import ActionMap
 from awp_publish.problems import (
     ConfirmationRequired,
     HandlerFailed,
@@ -1205,7 +1214,7 @@ class BridgeHub:
             # The owner of a session from a request's headers has been checked already.
             kept = await (sessions.find(str(shown)) if shown else sessions.load(call.session_key))
             if kept is None or (shown and kept.owner and owner.principal != kept.owner):
-                challenge = [("WWW-Authenticate", CHALLENGE)]
+                challenge = [("WWW-Authenticate", SESSION_CHALLENGE)]
                 raise SessionUnknown("This session is unknown or has ended.", headers=challenge)
         except Problem as problem:
             raise failure_of(problem.status, self._describe(problem)) from problem

@@ -28,7 +28,6 @@ from awp_publish.checks.engine import (
     Specification,
     arrays,
     child,
-    depth_exceeds,
     finding,
     in_order,
     members,
@@ -51,7 +50,7 @@ from awp_publish.maps.expressions import (
 )
 from awp_publish.maps.primitives import PRIMITIVES, arguments_of
 from awp_publish.schema import translate
-from awp_publish.schema.reading import part_at
+from awp_publish.schema.reading import depth_exceeds, part_at
 from awp_publish.schema.selectors import selector_fault
 
 _TARGETS: Final = (

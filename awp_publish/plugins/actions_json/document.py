@@ -14,9 +14,14 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from awp_publish.documents.members import SITE_ACTION as SITE_ACTION, extension_members, present
+from awp_publish.documents.members import (
+    SITE_ACTION as SITE_ACTION,
+    SITE_TOOL as SITE_TOOL,
+    extension_members,
+    present,
+)
 from awp_publish.documents.protocol import Document, Protocol, to_json
-from awp_publish.model import Action, Catalog, JsonObject, Locator, Page, Place, Projection
+from awp_publish.model import Action, Catalog, JsonObject, Locator, Page, Place, Projection, __version__
 from awp_publish.schema.reading import answer_schema, options, resolved
 
 PATH: Final = "/.well-known/actions.json"
@@ -26,8 +31,6 @@ VERSION: Final = 1
 HANDLER: Final = "agents.invoke"
 """The only handler of tools: it calls the action at the site's own guarded address."""
 
-SITE_TOOL: Final = "actions.site"
-"""The tool through which an agent without a browser lists, calls and reads what the map has."""
 SITE_INPUTS: Final[JsonObject] = {
     "type": "object",
     "properties": {
@@ -63,8 +66,6 @@ _PAGE_ANSWER: Final[JsonObject] = {
 
 def render(catalog: Catalog) -> dict[str, object]:
     """Return the map (V1, Root Object). The same declarations always give the same bytes."""
-    from awp_publish import __version__
-
     pages, site = [page for page in catalog.pages if page.id], catalog.site
     imports = [
         {"id": name, "kind": one.kind, "uri": one.uri, "namespace": name, "trust": one.trust, "enabled": one.enabled}

@@ -11,6 +11,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Final, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
@@ -26,13 +27,17 @@ from awp_publish.http.site_client import SiteClient, drive
 from awp_publish.maps import rules
 from awp_publish.maps.expressions import has_slots
 from awp_publish.maps.live_page import LivePage, PrimitiveError
-from awp_publish.maps.runtime import ActionMap, Runtime, RuntimeFailure
+from awp_publish.maps.runtime import Runtime, RuntimeFailure
 from awp_publish.maps.script_page import open_chromium
 from awp_publish.maps.site_page import SitePage
 from awp_publish.maps.steps import locate
 from awp_publish.model import Action, Catalog, JsonObject, Page
 from awp_publish.plugins.actions_json import document as actions_json
-from awp_publish.plugins.pages.negotiation import MAX_PAGE_BYTES
+from awp_publish.plugins.actions_json.reading import ActionMap
+from awp_publish.problems import DeclarationError
+
+MAX_PAGE_BYTES: Final = 4_194_304
+"""Bytes of a page that is rendered."""
 
 KINDS: Final[Mapping[str, tuple[Level, str, str]]] = {
     "drift-page": (ERROR, "A declared page can be rendered, at its own address.", "Correct the page, or its path."),
@@ -182,8 +187,10 @@ async def in_process(app: AsgiApp, catalog: Catalog, state: Mapping[str, object]
 async def in_chromium(app: AsgiApp, catalog: Catalog, state: Mapping[str, object]) -> AsyncIterator[OpenPage]:
     """Yield a function that opens pages of a running application in Chromium. Requests do not leave this process.
 
-    Raises DeclarationError if Chromium or the extra "browser" is not installed.
+    Raises DeclarationError if the extra "browser" is not installed.
     """
+    if find_spec("playwright") is None:
+        raise DeclarationError("browser", "needs Playwright.", 'Install it: pip install "awp-publish[browser]".')
     async with _client(app, catalog, state) as client:
 
         async def answer(fetch: Fetch) -> Fetched:

@@ -33,7 +33,6 @@ from awp_publish.browsing.session import METHODS, Session
 from awp_publish.calls.authentication import ApiKey, ApplicationUser, SessionUser, SharedSecret
 from awp_publish.calls.call import Principal, Signed, read_key, share_of
 from awp_publish.calls.tokens import Expired, NotOurs, Tokens
-from awp_publish.declare.settings import IDLE_SECONDS
 from awp_publish.http.credentials import client_address, network_around, read_credentials
 from awp_publish.http.doors import session_ids_of
 from awp_publish.http.endpoint import ProblemRenderer
@@ -43,6 +42,7 @@ from awp_publish.http.site_client import INNER_CALL, InnerCall, InnerCalls, Site
 from awp_publish.http.sockets import (
     ADDRESS_SHARE,
     GOING_AWAY,
+    IDLE_SECONDS,
     PLAIN,
     CloseReason,
     SocketConnection,
@@ -51,7 +51,7 @@ from awp_publish.http.sockets import (
     room_for_unknown,
 )
 from awp_publish.http.streams import OpenStreams, Place
-from awp_publish.model import DEFAULT_OPERATION, Catalog, JsonObject
+from awp_publish.model import DEFAULT_OPERATION, Catalog, JsonObject, __version__
 from awp_publish.plugin import Context, Endpoints
 from awp_publish.plugins.awp.messages import (
     MUTATION,
@@ -71,7 +71,6 @@ from awp_publish.plugins.awp.messages import (
     write_frame,
 )
 from awp_publish.plugins.awp.options import Awp
-from awp_publish.plugins.events.log import logs_for, read_cursor, write_cursor
 from awp_publish.problems import InvalidCredentials, Problem, RateLimited, UnknownAgent, did_you_mean
 from awp_publish.schema.reading import answer_schema
 
@@ -302,7 +301,6 @@ def render_hello(
     catalog: Catalog, sessions: "Sessions", hello: Hello, auth: JsonObject, offered: list[str]
 ) -> JsonObject:
     """Render the result of a handshake. `offered` are the events of the site to which the caller may subscribe."""
-    from awp_publish import __version__ as version
 
     has_skills = bool(catalog.actions)
     limits = sessions.describe_limits()
@@ -317,13 +315,13 @@ def render_hello(
     return {
         "awp_version": VERSION,
         "server_name": NAME,
-        "server_version": version,
+        "server_version": __version__,
         "features": features,
         "awp": {"version": VERSION},
         "encoding": {"selected": hello.encoding},
         "compression": {"selected": "none"},
         "concurrency": {"selected": "pages" if hello.concurrency else "none"},
-        "server": {"name": NAME, "version": version, "site": catalog.site.name, "url": catalog.url},
+        "server": {"name": NAME, "version": __version__, "site": catalog.site.name, "url": catalog.url},
         "limits": limits,
         "events": sorted(hello.events),
         **({"available_events": offered} if offered else {}),
@@ -1189,8 +1187,8 @@ class Connection(SocketConnection):
         event = events.find(name, caller)
         if event is None:
             return
-        positions = read_cursor(event, cursor) if cursor is not None else None
-        batches = events.follow(event, logs_for(event, caller), positions)
+        positions = events.read_cursor(event, cursor) if cursor is not None else None
+        batches = events.follow(event, events.logs_for(event, caller), positions)
         with suppress(OSError):  # the client is gone; reading ends as well
             async with aclosing(batches):
                 async for batch in batches:
@@ -1198,7 +1196,7 @@ class Connection(SocketConnection):
                         return
                     for one, after in batch.steps():
                         occurrence = {"event_id": one.id, "name": name, "timestamp": one.timestamp, "data": one.data}
-                        occurrence |= {"cursor": write_cursor(after)}
+                        occurrence |= {"cursor": events.write_cursor(after)}
                         message = make_message(new_trace(), type="event", method=name, params=occurrence)
                         await self._write(message, is_packed=is_packed)
 

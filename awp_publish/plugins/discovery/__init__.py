@@ -1,16 +1,38 @@
 """Discovery: llms.txt, catalogues of interfaces, robots and sitemaps, the skills index, WebMCP."""
 
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final
+
+from awp_publish.checks.urls import is_loopback
 from awp_publish.model import Catalog, Page
-from awp_publish.plugin import Plugin, Setup
-from awp_publish.plugins.discovery import llms_txt
-from awp_publish.plugins.discovery.agent_skills import PROTOCOL as AGENT_SKILLS
+from awp_publish.plugin import Document, Finding, Plugin, Setup
+from awp_publish.plugins.discovery import agent_skills, llms_txt
 from awp_publish.plugins.discovery.catalogues import API_CATALOG, ARD
-from awp_publish.plugins.discovery.crawling import AUTH_MD, ROBOTS, SECURITY, SITEMAP, has_sitemap
+from awp_publish.plugins.discovery.crawling import AUTH_MD, ROBOTS, SECURITY, SITEMAP, agentmap_line, has_sitemap
+from awp_publish.plugins.discovery.options import Discovery
 from awp_publish.plugins.discovery.webmcp import PROTOCOL as WEBMCP
 
+logger: Final = logging.getLogger("awp_publish")
 
+
+@dataclass(frozen=True, slots=True)
 class Guides:
-    """What discovery tells other plug-ins of the site's documents."""
+    """What discovery tells other plug-ins of the site's documents, and whether robots.txt has lines of proposals."""
+
+    robots_proposals: bool
+
+    introductions: ClassVar = tuple(document for protocol in (ARD, ROBOTS, SITEMAP) for document in protocol.documents)
+    """Documents for discovering a site: a client that is connected has done that already."""
+
+    skills_of = staticmethod(agent_skills.skills_of)
+    digest_of = staticmethod(agent_skills.digest_of)
+    media_type_of = staticmethod(agent_skills.media_type_of)
+
+    def is_own_skill(self, document: Document) -> bool:
+        """Return True for the document with the skill that is made of the site's actions."""
+        return document.render is agent_skills.render_skill
 
     def guides_of(self, catalog: Catalog) -> tuple[str | None, str | None]:
         """Return the addresses of llms.txt and of the sitemap in Markdown, None for what is not published."""
@@ -23,16 +45,44 @@ class Guides:
 
 
 def _start(setup: Setup) -> Guides:
-    return Guides()
+    return Guides(setup.options.robots_proposals)
+
+
+def _check(setup: Setup, catalog: Catalog) -> Iterator[Finding]:
+    """Log, while a site is developed, what only its owner can say and crawlers look for."""
+    if is_loopback(catalog.domain) and (unsaid := list(_unsaid(catalog))):
+        logger.warning("Only you can say what agents and crawlers also look for: %s.", ", ".join(unsaid))
+    yield from ()
+
+
+def _unsaid(catalog: Catalog) -> Iterator[str]:
+    site = catalog.site
+    if has_sitemap(catalog) and site.updated is None:
+        yield "About(updated=...)"
+    if site.contact is None:
+        yield "About(email=...)"
+    if site.security is None:
+        yield "About(security=Security(...))"
+    if has_sitemap(catalog) and not (site.robots is not None and site.robots.content_signal):
+        yield "Robots(content_signal={...})"
+
+
+def _derive(setup: Setup, catalog: Catalog) -> Catalog:
+    if not setup.options.robots_proposals:
+        return catalog
+    return replace(catalog, robots_lines=(*catalog.robots_lines, agentmap_line))
 
 
 PLUGIN = Plugin(
     name="discovery",
+    options=Discovery,
     is_default=True,
+    derive=_derive,
+    check=_check,
     start=_start,
     documents=(
         llms_txt.PROTOCOL,
-        AGENT_SKILLS,
+        agent_skills.PROTOCOL,
         API_CATALOG,
         ARD,
         ROBOTS,

@@ -2,7 +2,8 @@
 
 Each is a fallback: a file of the application itself takes precedence. robots.txt is RFC 9309 with the lines that
 `Site(robots=Robots(...))` adds: Content-Signal (contentsignals.org), Content-Usage (AIPREF), License (RSL 1.0).
-Preferences are the owner's, so nothing is written that is not declared.
+Preferences are the owner's, so none is written that is not declared. Crawlers of models are named, with the rules of
+all others.
 """
 
 from datetime import datetime
@@ -32,6 +33,21 @@ TEXT: Final = "text/plain; charset=utf-8"
 MARKDOWN: Final = "text/markdown; charset=utf-8"
 
 
+AI_CRAWLERS: Final = (
+    *("GPTBot", "OAI-SearchBot", "ChatGPT-User", "ClaudeBot", "Claude-User", "Claude-SearchBot", "Claude-Web"),
+    *("anthropic-ai", "Google-Extended", "PerplexityBot", "Perplexity-User", "Applebot-Extended", "CCBot"),
+    *("Meta-ExternalAgent", "Meta-ExternalFetcher", "Amazonbot", "Bytespider", "cohere-ai", "YouBot", "Diffbot"),
+    *("AI2Bot", "Bravebot", "DuckAssistBot", "MistralAI-User"),
+)
+"""Crawlers of models, which are named beside `*`, with the same rules: their owners look for their own names."""
+
+
+def agentmap_line(catalog: Catalog) -> str:
+    """Return the line of robots.txt that names the ARD catalogue (ARD 0.91), "" if there is none."""
+    is_there = catalog.publishes("ard") and has_interfaces(catalog)
+    return f"Agentmap: {catalog.absolute(ARD_PATH)}\n" if is_there else ""
+
+
 def render_robots(catalog: Catalog) -> bytes:
     """Return robots.txt."""
     declared = catalog.site.robots or Robots()
@@ -40,7 +56,8 @@ def render_robots(catalog: Catalog) -> bytes:
     preferences += [f"Content-Usage: {declared.content_usage}"] if declared.content_usage else []
     disallowed = [f"Disallow: {located(catalog, path)}" for path in declared.disallow]
     allowed = f"Allow: {catalog.prefix}/"
-    groups = [["User-agent: *", *preferences, *disallowed, allowed]]
+    unnamed = [name for name in AI_CRAWLERS if name not in declared.bots]
+    groups = [["User-agent: *", *(f"User-agent: {name}" for name in unnamed), *preferences, *disallowed, allowed]]
     refused = [name for name, is_allowed in declared.bots.items() if not is_allowed]
     admitted = [name for name, is_allowed in declared.bots.items() if is_allowed]
     if admitted:
@@ -49,8 +66,6 @@ def render_robots(catalog: Catalog) -> bytes:
         groups.append([*(f"User-agent: {name}" for name in refused), f"Disallow: {catalog.prefix}/"])
     lines = [f"License: {absolute_if(catalog, declared.license)}"] if declared.license else []
     lines += [f"Sitemap: {catalog.absolute(SITEMAP_PATH)}"] if has_sitemap(catalog) else []
-    if catalog.publishes("ard") and has_interfaces(catalog):
-        lines.append(f"Agentmap: {catalog.absolute(ARD_PATH)}")
     text = "\n\n".join("\n".join(group) for group in [*groups, lines] if group) + "\n"
     return (text + "".join(lines(catalog) for lines in catalog.robots_lines)).encode()
 

@@ -10,29 +10,29 @@ as one opaque text, the cursor. Reading from a cursor returns everything later, 
 """
 
 import asyncio
-import base64
 import logging
 import random
 import secrets
 from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from heapq import merge
-from typing import Any, Final, NamedTuple, TypeAlias, cast
+from typing import Any, Final, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 import orjson
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from awp_publish.calls.call import Principal
-from awp_publish.model import KNOWN, PUBLIC, Event, JsonObject, title_of, utc_text
+from awp_publish.model import Event, JsonObject, title_of, utc_text
+from awp_publish.plugins.events.audiences import Positions, log_of, logs_for, read_audience, read_cursor, write_cursor
+from awp_publish.plugins.events.filters import filters_of, is_match
 from awp_publish.problems import DeclarationError, InvalidOutput, StoreUnavailable, Violation, did_you_mean
 from awp_publish.schema import UnusableSchema, Validator, adapt, compile_schema, write_schema
 from awp_publish.schema.handlers import docstring_of
 from awp_publish.schema.options import AUDIENCE, ID, check
-from awp_publish.schema.reading import resolved
 from awp_publish.stores.store import Add, Look, Schedule, Step, Store, Swap
 
 logger: Final = logging.getLogger("awp_publish")
@@ -57,9 +57,6 @@ MAX_TOGETHER: Final = 100
 
 APPENDED: Final = "events:appended"
 """The queue of logs with new entries, for the workers that deliver them."""
-
-Positions: TypeAlias = dict[str, tuple[str, int]]
-"""For each log, the epoch and the number of the last entry that was read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +128,11 @@ class _Declaration:
 
 class Events:
     """The events of one site: those declared, and those that have happened."""
+
+    # For plug-ins that ask for the log by the name of this one.
+    logs_for = staticmethod(logs_for)
+    read_cursor = staticmethod(read_cursor)
+    write_cursor = staticmethod(write_cursor)
 
     def __init__(
         self,
@@ -487,90 +489,6 @@ class Events:
                     await self._store().run([postpone._replace(delay=0.0)])
                 return True
         return False
-
-
-# --- Audiences, logs and cursors ---
-
-
-def read_audience(subject: str, given: str | Principal, people: str | None = "") -> str:
-    """Return an audience in its canonical form: public, known, principal:KEY or scope:NAME. Raises DeclarationError.
-
-    `people` are those whom an id without an issuer means, None if there are several kinds.
-    """
-    if isinstance(given, str) and given.startswith("principal:") and given != "principal:":
-        given = Principal(given.removeprefix("principal:"))
-    if isinstance(given, Principal):
-        if not given.issuer and people is None:
-            raise DeclarationError(
-                subject,
-                f'audience: "{given.id}" may be somebody else for each of the site\'s authenticators.',
-                "Give a Principal with its issuer, such as current_caller(); people= names an authenticator's.",
-            )
-        return f"principal:{(given if given.issuer else replace(given, issuer=people or '')).key}"
-    if isinstance(given, str) and given in (PUBLIC, KNOWN):
-        return given
-    if isinstance(given, str) and given.startswith(("principal:", "scope:")):
-        if not given.partition(":")[2]:
-            raise DeclarationError(
-                subject, f"audience: {given!r} does not name a recipient.", 'Write "principal:ID" or "scope:NAME".'
-            )
-        return given
-    return f"scope:{check(subject, AUDIENCE, given, 'audience')}"
-
-
-def logs_for(event: Event, caller: Principal | None) -> tuple[str, ...]:
-    """Return the logs of an event that a caller may read; `caller` is None for unknown callers."""
-    audiences = [PUBLIC]
-    if caller is not None:
-        audiences += [KNOWN, f"principal:{caller.key}", *(f"scope:{one}" for one in sorted(caller.scopes))]
-    return tuple(log_of(event.id, one) for one in audiences)
-
-
-def log_of(event_id: str, audience: str) -> str:
-    """Return the name of the log that has the events of one audience."""
-    return f"{event_id}:{_digest(audience)[:16]}"
-
-
-def write_cursor(positions: Positions) -> str:
-    """Encode positions as one opaque text."""
-    parts: list[object] = [next((log.rpartition(":")[0] for log in positions), "")]
-    parts += [[log.rpartition(":")[2], epoch, number] for log, (epoch, number) in sorted(positions.items())]
-    return base64.urlsafe_b64encode(orjson.dumps(parts)).decode().rstrip("=")
-
-
-def read_cursor(event: Event, cursor: str) -> Positions | None:
-    """Return the positions of a cursor, or None if it is not a valid cursor of this event."""
-    try:
-        of_event, *parts = orjson.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-        positions = {f"{event.id}:{log}": (epoch, number) for log, epoch, number in parts}
-    except (ValueError, TypeError):
-        return None
-    good = (type(one[0]) is str and type(one[1]) is int and 0 <= one[1] < 2**53 for one in positions.values())
-    return positions if of_event == event.id and all(good) else None
-
-
-# --- Filters of subscriptions ---
-
-
-def filters_of(schema: JsonObject) -> JsonObject:
-    """Return the filters that a subscription may set: the plain members of the payload, each with one value."""
-    members, filters = schema.get("properties"), dict[str, object]()
-    for name, member in members.items() if isinstance(members, Mapping) else ():
-        facts = resolved(member, schema)
-        if "enum" in facts or "const" in facts or facts.get("type") in ("string", "integer", "number", "boolean"):
-            filters[name] = {key: value for key, value in member.items() if key != "default"}
-    inputs: dict[str, object] = {"type": "object", "properties": filters, "additionalProperties": False}
-    if "$defs" in schema and b'"$ref"' in orjson.dumps(filters):
-        inputs["$defs"] = schema["$defs"]
-    return inputs
-
-
-def is_match(arguments: Mapping[str, object], data: Mapping[str, object]) -> bool:
-    """Return True if a payload has all the values that are asked for."""
-    return all(
-        name in data and data[name] == value and isinstance(data[name], bool) == isinstance(value, bool)
-        for name, value in arguments.items()
-    )
 
 
 def now_text() -> str:

@@ -32,12 +32,12 @@ from weakref import WeakValueDictionary
 import orjson
 
 from awp_publish import outgoing
-from awp_publish.calls.threads import ThreadsOfTheirOwn
 from awp_publish.checks.urls import is_private
 from awp_publish.outgoing import Failure, Posted, is_public_address
 from awp_publish.plugins.events.log import APPENDED, Events
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores.store import WEBHOOK, Add, Count, Look, Schedule, Step, Store, Swap, Unschedule
+from awp_publish.threads import ThreadsOfTheirOwn
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
@@ -121,6 +121,15 @@ class TooMany(Exception):
         self.most = most
 
 
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a webhook: its id, its body, and headers in addition to those of the signature."""
+
+    id: str
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
 @dataclass(slots=True, kw_only=True)
 class Webhook:
     """A registered URL, and the state of its deliveries.
@@ -161,6 +170,47 @@ class Webhook:
         """Return True if it has expired."""
         return self.expires is not None and self.expires <= time.time()
 
+    def due_in(self, seconds: float) -> Schedule:
+        """Return the step that makes it due in so many seconds."""
+        return Schedule(DUE, self.id, seconds)
+
+    def message(self, message_id: str, body: bytes, headers: Mapping[str, str]) -> Message:
+        """Return a message to its receiver. `headers` are sent beside those of the signature."""
+        return Message(message_id, body, headers)
+
+    def control(self, kind: str, body: bytes) -> Message:
+        """Return a message that is not an event (SEP-3415, Non-event webhook bodies)."""
+        return Message(f"msg_{kind}_{secrets.token_urlsafe(12)}", body, {"X-MCP-Subscription-Id": self.id})
+
+    def note(self, answer: Posted | Failure) -> bool:
+        """Record the result of sending a message. Returns True if it is final: accepted, or refused permanently."""
+        reason, now = reason_of(answer), time.time()
+        if isinstance(answer, Posted) and answer.status in FINAL:
+            return True
+        if reason is None:
+            self.last_delivery, self.last_error, self.failed_since, self.failures = now, None, None, 0
+            return True
+        self.last_error, self.failures = reason, self.failures + 1
+        self.failed_since = now if self.failed_since is None else self.failed_since
+        if self.failures >= SUSPENDED_AFTER and now - self.failed_since >= SUSPENDED_SECONDS:
+            self.is_active = False
+        return False
+
+    def try_again(self, key: list[Any], attempts: int) -> None:
+        """Schedule the retry of a message that has failed `attempts` times, unless that is too often."""
+        self.give_up(key)
+        if attempts <= len(PAUSES):
+            self.retries = [*self.retries, (key, attempts, time.time() + PAUSES[attempts - 1])][-MAX_RETRYING:]
+
+    def rotate(self, before: str | None) -> None:
+        """Let messages be signed with the secret that it had before, too, for ROTATION_SECONDS."""
+        if before is not None and before != self.secret:
+            self.old_secret = before, time.time() + ROTATION_SECONDS
+
+    def give_up(self, key: list[Any]) -> None:
+        """Schedule no retry of a message any more."""
+        self.retries = [one for one in self.retries if one[0] != key]
+
     def write(self) -> bytes:
         """Serialize it for the store."""
         return orjson.dumps({name: getattr(self, name) for name in self.__slots__ if name != "raw"})
@@ -175,21 +225,19 @@ def read_webhook(raw: bytes) -> Webhook:
     return Webhook(**members, old_secret=tuple(old) if old else None, retries=retries, logs=logs, raw=raw)
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One message of a webhook: its id, its body, and headers in addition to those of the signature."""
-
-    id: str
-    body: bytes
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-
 Carry: TypeAlias = Callable[[Webhook], Awaitable[float | None]]
 """Sends the due messages of a webhook. Returns the seconds until there may be more, None if the webhook has ended."""
 
 
 class Webhooks:
     """The webhooks of one site. `kinds` has the handler of each kind of webhook."""
+
+    # For plug-ins that ask for the webhooks by the name of this one.
+    new = Webhook
+    RefusedCallback = RefusedCallback
+    TooMany = TooMany
+    PAUSES = PAUSES
+    QUIET_SECONDS = QUIET_SECONDS
 
     def __init__(self, store: Callable[[], Store], events: Events) -> None:
         self._store = store
@@ -214,6 +262,10 @@ class Webhooks:
 
     # --- Registering ---
 
+    def check_secret(self, secret: str) -> None:
+        """Refuse a secret that is none of Standard Webhooks. Raises RefusedCallback."""
+        read_secret(secret)
+
     def check_address(self, url: str) -> None:
         """Check a URL without resolving its host. Raises RefusedCallback."""
         try:
@@ -235,11 +287,13 @@ class Webhooks:
         if is_local:
             raise RefusedCallback("The url leads into a private network.")
 
-    async def verify(self, hook: Webhook, seconds: float) -> None:
+    async def verify(self, hook: Webhook, *, is_forever: bool) -> None:
         """Verify that a URL wants the messages, by a challenge (SEP-3415, Endpoint verification).
 
-        The result is valid for the same caller for `seconds`. Raises RefusedCallback, TooMany, StoreUnavailable.
+        The result is valid for the same caller for VERIFIED_SECONDS, or FOREVER. Raises RefusedCallback, TooMany,
+        StoreUnavailable.
         """
+        seconds = FOREVER if is_forever else VERIFIED_SECONDS
         key = f"webhook-verified:{_digest(hook.principal, hook.url)}"
         host = urlsplit(hook.url).netloc
         counts = [f"webhook-verify:{_digest(kind, name)}" for kind, name in (("of", hook.principal), ("at", host))]
@@ -251,7 +305,7 @@ class Webhooks:
             raise TooMany("verifications a minute", VERIFICATIONS)
         challenge = secrets.token_urlsafe(32)
         body = orjson.dumps({"type": "verification", "challenge": challenge})
-        answer = await self.send(hook, control("verification", body, hook))
+        answer = await self.send(hook, hook.control("verification", body))
         reason = reason_of(answer)
         if reason is None and isinstance(answer, Posted):
             with suppress(ValueError, TypeError, AttributeError):
@@ -513,33 +567,6 @@ class Webhooks:
             pass  # it is due again when its lease ends
         except Exception:
             logger.exception("a webhook could not be carried, and is tried again")
-
-
-def note(hook: Webhook, answer: Posted | Failure) -> bool:
-    """Record the result of sending a message. Returns True if it is final: accepted, or refused permanently."""
-    reason, now = reason_of(answer), time.time()
-    if isinstance(answer, Posted) and answer.status in FINAL:
-        return True
-    if reason is None:
-        hook.last_delivery, hook.last_error, hook.failed_since, hook.failures = now, None, None, 0
-        return True
-    hook.last_error, hook.failures = reason, hook.failures + 1
-    hook.failed_since = now if hook.failed_since is None else hook.failed_since
-    if hook.failures >= SUSPENDED_AFTER and now - hook.failed_since >= SUSPENDED_SECONDS:
-        hook.is_active = False
-    return False
-
-
-def try_again(hook: Webhook, key: list[Any], attempts: int) -> None:
-    """Schedule the retry of a message that has failed `attempts` times, unless that is too often."""
-    hook.retries = [one for one in hook.retries if one[0] != key]
-    if attempts <= len(PAUSES):
-        hook.retries = [*hook.retries, (key, attempts, time.time() + PAUSES[attempts - 1])][-MAX_RETRYING:]
-
-
-def control(kind: str, body: bytes, hook: Webhook) -> Message:
-    """Return a message that is not an event (SEP-3415, Non-event webhook bodies)."""
-    return Message(f"msg_{kind}_{secrets.token_urlsafe(12)}", body, {"X-MCP-Subscription-Id": hook.id})
 
 
 def reason_of(answer: Posted | Failure) -> Reason | None:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 import orjson
@@ -34,8 +34,7 @@ from awp_publish.problems import DeclarationError, Problem, SessionUnknown, Stor
 from awp_publish.stores.store import Unschedule, session_key
 
 if TYPE_CHECKING:
-    from awp_publish.plugins.sessions.cookies import CookieSessions
-    from awp_publish.plugins.taskiq.queue import TaskiqQueue
+    from awp_publish.plugins.jobs.taskiq_queue import TaskiqQueue
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
@@ -91,7 +90,7 @@ class JobsDoor(Endpoint):
         cors: Cors,
         identify: Identify,
         own_origins: frozenset[str] = frozenset(),
-        sessions: "CookieSessions | None" = None,
+        sessions: Any = None,
         actions: Iterable[Action] = (),
     ) -> None:
         """Create the door. `actions` are the site's; jobs of those for a limited audience are checked."""
@@ -135,7 +134,7 @@ class JobsDoor(Endpoint):
         if job.result is not None:
             headers += tuple(pair for pair in job.result.headers if pair[0].lower() not in _NOT_REPEATED)
             for begun in self._sessions.ids_of_job(job.id) if self._sessions is not None else ():
-                if await cast("CookieSessions", self._sessions).find(begun) is not None:
+                if await self._sessions.find(begun) is not None:
                     headers += ((SESSION_HEADER, begun.encode()),)
         await request.deliver(Outcome(orjson.dumps(described), None, status, headers))
 
@@ -183,6 +182,8 @@ class Background:
         self._state: Mapping[str, object] = {}
         self._worker: Worker | None = None
         self._has_lifespan = False
+
+    check_visible = staticmethod(check_visible)
 
     def announce_to(self, events: Any) -> None:
         """Announce the end of each job: to the webhooks that wait for it, and as an event for its caller."""
@@ -287,7 +288,7 @@ class Background:
         async with AsyncExitStack() as stack:
             worker = self._runs_here()
             if self._settings.queue is not None:
-                from awp_publish.plugins.taskiq.queue import SEND_AGAIN_SECONDS
+                from awp_publish.plugins.jobs.taskiq_queue import SEND_AGAIN_SECONDS
 
                 queue = self._open_queue(self._settings.queue)
                 await queue.open()
@@ -302,7 +303,7 @@ class Background:
         if self._settings.queue is None:
             await wait_for_signal()
             return
-        from awp_publish.plugins.taskiq.queue import serve_worker
+        from awp_publish.plugins.jobs.taskiq_queue import serve_worker
 
         queue = self._open_queue(self._settings.queue)
         await serve_worker(queue, self._runner(), concurrency=self._settings.concurrency)
@@ -314,7 +315,7 @@ class Background:
         return Runner(self.jobs, self.run, self._is_repeatable)
 
     def _open_queue(self, url: str) -> "TaskiqQueue":
-        from awp_publish.plugins.taskiq.queue import TaskiqQueue
+        from awp_publish.plugins.jobs.taskiq_queue import TaskiqQueue
 
         return TaskiqQueue(self.jobs, url, self._is_repeatable, queue_name=self._queue_name)
 

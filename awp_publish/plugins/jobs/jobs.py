@@ -33,6 +33,7 @@ from zlib import crc32
 import orjson
 
 from awp_publish.calls.call import KNOWN_SHARE, share_of
+from awp_publish.calls.progress import Progress, printable
 from awp_publish.model import JsonObject, utc_text
 from awp_publish.problems import (
     ALL,
@@ -63,14 +64,6 @@ _CLASSES: Final = {problem.slug: problem for problem in ALL}
 
 class UnreadableJob(Exception):
     """A record does not have the form that this version writes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """The progress of a job: `fraction` from 0 to 1, and a message for people."""
-
-    fraction: float
-    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,11 +214,6 @@ def _printable(value: object, levels: int = 100) -> object:
     if isinstance(value, (list, tuple)) and levels:
         return [_printable(member, levels - 1) for member in value]
     return printable(str(value))
-
-
-def printable(text: str) -> str:
-    """Replace lone surrogates, which JSON cannot represent."""
-    return text.encode("utf-8", "replace").decode()
 
 
 # --- From bytes ---
@@ -410,7 +398,7 @@ class JobStore:
         self.lease_seconds = lease_seconds
         self.beat_seconds = beat_seconds
         self.clock = clock
-        self._result_seconds = result_seconds
+        self.result_seconds = result_seconds
         self._pending_seconds = pending_seconds
         self._most = most
         self._most_of_caller = most_of_caller
@@ -498,7 +486,7 @@ class JobStore:
 
     def _reserve(self, share: str, amount: int, *, is_bounded: bool = True) -> list[Reserve]:
         """Return the steps that reserve bytes of a share, or give some back."""
-        seconds, most = self._pending_seconds + self._result_seconds, self._most_bytes
+        seconds, most = self._pending_seconds + self.result_seconds, self._most_bytes
         totals = [(f"job-bytes:{share}", most.of_caller)]
         if not share.startswith(KNOWN_SHARE):
             totals = [(f"job-bytes:{share}", most.of_address), (BYTES_OF_UNKNOWN, most.of_unknown)]
@@ -508,7 +496,7 @@ class JobStore:
         """Return the refusal of a job for which no bytes are left."""
         return kind(
             f"The site keeps at most {total.most} bytes of jobs{whose} and their results, and has no room for the "
-            f"{job.reserved} of this one. A result is kept for {self._result_seconds:g} seconds.",
+            f"{job.reserved} of this one. A result is kept for {self.result_seconds:g} seconds.",
             recovery="Cancel jobs that are not needed, or wait until some have ended or their results have expired; "
             "then send the same call again.",
             headers=[("Retry-After", str(FULL_RETRY_SECONDS))],
@@ -525,7 +513,7 @@ class JobStore:
             unschedule = [Unschedule(FORGOTTEN, member), *(Unschedule(queue, job_id) for queue in queues)]
             ran = await self.store.run([gone, *self._reserve(share, -int(reserved)), *unschedule])
             if ran.failed is not None:
-                await self.store.run([Schedule(FORGOTTEN, member, self._result_seconds)])
+                await self.store.run([Schedule(FORGOTTEN, member, self.result_seconds)])
         return len(members)
 
     async def show(self, job_id: str, principal: str) -> Job:
@@ -754,7 +742,7 @@ class JobStore:
         """Write a final state, and pass the turn of the job on to its heir. Returns what kept it from that."""
         job, reserved = stored.job, len(ended.raw) + RECORD_BYTES
         bytes_of = self._reserve(job.share, reserved - job.reserved, is_bounded=is_bounded)
-        steps: list[Step] = [Swap(_key(job.id), stored.raw, ended.raw, self._result_seconds), *bytes_of]
+        steps: list[Step] = [Swap(_key(job.id), stored.raw, ended.raw, self.result_seconds), *bytes_of]
         of_caller, turn = _queue_of_caller(job.share), _turn_of(job.share)
         steps += _unschedule(job.id, *_QUEUES, _queue_of_all(job.share), of_caller, turn)
         if heir is not None:
@@ -763,7 +751,7 @@ class JobStore:
             steps += [Schedule(queue, next_id, pending) for queue in (of_caller, turn)]
             steps += [Schedule(QUEUE, next_id, 0.0), *_unschedule(next_id, MORE, LEASED)]
         steps.append(Unschedule(FORGOTTEN, _expiry_of(job.id, job.reserved, job.share)))
-        steps.append(Schedule(FORGOTTEN, _expiry_of(job.id, reserved, job.share), self._result_seconds + EXPIRY_MARGIN))
+        steps.append(Schedule(FORGOTTEN, _expiry_of(job.id, reserved, job.share), self.result_seconds + EXPIRY_MARGIN))
         if self.announced is not None:
             steps.append(Schedule(self.announced[0], job.id, 0.0))
         failed = (await self.store.run(steps, durable=True)).failed

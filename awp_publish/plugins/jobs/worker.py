@@ -5,11 +5,11 @@ import logging
 import signal
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
 from dataclasses import replace
 from datetime import datetime
 from typing import Final, Protocol, TypeAlias
 
+from awp_publish.calls.progress import Report, open_report
 from awp_publish.plugins.jobs.jobs import (
     FORGET_SECONDS,
     LEASED,
@@ -20,65 +20,12 @@ from awp_publish.plugins.jobs.jobs import (
     Job,
     JobResult,
     JobStore,
-    Progress,
     Status,
     Stored,
     UnreadableJob,
-    printable,
 )
 from awp_publish.problems import HandlerFailed, JobCancelled, Problem, StoreUnavailable
 from awp_publish.stores.store import JOB, Look
-
-# --- `report_progress`: for handlers ---
-# A report is kept in memory until the run's next heartbeat writes it to the store, so a handler may report as often as
-# it likes.
-
-MAX_MESSAGE: Final = 500
-"""Characters of a message that are kept."""
-
-Listener: TypeAlias = Callable[[Progress], None]
-
-
-class Report:
-    """The latest progress that a run's handler reported.
-
-    Updated in the handler's thread, where `listener` is called.
-    """
-
-    __slots__ = ("_listener", "latest")
-
-    def __init__(self, listener: Listener | None = None) -> None:
-        self.latest: Progress | None = None
-        self._listener = listener
-
-    def note(self, progress: Progress) -> None:
-        self.latest = progress
-        if self._listener is not None:
-            self._listener(progress)
-
-
-_REPORT: Final[ContextVar[Report | None]] = ContextVar("awp_publish_job_report", default=None)
-
-
-def open_report(listener: Listener | None = None) -> Report:
-    """Return a report that receives, from now on, what this task and those that it starts report."""
-    report = Report(listener)
-    _REPORT.set(report)
-    return report
-
-
-def report_progress(fraction: float, message: str = "") -> None:
-    """Report the progress of the running job: `fraction` from 0 to 1, and a message for people.
-
-    For use in handlers, `async def` or plain. Outside a background job, only MCP callers who asked for progress are
-    told. Raises ValueError for a fraction outside this range.
-    """
-    if not 0 <= fraction <= 1:
-        raise ValueError(f"fraction must be between 0 and 1, not {fraction!r}.")
-    report = _REPORT.get()
-    if report is not None:
-        report.note(Progress(float(fraction), printable(message[:MAX_MESSAGE])))
-
 
 # --- Signals that stop a worker process ---
 

@@ -31,7 +31,6 @@ from awp_publish.http.exchange import Fields, wait_for_disconnect
 from awp_publish.http.lifespan import ended_by_stop
 from awp_publish.model import Action
 from awp_publish.plugin import Context
-from awp_publish.plugins.identity import protected_resource
 from awp_publish.plugins.mcp.elicitation import MAX_QUESTIONS, Questions, question_for, read_reply
 from awp_publish.plugins.mcp.exchange import (
     CALL,
@@ -127,7 +126,7 @@ class Tools:
         self.tasks: Any = None  # the extension for tasks, if the site has background actions
         self.cards: Cards | None = None
         self.questions = Questions(door)
-        self._challenges = protected_resource.is_published(door.catalog)
+        self._challenges = door.catalog.metadata_path is not None
         self._lists_only_allowed = door.settings.list_only_allowed
         differs = self._lists_only_allowed or not all(one.is_public for one in door.catalog.actions)
         self._identify = door.guards.identify() if differs and door.guards.authenticators else None
@@ -375,10 +374,10 @@ class Tools:
     ) -> WireResult:
         """Render a result in the client's revision (specification, Server/Tools).
 
-        An answer is structured, and the same JSON is its text; a string that is not structured is plain text, and what
-        is not text is content of its own. A problem is text for the model, and in `_meta` for programs; it is not
-        structured content, which some clients always validate against the tool's outputSchema. Raises MCPError for a
-        challenge.
+        An answer is structured, and the same JSON is its text; of a string, the text is the string itself. What is not
+        text is content of its own, and so is a text with a file name. A problem is text for the model, and in `_meta`
+        for programs; it is not structured content, which some clients always validate against the tool's outputSchema.
+        Raises MCPError for a challenge.
         """
         is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
         if isinstance(result, Problem):
@@ -406,14 +405,14 @@ class Tools:
             output = orjson.loads(result.body) if result.output is None else result.output
             shaped = {"result": output} if tool.is_wrapped else output
             text = orjson.dumps(shaped).decode() if tool.is_wrapped else result.body.decode()
+            if type(output) is str:
+                text = output
             if type(output) is str and (said := dict(result.headers[::-1]).get(media.HEADER)) is not None:
                 block = content_block(output, said, f"{tool.action.id}/{exchange.request_id}")
             if context.protocol_version >= STRUCTURED_SINCE and (
                 (isinstance(shaped, dict) and block is None) or "outputSchema" in tool.entry
             ):
                 structured["structuredContent"] = shaped
-            elif type(output) is str and not tool.is_wrapped:
-                text = output
         content = [{"type": "text", "text": text} if block is None else block]
         if isinstance(result, Outcome) and result.headers:  # a model does not see _meta
             own = PART_OF_ANSWER | call.action.answer_headers
@@ -463,8 +462,9 @@ class Tools:
                     job = following.result()
                     if job is None:
                         return accepted
-                    if job.problem is not None:
-                        return job.problem
+                    problem: Problem | None = job.problem
+                    if problem is not None:
+                        return problem
                     described = orjson.dumps(job.describe(answer["poll_endpoint"]))
                     return Outcome(described, None, 200, accepted.headers)
                 if not leaving.done():
@@ -496,15 +496,16 @@ def _unknown_tool(tools: Mapping[str, Tool], name: str) -> Problem:
 
 
 def content_block(output: str, said: bytes, place: str) -> WireResult | None:
-    """Return the content block of an answer that is not JSON, or None for text, which goes into a text block.
+    """Return the content block of an answer that is not JSON, or None for text without a file name.
 
     `said` is the answer's media type and name, `place` the default name of a file.
     """
     kind, name = media.read_header(said)
     family = kind.partition("/")[0]
-    if media.is_text(kind):
+    if media.is_text(kind) and not name:
         return None
     if family in ("image", "audio"):
         return {"type": family, "data": output, "mimeType": kind}
     uri = f"attachment:///{quote(f'{place}/{name}' if name else place)}"
-    return {"type": "resource", "resource": {"uri": uri, "mimeType": kind, "blob": output}}
+    content = "text" if media.is_text(kind) else "blob"
+    return {"type": "resource", "resource": {"uri": uri, "mimeType": kind, content: output}}

@@ -44,7 +44,6 @@ from awp_publish.http.exchange import (
 from awp_publish.http.sdk_logs import keep_contents_out, without_contents
 from awp_publish.http.streams import OpenStreams
 from awp_publish.plugin import Context, Endpoints
-from awp_publish.plugins.identity import protected_resource
 from awp_publish.plugins.mcp import server_card as mcp_server_card
 from awp_publish.plugins.mcp.apps import Cards
 from awp_publish.plugins.mcp.calls import Tools
@@ -112,9 +111,10 @@ class McpDoor(Endpoint):
         self._events = EventExtension(door, self._tools, streams)
         self._server = make_server(door, self._tools, self._subscriptions, self._events)
         # In quotation marks, as in challenges, because one address is a prefix of the other.
-        found = protected_resource.metadata_url(catalog), protected_resource.metadata_url_of_mcp(catalog)
-        site, own = (f'"{address}"'.encode() for address in found)
-        self._addresses = (site, own) if None not in found else None
+        self._addresses = None
+        if (path := catalog.metadata_path) is not None:  # RFC 9728: MCP's ends with the path of the endpoint
+            site, own = (catalog.absolute(one) for one in (path, path + catalog.paths.mcp))
+            self._addresses = f'"{site}"'.encode(), f'"{own}"'.encode()
         listed = [origin for origin in door.admission.allow_origins if origin != "*"]
         host = urlsplit(door.settings.urls[0]).netloc.lower()
         self._host = (b"host", host.encode("ascii"))

@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import sha256
-from typing import Annotated, Any, Final, cast
+from typing import Annotated, Any, Final, TypeAlias, cast
 
 import mcp_types as types
 import orjson
@@ -32,24 +32,6 @@ from awp_publish.http.streams import OpenStreams
 from awp_publish.model import Event, utc_text
 from awp_publish.outgoing import Failure, Posted
 from awp_publish.plugin import Context
-from awp_publish.plugins.events.log import Batch, Events, Occurrence, Positions, logs_for, read_cursor, write_cursor
-from awp_publish.plugins.events.webhooks import (
-    DUE,
-    FOREVER,
-    MAX_TRIES,
-    QUIET_SECONDS,
-    ROTATION_SECONDS,
-    VERIFIED_SECONDS,
-    Message,
-    RefusedCallback,
-    TooMany,
-    Webhook,
-    Webhooks,
-    control,
-    note,
-    read_secret,
-    try_again,
-)
 from awp_publish.plugins.mcp.calls import Tools
 from awp_publish.plugins.mcp.exchange import (
     PROTOCOL,
@@ -61,7 +43,6 @@ from awp_publish.plugins.mcp.exchange import (
     hold_stream,
 )
 from awp_publish.problems import Problem, StoreUnavailable, did_you_mean
-from awp_publish.stores.store import Schedule
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
@@ -141,12 +122,19 @@ class UnsubscribeParams(types.RequestParams):
     delivery: Delivery
 
 
+Positions: TypeAlias = dict[str, tuple[str, int]]
+"""The positions of a reader, as the plug-in "events" keeps them: by log, an epoch and a number."""
+
+MAX_TRIES: Final = 20
+"""Attempts to store a subscription that others change at once."""
+
+
 class EventExtension:
     """The events of one public address of a site."""
 
     def __init__(self, door: Context, tools: Tools, streams: OpenStreams) -> None:
         self._catalog = door.catalog
-        self._events: Events = door.ask("events").log
+        self._events = door.ask("events").log
         self._invoker = door.invoker
         self._identify = identify_caller(door)
         self._tools = tools
@@ -195,7 +183,7 @@ class EventExtension:
         batch = await self._begin(context, event, caller, params, most)
         return {
             "events": [one.facts for one in batch.occurrences],
-            "cursor": write_cursor(batch.positions),
+            "cursor": self._events.write_cursor(batch.positions),
             "truncated": batch.truncated,
             "hasMore": batch.has_more,
             "nextPollMs": BUSY_POLL_MS if batch.occurrences else QUIET_POLL_MS,
@@ -226,11 +214,11 @@ class EventExtension:
             notice = Notice(f"notifications/events/{kind}", {**told, "_meta": meta})
             await context.session.send_notification(cast(Any, notice), related_request_id=context.request_id)
 
-        await send("active", cursor=write_cursor(first.before), truncated=first.truncated)
+        await send("active", cursor=self._events.write_cursor(first.before), truncated=first.truncated)
         for one, after in first.steps():
-            await send("event", **one.facts, cursor=write_cursor(after))
+            await send("event", **one.facts, cursor=self._events.write_cursor(after))
         began = spoke = verified = time.monotonic()
-        since, logs = _floor(params), logs_for(event, caller)
+        since, logs = _floor(params), self._events.logs_for(event, caller)
         batches = self._events.follow(event, logs, first.positions, params.arguments, LOOK_SECONDS, since)
         async with aclosing(batches):
             async for batch in batches:
@@ -244,14 +232,14 @@ class EventExtension:
                         await send("terminated", error=error)
                         break
                 if batch.truncated and since is None:  # with `since` it was reported at the beginning
-                    await send("active", cursor=write_cursor(batch.before), truncated=True)
+                    await send("active", cursor=self._events.write_cursor(batch.before), truncated=True)
                 for one, after in batch.steps():
-                    await send("event", **one.facts, cursor=write_cursor(after))
+                    await send("event", **one.facts, cursor=self._events.write_cursor(after))
                     spoke = now
                 if self._is_closing or is_stopping() or now - began > STREAM_SECONDS:
                     break
                 if now - spoke >= HEARTBEAT_SECONDS:
-                    await send("heartbeat", cursor=write_cursor(batch.positions))
+                    await send("heartbeat", cursor=self._events.write_cursor(batch.positions))
                     spoke = now
         return {"resultType": "complete", "_meta": {**self._tools.stamp, **meta}}
 
@@ -277,23 +265,23 @@ class EventExtension:
             told = {"feature": "deliveryMode", "value": delivery.mode[:100]}
             raise MCPError(UNSUPPORTED, 'Unsupported: events/subscribe takes the delivery mode "webhook".', told)
         try:
-            read_secret(delivery.secret)
+            webhooks.check_secret(delivery.secret)
             webhooks.check_address(delivery.url)
-        except RefusedCallback as refused:
+        except webhooks.RefusedCallback as refused:
             raise MCPError(types.INVALID_PARAMS, refused.detail) from refused
         expires = self._grant(params, webhooks)
-        logs, arguments = logs_for(event, caller), params.arguments or {}
+        logs, arguments = self._events.logs_for(event, caller), params.arguments or {}
         subscription_id = id_of(caller, delivery.url, event.id, arguments)
-        with _as_mcp_errors():
+        with _as_mcp_errors(self._webhooks):
             for _ in range(MAX_TRIES):
                 before = await webhooks.find(subscription_id)
                 if before is not None and before.has_expired():
                     await webhooks.remove(before)
                     before = None
-                hook = Webhook(id=subscription_id, kind=KIND, principal=caller.key, url=delivery.url)
+                hook = webhooks.new(id=subscription_id, kind=KIND, principal=caller.key, url=delivery.url)
                 hook.secret, hook.expires, hook.logs, truncated = delivery.secret, expires, logs, False
                 if before is None:
-                    await webhooks.verify(hook, FOREVER if expires is None else VERIFIED_SECONDS)
+                    await webhooks.verify(hook, is_forever=expires is None)
                     batch = await self._begin(context, event, caller, params, DEFAULT_EVENTS)
                     truncated = batch.truncated
                     hook.about = {"name": event.id, "arguments": arguments, "positions": batch.before}
@@ -303,8 +291,7 @@ class EventExtension:
                         ).isoformat()
                 else:
                     hook = replace(before, secret=delivery.secret, expires=expires, logs=logs, is_active=True)
-                    if before.secret is not None and before.secret != delivery.secret:
-                        hook.old_secret = (before.secret, time.time() + ROTATION_SECONDS)
+                    hook.rotate(before.secret)
                 hook.about = {**hook.about, "scopes": sorted(caller.scopes)}
                 if await webhooks.put(hook, before):
                     break
@@ -313,7 +300,7 @@ class EventExtension:
         answer: WireResult = {
             "id": hook.id,
             "refreshBefore": _moment(expires),
-            "cursor": write_cursor(watermark(hook)),
+            "cursor": self._events.write_cursor(watermark(hook)),
             "truncated": truncated,
         }
         if before is not None:
@@ -329,48 +316,48 @@ class EventExtension:
         caller = await self._admit(context)
         if caller is None or self._webhooks is None:
             raise MCPError(FORBIDDEN, "Forbidden: webhooks require authentication.", {"reason": "unauthenticated"})
-        with _as_mcp_errors():
+        with _as_mcp_errors(self._webhooks):
             found = await self._webhooks.find(id_of(caller, params.delivery.url, params.name, params.arguments or {}))
             if found is None or found.has_expired():
                 raise MCPError(NOT_FOUND, "NotFound: you have no such subscription.", {"kind": "subscription"})
             await self._webhooks.remove(found)
         return {"resultType": "complete", "_meta": self._tools.stamp}
 
-    def _grant(self, params: SubscribeParams, webhooks: Webhooks) -> float | None:
+    def _grant(self, params: SubscribeParams, webhooks: Any) -> float | None:
         """Return when a subscription ends, None for never (Subscription TTL)."""
         if "ttl_ms" in params.model_fields_set and params.ttl_ms is None:
             return None if webhooks.is_durable else time.time() + DEFAULT_TTL
         wanted = DEFAULT_TTL if params.ttl_ms is None else params.ttl_ms / 1000
         return time.time() + min(max(wanted, MIN_TTL), MAX_TTL)
 
-    async def carry(self, hook: Webhook) -> float | None:
+    async def carry(self, hook: Any) -> float | None:
         """Send the events that a subscription has not received yet. Returns None if the subscription has ended."""
         webhooks, about = self._webhooks, hook.about
         assert webhooks is not None
         event = self._events.find(about["name"], Principal.of_key(hook.principal, frozenset(about["scopes"])))
         if event is None:
             error = {"code": NOT_FOUND, "message": "NotFound", "data": {"kind": "event"}}
-            await webhooks.send(hook, control("terminated", orjson.dumps({"type": "terminated", "error": error}), hook))
+            await webhooks.send(hook, hook.control("terminated", orjson.dumps({"type": "terminated", "error": error})))
             return None
         since = datetime.fromisoformat(about["since"]) if "since" in about else None
-        current: Webhook | None = hook
+        current: Any = hook
         for key, attempts, due in tuple(hook.retries):
             if current is None or not current.is_active or due > time.time():
                 continue
             # Nothing is sent of a log that the caller may no longer read since the first attempt.
             one = await self._events.find_entry(event, *key) if key[0] in current.logs else None
-            answer = await webhooks.send(current, _message(current, one, key)) if one is not None else None
+            answer = await webhooks.send(current, self._message(current, one, key)) if one is not None else None
             current = await webhooks.change(current, partial(_settle, key, attempts, answer))
         while current is not None and current.is_active:
             batch = await self._events.read(
                 event, current.logs, positions_of(current), most=20, since=since, arguments=about["arguments"]
             )
             if batch.truncated and since is None:  # with `since` it was reported when they subscribed
-                told = {"type": "gap", "cursor": write_cursor(batch.before)}
-                await webhooks.send(current, control("gap", orjson.dumps(told), current))
+                told = {"type": "gap", "cursor": self._events.write_cursor(batch.before)}
+                await webhooks.send(current, current.control("gap", orjson.dumps(told)))
             for one, after in batch.steps():
                 key = [one.log, after[one.log][0], one.number]
-                answer = await webhooks.send(current, _message(current, one, key, after))
+                answer = await webhooks.send(current, self._message(current, one, key, after))
                 current = await webhooks.change(current, partial(_advance, key, answer, dict(after)))
                 if current is None or not current.is_active:
                     break
@@ -379,11 +366,16 @@ class EventExtension:
                     current = await webhooks.change(current, partial(_advance, None, None, batch.positions))
             if current is None or batch.has_more:
                 continue
-            pause = min((due for _, _, due in current.retries), default=float("inf")) - time.time()
-            pause = min(max(pause, 0.0), QUIET_SECONDS)
-            if not await self._events.has_news(positions_of(current), Schedule(DUE, hook.id, pause)):
+            pause: float = min((due for _, _, due in current.retries), default=float("inf")) - time.time()
+            pause = min(max(pause, 0.0), webhooks.QUIET_SECONDS)
+            if not await self._events.has_news(positions_of(current), hook.due_in(pause)):
                 return pause
-        return None if current is None else QUIET_SECONDS
+        return None if current is None else webhooks.QUIET_SECONDS
+
+    def _message(self, hook: Any, one: Any, key: list[Any], after: Positions | None = None) -> Any:
+        """Return the message for an occurrence (Webhook event delivery)."""
+        body = orjson.dumps({**one.facts, "cursor": self._events.write_cursor(watermark(hook, after, but=key))})
+        return hook.message(one.id, body, {"X-MCP-Subscription-Id": hook.id})
 
     # --- Shared by the methods ---
 
@@ -395,7 +387,7 @@ class EventExtension:
 
     def find(self, params: SubscriptionParams, caller: Principal | None) -> Event:
         """Return the event of a subscription after checking its arguments. Raises MCPError."""
-        event = self._events.find(params.name, caller)
+        event: Event | None = self._events.find(params.name, caller)
         if event is None or event not in self._catalog.events:
             scopes = caller.scopes if caller is not None else None
             meant = did_you_mean(params.name, [one.id for one in self._catalog.events if one.is_for(scopes)])
@@ -412,12 +404,12 @@ class EventExtension:
 
     async def _begin(
         self, context: RequestContext, event: Event, caller: Principal | None, params: SubscriptionParams, most: int
-    ) -> Batch:
+    ) -> Any:
         """Read from the cursor of a subscription, or from now on without one. Raises MCPError."""
-        positions = read_cursor(event, params.cursor) if params.cursor is not None else None
+        positions = self._events.read_cursor(event, params.cursor) if params.cursor is not None else None
         exchange = exchange_of(context)
         try:
-            logs, since = logs_for(event, caller), _floor(params)
+            logs, since = self._events.logs_for(event, caller), _floor(params)
             batch = await self._events.read(event, logs, positions, most=most, since=since, arguments=params.arguments)
         except Problem as problem:
             self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
@@ -445,12 +437,12 @@ def id_of(caller: Principal, url: str, event_id: str, arguments: Mapping[str, ob
     return f"sub_{sha256(key).hexdigest()[:32]}"
 
 
-def positions_of(hook: Webhook) -> Positions:
+def positions_of(hook: Any) -> Positions:
     """Return the positions up to which a subscription has been read."""
     return {log: (epoch, number) for log, (epoch, number) in hook.about["positions"].items()}
 
 
-def watermark(hook: Webhook, positions: Positions | None = None, but: object = None) -> Positions:
+def watermark(hook: Any, positions: Positions | None = None, but: object = None) -> Positions:
     """Return the positions up to which everything was delivered or given up, assuming that `but` is delivered."""
     safe = dict(positions_of(hook) if positions is None else positions)
     for key, _, _ in hook.retries:
@@ -460,23 +452,19 @@ def watermark(hook: Webhook, positions: Positions | None = None, but: object = N
     return safe
 
 
-def _settle(key: list[Any], attempts: int, answer: Posted | Failure | None, hook: Webhook) -> None:
+def _settle(key: list[Any], attempts: int, answer: Posted | Failure | None, hook: Any) -> None:
     """Record the result of a retried message; None for an event that is gone."""
-    is_done = answer is None or note(hook, answer)
-    try_again(hook, key, MAX_TRIES if is_done else attempts + 1)
+    if answer is None or hook.note(answer):
+        hook.give_up(key)
+    else:
+        hook.try_again(key, attempts + 1)
 
 
-def _advance(key: list[Any] | None, answer: Posted | Failure | None, after: Positions, hook: Webhook) -> None:
+def _advance(key: list[Any] | None, answer: Posted | Failure | None, after: Positions, hook: Any) -> None:
     """Record the result of a message and the position after it; the key is kept for a retry."""
     hook.about = {**hook.about, "positions": after}
-    if key is not None and answer is not None and not note(hook, answer):
-        try_again(hook, key, 1)
-
-
-def _message(hook: Webhook, one: Occurrence, key: list[Any], after: Positions | None = None) -> Message:
-    """Return the message for an occurrence (Webhook event delivery)."""
-    body = orjson.dumps({**one.facts, "cursor": write_cursor(watermark(hook, after, but=key))})
-    return Message(one.id, body, {"X-MCP-Subscription-Id": hook.id})
+    if key is not None and answer is not None and not hook.note(answer):
+        hook.try_again(key, 1)
 
 
 def _moment(seconds: float | None) -> str | None:
@@ -486,13 +474,13 @@ def _moment(seconds: float | None) -> str | None:
 
 
 @contextmanager
-def _as_mcp_errors() -> Iterator[None]:
+def _as_mcp_errors(webhooks: Any) -> Iterator[None]:
     """Convert problems with a subscription to the extension's errors (Error Handling)."""
     try:
         yield
-    except RefusedCallback as refused:
+    except webhooks.RefusedCallback as refused:
         raise MCPError(CALLBACK_ENDPOINT_ERROR, refused.detail, {"reason": refused.reason}) from refused
-    except TooMany as many:
+    except webhooks.TooMany as many:
         raise MCPError(RESOURCE_EXHAUSTED, str(many), {"limit": many.what, "max": many.most}) from many
     except Problem as problem:
         raise MCPError(types.INTERNAL_ERROR, problem.detail) from problem

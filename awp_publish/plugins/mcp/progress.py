@@ -3,12 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Final
+from typing import Any, Final
 
 from mcp.server.session import ServerSession
 
-from awp_publish.plugins.jobs.jobs import Job, JobStore, Progress
-from awp_publish.plugins.jobs.worker import open_report
+from awp_publish.calls.progress import Progress, open_report
 from awp_publish.problems import Problem
 
 PROGRESS_INTERVAL: Final = 0.1
@@ -61,8 +60,8 @@ async def notify_progress(session: ServerSession) -> AsyncIterator[Callable[[Pro
     await notify()
 
 
-async def follow_job(jobs: JobStore, job_id: str, caller: str, note: Callable[[Progress], None]) -> Job | None:
-    """Return the job once it has ended, or None if it was deleted or the store is unavailable."""
+async def follow_job(jobs: Any, job_id: str, caller: str, note: Callable[[Progress], None]) -> Any:
+    """Return the job of the plug-in "jobs" once it has ended, or None if it was deleted or the store is unavailable."""
     pause = POLL_INTERVAL
     with suppress(Problem):
         while not (job := await jobs.show(job_id, caller)).has_ended:

@@ -39,14 +39,11 @@ from awp_publish.http.lifespan import ended_by_stop
 from awp_publish.http.streams import OpenStreams
 from awp_publish.model import SKILL_FILE, Action, Catalog, Complete, Prompt, Skill
 from awp_publish.plugin import Context, known_protocols
-from awp_publish.plugins.discovery import catalogues, crawling
-from awp_publish.plugins.discovery.agent_skills import digest_of, media_type_of, render_skill, skills_of
 from awp_publish.plugins.mcp import server_card as mcp_server_card
 from awp_publish.plugins.mcp.calls import Tools, content_block
 from awp_publish.plugins.mcp.exchange import Notice, RequestContext, WireResult, admit_caller, exchange_of, hold_stream
 from awp_publish.plugins.mcp.servers import MCP_SERVERS
 from awp_publish.plugins.mcp.tool_list import LIST_TTL
-from awp_publish.plugins.pages.negotiation import RequestedFormat
 from awp_publish.problems import InvalidOutput, PageNotFound, Problem, StoreUnavailable
 from awp_publish.schema import media
 from awp_publish.stores.store import Add, Look, Store, Swap
@@ -89,7 +86,6 @@ MEDIA_TYPE: Final = "text/markdown"
 NOT_FOUND: Final = -32002
 """The error for an unknown resource in revisions up to 2025-11-25; in later ones it is invalid params."""
 
-_MARKDOWN: Final = RequestedFormat("md", "full", by_query=True, content="all")
 _MAX_AGE: Final = re.compile(rb"\bmax-age=(\d{1,9})\b")
 _NOT_SHARED: Final = re.compile(rb"\b(?:private|no-store|no-cache)\b")
 _LISTED: Final = {"ttlMs": LIST_TTL, "cacheScope": "public", "resultType": "complete"}
@@ -103,7 +99,9 @@ class Resources:
         self._url = door.catalog.url
         self._pages = door.ask("pages")  # None if pages are HTML only
         self._readers = Readers(door)
-        self.skills = SkillResources(door.published)
+        self._guides = door.ask("discovery")
+        self._introductions = (*_INTRODUCTIONS, *(self._guides.introductions if self._guides is not None else ()))
+        self.skills = SkillResources(door.published, self._guides)
         self.cards: Cards | None = None
 
     async def list_resources(self, _context: RequestContext, _params: types.PaginatedRequestParams) -> WireResult:
@@ -118,13 +116,13 @@ class Resources:
                 listed.append(known)
         renderers = set[object]()
         for catalog, document in self._documents():
-            if document.render in renderers or document in _OF_THE_UNCONNECTED:
+            if document.render in renderers or document in self._introductions:
                 continue
             renderers.add(document.render)
             path, title = document.path_in(catalog), {"title": document.title} if document.title else {}
             entry = {"uri": catalog.absolute(path), "name": path, **title, "mimeType": document.media_type}
-            if document.render is render_skill:  # SEP-2640, Resource Metadata
-                own = skills_of(views_of(catalog)(document))[-1]
+            if self._is_own_skill(document):  # SEP-2640, Resource Metadata
+                own = self._guides.skills_of(views_of(catalog)(document))[-1]
                 entry |= {"name": own.name, "description": own.description, "mimeType": MEDIA_TYPE}
             listed.append(entry)
         return {"resources": [*listed, *self.skills.listed()], **_LISTED}
@@ -170,7 +168,7 @@ class Resources:
         for catalog, document in self._documents():
             if catalog.absolute(document.path_in(catalog)) == uri:
                 text, milliseconds = document.render(views_of(catalog)(document)).decode(), document.max_age * 1000
-                kind = MEDIA_TYPE if document.render is render_skill else document.media_type
+                kind = MEDIA_TYPE if self._is_own_skill(document) else document.media_type
                 contents = [{"uri": uri, "mimeType": kind, "text": text}]
                 return {"contents": contents, **_LISTED, "ttlMs": milliseconds}
         page = await self._read_page(context, uri)
@@ -179,6 +177,9 @@ class Resources:
         is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
         code = types.INVALID_PARAMS if is_modern else NOT_FOUND
         raise MCPError(code, f"This site has no resource {uri[:200]}.", {"uri": uri[:200]})
+
+    def _is_own_skill(self, document: Document) -> bool:
+        return self._guides is not None and self._guides.is_own_skill(document)
 
     async def _read_page(self, context: RequestContext, uri: str) -> WireResult | None:
         """Read the page at `uri`, with the caching of its response; None if it is not a page that everybody may see.
@@ -203,7 +204,7 @@ class Resources:
 
         exchange = exchange_of(context)
         try:
-            reply = await self._pages.read(uri, _MARKDOWN, exchange.scope, receive, {}, admit=admit)
+            reply = await self._pages.read(uri, self._pages.whole_markdown, exchange.scope, receive, {}, admit=admit)
         except PageNotFound as problem:
             if problem.status < 500:
                 return None
@@ -228,18 +229,8 @@ class Resources:
                 yield catalog, document
 
 
-_OF_THE_UNCONNECTED: Final = tuple(
-    document
-    for protocol in (
-        mcp_server_card.PROTOCOL,
-        catalogues.ARD,
-        MCP_SERVERS,
-        crawling.ROBOTS,
-        crawling.SITEMAP,
-    )
-    for document in protocol.documents
-)
-"""Documents for discovering a site, which a client that reads resources has already done."""
+_INTRODUCTIONS: Final = (*mcp_server_card.PROTOCOL.documents, *MCP_SERVERS.documents)
+"""Documents for discovering this endpoint, which a client that reads resources has already done."""
 
 
 # --- Prompts (specification, Server/Prompts) ---
@@ -414,13 +405,17 @@ class DirectoryParams(types.PaginatedRequestParams):
 class SkillResources:
     """Lists and reads the skills of one public address of a site. `catalog` returns the present catalog."""
 
-    def __init__(self, catalog: Callable[[], Catalog]) -> None:
+    def __init__(self, catalog: Callable[[], Catalog], guides: Any) -> None:
         self._catalog = catalog
+        self._guides = guides
 
     def all(self) -> tuple[Skill, ...]:
         """Return the skills, as far as their documents publish them; none on a site that leaves them out."""
         catalog = self._catalog()
-        return skills_of(catalog.public.exposed_at("woa")) if catalog.publishes("agent_skills") else ()
+        if self._guides is None or not catalog.publishes("agent_skills"):
+            return ()
+        skills: tuple[Skill, ...] = self._guides.skills_of(catalog.public.exposed_at("woa"))
+        return skills
 
     def register(self, server: Server[Any]) -> None:
         """Make the SDK's server offer the extension."""
@@ -431,13 +426,13 @@ class SkillResources:
 
     async def list_skills(self, _context: RequestContext, _params: types.PaginatedRequestParams) -> WireResult:
         """Answer `skills/list` (Listing Skills)."""
-        return {"skills": [_skill_entry(skill) for skill in self.all()], **_LISTED}
+        return {"skills": [self._skill_entry(skill) for skill in self.all()], **_LISTED}
 
     async def get_skill(self, _context: RequestContext, params: SkillParams) -> WireResult:
         """Answer `skills/get` (Getting a Skill). Raises MCPError."""
         for skill in self.all():
             if _skill_uri(skill, SKILL_FILE) == params.uri:
-                return {"skill": _skill_entry(skill), **_LISTED}
+                return {"skill": self._skill_entry(skill), **_LISTED}
         raise MCPError(types.INVALID_PARAMS, f"No skill is served at {params.uri[:200]}.", {"uri": params.uri[:200]})
 
     async def read_directory(self, _context: RequestContext, params: DirectoryParams) -> WireResult:
@@ -455,7 +450,7 @@ class SkillResources:
             for name in dict.fromkeys(path.partition("/")[0] for path in below):
                 path = inside + name
                 listed = {"uri": _skill_uri(skill, path), "name": name, "mimeType": DIRECTORY}
-                children.append(_describe_file(skill, path) if path in skill.files else listed)
+                children.append(self._describe_file(skill, path) if path in skill.files else listed)
             return {"resources": children, "resultType": "complete"}
         told = f"{params.uri[:200]} is not a directory resource."
         raise MCPError(types.INVALID_PARAMS, told, {"uri": params.uri[:200]})
@@ -466,14 +461,14 @@ class SkillResources:
         The site's own skill is among the documents.
         """
         declared = self._catalog().skills
-        yield from (_describe_file(skill, SKILL_FILE) for skill in self.all() if skill in declared)
+        yield from (self._describe_file(skill, SKILL_FILE) for skill in self.all() if skill in declared)
 
     def read(self, uri: str) -> WireResult | None:
         """Return the result of `resources/read` for a file of a skill, or None if there is no such file."""
         for skill in self.all():
             for path, body in skill.files.items():
                 if _skill_uri(skill, path) == uri:
-                    contents: WireResult = {"uri": uri, "mimeType": _kind(path)}
+                    contents: WireResult = {"uri": uri, "mimeType": self._kind(path)}
                     try:
                         contents["text"] = body.decode()
                     except UnicodeDecodeError:
@@ -481,30 +476,31 @@ class SkillResources:
                     return {"contents": [contents], **_LISTED}
         return None
 
+    def _kind(self, path: str) -> str:
+        return str(self._guides.media_type_of(path)).partition(";")[0]
+
+    def _describe_file(self, skill: Skill, path: str) -> WireResult:
+        """Return a file as a resource (Resource Metadata)."""
+        described: WireResult = {
+            "uri": _skill_uri(skill, path),
+            "name": path.rpartition("/")[2],
+            "mimeType": self._kind(path),
+        }
+        if path == SKILL_FILE:
+            described |= {"name": skill.name, "description": skill.description}
+        return described | {"size": len(skill.files[path])}
+
+    def _skill_entry(self, skill: Skill) -> WireResult:
+        """Return a skill with all its files (Skill Entries)."""
+        files = [
+            {"uri": _skill_uri(skill, path), "digest": self._guides.digest_of(body), "size": len(body)}
+            for path, body in skill.files.items()
+        ]
+        return {"uri": _skill_uri(skill, SKILL_FILE), "frontmatter": skill.facts, "resources": files}
+
 
 def _skill_uri(skill: Skill, path: str) -> str:
     return f"{SKILL_SCHEME}{skill.name}/{quote(path)}"
-
-
-def _kind(path: str) -> str:
-    return media_type_of(path).partition(";")[0]
-
-
-def _describe_file(skill: Skill, path: str) -> WireResult:
-    """Return a file as a resource (Resource Metadata)."""
-    described: WireResult = {"uri": _skill_uri(skill, path), "name": path.rpartition("/")[2], "mimeType": _kind(path)}
-    if path == SKILL_FILE:
-        described |= {"name": skill.name, "description": skill.description}
-    return described | {"size": len(skill.files[path])}
-
-
-def _skill_entry(skill: Skill) -> WireResult:
-    """Return a skill with all its files (Skill Entries)."""
-    files = [
-        {"uri": _skill_uri(skill, path), "digest": digest_of(body), "size": len(body)}
-        for path, body in skill.files.items()
-    ]
-    return {"uri": _skill_uri(skill, SKILL_FILE), "frontmatter": skill.facts, "resources": files}
 
 
 # --- `subscriptions/listen` (revision 2026-07-28) ---

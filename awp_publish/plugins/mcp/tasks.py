@@ -28,8 +28,6 @@ from awp_publish.http.credentials import read_credentials
 from awp_publish.http.doors import identify_caller
 from awp_publish.model import utc_text
 from awp_publish.plugin import Context
-from awp_publish.plugins.jobs.door import Background, check_visible, restricted
-from awp_publish.plugins.jobs.jobs import RESULT_SECONDS, Job
 from awp_publish.plugins.mcp.calls import Tools
 from awp_publish.plugins.mcp.elicitation import QUESTION, question_for
 from awp_publish.plugins.mcp.exchange import (
@@ -180,16 +178,17 @@ def _id_of(caller: Principal | None) -> str:
 class TaskExtension:
     """The tasks of one public address of a site that has background actions."""
 
-    def __init__(self, door: Context, background: Background, tools: Tools) -> None:
+    def __init__(self, door: Context, background: Any, tools: Tools) -> None:
         self._invoker: Invoker = door.invoker
         self._jobs = background.jobs
         self._identify = identify_caller(door)
         self._proxies = door.admission.trusted_proxies
         self._address = door.catalog.absolute(door.catalog.paths.jobs)
-        self._seconds = RESULT_SECONDS
+        self._seconds: float = background.jobs.result_seconds
+        self._check_visible = background.check_visible
         self._tools = tools
         self._actions = {action.id: action for action in door.catalog.actions if action.is_background}
-        self._restricted = restricted(self._actions.values())
+        self._restricted = {name: action for name, action in self._actions.items() if not action.is_public}
         taken = any(action.id == GET_JOB for action in door.catalog.actions)
         self._arguments = {"job_id", SESSION} if door.ask("sessions") is not None else {"job_id"}
         entry = {**GET_JOB_ENTRY}
@@ -376,12 +375,12 @@ class TaskExtension:
         task = self._describe_job(context, exchange_of(context), await self._show(task_id, pending, caller))
         return task if pending is None else task | {"taskId": task_id, "createdAt": pending.created}
 
-    async def _show(self, task_id: str, pending: Pending | None, caller: Principal | None) -> Job:
+    async def _show(self, task_id: str, pending: Pending | None, caller: Principal | None) -> Any:
         """Return a task's job to its caller, who still has to be allowed to see its action. Raises UnknownJob."""
         if pending is not None and pending.owner:
             return await self._jobs.show(pending.job, pending.owner)
         job = await self._jobs.show(pending.job if pending is not None else task_id, _id_of(caller))
-        check_visible(self._restricted, job.action, caller)
+        self._check_visible(self._restricted, job.action, caller)
         return job
 
     async def _add(self, pending: Pending, asked: Call | None = None) -> str | None:
@@ -426,7 +425,7 @@ class TaskExtension:
         if pending is not None and pending.principal not in ("", _id_of(caller)):
             raise UnknownJob("There is no such task.")
         if pending is not None and not pending.owner:
-            check_visible(self._restricted, pending.action, caller)
+            self._check_visible(self._restricted, pending.action, caller)
         return pending
 
     async def _replace(self, task_id: str, old: Pending, new: Pending) -> bool:
@@ -478,7 +477,7 @@ class TaskExtension:
         """Return True while a question waits for a reply. Its token admits one call, however many replies there are."""
         if pending.question is None or not pending.taken:
             return pending.question is not None
-        return (self._jobs.clock() - datetime.fromisoformat(pending.taken)).total_seconds() >= TAKEN_SECONDS
+        return bool((self._jobs.clock() - datetime.fromisoformat(pending.taken)).total_seconds() >= TAKEN_SECONDS)
 
     def _describe_pending(self, task_id: str, pending: Pending) -> WireResult:
         task: WireResult = {"taskId": task_id, "status": "working"}
@@ -494,9 +493,9 @@ class TaskExtension:
             return task | {"status": "cancelled"}
         return task | ({"status": "completed", "result": pending.result} if pending.result is not None else {})
 
-    def _describe_job(self, context: RequestContext, exchange: McpExchange, job: Job) -> WireResult:
+    def _describe_job(self, context: RequestContext, exchange: McpExchange, job: Any) -> WireResult:
         """Describe a job as a task with its result (Task Status)."""
-        described = job.describe(f"{self._address}/{job.id}")
+        described: dict[str, object] = job.describe(f"{self._address}/{job.id}")
         task: WireResult = {"taskId": job.id, "status": "working"}
         task |= {"createdAt": described["created"], "lastUpdatedAt": described["updated"]}
         now = self._jobs.clock()
@@ -526,8 +525,8 @@ class TaskExtension:
             error = refused.error.model_dump(by_alias=True, exclude_none=True)
         return task | {"status": "failed", "statusMessage": error["message"], "error": error}
 
-    def _described(self, exchange: McpExchange, job: Job) -> dict[str, object]:
-        described = job.describe(f"{self._address}/{job.id}")
+    def _described(self, exchange: McpExchange, job: Any) -> dict[str, object]:
+        described: dict[str, object] = job.describe(f"{self._address}/{job.id}")
         if job.problem is not None:
             described["problem"] = orjson.loads(exchange.render(job.problem))
         return described

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, cast
 
+from awp_publish.documents.members import SITE_ACTION, SITE_TOOL
 from awp_publish.model import Action, Catalog, JsonObject
-from awp_publish.plugins.actions_json.document import SITE_ACTION, SITE_TOOL
 from awp_publish.plugins.mcp.exchange import CONFIRMATION, META, RECEIPTS, SESSION
 from awp_publish.schema import compile_schema, media
 from awp_publish.schema.reading import DIALECT, answer_schema, embedded

@@ -13,7 +13,6 @@ from typing import Final, cast
 
 from awp_publish.calls.authentication import AuthenticationGate
 from awp_publish.calls.call import Principal
-from awp_publish.calls.threads import run_in_thread
 from awp_publish.calls.tokens import Tokens
 from awp_publish.checks import Finding
 from awp_publish.http.credentials import is_cross_site, read_credentials, refuse_foreign_host
@@ -53,6 +52,7 @@ from awp_publish.problems import (
     UnknownAction,
     UnsupportedMediaType,
 )
+from awp_publish.threads import run_in_thread
 
 logger: Final = logging.getLogger("awp_publish.overview")
 

@@ -52,10 +52,13 @@ def negotiated_at(context: Context) -> Any:
 def _around(context: Context, app: ASGIApp) -> ASGIApp:
     from awp_publish.plugins.pages.negotiation import negotiate
 
-    return negotiate(app, negotiated_at(context), context.links, context.settings.timeout)
+    return negotiate(app, negotiated_at(context), context.links, context.settings.timeout, context.links_json)
 
 
 def _derive(setup: Setup, catalog: Catalog) -> Catalog:
+    discovery = setup.ask("discovery")
+    if discovery is None or not discovery.robots_proposals:
+        return catalog
     return replace(catalog, robots_lines=(*catalog.robots_lines, robots_lines))
 
 

@@ -785,14 +785,14 @@ _HEAD_TRIED: Final = "awp_publish.head_asked"
 
 
 def negotiate(
-    app: AsgiApp, pages: NegotiatedPages | None, link: bytes | None, timeout: float
+    app: AsgiApp, pages: NegotiatedPages | None, link: bytes | None, timeout: float, links_json: bool = False
 ) -> Callable[[Scope, Receive, Send], Awaitable[None]]:
     """Wrap an application so that its pages are offered in other formats; in HTML only if `pages` is None.
 
     All of its pages then get `Vary: Accept`, and HEAD is answered by way of GET if the application does not allow HEAD.
-    `link` is the `Link` header for HTML and JSON, None for none. `timeout` is the number of seconds from a page's first
-    to its last byte after which the page is passed on unchanged. The wrappers are not coroutines, because every
-    request passes them.
+    `link` is the `Link` header for HTML, and for JSON if `links_json`; None for none. `timeout` is the number of
+    seconds from a page's first to its last byte after which the page is passed on unchanged. The wrappers are not
+    coroutines, because every request passes them.
     """
     if pages is None and link is None:
         return app
@@ -837,7 +837,7 @@ def negotiate(
                     if linked is not None:
                         headers.append((b"link", (pages.links(scope) if pages is not None else None) or linked))
                     message = {**message, "headers": headers}
-                elif linked is not None and content_type.startswith(_JSON):
+                elif links_json and linked is not None and content_type.startswith(_JSON):
                     message = {**message, "headers": [*headers, (b"link", linked)]}
             return send(message)
 

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
 from awp_publish.http.credentials import refuse_foreign_host
@@ -83,6 +83,9 @@ class PageReader:
     owns: Callable[[Scope], bool]
     state: Callable[[], Mapping[str, object]]
     links: Callable[[Scope], bytes | None]
+
+    whole_markdown: ClassVar = RequestedFormat("md", "full", by_query=True, content="all")
+    """All of a page as Markdown, not its main content alone."""
 
     async def read(
         self,

@@ -21,7 +21,7 @@ import orjson
 
 from awp_publish.browsing.addresses import WebAddress, parse_address
 from awp_publish.browsing.cookies import Cookie, CookieJar
-from awp_publish.calls.call import SESSION_HEADER, Call, Deliver, Outcome, Result
+from awp_publish.calls.call import SESSION_CHALLENGE, SESSION_HEADER, Call, Deliver, Outcome, Result
 from awp_publish.calls.fingerprints import VOLATILE_COOKIES
 from awp_publish.calls.gates.gate import Guards
 from awp_publish.calls.tokens import Tokens
@@ -299,9 +299,6 @@ def has_session_callers(guards: Guards, catalog: Catalog) -> bool:
 
 # --- Calls with a session ---
 
-CHALLENGE: Final = "AWP-Session"
-"""The challenge of a 401, which always needs one (RFC 9110 section 11.6.1). The scheme is not registered."""
-
 _NOT_KEPT: Final = "the cookies of action %s are not kept (request_id=%s)"
 
 
@@ -334,7 +331,8 @@ class SessionCalls:
         self._recovery: str | None = None
         if (sign_in := catalog.sign_in) is not None and code_of(SessionUnknown.slug) not in catalog.site.errors:
             again = (
-                f"then send the {CHALLENGE} of its answer: in the header {CHALLENGE}, or as session beside the input."
+                f"then send the {SESSION_CHALLENGE} of its answer: in the header {SESSION_CHALLENGE}, or as session beside "
+                "the input."
             )
             self._recovery = f"Leave the session out and call {sign_in.id}, {again}"
 
@@ -458,5 +456,5 @@ class SessionCalls:
         return await self._reentry.see(changed)
 
     def _unknown(self) -> SessionUnknown:
-        detail, challenge = "This session is unknown or has ended.", [("WWW-Authenticate", CHALLENGE)]
+        detail, challenge = "This session is unknown or has ended.", [("WWW-Authenticate", SESSION_CHALLENGE)]
         return SessionUnknown(detail, recovery=self._recovery, headers=challenge)

@@ -16,7 +16,7 @@ from awp_publish.plugins.sign_in.at import SignInAt, SignInSite, make_people
 from awp_publish.plugins.sign_in.calls import SignedInCalls, SignInTokens
 from awp_publish.plugins.sign_in.options import SignIn
 from awp_publish.plugins.sign_in.paths import SignInPaths
-from awp_publish.plugins.sign_in.people import FRAMEWORKS
+from awp_publish.plugins.sign_in.people import framework_of
 from awp_publish.problems import DeclarationError
 
 
@@ -47,17 +47,18 @@ def _derive(setup: Setup, catalog: Catalog) -> Catalog:
 
 def _check(setup: Setup, catalog: Catalog) -> Iterator[Finding]:
     options: SignIn = setup.options
-    knows_login = options.login is not None or any(one.login() is not None for one in FRAMEWORKS)
-    knows_user = options.user is not None or any(one.user() is not None for one in FRAMEWORKS)
-    if not knows_login:
+    framework = framework_of(setup.site)
+    if options.login is None and framework.login() is None:
         raise DeclarationError("site", "SignIn: nobody can sign in.", 'Write SignIn(login="/login").')
-    if not knows_user:
+    if options.user is None and framework.user() is None:
         remedy = 'Write SignIn(user=SessionUser("user_id")), or give a function of the request.'
         raise DeclarationError("site", "SignIn: the site cannot tell who is signed in.", remedy)
     if setup.site.store.is_shared and not setup.site.settings.secret_keys:
         remedy = 'Give Site(secret_keys=["..."]) one that all processes share, from the environment say.'
         raise DeclarationError("site", "SignIn needs signed tokens, and the site has no secret_keys.", remedy)
     needed = {scope: action.id for action in catalog.actions for scope in action.scopes}
+    if not options.scopes:  # what the site alone decides, nobody has to allow
+        needed = {scope: action_id for scope, action_id in needed.items() if not framework.is_permission(scope)}
     for scope in sorted(needed.keys() - options.scopes.keys() if options.scopes else ()):
         yield Finding(
             "warning",

@@ -20,7 +20,8 @@ from awp_publish.plugins.sign_in.grants import Grant, Grants
 from awp_publish.plugins.sign_in.options import Person, SignIn
 from awp_publish.plugins.sign_in.pages import SignInPages
 from awp_publish.plugins.sign_in.paths import SignInPaths
-from awp_publish.plugins.sign_in.people import People, Visitor, cookie_header
+from awp_publish.plugins.sign_in.people import Framework, People, Visitor, cookie_header, framework_of
+from awp_publish.plugins.sign_in.redirects import with_parameters
 
 PENDING_SECONDS: Final = 600.0
 """Seconds within which a person has to sign in and to answer."""
@@ -39,6 +40,19 @@ class SignInSite:
         self.options: SignIn = setup.options
         self._site = setup.site
 
+    @property
+    def framework(self) -> Framework:
+        """What the site's framework knows of its users."""
+        return framework_of(self._site)
+
+    @property
+    def permissions(self) -> frozenset[str]:
+        """The scopes of actions that every token stands for, because the site alone decides whether they hold."""
+        if self.options.scopes:
+            return frozenset()
+        needed = (scope for action in self._site.catalog.actions for scope in action.scopes)
+        return frozenset(filter(self.framework.is_permission, needed))
+
     def tokens(self, purpose: str, seconds: float = 0.0) -> Tokens:
         """Return what signs for one purpose with the site's keys."""
         return Tokens(self._site.keys, f"sign-in {purpose}:{self._site.settings.namespace}", seconds)
@@ -52,6 +66,13 @@ class SignInSite:
     def clients(self) -> Clients:
         """Who may ask for access."""
         return Clients(self.options, self._site.store)
+
+    async def end(self, grant_id: str) -> Grant | None:
+        """End a grant and the session that it has, and return it; None if there was none. Raises StoreUnavailable."""
+        ended = await self.grants.end(grant_id)
+        if ended is not None:
+            await self.framework.end_session({cookie.name: cookie.value for cookie in ended.cookies})
+        return ended
 
     @property
     def issuer(self) -> str:
@@ -72,12 +93,14 @@ class SignInAt:
 
     def __init__(self, context: Context) -> None:
         state: SignInSite = context.state
+        self._state = state
         self.options, self.grants, self.clients, self.issuer = state.options, state.grants, state.clients, state.issuer
+        self.permissions = state.permissions
         self.catalog: Catalog = context.catalog
         self.admission = context.admission
         self.people: People = context.service
         self.paths = SignInPaths(context.catalog.paths.root)
-        self.pages = SignInPages(state.options, context.catalog)
+        self.pages = SignInPages(state.options, context.catalog, self.people.framework)
         self.pending = state.tokens("request", PENDING_SECONDS)
         self.forms = state.tokens("form", PENDING_SECONDS)
         self.store = context.site.store
@@ -90,18 +113,23 @@ class SignInAt:
         """Return a path below the site as browsers have to ask for it."""
         return self.catalog.prefix + path if path.startswith("/") else path
 
+    def by_way_of(self, page: str, path: str) -> str:
+        """Return the address of a page of the site that leads to a path of ours: to an address, if it is elsewhere."""
+        back = self.here(path) if page.startswith("/") else self.catalog.absolute(path)
+        return with_parameters(self.here(page), **{self.options.next: back})
+
     def address_of(self, request: DoorRequest) -> str:
         """Return the address of a request's client."""
         return client_address(request.scope, request.fields, self.admission.trusted_proxies)
 
     def scopes_of(self, wanted: str) -> tuple[str, ...] | None:
-        """Return the known ones of the scopes that a client asks for, all if it names none; None if it knows none."""
+        """Return the scopes of a request that people may allow, all if it names none; None if it names no such."""
         known = self.options.scopes
         names = [name for name in dict.fromkeys(wanted.split()) if name != "offline_access"]
         if not names:
             return tuple(known)
         found = tuple(name for name in names if name in known)
-        return found or None
+        return found or (() if self.permissions.issuperset(names) else None)
 
     def described(self, scopes: Sequence[str]) -> list[dict[str, str]]:
         """Return scopes in the site's words, each with the actions that it opens."""
@@ -144,9 +172,7 @@ class SignInAt:
 
     async def end(self, grant: Grant) -> None:
         """End a grant, and the session that it has."""
-        ended = await self.grants.end(grant.id)
-        if ended is not None:
-            await self.people.end_session(ended.cookies)
+        await self._state.end(grant.id)
 
     def form_token(self, purpose: str, signed: Visitor, nonce: str) -> str:
         """Return the token of a form: for one person, one purpose and one browser."""

@@ -142,10 +142,14 @@ class ConsentEndpoint(PageEndpoint):
             raise Shown("You are not signed in", "Sign in to the site, then connect your agent again.", 403)
         await request.reply(redirect_to(self._by_way_of(login, token)))
 
+    @property
+    def _signs_out(self) -> bool:
+        """True if somebody who is not the person shown is signed out here, and not on a page of the site."""
+        return self.at.options.logout is None and self.at.people.framework.signs_out
+
     def _by_way_of(self, page: str, token: str) -> str:
         """Return the address of a page of the site that leads back here."""
-        back = f"{self.at.here(self.at.paths.consent)}?{urlencode({'request': token})}"
-        return with_parameters(self.at.here(page), **{self.at.options.next: back})
+        return self.at.by_way_of(page, f"{self.at.paths.consent}?{urlencode({'request': token})}")
 
     async def _ask(self, request: DoorRequest, token: str, pending: Any, client: KnownClient, signed: Visitor) -> None:
         nonce = self.cookie_of(request, COOKIE) or secrets.token_urlsafe(24)
@@ -166,13 +170,15 @@ class ConsentEndpoint(PageEndpoint):
             "actions": self.at.guarded(),
             "until": f"On {day_of(time.time() + 86_400 * self.at.options.days)}",
             "action": self.at.here(self.at.paths.consent),
-            "request": token,
+            "pending": token,
             "token": self.at.form_token(token, signed, nonce),
             "connections": self.at.here(self.at.paths.connections),
             "other": self._by_way_of(self.at.options.logout or self.at.people.login or "/", token),
+            "signs_out": self._signs_out,
         }
         headers = (self.at.cookie(nonce),)
-        await request.reply(await self.at.pages.reply("consent.html", facts, goes_to=goes_to, headers=headers))
+        page = await self.at.pages.reply(request.scope, "consent.html", facts, goes_to=goes_to, headers=headers)
+        await request.reply(page)
 
     async def _take(
         self, request: DoorRequest, form: Parameters, token: str, pending: Any, client: KnownClient, signed: Visitor
@@ -182,6 +188,9 @@ class ConsentEndpoint(PageEndpoint):
             raise Shown(
                 "This page is out of date", "It was opened by somebody else, in another browser, or long ago.", 403
             )
+        if form.get("answer") == "other" and self._signs_out and await self.at.people.framework.sign_out(request.scope):
+            await self._to_login(request, token, pending)
+            return
         chosen = tuple(name for name in pending["sc"] if name in form.all("scope"))
         if form.get("answer") != "allow" or (pending["sc"] and not chosen):
             await self._refuse(request, pending, "access_denied", "The person has not allowed it.")

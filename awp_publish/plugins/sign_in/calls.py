@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import ClassVar, Final, cast
 
-from awp_publish.calls.authentication import BEARER, Scheme, people_of, read_bearer_token
+from awp_publish.calls.authentication import BEARER, Challenges, Scheme, people_of, read_bearer_token
 from awp_publish.calls.call import Call, Credentials, Deliver, Outcome, Principal
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.exchange import Scope, read_fields
 from awp_publish.http.reentry import Run
+from awp_publish.model import Action
 from awp_publish.plugin import Context
 from awp_publish.plugins.sign_in.at import SignInAt, SignInSite
 from awp_publish.plugins.sign_in.grants import Grant
@@ -37,8 +38,12 @@ class SignInTokens:
 
     def __init__(self, state: SignInSite) -> None:
         self._state = state
-        user = state.options.user
-        self.kind = people_of(user) if hasattr(user, "challenge") else PEOPLE
+
+    @property
+    def kind(self) -> str:
+        """Who vouches for people: the authenticator that knows them at consent."""
+        user = self._state.options.user or self._state.framework.user()
+        return people_of(user) if hasattr(user, "challenge") else PEOPLE
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
         """Return the caller, None without a bearer token. Raises InvalidCredentials."""
@@ -52,13 +57,22 @@ class SignInTokens:
             grant: Grant | None = known[1]
         else:
             grant = await self._state.grants.find(token)
-        scopes = grant.scopes_of(token, time.time()) if grant is not None else None
-        if grant is None or scopes is None:
+        granted = grant.scopes_of(token, time.time()) if grant is not None else None
+        if grant is None or granted is None:
             raise InvalidCredentials("The access token is unknown or has expired.")
         claims: dict[str, object] = {"client_id": grant.client, "exp": grant.until}
         if grant.person is None:
-            return Principal(CLIENT + grant.client, scopes, claims, issuer=CLIENT)
+            return Principal(CLIENT + grant.client, granted, claims, issuer=CLIENT)
+        options = self._state.options
+        granted |= self._state.permissions
+        claims["scope"] = " ".join(sorted(granted))
         issuer, _, name = grant.person.partition(" ")
+        scopes: frozenset[str] | None = granted
+        if options.user is None:  # the framework knows the person by this name
+            cookies = {one.name: one.value for one in grant.cookies} if options.as_user is None else None
+            scopes = await self._state.framework.permitted(granted, name, credentials, cookies)
+        if scopes is None:
+            raise InvalidCredentials(SIGNED_OUT)
         return Principal(name, scopes, claims, issuer=issuer)
 
 
@@ -68,9 +82,29 @@ class SignedInCalls:
     def __init__(self, context: Context) -> None:
         self._at: SignInAt = context.ask("sign_in")
         self._proxies = context.admission.trusted_proxies
+        self._guards = context.guards
 
     async def __call__(self, run: Run, call: Call, deliver: Deliver) -> None:
         """Run a call with the person's cookies or headers. Its gates refuse a token that does not hold."""
+
+        async def deliver_challenged(result: Outcome | Problem) -> None:
+            if isinstance(result, Problem) and result.status == 401:
+                self._challenge(result, call.action)
+            await deliver(result)
+
+        await self._run(run, call, deliver_challenged)
+
+    def _challenge(self, problem: Problem, action: Action) -> None:
+        """Say where people sign in, if a route itself refuses somebody unknown: it cannot know that."""
+        shown = [value for name, value in problem.headers if name.lower() == "www-authenticate"]
+        if any("resource_metadata=" in challenge for challenge in shown):
+            return
+        ours = Challenges((BEARER,), self._guards.realm, action.scopes, self._guards.metadata_url)
+        others = [challenge for challenge in shown if challenge.partition(" ")[0].lower() != BEARER.lower()]
+        ours.put_on(problem)  # in place of all that were there
+        problem.headers = (*problem.headers, *(("WWW-Authenticate", challenge) for challenge in others))
+
+    async def _run(self, run: Run, call: Call, deliver: Deliver) -> None:
         scope = cast(Scope, call.context)
         token = _token_of(scope["headers"]) if isinstance(scope, dict) and "headers" in scope else None
         if token is None:

@@ -12,7 +12,6 @@ from awp_publish.plugins.sign_in.errors import Shown
 from awp_publish.plugins.sign_in.grants import Grant
 from awp_publish.plugins.sign_in.pages import day_of, redirect_to
 from awp_publish.plugins.sign_in.people import Visitor
-from awp_publish.plugins.sign_in.redirects import with_parameters
 
 PURPOSE = "connections"
 
@@ -27,8 +26,7 @@ class ConnectionsEndpoint(PageEndpoint):
         if signed is None:
             if at.people.login is None:
                 raise Shown("You are not signed in", "Sign in to the site, then open this page again.", 403)
-            back = {at.options.next: at.here(at.paths.connections)}
-            await request.reply(redirect_to(with_parameters(at.here(at.people.login), **back)))
+            await request.reply(redirect_to(at.by_way_of(at.people.login, at.paths.connections)))
             return
         nonce = self.cookie_of(request, COOKIE)
         ended = ""
@@ -39,11 +37,11 @@ class ConnectionsEndpoint(PageEndpoint):
             for grant in await at.grants.of_person(signed.principal.key):  # nobody ends what is somebody else's
                 if grant.id == form.get("end"):
                     await at.end(grant)
-                    ended = grant.client_name
+                    ended = self._described(grant)["name"]
         nonce = nonce or secrets.token_urlsafe(24)
-        await request.reply(await self._page(signed, nonce, ended))
+        await request.reply(await self._page(request, signed, nonce, ended))
 
-    async def _page(self, signed: Visitor, nonce: str, ended: str) -> Reply:
+    async def _page(self, request: DoorRequest, signed: Visitor, nonce: str, ended: str) -> Reply:
         at = self.at
         grants = await at.grants.of_person(signed.principal.key)
         facts = {
@@ -55,7 +53,7 @@ class ConnectionsEndpoint(PageEndpoint):
             "action": at.here(at.paths.connections),
             "token": at.form_token(PURPOSE, signed, nonce),
         }
-        return await at.pages.reply("connections.html", facts, headers=(at.cookie(nonce),))
+        return await at.pages.reply(request.scope, "connections.html", facts, headers=(at.cookie(nonce),))
 
     def _described(self, grant: Grant) -> dict[str, str]:
         words = [scope["words"] for scope in self.at.described(grant.scopes)]

@@ -2,6 +2,7 @@
 
 import binascii
 from base64 import b64decode
+from functools import partial
 from typing import Final, cast
 from urllib.parse import parse_qsl, unquote_plus
 
@@ -176,19 +177,19 @@ class PageEndpoint(Endpoint):
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Answer a request with a page, or a redirect."""
-        pages = self.at.pages
+        message = partial(self.at.pages.message, request.scope)
         try:
             await self.answer_person(request)
         except Shown as refusal:
-            reply = await pages.message(refusal.title, refusal.detail, refusal.status, START_AGAIN)
+            reply = await message(refusal.title, refusal.detail, refusal.status, START_AGAIN)
             await request.reply(reply)
         except OAuthError as error:
-            await request.reply(await pages.message("This request cannot be answered", error.detail, 400, START_AGAIN))
+            await request.reply(await message("This request cannot be answered", error.detail, 400, START_AGAIN))
         except StoreUnavailable:
             detail = "The site cannot store anything at the moment. Please try again in a minute."
-            await request.reply(await pages.message("Not now", detail, 503))
+            await request.reply(await message("Not now", detail, 503))
         except Problem as problem:
-            await request.reply(await pages.message(problem.title, problem.detail, problem.status, START_AGAIN))
+            await request.reply(await message(problem.title, problem.detail, problem.status, START_AGAIN))
 
     async def answer_person(self, request: DoorRequest) -> None:
         """Answer a request. Raises Shown, OAuthError and Problems, which are shown."""

@@ -32,6 +32,9 @@ GRANT: Final = f"{SESSION}grant:"
 OF_PERSON: Final = f"{SESSION}grants-of:"
 """The prefix of the keys of the lists of grants, one for each person."""
 
+RECENT: Final = "sign-in:recent"
+"""The key of the list of the newest grants, whoever has allowed them."""
+
 CODE_SECONDS: Final = 60.0
 """Seconds within which a code has to be exchanged."""
 
@@ -40,6 +43,9 @@ GRACE_SECONDS: Final = 30.0
 
 MAX_OF_PERSON: Final = 50
 """Grants of one person. With one more, the oldest ends."""
+
+MAX_RECENT: Final = 500
+"""Grants that the owner of a site is shown, the newest."""
 
 MAX_TOKENS: Final = 8
 """Access tokens of one grant that are valid at once, and refresh tokens that were issued within a grace."""
@@ -283,21 +289,31 @@ class Grants:
         raw = (await self._store.run((Look(_list_key(person)),))).seen[0]
         return [grant for grant in await self._loaded(_read_list(raw)) if grant.is_used and grant.person == person]
 
+    async def recent(self) -> list[Grant]:
+        """Return the newest MAX_RECENT grants that have not ended, the newest first."""
+        raw = (await self._store.run((Look(RECENT),))).seen[0]
+        return await self._loaded(_read_list(raw))
+
     async def _list(self, grant: Grant) -> None:
-        """Put a grant on the list of its person. Of too many the oldest ends."""
+        """Put a grant on the owner's list, and on that of its person. Of a person's too many the oldest ends."""
         if grant.person is None:
             return
-        key = _list_key(grant.person)
+        await self._put_first(grant, RECENT, MAX_RECENT)
+        for grant_id in await self._put_first(grant, _list_key(grant.person), MAX_OF_PERSON, only_living=True):
+            await self.end(grant_id)
+
+    async def _put_first(self, grant: Grant, key: str, most: int, *, only_living: bool = False) -> list[str]:
+        """Put a grant first on a list of at most so many, and return the ids that are too many."""
         for _ in range(MAX_TRIES):
             raw = (await self._store.run((Look(key),))).seen[0]
-            living = [one.id for one in await self._loaded(_read_list(raw))]
-            kept, ended = [grant.id, *living][:MAX_OF_PERSON], living[MAX_OF_PERSON - 1 :]
-            seconds, written = grant.until - self._clock(), orjson.dumps(kept)
+            listed = _read_list(raw)
+            if only_living:
+                listed = [one.id for one in await self._loaded(listed)]
+            seconds, written = grant.until - self._clock(), orjson.dumps([grant.id, *listed][:most])
             step = Swap(key, raw, written, seconds) if isinstance(raw, bytes) else Add(key, written, seconds)
             if (await self._store.run((step,), durable=True)).failed is None:
-                for grant_id in ended:
-                    await self.end(grant_id)
-                return
+                return listed[most - 1 :]
+        return []
 
     async def _loaded(self, grant_ids: Iterable[str]) -> list[Grant]:
         listed = list(grant_ids)

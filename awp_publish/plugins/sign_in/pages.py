@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from awp_publish.http.exchange import NO_SNIFFING, RawHeaders, Reply, content_length
+from awp_publish.http.exchange import NO_SNIFFING, RawHeaders, Reply, Scope, content_length
 from awp_publish.model import Catalog
 from awp_publish.plugins.sign_in.options import SignIn
-from awp_publish.plugins.sign_in.people import FRAMEWORKS
+from awp_publish.plugins.sign_in.people import Framework
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -26,8 +26,9 @@ TEMPLATES: Final = Path(__file__).parent / "templates"
 class SignInPages:
     """Renders the pages of one site."""
 
-    def __init__(self, options: SignIn, catalog: Catalog) -> None:
+    def __init__(self, options: SignIn, catalog: Catalog, framework: Framework) -> None:
         self._options = options
+        self._framework = framework
         self._site = {"name": catalog.site.name, "host": urlsplit(catalog.url).netloc}
 
     @cached_property
@@ -39,6 +40,7 @@ class SignInPages:
 
     async def reply(
         self,
+        scope: Scope,
         template: str,
         facts: Mapping[str, object],
         *,
@@ -46,12 +48,10 @@ class SignInPages:
         goes_to: str = "",
         headers: RawHeaders = (),
     ) -> Reply:
-        """Return a page. `goes_to` is the origin or scheme to which its form may lead in the end."""
+        """Return a page for a request. `goes_to` is the origin or scheme to which its form may lead in the end."""
         nonce = secrets.token_urlsafe(16)
         known = {"site": self._site, "nonce": nonce, "wide": False, **facts}
-        rendered = None
-        for framework in FRAMEWORKS:
-            rendered = rendered or await framework.render(f"awp_publish/sign_in/{template}", known)
+        rendered = await self._framework.render(scope, f"awp_publish/sign_in/{template}", known)
         if rendered is None:
             rendered = self._environment.get_template(template).render(known)
         body = rendered.encode("utf-8", "replace")
@@ -70,9 +70,10 @@ class SignInPages:
         )
         return Reply(status, (*fixed, *headers), body)
 
-    async def message(self, title: str, detail: str, status: int = 400, advice: str = "") -> Reply:
-        """Return a page that says what went wrong."""
-        return await self.reply("message.html", {"title": title, "detail": detail, "advice": advice}, status=status)
+    async def message(self, scope: Scope, title: str, detail: str, status: int = 400, advice: str = "") -> Reply:
+        """Return a page that says what went wrong with a request."""
+        facts = {"title": title, "detail": detail, "advice": advice}
+        return await self.reply(scope, "message.html", facts, status=status)
 
 
 def redirect_to(address: str, headers: RawHeaders = ()) -> Reply:

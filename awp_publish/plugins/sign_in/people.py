@@ -5,9 +5,11 @@ own routes, which nobody else can reach.
 """
 
 import inspect
+import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, cast
+from typing import Any, ClassVar, Final, cast
+from weakref import WeakKeyDictionary
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -16,12 +18,12 @@ from starlette.routing import Route
 from awp_publish.browsing.addresses import WebAddress
 from awp_publish.browsing.cookies import Cookie, CookieJar
 from awp_publish.calls.authentication import people_of
-from awp_publish.calls.call import Principal
-from awp_publish.calls.threads import run_in_thread
+from awp_publish.calls.call import Credentials, Principal
 from awp_publish.http.credentials import TrustedProxies, read_credentials
 from awp_publish.http.exchange import Message, Scope, mount_of, read_fields
 from awp_publish.plugin import Serving
 from awp_publish.plugins.sign_in.options import Person, SignIn
+from awp_publish.threads import run_in_thread
 
 PEOPLE: Final = "people"
 """Who vouches for people whom a function of the site's knows."""
@@ -34,30 +36,65 @@ _ASKED: Final = "awp_publish.sign_in.asked"
 _SCHEMES: Final = ("scheme", "method", "challenge")
 
 
-class Framework(Protocol):
-    """What a framework knows of its users by itself. Each method returns None where it is not at work."""
+class Framework:
+    """What the framework of a site knows of its users by itself; this one knows nothing."""
+
+    signs_out: ClassVar[bool] = False
 
     def login(self) -> str | None:
-        """Return the path of the login page."""
+        """Return the login page, a path below the site or an address. Raises DeclarationError if it is wrong."""
+        return None
 
     def user(self) -> Any:
         """Return what tells who is signed in, as the option `user`."""
+        return None
 
-    async def begin_session(self, scope: Scope, seconds: int) -> Mapping[str, str] | None:
-        """Begin a session of its own for the user of a request, and return its cookies."""
+    async def begin_session(self, scope: Scope, seconds: int) -> list[str] | None:
+        """Begin a session of its own for the user of a request, and return its Set-Cookie lines; None for no session.
+
+        It ends after so many seconds.
+        """
+        return None
 
     async def end_session(self, cookies: Mapping[str, str]) -> None:
-        """End a session that was begun here."""
+        """End a session that was begun here. One that was not stays."""
 
-    async def render(self, template: str, facts: Mapping[str, object]) -> str | None:
-        """Render a page by the project's own template of this name."""
+    async def sign_out(self, scope: Scope) -> bool:
+        """Sign the user of a request out of their own browser, if the framework `signs_out`."""
+        return False
+
+    def is_permission(self, scope: str) -> bool:
+        """Return True if a scope is a permission, which the site gives and takes whatever a token says."""
+        return False
+
+    async def permitted(
+        self, scopes: frozenset[str], person: str, credentials: Credentials, cookies: Mapping[str, str] | None
+    ) -> frozenset[str] | None:
+        """Return those of the scopes that the site lets a person have at present; None for somebody signed out.
+
+        `person` is their id, `credentials` are those of the request, `cookies` those with which calls are made, None if
+        `as_user` returns headers for them.
+        """
+        return scopes
+
+    async def render(self, scope: Scope, template: str, facts: Mapping[str, object]) -> str | None:
+        """Render a page for a request by the project's own template of this name, None if it has none."""
+        return None
 
     async def name_of(self, scope: Scope) -> str:
-        """Return the name of the user of a request, for people to read."""
+        """Return the name of the user of a request, for people to read; "" for none."""
+        return ""
 
 
-FRAMEWORKS: Final[list[Framework]] = []
-"""The frameworks whose adapters are imported."""
+FRAMEWORKS: Final[WeakKeyDictionary[object, Framework]] = WeakKeyDictionary()
+"""The frameworks of sites whose adapters have said so."""
+
+_NONE: Final = Framework()
+
+
+def framework_of(site: object) -> Framework:
+    """Return what the framework of a site knows."""
+    return FRAMEWORKS.get(site, _NONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +119,8 @@ class People:
         self._serving = serving
         self._proxies = proxies
         self._path = path
-        given = options.user if options.user is not None else _of_frameworks(lambda one: one.user())
+        self.framework = framework_of(serving.site)
+        given = options.user if options.user is not None else self.framework.user()
         self._user: Callable[[Any], Any] = given if given is not None else _nobody
         self._is_authenticator = all(hasattr(self._user, name) for name in _SCHEMES)
         self.issuer = people_of(self._user) if self._is_authenticator else PEOPLE
@@ -91,7 +129,7 @@ class People:
     @property
     def login(self) -> str | None:
         """The path of the site's login page, None if nothing says where it is."""
-        return self.options.login or _of_frameworks(lambda one: one.login())
+        return self.options.login or self.framework.login()
 
     async def find(self, scope: Scope) -> Visitor | None:
         """Return who is signed in at a request with this scope, None for nobody. Raises what the site raises."""
@@ -138,8 +176,7 @@ class People:
         signed = self._read(answer)
         if signed is None or signed.name:
             return signed
-        names = [await framework.name_of(scope) for framework in FRAMEWORKS]
-        return Visitor(signed.principal, next(filter(None, names), signed.principal.id))
+        return Visitor(signed.principal, await self.framework.name_of(scope) or signed.principal.id)
 
     def _read(self, answer: object) -> Visitor | None:
         if answer is None or answer is False or answer == "":
@@ -169,9 +206,8 @@ class People:
 
         They are those of a session of its own where the framework can begin one, else the request's own, without ours.
         """
-        for framework in FRAMEWORKS:
-            if (begun := await framework.begin_session(scope, seconds)) is not None:
-                return tuple(Cookie(name=name, value=value, domain=at.host) for name, value in begun.items())
+        if (begun := await self.framework.begin_session(scope, seconds)) is not None:
+            return with_set_cookies((), begun, at, time.time())
         sent = read_fields(scope["headers"]).get(b"cookie", b"").decode("latin-1")
         pairs = (pair.strip().partition("=") for pair in sent.split(";"))
         named = [(name, value) for name, _, value in pairs if name and name != without]
@@ -180,8 +216,7 @@ class People:
 
     async def end_session(self, cookies: tuple[Cookie, ...]) -> None:
         """End the session of a grant that has ended, where it has one of its own."""
-        for framework in FRAMEWORKS:
-            await framework.end_session({cookie.name: cookie.value for cookie in cookies})
+        await self.framework.end_session({cookie.name: cookie.value for cookie in cookies})
 
 
 def with_set_cookies(
@@ -205,10 +240,6 @@ def cookie_header(cookies: tuple[Cookie, ...], at: WebAddress, now: float) -> st
 
 def _nobody(_: object) -> None:
     return None
-
-
-def _of_frameworks(ask: Callable[[Framework], Any]) -> Any:
-    return next((answer for framework in FRAMEWORKS if (answer := ask(framework)) is not None), None)
 
 
 def _add_route(serving: Serving, path: str, answer: Callable[[Request], Awaitable[Response]]) -> bool:

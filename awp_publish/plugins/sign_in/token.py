@@ -35,8 +35,9 @@ class TokenEndpoint(ProgramEndpoint):
             "access_token": issued.access,
             "token_type": "Bearer",
             "expires_in": issued.seconds,
-            "scope": " ".join(issued.scopes),
         }
+        if issued.scopes:
+            answer["scope"] = " ".join(issued.scopes)
         if issued.refresh is not None:
             answer["refresh_token"] = issued.refresh
         await request.answer_with(json_reply(answer))

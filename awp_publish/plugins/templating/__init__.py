@@ -18,7 +18,7 @@ import orjson
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from awp_publish.documents.links import ALTERNATE, link_header as link_header, links_of
-from awp_publish.documents.members import absolute_if, one_line
+from awp_publish.documents.members import LLMS_TXT_PATH, absolute_if, one_line
 from awp_publish.documents.protocol import Protocol as Published, published, views_of
 from awp_publish.model import SAFE_IN_PATH, Action, Catalog, Page
 from awp_publish.plugin import known_protocols
@@ -49,14 +49,38 @@ class HasCatalog(Protocol):
 # --- Links ---
 
 
-def head_links(catalog: Catalog, protocols: Sequence[Published] | None = None) -> str:
-    """Return the links of `link_header` as `<link>` elements for a page's head."""
+def head_links(
+    catalog: Catalog,
+    protocols: Sequence[Published] | None = None,
+    *,
+    path: str | None = None,
+    image: str | None = None,
+    title: str | None = None,
+    description: str | None = None,
+    nonce: str | None = None,
+) -> str:
+    """Return the links of `link_header` as `<link>` elements for a page's head.
+
+    With the `path` of the page (that of its request, for instance), this is all that agents and search engines look for
+    in a head: a comment that points at llms.txt, the links, `page_meta` and `structured_data` of a page that is known,
+    and `webmcp_script`. `image`, `title` and `description` are those of `page_meta`, `nonce` is for the scripts.
+    """
     elements: list[str] = []
+    if path is not None and catalog.publishes("llms_txt"):
+        address = catalog.prefix + LLMS_TXT_PATH
+        elements.append(f"<!-- For agents: {escape(address)} lists the pages and actions of this site. -->")
+        elements.append(f'<link rel="{ALTERNATE}" type="text/plain" href="{escape(address)}" title="llms.txt">')
     for link in links_of(catalog, known_protocols() if protocols is None else protocols):
-        title = f' title="{escape(link.title)}"' if link.title else ""
+        named = f' title="{escape(link.title)}"' if link.title else ""
         address = f'href="{escape(link.href)}"'
-        elements.append(f'<link rel="{escape(link.rel)}" type="{escape(link.type)}" {address}{title}>')
-    return "\n".join(elements)
+        elements.append(f'<link rel="{escape(link.rel)}" type="{escape(link.type)}" {address}{named}>')
+    if path is not None:
+        path = path.removeprefix(catalog.prefix) or "/"
+        if _find_page(catalog, path) is not None:
+            elements.append(page_meta(catalog, path, image, title, description))
+            elements.append(structured_data(catalog, path, title))
+        elements.append(webmcp_script(catalog, nonce))
+    return "\n".join(filter(None, elements))
 
 
 def robots_lines(catalog: Catalog) -> str:
@@ -219,17 +243,21 @@ def _json_ld(value: object) -> str:
 
 def _page(catalog: Catalog, path: str, title: str | None = None, description: str | None = None) -> Page:
     """Return the declared page of a path, or of one of its addresses, with its own title and description if given."""
+    page = _find_page(catalog, path)
+    if page is None:
+        known = ", ".join(one.path for one in catalog.pages)
+        raise DeclarationError("template", f'there is no page "{path}". There are: {known or "none"}.')
+    return replace(page, title=title or page.title, description=description or page.description)
+
+
+def _find_page(catalog: Catalog, path: str) -> Page | None:
     address, mark, query = path.partition("?")
     for one in sorted(catalog.pages, key=lambda one: len(one.placeholders)):  # those with the fewest placeholders first
         pattern = r"[^/?#]+".join(re.escape(part) for part in re.split(r"\{\w+\}", one.path))
         if address == one.path or (one.is_template and re.fullmatch(pattern, address) and "{" not in address):
             exact = address if address == one.path else quote(address, safe=SAFE_IN_PATH)
-            page = replace(one, path=exact + mark + query)
-            break
-    else:
-        known = ", ".join(one.path for one in catalog.pages)
-        raise DeclarationError("template", f'there is no page "{path}". There are: {known or "none"}.')
-    return replace(page, title=title or page.title, description=description or page.description)
+            return replace(one, path=exact + mark + query)
+    return None
 
 
 def _search_of(catalog: Catalog) -> dict[str, object] | None:

@@ -78,9 +78,15 @@ def awas_result(action_id: str, styles: str = DEFAULT) -> SafeString:
 
 
 @register.simple_tag
-def head_links() -> SafeString:
-    """`<link>` elements for the head, one for each document."""
-    return mark_safe(links_of(_catalog()))
+def head_links(
+    path: str | None = None,
+    image: str | None = None,
+    title: str | None = None,
+    description: str | None = None,
+    nonce: str | None = None,
+) -> SafeString:
+    """`<link>` elements for the head, one for each document; with the page's path, all that agents look for there."""
+    return mark_safe(links_of(_catalog(), path=path, image=image, title=title, description=description, nonce=nonce))
 
 
 def _add(function: Callable[Concatenate[Catalog, P], str]) -> None:

@@ -1,0 +1,112 @@
+"""A redirect after a write is its success, whatever the caller sent: one rule for Django and all other frameworks."""
+
+import json
+from typing import Any
+
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.shortcuts import redirect
+from django.test import AsyncClient, Client, override_settings
+from django.urls import path
+from django.views.decorators.http import require_GET, require_POST
+
+from tests.django.shop.settings import MIDDLEWARE
+from tests.django.sites import make_site
+
+TITLE: dict[str, Any] = {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}
+site = make_site(secret_keys=["k" * 32])
+DONE: list[str] = []
+
+
+@site.action("order", inputs=TITLE)
+@require_POST
+def order(request: HttpRequest) -> HttpResponse:
+    """Order a book; the caller sends JSON."""
+    DONE.append(json.loads(request.body)["title"])
+    return redirect("/orders/1")
+
+
+@site.action("leave", inputs=TITLE)
+@require_POST
+def leave(request: HttpRequest) -> HttpResponse:
+    """Order a book at another site."""
+    return redirect("https://books.example/orders/1")
+
+
+@site.action("asynchronous", inputs=TITLE)
+@transaction.non_atomic_requests
+@require_POST
+async def asynchronous(request: HttpRequest) -> HttpResponse:
+    """Order a book on the event loop."""
+    return HttpResponseRedirect("/orders/1")
+
+
+@site.action("guarded", inputs=TITLE)
+@require_POST
+def guarded(request: HttpRequest) -> HttpResponse:
+    """Order a book after a sign-in."""
+    return redirect(f"/sign_in/?next={request.path}")
+
+
+@site.action("preserving", inputs=TITLE)
+@require_POST
+def preserving(request: HttpRequest) -> HttpResponse:
+    """Ask for the same request at another address, which does nothing."""
+    return redirect("/order", preserve_request=True)
+
+
+@site.action("find", inputs=TITLE)
+@require_GET
+def find(request: HttpRequest) -> HttpResponse:
+    """Find a book, at another address."""
+    return redirect("/orders/1")
+
+
+def show(request: HttpRequest) -> JsonResponse:
+    return JsonResponse({"status": "received"})
+
+
+urlpatterns = [
+    path("order", order),
+    path("leave", leave),
+    path("asynchronous", asynchronous),
+    path("guarded", guarded),
+    path("preserving", preserving),
+    path("find", find),
+    path("orders/1", show),
+]
+SETTINGS = override_settings(
+    ROOT_URLCONF=__name__, AWP_PUBLISH={"SITE": f"{__name__}.site"}, MIDDLEWARE=MIDDLEWARE, ALLOWED_HOSTS=["*"]
+)
+EXPECTED = {
+    "order": (200, {"location": "/orders/1", "page": {"status": "received"}}),
+    "asynchronous": (200, {"location": "/orders/1", "page": {"status": "received"}}),
+    "leave": (200, {"location": "https://books.example/orders/1"}),
+    "guarded": (401, "AUTHENTICATION_REQUIRED"),
+    "preserving": (502, "HANDLER_REDIRECTED"),
+    "find": (200, {"status": "received"}),
+}
+
+
+def result_of(answer: Any) -> tuple[int, object]:
+    body = json.loads(answer.content)
+    return answer.status_code, body.get("code", body)
+
+
+def test_a_redirect_of_a_json_post_is_its_success():
+    with SETTINGS:
+        client = Client(headers={"host": "shop.example"})
+        for name, expected in EXPECTED.items():
+            answer = client.post(
+                f"/agents/{name}/invoke", {"input": {"title": "Emma"}}, content_type="application/json", secure=True
+            )
+            assert result_of(answer) == expected, name
+
+
+async def test_it_is_one_under_asgi_too():
+    with SETTINGS:
+        client = AsyncClient(headers={"host": "shop.example"})
+        for name, expected in EXPECTED.items():
+            sent = json.dumps({"input": {"title": "Emma"}})
+            answer = await client.post(f"/agents/{name}/invoke", sent, content_type="application/json", secure=True)
+            assert result_of(answer) == expected, name

@@ -1,0 +1,134 @@
+"""A shop with accounts of allauth behind gunicorn and uvicorn: official clients sign people in, and buy."""
+
+import html
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any, Self
+from urllib.parse import parse_qsl, urljoin, urlsplit
+
+import httpx2
+import pytest
+from mcp.client.auth import OAuthClientProvider
+from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.auth import OAuthClientMetadata
+from pydantic import AnyUrl
+
+from tests.django.servers import ROOT, environment, wait_for
+from tests.django.signing_in import PASSWORD, hidden
+from tests.serve.test_real_server import free_port
+from tests.sign_in.test_official_clients import BACK, Person, Storage
+
+pytest.importorskip("allauth", reason="allauth is not installed")
+
+COMMANDS = {
+    "wsgi": ("gunicorn", "--workers", "2", "--threads", "4", "--log-level", "error", "--bind", "127.0.0.1:{port}"),
+    "asgi": ("uvicorn", "--log-level", "error", "--factory", "--port", "{port}"),
+}
+MODULES = {"wsgi": "tests.django.accounts:make_wsgi()", "asgi": "tests.django.accounts:make_asgi"}
+
+
+@pytest.fixture(params=list(COMMANDS), scope="module")
+def address(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of the shop, behind one of the servers."""
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    database = tmp_path_factory.mktemp("accounts") / "shop.db"
+    env = {**environment(), "ACCOUNTS_URL": url, "ACCOUNTS_DATABASE": str(database)}
+    subprocess.run([sys.executable, "-m", "tests.django.accounts"], cwd=ROOT, env=env, check=True)
+    words = [word.format(port=port) for word in COMMANDS[request.param]]
+    server = subprocess.Popen([sys.executable, "-m", *words, MODULES[request.param]], cwd=ROOT, env=env)
+    try:
+        wait_for(url)
+        yield url
+    finally:
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(timeout=90) in (0, -signal.SIGTERM)
+
+
+class AllauthPerson(Person):
+    """Somebody who signs in with allauth's form, and allows whatever is asked."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def open(self, address: str) -> None:
+        """Go where the browser is sent, until the client is reached."""
+        answer = await self._http.get(address)
+        while True:
+            if answer.is_redirect:
+                address = urljoin(str(answer.url), answer.headers["location"])
+                if address.startswith(BACK):
+                    self.came_back = dict(parse_qsl(urlsplit(address).query))
+                    return
+                answer = await self._http.get(address)
+                continue
+            assert answer.status_code == 200, answer.text
+            form: dict[str, Any] = hidden(answer.text)
+            if 'type="password"' in answer.text:
+                form |= {"login": self.name, "password": PASSWORD}
+                to = str(answer.url)
+            else:
+                self.pages.append(answer.text)
+                form |= {"answer": self.answers.pop(0) if self.answers else "allow"}
+                to = urljoin(str(answer.url), html.unescape(re.findall(r'action="([^"]+)"', answer.text)[0]))
+            answer = await self._http.post(to, data=form, headers={"referer": to})
+
+    def __init__(self, name: str, *answers: str) -> None:
+        super().__init__(name)
+        self.pages: list[str] = []
+        self.answers = list(answers)
+
+
+def tools_of(url: str, person: AllauthPerson, storage: Storage) -> httpx2.AsyncClient:
+    """Return the HTTP client of an agent that asks a person when it is told to."""
+    metadata = OAuthClientMetadata(client_name="A test", redirect_uris=[AnyUrl(BACK)])
+    provider = OAuthClientProvider(f"{url}/mcp", metadata, storage, person.open, person.come_back)
+    return httpx2.AsyncClient(auth=provider, timeout=60)
+
+
+@pytest.mark.slow
+async def test_the_official_client_signs_its_person_in_and_buys(address):
+    async with AllauthPerson("ann") as person:
+        storage = Storage()
+        async with (
+            tools_of(address, person, storage) as http,
+            Client(streamable_http_client(f"{address}/mcp", http_client=http)) as client,
+        ):
+            listed: Any = await client.call_tool("list_books", {})
+            assert "Emma" in listed.content[0].text
+            assert not person.pages
+            ordered: Any = await client.call_tool("order_book", {"title": "Emma"})
+            assert ordered.structured_content["messages"] == ["Emma for ann"]
+            assert len(person.pages) == 1
+            again: Any = await client.call_tool("order_book", {"title": "Persuasion"})
+            assert again.structured_content["messages"] == ["Persuasion for ann"]
+        assert storage.tokens is not None
+        assert storage.tokens.refresh_token is not None
+
+
+@pytest.mark.slow
+async def test_allauth_lets_somebody_else_sign_in_than_who_is_shown(address):
+    async with AllauthPerson("ann", "other") as person:
+        person._http.event_hooks = {"response": [change_to("ben", person)]}
+        storage = Storage()
+        async with (
+            tools_of(address, person, storage) as http,
+            Client(streamable_http_client(f"{address}/mcp", http_client=http)) as client,
+        ):
+            ordered: Any = await client.call_tool("order_book", {"title": "Emma"})
+            assert ordered.structured_content["messages"] == ["Emma for ben"]
+        assert [re.findall(r"<dd>(\w+)</dd>", page)[0] for page in person.pages] == ["ann", "ben"]
+
+
+def change_to(name: str, person: AllauthPerson) -> Any:
+    """Return a hook after which a person signs in by another name, once the first consent page was shown."""
+
+    async def change(answer: httpx2.Response) -> None:
+        if person.pages:
+            person.name = name
+
+    return change
