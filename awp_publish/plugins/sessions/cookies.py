@@ -330,11 +330,10 @@ class SessionCalls:
         self._receipted = guards.receipted
         self._recovery: str | None = None
         if (sign_in := catalog.sign_in) is not None and code_of(SessionUnknown.slug) not in catalog.site.errors:
-            again = (
-                f"then send the {SESSION_CHALLENGE} of its answer: in the header {SESSION_CHALLENGE}, or as session beside "
-                "the input."
+            self._recovery = (
+                f"Leave the session out and call {sign_in.id}, then send the {SESSION_CHALLENGE} of its answer: in the "
+                f"header {SESSION_CHALLENGE}, or as session beside the input."
             )
-            self._recovery = f"Leave the session out and call {sign_in.id}, {again}"
 
     async def __call__(self, run: Run, call: Call, deliver: Deliver) -> None:
         """Run a call in its session. Delivers SessionUnknown if it is unknown or belongs to another caller."""
