@@ -75,8 +75,6 @@ async def take_pictures() -> None:
         await seed(site)
         await page.goto(f"{url}/agents")
         (PICTURES / "overview.png").write_bytes(await page.screenshot())
-        await page.emulate_media(color_scheme="dark")
-        (PICTURES / "overview-dark.png").write_bytes(await page.screenshot())
 
 
 if __name__ == "__main__":

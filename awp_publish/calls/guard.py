@@ -111,7 +111,7 @@ class Guard:
             start, end = end, end + len(ask.counts)
             if failed is not None and start <= failed < end:
                 check.judge(call, ask, seen[start:], failed - start)
-                raise RateLimited("This call is beyond a limit.")  # whatever the check made of it
+                raise RateLimited("This call exceeds a limit.")  # whatever the check made of it
             found = seen[start:end]
             if waits:
                 start, looks = looks, looks + len(ask.looks)

@@ -37,7 +37,9 @@ class PageAddress:
 def read_address(given: str, urls: Iterable[str], base: str) -> PageAddress:
     """Read an address, or a reference from `base`. Raises InvalidUrl unless it is below one of the site's `urls`."""
     if not given or len(given) > MAX_ADDRESS_LENGTH or _BROKEN.search(given):
-        raise InvalidUrl("url is empty, too long, or holds characters that no address has.", members=_INVALID)
+        raise InvalidUrl(
+            "url is empty, too long, or contains characters that are not allowed in an address.", members=_INVALID
+        )
     try:
         parts = urlsplit(urljoin(base, quote(given, safe=PLAIN + "#")))
         origin = _origin(parts)

@@ -141,7 +141,7 @@ def check_addresses(
     if unplaced:
         yield _warning(
             "start-selectors",
-            f"The selectors of {', '.join(unplaced)} are left out of AWAS: nothing says on which page they are.",
+            f"The selectors of {', '.join(unplaced)} are left out of AWAS: no page is declared for them.",
             'Write site.page("/basket", actions=[...]), or extensions={"awas": {"x-page": "/basket"}} for an action.',
         )
     by_name = [f"{action.id} ({', '.join(action.secret_names)})" for action in catalog.actions if action.secret_names]

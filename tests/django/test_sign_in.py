@@ -248,7 +248,7 @@ def is_over(shop, agent, tokens) -> None:
     assert (refreshed.status_code, refreshed.json()["error"]) == (400, "invalid_grant")
     again = invoke(shop, "show_basket", tokens["access_token"])
     assert again.status_code == 401
-    assert "not known" in again.json()["detail"]
+    assert "is unknown" in again.json()["detail"]
 
 
 def test_a_change_of_the_password_ends_it(shop, agent, ann):

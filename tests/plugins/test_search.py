@@ -247,7 +247,7 @@ def test_a_site_without_pages_says_what_to_do(caplog):
     shop = Shop({})
     with serve(shop, make_site(shop)) as client:
         assert ids(client, "lamp") == []
-    assert "finds no page" in caplog.text
+    assert "found no page" in caplog.text
 
 
 def test_an_index_beside_an_sqlite_store_is_there_again_after_a_restart(tmp_path):

@@ -27,6 +27,7 @@ from awp_publish.problems import StoreUnavailable
 from awp_publish.stores.memory import MemoryStore
 from tests.limit import OF_BROWSERS
 from tests.serve.live_server import serve
+from tests.sign_in.shop import make_shop
 
 DOORS: list[Literal["mcp", "a2a", "awp"]] = ["mcp", "a2a", "awp"]
 TITLES = ["WoA", "Plain HTTP", "MCP 2026-07-28", "MCP 2025-11-25", "A2A", "AWP"]
@@ -725,7 +726,7 @@ async def test_it_shows_traffic_as_a_picture_and_as_tables(open_client):
     for words in ("4 calls and page reads in 30 days", "INVALID_INPUT woa 1", "UNKNOWN_AGENT woa 1"):
         assert words in said, words
     assert re.search(r"50 % within 90 % within 99 % within woa 2 0 2 0 <?[\d.]+ ms", said)
-    assert re.search(r"99 % within find 2 0 1 0 <?[\d.]+ ms", said)
+    assert re.search(r"Find find Find books <by> words. reads 3 1 <?[\d.]+ ms", said)
     assert not re.search(r"<style|style=|<script>", answer.text)
     assert "INVALID_INPUT" in client.get("/agents.md").text
 
@@ -971,6 +972,12 @@ def test_it_tells_clients_how_to_connect(open_client):
         'AgentClient("https://shop.example")',
     ):
         assert line in said, line
+
+
+def test_it_leads_to_the_page_of_connected_agents(open_client):
+    page = open_client(make_shop(settings={"overview": True})).get("/agents").text
+    assert '<a href="/agents/connections">' in page
+    assert "/agents/connections" not in open_client(make_app(make_site(overview=True))).get("/agents").text
 
 
 def test_it_moves_with_the_paths_of_the_site(open_client):

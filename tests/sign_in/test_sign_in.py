@@ -222,8 +222,8 @@ def test_pages_of_the_sites_own_take_the_place_of_ours(open_client, tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"login": None}, "nothing says where people sign in"),
-        ({"user": None}, "nothing tells who is signed in"),
+        ({"login": None}, "nobody can sign in"),
+        ({"user": None}, "the site cannot tell who is signed in"),
         ({"user": SessionUser}, "must be SessionUser"),
         ({"scopes": {"a b": "x"}}, "is not a scope"),
         ({"clients": [Client("a", "A", secret="short")]}, "at least 32 characters"),

@@ -49,7 +49,7 @@ _ASKS: Final = (ConfirmationRequired, ConfirmationExpired, ConfirmationStale)
 _ID: Final = "awp-question-"
 _PENDING: Final = b"?"
 _REPLIES: Final = frozenset({"accept", "decline", "cancel"})
-_NOT_AGREED: Final = "Do not repeat the call unless your user asks for it anew."
+_NOT_AGREED: Final = "Do not repeat the call unless your user asks for it again."
 
 
 def question_for(problem: Problem, context: RequestContext) -> WireResult | None:
@@ -85,7 +85,7 @@ def read_reply(call: Call, params: Mapping[str, Any]) -> None:
     if not isinstance(reply, types.ElicitResult):
         return
     if reply.action != "accept":
-        raise ConfirmationRequired("The person who was asked did not agree.", recovery=_NOT_AGREED)
+        raise ConfirmationRequired("The user declined.", recovery=_NOT_AGREED)
     call.confirmation = sent.request_state
 
 
@@ -159,7 +159,7 @@ class Questions:
                 if replying.done():
                     reply = replying.result()
                     if reply in (b"decline", b"cancel"):
-                        raise ConfirmationRequired("The person who was asked did not agree.", recovery=_NOT_AGREED)
+                        raise ConfirmationRequired("The user declined.", recovery=_NOT_AGREED)
                     return reply == b"accept"
                 if leaving.done():
                     return None

@@ -73,7 +73,8 @@ def _sections(
         yield "approval", title, approval_section(view, waiting, tokens, notice)
     yield "actions", f"Actions ({len(catalog.actions)})", actions_section(view, by_action, Choice.read(query))
     if view.traffic is not None:
-        yield "traffic", "Who came", traffic_section(view.traffic, with_callers=view.is_restricted)
+        came = traffic_section(view.traffic, with_callers=view.is_restricted)
+        yield "traffic", "Who came", (came, _connections(view))
     yield "sees", "What a caller sees", callers_section(view, sees)
     if view.findings:
         yield "findings", f"Findings ({len(view.findings)})", _findings(view)
@@ -110,6 +111,17 @@ def _sections(
     for ident, title, caption, heads, rows in listings:
         if rows:
             yield ident, f"{title} ({len(rows)})", table(caption, heads, rows)
+
+
+def _connections(view: View) -> Html | None:
+    """Return where people see which agents act for them, None if the site has no such page."""
+    known = view.catalog.site.authentication
+    path = known.endpoints.get("connections") if known is not None else None
+    if path is None:
+        return None
+    return tag(
+        "p", "People see and end what is connected for them at ", tag("a", path, href=view.catalog.prefix + path), "."
+    )
 
 
 def _reader(view: View) -> object:

@@ -108,11 +108,11 @@ def of_action(report: TrafficReport, action_id: str) -> TrafficReport:
     return replace(report, rows=rows, latencies=latencies)
 
 
-def month(report: TrafficReport, height: int = 220) -> Html:
+def month(report: TrafficReport, title: str = "Calls and page reads", height: int = 220) -> Html:
     """Return the days as a chart with a legend."""
     legend = [tag("li", tag("i", class_=f"swatch {kind}", aria_hidden="true"), _LEGEND[kind]) for kind, _ in KINDS]
     picture = Html(traffic_svg(report, height=height, legend=False))
-    return fill("month", picture=picture, legend=legend, days=len(report.days))
+    return fill("month", title=title, picture=picture, legend=legend, days=len(report.days))
 
 
 def p95_of(own: Figures) -> str:
@@ -149,6 +149,7 @@ def traffic_section(traffic: Traffic, *, with_callers: bool) -> Html:
     breakdowns = [
         table(one.caption, one.heads, ((code(line[0]), *line[1:]) for line in one.rows), class_="numbers")
         for one in traffic_breakdowns(traffic, with_callers=with_callers)
+        if one.heads[:2] != ("action", "ok")  # these stand in the table of actions
     ]
     return fill("traffic", days=DAYS, by_day=Html(traffic_table(traffic)), tables=breakdowns)
 
@@ -167,4 +168,4 @@ def action_section(traffic: Traffic, action_id: str) -> Html | None:
     codes = report.sum_by("outcome", "door", only=lambda row: row.outcome != "ok" and row.door != JOB)
     rows = [(code(outcome), door, f"{count:,}") for (outcome, door), count in list(codes.items())[:20]]
     reasons = table("Reasons of refusals, questions and failures", ("code", "door", "calls"), rows, class_="numbers")
-    return fill("own_traffic", tiles=tiles(heads), month=month(report), reasons=reasons if rows else None)
+    return fill("own_traffic", tiles=tiles(heads), month=month(report, "Calls"), reasons=reasons if rows else None)

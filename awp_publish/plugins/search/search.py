@@ -277,7 +277,7 @@ class SiteSearch:
         """Log what the owner should know, once."""
         words = ""
         if not pages:
-            words = "Search() finds no page: declare some with site.page(), or serve a sitemap.xml."
+            words = "Search() found no page: declare some with site.page(), or serve a sitemap.xml."
         elif is_more:
             words = f"The site has more than {pages} pages, and only these are indexed: see Search(max_pages=...)."
         elif refused:
@@ -332,7 +332,7 @@ class _IndexThread:
             return await asyncio.get_running_loop().run_in_executor(self._threads, call)
         except sqlite3.Error as error:
             logger.exception("the index of pages failed")
-            raise unavailable("The index of this site's pages failed.") from error
+            raise unavailable("The search index of this site failed.") from error
 
     def _open(self) -> PageIndex:
         if self._path is not None:

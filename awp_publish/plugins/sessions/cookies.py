@@ -235,7 +235,7 @@ class CookieSessions:
                 return None
             may_renew = may_renew and found.key == session.key
             session = found
-        raise unavailable("The session is used by too many calls at a time.")
+        raise unavailable("Too many calls use the session at the same time.")
 
     async def _remembered(self, before: str, after: str, successes: Collection[str]) -> list[Step]:
         """Return the steps that remember the successes of a session under its new key."""

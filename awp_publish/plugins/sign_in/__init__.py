@@ -49,10 +49,10 @@ def _check(setup: Setup, catalog: Catalog) -> Iterator[Finding]:
     options: SignIn = setup.options
     framework = framework_of(setup.site)
     if options.login is None and framework.login() is None:
-        raise DeclarationError("site", "SignIn: nothing says where people sign in.", 'Write SignIn(login="/login").')
+        raise DeclarationError("site", "SignIn: nobody can sign in.", 'Write SignIn(login="/login").')
     if options.user is None and framework.user() is None:
         remedy = 'Write SignIn(user=SessionUser("user_id")), or give a function of the request.'
-        raise DeclarationError("site", "SignIn: nothing tells who is signed in.", remedy)
+        raise DeclarationError("site", "SignIn: the site cannot tell who is signed in.", remedy)
     if setup.site.store.is_shared and not setup.site.settings.secret_keys:
         remedy = 'Give Site(secret_keys=["..."]) one that all processes share, from the environment say.'
         raise DeclarationError("site", "SignIn needs signed tokens, and the site has no secret_keys.", remedy)

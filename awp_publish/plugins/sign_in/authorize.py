@@ -114,7 +114,10 @@ class ConsentEndpoint(PageEndpoint):
         pending = read_signed(self.at.pending, token)
         if pending is None:
             minutes = f"{PENDING_SECONDS / 60:g}"
-            raise Shown("This request is over", f"It was made more than {minutes} minutes ago, or not by this site.")
+            raise Shown(
+                "This request has expired",
+                f"It was made more than {minutes} minutes ago, or not by this site.",
+            )
         client = await self.at.clients.find(pending["c"], self.at.address_of(request))
         if client is None or client.redirect_for(pending["r"]) is None:
             raise Shown("This agent is not known", "Its registration has ended.")
@@ -206,7 +209,7 @@ class ConsentEndpoint(PageEndpoint):
         """Issue a code, once for each request. Raises Shown."""
         answered = Add(f"sign-in:answered:{_digest(token)}", b"1", PENDING_SECONDS)
         if (await self.at.store.run((answered,), durable=True)).failed is not None:
-            raise Shown("This was answered before", "Each request is answered once.", 409)
+            raise Shown("This was already answered", "Each request is answered once.", 409)
         now = time.time()
         seconds = 86_400 * self.at.options.days
         cookies: tuple[Cookie, ...] = ()

@@ -21,7 +21,7 @@ from awp_publish.problems import HandlerFailed, InvalidCredentials, Problem, Sto
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
-SIGNED_OUT: Final = "The person who has allowed this is signed out, and has to sign in again."
+SIGNED_OUT: Final = "The person who allowed this has signed out and has to sign in again."
 CLIENT: Final = "client:"
 """What stands before the id of a client that acts for itself."""
 
@@ -60,7 +60,7 @@ class SignInTokens:
             grant = await self._state.grants.find(token)
         granted = grant.scopes_of(token, time.time()) if grant is not None else None
         if grant is None or granted is None:
-            raise InvalidCredentials("The access token is not known here, or is over.")
+            raise InvalidCredentials("The access token is unknown or has expired.")
         claims: dict[str, object] = {"client_id": grant.client, "exp": grant.end_of(token)}
         if grant.person is None:
             return Principal(CLIENT + grant.client, granted, claims, issuer=CLIENT)

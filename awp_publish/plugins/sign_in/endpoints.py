@@ -52,7 +52,7 @@ class Parameters:
         """Return a parameter, None without it. Raises OAuthError if it is there twice (RFC 6749 section 3.1)."""
         values = self._values.get(name, [])
         if len(values) > 1:
-            raise OAuthError("invalid_request", f"The parameter {name} is there more than once.")
+            raise OAuthError("invalid_request", f"The parameter {name} is given more than once.")
         return values[0] if values else None
 
     def need(self, name: str) -> str:
@@ -139,7 +139,7 @@ class ProgramEndpoint(Endpoint):
             challenge = ((b"www-authenticate", b'Basic realm="sign-in"'),)
             shown = _read_basic(header)
             if shown is None or secret is not None or name not in (None, shown[0]):
-                raise OAuthError("invalid_client", "The client authenticates in two ways, or in none.", challenge)
+                raise OAuthError("invalid_client", "The client must authenticate in exactly one way.", challenge)
             name, secret = shown
         if name is None:
             raise OAuthError("invalid_client", "client_id is missing.", challenge)
@@ -149,7 +149,7 @@ class ProgramEndpoint(Endpoint):
         except Shown as error:
             raise OAuthError("invalid_client", str(error)) from error
         if client is None:
-            raise OAuthError("invalid_client", "The client is not known here. Register again.", challenge)
+            raise OAuthError("invalid_client", "The client is unknown. Register again.", challenge)
         try:
             self.at.clients.check_secret(client, secret)
         except OAuthError as error:

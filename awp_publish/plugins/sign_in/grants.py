@@ -177,14 +177,14 @@ class Grants:
         for _ in range(MAX_TRIES):
             grant = await self._load(grant_id) if grant_id is not None else None
             if grant is None or grant.code != digest_of(code):
-                raise OAuthError("invalid_grant", "The code is not known, or is over.")
+                raise OAuthError("invalid_grant", "The code is unknown or has expired.")
             if grant.client != client:
                 raise OAuthError("invalid_grant", "The code was issued to another client.")
             if grant.is_used:
                 await self.end(grant.id)
-                raise OAuthError("invalid_grant", "The code was used before. What it gave has ended.")
+                raise OAuthError("invalid_grant", "The code has already been used, and its tokens were revoked.")
             if grant.code_until <= self._clock():
-                raise OAuthError("invalid_grant", f"The code is over: it is valid for {CODE_SECONDS:g} seconds.")
+                raise OAuthError("invalid_grant", f"The code has expired: it is valid for {CODE_SECONDS:g} seconds.")
             if redirect is not None and redirect != grant.redirect:
                 raise OAuthError("invalid_grant", "redirect_uri differs from that of the authorization request.")
             if not _VERIFIER.fullmatch(verifier) or not hmac.compare_digest(challenge_of(verifier), grant.challenge):
@@ -193,7 +193,7 @@ class Grants:
             if await self._swap(grant, changed):
                 await self._list(changed)
                 return changed, issued
-        raise unavailable("The grant is used by too many requests at a time.")
+        raise unavailable("Too many requests use the grant at the same time.")
 
     async def refresh(self, token: str, client: str, scopes: Sequence[str] | None) -> tuple[Grant, Issued]:
         """Exchange a refresh token for new tokens. Raises OAuthError.
@@ -218,11 +218,11 @@ class Grants:
                 changed = grant
             else:
                 await self.end(grant.id)
-                raise OAuthError("invalid_grant", "The refresh token was used before. Its grant has ended.")
+                raise OAuthError("invalid_grant", "The refresh token has already been used, and its grant was revoked.")
             changed, issued = self._with_tokens(replace(changed, refreshed=now), wanted)
             if await self._swap(grant, changed):
                 return changed, issued
-        raise unavailable("The grant is used by too many requests at a time.")
+        raise unavailable("Too many requests use the grant at the same time.")
 
     async def of_refresh_token(self, token: str) -> Grant | None:
         """Return the grant of a refresh token, whether this may still be used or not; None for any other token."""
@@ -291,7 +291,7 @@ class Grants:
             ran = await self._store.run((Swap(GRANT + grant_id, grant.raw, None),), durable=True)
             if ran.failed is None:
                 return grant
-        raise unavailable("The grant is used by too many requests at a time.")
+        raise unavailable("Too many requests use the grant at the same time.")
 
     async def of_person(self, person: str) -> list[Grant]:
         """Return the grants of a person that have tokens, the newest first."""

@@ -57,7 +57,7 @@ class TokenEndpoint(ProgramEndpoint):
             seen = await self.at.reentry.see({**scope, "method": "GET"}) if scope is not None else None
             if seen is None or not await self.at.is_signed_in(seen, grant):
                 await self.at.end(grant)
-                raise OAuthError("invalid_grant", "The person is signed out, and has to sign in again.")
+                raise OAuthError("invalid_grant", "The person has signed out and has to sign in again.")
         scopes = wanted.split() if wanted is not None else None
         return (await self.at.grants.refresh(token, client.id, scopes))[1]
 
