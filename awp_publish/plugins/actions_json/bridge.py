@@ -47,6 +47,7 @@ from awp_publish.http.credentials import client_address, read_credentials
 from awp_publish.http.dispatch import PASSED
 from awp_publish.http.documents import Encodings, Prepared, prepare_one
 from awp_publish.http.doors import session_ids_of
+from awp_publish.http.driving import drive, has_large_page
 from awp_publish.http.endpoint import ProblemRenderer
 from awp_publish.http.exchange import (
     Receive,
@@ -58,8 +59,9 @@ from awp_publish.http.exchange import (
     read_fields,
     send_reply,
 )
+from awp_publish.http.inner_calls import INNER_CALL, InnerCall, InnerCalls
 from awp_publish.http.lifespan import OwnedTasks
-from awp_publish.http.site_client import INNER_CALL, InnerCall, InnerCalls, SiteClient, drive, has_large_page
+from awp_publish.http.site_client import SiteClient
 from awp_publish.http.sockets import (
     ADDRESS_SHARE,
     GOING_AWAY,

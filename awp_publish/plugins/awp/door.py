@@ -35,10 +35,12 @@ from awp_publish.calls.call import Principal, Signed, read_key, share_of
 from awp_publish.calls.tokens import Expired, NotOurs, Tokens
 from awp_publish.http.credentials import client_address, network_around, read_credentials
 from awp_publish.http.doors import session_ids_of
+from awp_publish.http.driving import drive, has_large_page
 from awp_publish.http.endpoint import ProblemRenderer
 from awp_publish.http.exchange import Pair, Receive, Reply, Scope, Send, read_fields, send_reply, with_header
+from awp_publish.http.inner_calls import INNER_CALL, InnerCall, InnerCalls
 from awp_publish.http.lifespan import OwnedTasks
-from awp_publish.http.site_client import INNER_CALL, InnerCall, InnerCalls, SiteClient, drive, has_large_page
+from awp_publish.http.site_client import SiteClient
 from awp_publish.http.sockets import (
     ADDRESS_SHARE,
     GOING_AWAY,
