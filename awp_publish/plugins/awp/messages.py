@@ -35,6 +35,9 @@ from awp_publish.problems import (
 )
 from awp_publish.schema.redaction import Redact
 
+PROTOCOL: Final = "awp"
+"""The name of the door."""
+
 if TYPE_CHECKING:
     from awp_publish.browsing.session import Session
 
