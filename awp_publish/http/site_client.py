@@ -6,7 +6,6 @@ apply. Only the client's address is taken from the connection.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from awp_publish.browsing.errors import AwpError
@@ -14,9 +13,6 @@ from awp_publish.browsing.page import Fetch, Fetched
 from awp_publish.http.exchange import AsgiApp, Scope
 from awp_publish.http.in_process import FORWARDED, PageExchange, PageRequest
 from awp_publish.http.lifespan import OwnedTasks
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from fastapi import FastAPI
 
 from awp_publish import AgentPublisher, BearerToken, Principal, report_progress
 from awp_publish.http.lifespan import running
-from awp_publish.plugins.a2a import handler, pushes
+from awp_publish.plugins.a2a import pushes
 from awp_publish.plugins.events import webhooks
 from tests.serve.a2a_client import make_caller, make_request, open_caller, serving, state
 from tests.serve.guarded import ANN, BEN, known_callers, make_shop
@@ -308,7 +308,7 @@ async def test_a_stream_of_events_ends_when_its_token_is_not_good_any_more(monke
             await site.emit("order_shipped", {"order_id": "1"}, audience="principal:eve")
             assert (await anext(told)).artifact_update.artifact.parts[0].data.struct_value["order_id"] == "1"
             if how == "withdrawn":
-                monkeypatch.setattr(handler, "VERIFY_SECONDS", 0.0)
+                monkeypatch.setattr(pushes, "VERIFY_SECONDS", 0.0)
             known.clear()
             await site.emit("order_shipped", {"order_id": "2"}, audience="principal:eve")
             assert [one async for one in told] == []

@@ -74,19 +74,17 @@ from awp_publish.plugin import Context
 from awp_publish.plugins.a2a.agent_card import INPUT_MODES
 from awp_publish.plugins.a2a.fields import check_required_fields
 from awp_publish.plugins.a2a.pushes import EVENT, Pushes, subscription_of
+from awp_publish.plugins.a2a.records import LEFT_OUT, TaskRecord, Tasks, updates_of
 from awp_publish.plugins.a2a.selecting import PLACES, SkillSelector
 from awp_publish.plugins.a2a.tasks import (
     CANCELED,
     INPUT_REQUIRED,
     INTERRUPTED,
-    LEFT_OUT,
     MAX_HISTORY,
     RECOVERIES,
     REJECTED,
     TERMINAL,
     WORKING,
-    TaskRecord,
-    Tasks,
     complete,
     describe,
     fail,
@@ -95,7 +93,6 @@ from awp_publish.plugins.a2a.tasks import (
     say,
     set_state,
     submit,
-    updates_of,
 )
 from awp_publish.problems import (
     InvalidInput,
@@ -118,9 +115,6 @@ MAX_WAIT: Final = 30.0
 
 MAX_SUBSCRIPTION: Final = 900.0
 """Seconds for which SubscribeToTask stays open for a task that waits for its caller. The SDK keeps the stream alive."""
-
-VERIFY_SECONDS: Final = 60.0
-"""Seconds after which the caller of a stream of events is identified again."""
 
 MAX_CANCEL_WAIT: Final = 5.0
 """Seconds that CancelTask waits for a cancelled task to end before it returns the task's state."""

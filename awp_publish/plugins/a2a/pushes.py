@@ -43,17 +43,8 @@ from awp_publish.calls.call import Principal
 from awp_publish.model import Event
 from awp_publish.outgoing import Failure, Posted
 from awp_publish.plugin import Context
-from awp_publish.plugins.a2a.handler import VERIFY_SECONDS
-from awp_publish.plugins.a2a.tasks import (
-    JSON,
-    TERMINAL,
-    WHOLE,
-    TaskRecord,
-    Tasks,
-    make_data_parts,
-    progress_of,
-    updates_of,
-)
+from awp_publish.plugins.a2a.records import TaskRecord, Tasks, progress_of, updates_of
+from awp_publish.plugins.a2a.tasks import JSON, TERMINAL, WHOLE, make_data_parts
 from awp_publish.problems import (
     Problem,
     RateLimited,
@@ -73,6 +64,9 @@ ANONYMOUS_CONFIGS: Final = 30
 FIRST_PAUSE: Final = 0.5
 MAX_PAUSE: Final = 5.0
 """Seconds between two polls of a task."""
+
+VERIFY_SECONDS: Final = 60.0
+"""Seconds after which the caller of a stream of events is identified again."""
 
 LOOK_SECONDS: Final = 1.0
 MAX_BODY: Final = 262_144

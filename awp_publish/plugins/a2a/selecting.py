@@ -15,10 +15,8 @@ from awp_publish.http.exchange import (
     parse_json,
 )
 from awp_publish.model import Action, Catalog, JsonObject
-from awp_publish.plugins.a2a.tasks import (
-    EXACT,
-    TaskRecord,
-)
+from awp_publish.plugins.a2a.records import TaskRecord
+from awp_publish.plugins.a2a.tasks import EXACT
 from awp_publish.problems import (
     InvalidEnvelope,
     InvalidInput,

@@ -12,14 +12,10 @@ from awp_publish.calls.tokens import Expired, NotOurs
 from awp_publish.http.driving import drive, has_large_page
 from awp_publish.http.site_client import SiteClient
 from awp_publish.model import JsonObject
+from awp_publish.plugins.awp.answers import AnswerCache
 from awp_publish.plugins.awp.callers import Identity, new_challenge
 from awp_publish.plugins.awp.hello import read_hello, render_hello
-from awp_publish.plugins.awp.messages import (
-    MUTATION,
-    AnswerCache,
-    AwpRequest,
-    mutations_since,
-)
+from awp_publish.plugins.awp.messages import MUTATION, AwpRequest, mutations_since
 from awp_publish.plugins.awp.sessions import RESUME_WITHIN, OpenSession, not_found, read_milliseconds
 from awp_publish.plugins.awp.shared import SharedParts
 from awp_publish.problems import Problem, RateLimited

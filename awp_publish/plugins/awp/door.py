@@ -36,12 +36,12 @@ from awp_publish.http.streams import OpenStreams, Place
 from awp_publish.model import JsonObject
 from awp_publish.plugin import Context, Endpoints
 from awp_publish.plugins.awp.client import HELLO, AwpClient
+from awp_publish.plugins.awp.errors import error_of
 from awp_publish.plugins.awp.messages import (
     PROTOCOL,
     AwpRequest,
     Frame,
     InvalidFrame,
-    error_of,
     make_error,
     make_message,
     new_trace,

@@ -12,9 +12,7 @@ from awp_publish.browsing.errors import AwpError, refuse
 from awp_publish.browsing.observing import FORMATS
 from awp_publish.browsing.page import PAGE_BYTES
 from awp_publish.model import Catalog, JsonObject, __version__
-from awp_publish.plugins.awp.messages import (
-    MUTATION,
-)
+from awp_publish.plugins.awp.messages import MUTATION
 from awp_publish.plugins.awp.sessions import Sessions
 
 VERSION: Final = "0.1"

@@ -22,9 +22,7 @@ from awp_publish.http.sockets import (
     room_for_unknown,
 )
 from awp_publish.model import JsonObject
-from awp_publish.plugins.awp.messages import (
-    AnswerCache,
-)
+from awp_publish.plugins.awp.answers import AnswerCache
 from awp_publish.plugins.awp.options import Awp
 
 SESSIONS_PER_CONNECTION: Final = 8

@@ -15,14 +15,8 @@ from awp_publish.http.site_client import SiteClient
 from awp_publish.model import DEFAULT_OPERATION, JsonObject
 from awp_publish.plugin import Context
 from awp_publish.plugins.awp.callers import Identity
-from awp_publish.plugins.awp.messages import (
-    PROTOCOL,
-    RECOVERIES,
-    AwpRequest,
-    JsonText,
-    error_of,
-    shown_headers,
-)
+from awp_publish.plugins.awp.errors import RECOVERIES, error_of, shown_headers
+from awp_publish.plugins.awp.messages import PROTOCOL, AwpRequest, JsonText
 from awp_publish.problems import Problem, UnknownAgent, did_you_mean
 from awp_publish.schema.reading import answer_schema
 

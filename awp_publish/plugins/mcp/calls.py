@@ -62,12 +62,10 @@ if TYPE_CHECKING:
     from awp_publish.plugins.mcp.apps import Cards
 
 
-# --- One HTTP request ---
 # The SDK writes the body of a response. Headers that gates and routes add are in the HTTP response, and again in the
 # result's `_meta`, for clients that have no access to HTTP headers.
 
 
-# --- Tools ---
 # Up to 2025-11-25 a structured result is an object, so other outputs are listed with an `outputSchema` whose one member
 # is `result`. From 2026-07-28 on it may be any JSON value except null, which the SDK takes for a missing result: an
 # output that may be null is wrapped there too.
@@ -487,10 +485,3 @@ def content_block(output: str, said: bytes, place: str) -> WireResult | None:
         return {"type": family, "data": output, "mimeType": kind}
     uri = f"attachment:///{quote(f'{place}/{name}' if name else place)}"
     return {"type": "resource", "resource": {"uri": uri, "mimeType": kind, "blob": output}}
-
-
-# --- Confirmation by the client's user (specification, Client/Elicitation) ---
-# Since 2026-07-28 a server asks by answering a call with `input_required`: the client asks its user, then sends the
-# call again with the reply and with `requestState`, which carries the token of the question. Up to 2025-11-25 a server
-# has to send a request of its own, which a stateless endpoint cannot do; in these revisions, and if a client cannot
-# ask, the problem carries the token.

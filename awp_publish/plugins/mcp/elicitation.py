@@ -1,4 +1,10 @@
-"""Confirmation by the client's user (specification, Client/Elicitation)."""
+"""Confirmation by the client's user (specification, Client/Elicitation).
+
+Since 2026-07-28 a server asks by answering a call with `input_required`: the client asks its user, then sends the call
+again with the reply and with `requestState`, which carries the token of the question. Up to 2025-11-25 a server has to
+send a request of its own, which a stateless endpoint cannot do; in these revisions, and if a client cannot ask, the
+problem carries the token.
+"""
 
 from collections.abc import Mapping
 from typing import Any, Final
