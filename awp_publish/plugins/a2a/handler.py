@@ -197,7 +197,8 @@ class A2aHandler(RequestHandler):
         self._skills = SkillSelector(door.catalog)
         self._tasks = Tasks(door, self.renderer)
         self._pushes = Pushes(door, self._tasks)
-        self._events = door.ask("events").log
+        served = door.ask("events")
+        self._events: Any = served.log if served is not None else None
         self._has_events = bool(door.catalog.events)
         self._running: dict[asyncio.Task[None], A2aRequest] = {}
         self._streams = OpenStreams()

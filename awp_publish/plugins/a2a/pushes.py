@@ -33,6 +33,7 @@ from a2a.types.a2a_pb2 import (
 )
 from a2a.utils.errors import (
     InvalidParamsError,
+    PushNotificationNotSupportedError,
     TaskNotFoundError,
     UnsupportedOperationError,
 )
@@ -76,9 +77,12 @@ class Pushes:
     """The push notification configs of one public address of a site, and tasks that subscribe to events."""
 
     def __init__(self, door: Context, tasks: Tasks) -> None:
-        self._webhooks = door.ask("events").webhooks
-        self._webhooks.kinds[KIND] = self.carry
-        self._events = door.ask("events").log
+        served = door.ask("events")
+        self._webhooks: Any = None
+        self._events: Any = None
+        if served is not None:
+            self._webhooks, self._events = served.webhooks, served.log
+            self._webhooks.kinds[KIND] = self.carry
         self._catalog = door.catalog
         self._tasks = tasks
         self._store = door.guards.store
@@ -86,7 +90,12 @@ class Pushes:
     # --- Configs ---
 
     def check(self, config: TaskPushNotificationConfig) -> None:
-        """Refuse a config with an unusable address or texts. Raises InvalidParamsError."""
+        """Refuse a config with an unusable address or texts. Raises InvalidParamsError.
+
+        Without the plug-in "events", raises PushNotificationNotSupportedError.
+        """
+        if self._webhooks is None:
+            raise PushNotificationNotSupportedError
         texts = (config.id, config.token, config.authentication.scheme, config.authentication.credentials)
         if any(len(one) > MAX_TEXT or not (one.isascii() and one.isprintable()) for one in texts):
             raise InvalidParamsError(f"id, token and authentication are ASCII of at most {MAX_TEXT} characters.")
@@ -164,6 +173,8 @@ class Pushes:
                 await self._webhooks.remove(one)
 
     async def _configs(self, record: TaskRecord) -> list[Any]:
+        if self._webhooks is None:
+            raise PushNotificationNotSupportedError
         return [one for one in await self._webhooks.at(_log_of(record.task.id)) if not one.has_expired()]
 
     # --- Sending ---

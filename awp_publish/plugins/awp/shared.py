@@ -1,5 +1,7 @@
 """What all connections of the door share."""
 
+from typing import Any
+
 from awp_publish.calls.tokens import Tokens
 from awp_publish.http.doors import session_ids_of
 from awp_publish.http.sockets import (
@@ -19,5 +21,7 @@ class SharedParts:
         self.sessions = Sessions(context.options, own_urls(context))
         self.callers, self.skills = AwpCallers(context), AwpSkills(context)
         self.exports = Tokens(context.keys, f"awp_session:{settings.namespace}", EXPORT_LIFETIME)
-        self.events, self.session_ids = context.ask("events").log, session_ids_of(context)
+        served = context.ask("events")  # without that plug-in, there are no events
+        self.events: Any = served.log if served is not None else None
+        self.session_ids = session_ids_of(context)
         self.max_seconds = settings.timeout
