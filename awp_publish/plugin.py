@@ -245,17 +245,38 @@ class CallHooks:
     carry: CarryWithSession | None = None
 
 
+class LoadedApplication(Interface):
+    """The application `module:app` of a command, which is called without a server."""
+
+    target: str
+    app: ASGIApp
+
+    @property
+    def declared(self) -> DeclaredSite:
+        """The site that it publishes. Raises DeclarationError."""
+
+    @property
+    def site(self) -> DeclaredSite:
+        """The same, published. Raises DeclarationError."""
+
+    @property
+    def documents(self) -> Mapping[str, Any]:
+        """The documents that it serves, by path."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
     """A verb of the command line: `awp-publish NAME module:app`.
 
-    `run` gets the console (`say`, `json`), the loaded application and the parsed arguments, and returns the status: 0
-    if nothing is wrong, 1 if something was found. `arguments` adds its arguments to an `argparse.ArgumentParser`.
+    `run` gets the console (`say`, `block`, `table`, `json`, `json_lines`, `warn`), the application and the parsed
+    arguments, and returns the status: 0 if nothing is wrong, 1 if something was found. `arguments` adds its arguments
+    to an `argparse.ArgumentParser`; `names` is the one that takes what follows an option, too.
     """
 
     help: str
-    run: Callable[[Any, Any, Any], int]
+    run: Callable[[Any, LoadedApplication, Any], int]
     arguments: Callable[[Any], None] = lambda parser: None
+    names: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -11,7 +11,7 @@ from awp_publish.calls.guard import GATES
 from awp_publish.declare.settings import About, ActionSettings, AgentSettings, AwasSettings, PageSettings, SiteSettings
 from awp_publish.http import sockets
 from awp_publish.maps import expressions, live_page, rules, runtime, steps
-from awp_publish.plugins.actions_json import bridge, drift
+from awp_publish.plugins.actions_json import drift, items, runtimes
 from awp_publish.plugins.actions_json.document import SITE_INPUTS
 from awp_publish.problems import (
     ALL,
@@ -110,22 +110,22 @@ def _bound(number: float) -> str:
 # --- The bridge ---
 
 BRIDGE_LIMITS: Final = (
-    ("characters of an id or a code, at most", bridge.MAX_ID),
-    ("characters of an address, at most", bridge.MAX_URL),
-    ("characters of a visitor's code, at least", bridge.CODE_LENGTH),
-    ("runtimes of one caller", bridge.MAX_RUNTIMES),
+    ("characters of an id or a code, at most", items.MAX_ID),
+    ("characters of an address, at most", items.MAX_URL),
+    ("characters of a visitor's code, at least", runtimes.CODE_LENGTH),
+    ("runtimes of one caller", items.MAX_RUNTIMES),
     ("calls of one connection under way", sockets.MAX_PENDING),
-    ("calls that wait for one runtime", bridge.MAX_QUEUED),
-    ("answers of a caller that are remembered", bridge.MAX_ANSWERS),
-    ("bytes of these answers together", bridge.MAX_ANSWER_BYTES),
-    ("seconds in which a tab comes back", bridge.GRACE),
+    ("calls that wait for one runtime", runtimes.MAX_QUEUED),
+    ("answers of a caller that are remembered", runtimes.MAX_ANSWERS),
+    ("bytes of these answers together", runtimes.MAX_ANSWER_BYTES),
+    ("seconds in which a tab comes back", runtimes.GRACE),
 )
 
 
 def item_table() -> str:
     """The items of the bridge."""
     rows = []
-    for item, (members, sender) in bridge.ITEMS.items():
+    for item, (members, sender) in items.ITEMS.items():
         named = (re.fullmatch(r"(\w+)(\*?)(?:{(.*)})?", member) for member in members.split())
         told = (
             f"`{found[1]}`{found[2]}"
@@ -141,7 +141,7 @@ def bridge_code_table() -> str:
     """What the codes of the bridge are at doors with problems."""
     by_status: dict[int, list[str]] = {}
     for code in runtime.CODES:
-        by_status.setdefault(bridge.STATUSES.get(code, 502), []).append(f"`{code}`")
+        by_status.setdefault(items.STATUSES.get(code, 502), []).append(f"`{code}`")
     rows = [f"| {status} | {', '.join(codes)} |" for status, codes in sorted(by_status.items())]
     return table("| status at other doors | codes |", rows)
 
@@ -151,7 +151,7 @@ def refusal_table() -> str:
     by_code: dict[str, list[str]] = {}
     for kind in ALL:
         code = code_of(kind.slug)
-        by_code.setdefault(bridge.failure_of(kind.default_status, {"code": code}).code, []).append(f"`{code}`")
+        by_code.setdefault(items.failure_of(kind.default_status, {"code": code}).code, []).append(f"`{code}`")
     rows = [f"| `{code}` | {', '.join(by_code[code])} |" for code in runtime.CODES if code in by_code]
     return table("| code | `evidence.code` |", rows)
 

@@ -1,10 +1,9 @@
 """The command `awp-publish`: check documents, show, try and export what an application publishes, run its jobs."""
 
 import argparse
-import asyncio
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,7 +11,7 @@ from awp_publish.cli.console import Console, warn
 from awp_publish.client import DOORS
 from awp_publish.http.in_process import TalkFailed
 from awp_publish.http.lifespan import StartFailed
-from awp_publish.plugin import known_protocols
+from awp_publish.plugin import Plugin, installed, known_protocols
 from awp_publish.problems import DeclarationError
 
 FAILURES: Final = (OSError, DeclarationError, ImportError, AttributeError, StartFailed, TalkFailed)
@@ -53,10 +52,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def take_rest(options: argparse.Namespace, rest: list[str]) -> list[str]:
     """Assign names after an option, which argparse does not: `init --force django x.py`. Returns the unknown ones."""
-    name = {"call": "given", "check": "target", "approve": "names", "init": "file", "show": "path"}.get(options.command)
+    name = {"call": "given", "check": "target", "init": "file", "show": "path"}.get(options.command)
     if rest and options.command == "init" and options.framework is None and not rest[0].startswith("-"):
         options.framework, *rest = rest
-    if rest and name is not None and not any(one.startswith("-") for one in rest):
+    if (of_plugin := getattr(options, "of_plugin", None)) is not None:
+        name = of_plugin.names
+    if rest and name and not any(one.startswith("-") for one in rest):
         if isinstance(before := getattr(options, name), list):
             setattr(options, name, before + rest)
             return []
@@ -89,10 +90,9 @@ def run(console: Console, options: argparse.Namespace) -> int:
 def _run(console: Console, options: argparse.Namespace) -> int:
     # Imported late so that `--help` and `--version` are quick.
     from awp_publish.cli import application, pages
-    from awp_publish.plugins.jobs.door import serve_jobs
 
     if (of_plugin := getattr(options, "of_plugin", None)) is not None:
-        return int(of_plugin.run(console, application.load(options.target), options))
+        return int(of_plugin.run(console, application.Application(options.target), options))
     match options.command:
         case "check" if options.explain is not None:
             return application.explain_checks(console, options.explain)
@@ -147,16 +147,6 @@ def _run(console: Console, options: argparse.Namespace) -> int:
             return application.init(
                 console, options.framework, options.file and Path(options.file), force=options.force
             )
-        case "dns":
-            return application.show_dns(console, options.target)
-        case "approve":
-            return application.approve(console, options.target, options.names, approves_all=options.all)
-        case "robots":
-            return application.show_robots(console, options.target)
-        case "traffic":
-            return application.show_traffic(console, options.target, options.days)
-        case "worker":
-            asyncio.run(serve_jobs(application.load(options.target)))
     return 0
 
 
@@ -171,39 +161,50 @@ def describe_failure(error: Exception) -> str:
 
 
 def make_parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
-    """Make the parser of the command line. It knows the commands of plug-ins if the `arguments` may need them."""
+    """Make the parser of the command line. It knows the commands of an application's own plug-ins, if it is named."""
     parser = argparse.ArgumentParser(prog="awp-publish", description=__doc__)
     parser.add_argument("--version", action="store_true", help="print the version")
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
     commands = parser.add_subparsers(dest="command")
     add_commands(commands)
     named = [argument for argument in arguments if not argument.startswith("-")]
-    if not named or named[0] not in commands.choices:
-        add_commands_of_plugins(commands, named[1:])
+    if named and named[0] not in commands.choices:
+        for target in named[1:]:
+            add_commands_of(commands, target)
     return parser
 
 
-def add_commands_of_plugins(commands: "argparse._SubParsersAction[Any]", targets: Sequence[str]) -> None:
-    """Add the commands of installed plug-ins, and of those that the application among the `targets` has."""
-    from awp_publish.cli.application import load, site_of
-    from awp_publish.plugin import installed
+def add_commands_of(commands: "argparse._SubParsersAction[Any]", target: str) -> None:
+    """Add the commands of the plug-ins that the application `module:app` has."""
+    from awp_publish.cli.application import is_application, load, site_of
 
-    plugins = [*installed().values()]
-    for target in targets:
-        if ":" in target and "/" not in target and (site := site_of(load(target))) is not None:
-            plugins += [setup.plugin for setup in site.plugins.values()]
+    site = site_of(load(target)) if is_application(target) else None
+    if site is not None:
+        add_commands_of_plugins(commands, [setup.plugin for setup in site.plugins.values()])
+
+
+def add_commands_of_plugins(
+    commands: "argparse._SubParsersAction[Any]", plugins: Iterable[Plugin], project: str | None = None
+) -> None:
+    """Add the commands of plug-ins. With `project`, a module:app, all of them are about that application."""
     of_plugins = {name: command for plugin in plugins for name, command in plugin.commands.items()}
-    for name, command in of_plugins.items():
+    for name, command in sorted(of_plugins.items()):
         if name not in commands.choices:
             parser = commands.add_parser(name, help=command.help)
-            parser.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
-            parser.add_argument("target", help="module:app")
+            parser.add_argument(
+                "--json", action="store_true", default=argparse.SUPPRESS, help="print JSON, for programs"
+            )
+            if project is None:
+                parser.add_argument("target", help="module:app")
             command.arguments(parser)
-            parser.set_defaults(of_plugin=command)
+            parser.set_defaults(of_plugin=command, **({} if project is None else {"target": project}))
 
 
 def add_commands(commands: "argparse._SubParsersAction[Any]", project: str | None = None) -> None:
-    """Add the arguments of every command. With `project`, a module:app, all commands are about that application."""
+    """Add every command, those of installed plug-ins included.
+
+    With `project`, a module:app, all of them are about that application.
+    """
     of_all = argparse.ArgumentParser(add_help=False)
     # SUPPRESS keeps the value of a --json before the command.
     of_all.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON, for programs")
@@ -278,23 +279,4 @@ def add_commands(commands: "argparse._SubParsersAction[Any]", project: str | Non
         init.set_defaults(framework="django")
     init.add_argument("file", nargs="?", help='its name; "-" prints it')
     init.add_argument("--force", action="store_true", help="replace a file that is there")
-    commands.add_parser("dns", parents=[of_app], help="print DNS-AID and AID records to paste into the zone")
-    approve = commands.add_parser(
-        "approve", parents=[of_app], help="list what is waiting for approval, for a site with approval=True"
-    )
-    approve.add_argument(
-        "names", nargs="*", metavar="action", help="approve these actions as they are now; without any, only list them"
-    )
-    approve.add_argument("--all", action="store_true", help="approve everything that is waiting")
-    commands.add_parser("robots", parents=[of_app], help="print lines for robots.txt about an application's pages")
-    traffic = commands.add_parser("traffic", parents=[of_app], help="print who called what, and how it ended")
-    traffic.add_argument("--days", type=_read_days, default=30, help="how many days, today among them (30)")
-    commands.add_parser(
-        "worker", parents=[of_app], help="run the background jobs of an application until it is stopped"
-    )
-
-
-def _read_days(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 400:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days from 1 to 400")
-    return int(text)
+    add_commands_of_plugins(commands, installed().values(), project)

@@ -1,4 +1,4 @@
-"""Commands about an application, which is called without a server: init, show, export, approve, check, call."""
+"""Commands about an application, which is called without a server: init, show, export, check, call."""
 
 import asyncio
 import json
@@ -25,12 +25,11 @@ from awp_publish.checks.descriptions import Judgement, judge_descriptions, tools
 from awp_publish.checks.fetching import SECONDS, FetchRefused, fetch
 from awp_publish.checks.text import read as read_document
 from awp_publish.checks.urls import is_private
-from awp_publish.cli.console import Console, ask, is_asking, warn, write, write_json
+from awp_publish.cli.console import Console, ask, is_asking, warn, write
 from awp_publish.client import AgentClient, CallFailed, Door
 from awp_publish.declare.discover import find_routes, unwrap
 from awp_publish.declare.site import Site
 from awp_publish.documents import woa
-from awp_publish.documents.members import ARD_PATH
 from awp_publish.documents.protocol import published
 from awp_publish.http.asgi import AgentPublisher
 from awp_publish.http.exchange import AsgiApp
@@ -41,12 +40,8 @@ from awp_publish.maps import rules
 from awp_publish.maps.composition import Imported, ImportRefused
 from awp_publish.model import Action
 from awp_publish.plugin import known_protocols
-from awp_publish.plugins.a2a import agent_card
 from awp_publish.plugins.actions_json.reading import ActionMap
-from awp_publish.plugins.mcp import server_card as mcp_server_card
-from awp_publish.plugins.pages import som
-from awp_publish.plugins.traffic.record import TrafficRecord, TrafficReport, describe_traffic
-from awp_publish.problems import DeclarationError, StoreUnavailable, did_you_mean
+from awp_publish.problems import DeclarationError, did_you_mean
 from awp_publish.schema import compile_schema, is_secret
 
 if TYPE_CHECKING:
@@ -54,13 +49,6 @@ if TYPE_CHECKING:
 
 CDN_HEADERS: Final = frozenset(("content-length", "content-encoding", "date", "etag", "last-modified", "vary"))
 """Headers that a CDN generates itself."""
-
-CAPABILITY_KEY: Final = "key65400"
-WELL_KNOWN_KEY: Final = "key65409"
-"""DNS-AID's `cap` and `well-known`, as its reference implementation numbers them: none is assigned yet (RFC 9460)."""
-
-MAX_AID_BYTES: Final = 255
-"""Bytes of one string of a TXT record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,7 +362,7 @@ def init(console: Console, framework: str, path: Path | None, *, force: bool = F
     return 0
 
 
-# --- show, robots, export, dns, traffic, approve ---
+# --- show, export ---
 
 
 def show(console: Console, target: str, path: str | None, *, included: bool, tokens: bool) -> int:
@@ -449,20 +437,6 @@ def _facts(one: Published) -> dict[str, object]:
     return {"path": one.path, "media_type": one.media_type, "bytes": len(one.body), "tokens": one.tokens}
 
 
-def show_robots(console: Console, target: str) -> int:
-    """Print the lines about pages for robots.txt. Returns 1 if pages are not available as SOM."""
-    announced = Application(target).documents.get(som.PATH)
-    if announced is None:
-        warn(f"{target} does not serve its pages as SOM")
-        return 1
-    lines = som.robots_lines_of(orjson.loads(announced.body))
-    if console.as_json:
-        console.json({"lines": lines.splitlines()})
-    else:
-        write(lines.removesuffix("\n"), is_block=True)
-    return 0
-
-
 def export(console: Console, target: str, folder: Path) -> int:
     """Write all documents below a folder, and their headers to its file `_headers`, for a CDN of static files.
 
@@ -487,128 +461,6 @@ def export(console: Console, target: str, folder: Path) -> int:
     console.say(*written)
     console.json({"files": written})
     return 0
-
-
-def show_dns(console: Console, target: str) -> int:
-    """Print the DNS records by which agents find the doors, for pasting into the zone.
-
-    DNS-AID (draft-mozleywilliams-dnsop-dnsaid-02): SVCB records in ServiceMode below `_agents`, one for each agent
-    protocol, with the document that describes it, and one for the domain's index. AID (draft-nemethi-dawn-aid-00): a
-    single TXT record at `_agent`, because two of the same version would be ambiguous.
-    """
-    application = Application(target)
-    catalog = application.site.catalog
-    parts = urlsplit(catalog.url)
-    if parts.scheme != "https":
-        remedy = "Set Site(url=...) to its public address: both drafts require https."
-        raise DeclarationError(f"site.url {catalog.url}", "is not an https address.", remedy)
-    domain = catalog.domain.encode("idna").decode() if not catalog.domain.isascii() else catalog.domain
-    port = parts.port or 443
-    doors = [door for door in catalog.doors if door.protocol in ("mcp", "a2a")]
-    cards = {"mcp": mcp_server_card.address_of(catalog), "a2a": agent_card.PATH}
-
-    def service(alpn: str, card: str | None, key: str, value: str) -> str:
-        beside = f' {key}="{value}"' if card in application.documents else ""
-        return f'1 {domain}. mandatory="alpn,port" alpn="{alpn}" port="{port}"{beside}'
-
-    index = service("h2", ARD_PATH, WELL_KNOWN_KEY, ARD_PATH.removeprefix("/.well-known/"))
-    records = [("SVCB", f"_index._agents.{domain}.", index)]
-    for door in doors:
-        card = cards[door.protocol]
-        value = service(f"{door.protocol},h2", card, CAPABILITY_KEY, catalog.absolute(card))
-        records.append(("SVCB", f"_{door.protocol}._agents.{domain}.", value))
-    first = min(doors, key=lambda door: door.protocol != "mcp", default=None)
-    if first is not None:
-        address, protocol = catalog.absolute(first.path), first.protocol
-    elif catalog.openapi is not None:
-        address, protocol = catalog.absolute(catalog.openapi.path), "openapi"
-    else:
-        address = protocol = ""
-    comments = [
-        "; DNS-AID: where the agents of this domain are. Sign the zone (DNSSEC): otherwise the answers prove nothing.",
-        "; AID: the address at which to begin.",
-    ]
-    if address:
-        known = catalog.site.authentication
-        auth = ";a=oauth2_code" if known is not None and known.type == "oauth2" else ""
-        text = f"v=aid2;u={address};p={protocol}{auth}"
-        name = "".join(sign for sign in catalog.site.name if sign.isprintable() and sign not in ';"\\')
-        named = f"{text};s={name}"
-        if len(text.encode()) > MAX_AID_BYTES:
-            raise DeclarationError(f"site.url {catalog.url}", "is too long for a TXT record.", "Use a shorter one.")
-        text = named if len(named.encode()) <= MAX_AID_BYTES else text
-        records.append(("TXT", f"_agent.{domain}.", f'"{text}"'))
-    for kind, comment in zip(("SVCB", "TXT"), comments, strict=True):
-        lines = [f"{name} 3600 IN {of} {value}" for of, name, value in records if of == kind]
-        console.say(*([comment, *lines] if lines else ()))
-    console.json({"records": [{"name": name, "ttl": 3600, "type": of, "value": value} for of, name, value in records]})
-    return 0
-
-
-def show_traffic(console: Console, target: str, days: int) -> int:
-    """Print who called what in the last days, and how the calls ended."""
-    site = Application(target).declared
-    record: TrafficRecord | None = site.ask("traffic")
-    if record is None:
-        warn(f"{target} keeps no traffic: it has Site(traffic=False)")
-        return 1
-
-    async def read() -> TrafficReport:
-        try:
-            return await record.read(days)
-        finally:
-            await site.store.close()
-
-    try:
-        report = asyncio.run(read())
-    except StoreUnavailable as problem:
-        warn(f"{target}: {problem.detail} {_store_remedy(site)}")
-        return 2
-    if not site.store.is_shared:
-        told = 'its store is in memory, which other processes cannot read; use Site(store="sqlite:///agents.db")'
-        warn(f"{target}: {told}")
-    if console.as_json:
-        for line in report.lines():
-            write_json(line, is_indented=False)
-    else:
-        console.say(*describe_traffic(report).split("\n"))
-    return 0
-
-
-def _store_remedy(site: Site) -> str:
-    """Return what to give a command that cannot open the store of the application's server."""
-    url = site.settings.store
-    parts = urlsplit(url) if isinstance(url, str) else None
-    if parts is None:
-        return "Run the command with the environment and in the directory of the server, which opens the same store."
-    if parts.scheme == "sqlite":
-        return (
-            f"It is {Path.cwd() / parts.path[1:]}: run the command in the directory of the server, as a user who may "
-            "read and write the file and its folder."
-        )
-    return (
-        f"It is {parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}: run the command where that host can be "
-        "reached, with the environment of the server (address, user and password)."
-    )
-
-
-def approve(console: Console, target: str, names: Sequence[str], *, approves_all: bool) -> int:
-    """Approve actions as they are now, then list what is new or has changed. Returns 1 if actions are still hidden."""
-    approval = Application(target).site.ask("approval")
-    if approval is None:
-        raise DeclarationError("site", "publishes every action without approval.", "Write Site(approval=True).")
-    standing = approval.standing()
-    if approves_all:
-        names = [one.action for one in standing if one.state in ("new", "changed")]
-    if names or approves_all:
-        path, standing = approval.approve(*names), approval.standing()
-        console.say(f"{path}: {len(names)} approved ({', '.join(names) or 'nothing was new or changed'})")
-    waiting = [one for one in standing if one.state != "approved"]
-    hidden = sum(one.state != "gone" for one in waiting)
-    console.say(*map(str, waiting), f"{len(standing) - len(waiting)} approved, {hidden} hidden until approved")
-    told = [{"action": one.action, "state": one.state, "changed": list(one.changed)} for one in standing]
-    console.json({"actions": told, "hidden": hidden})
-    return int(hidden > 0)
 
 
 # --- check: documents, pages and descriptions ---

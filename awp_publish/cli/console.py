@@ -79,6 +79,15 @@ class Console:
             for line in lines:
                 write(line)
 
+    def block(self, text: str) -> None:
+        """Print text that has line breaks of its own."""
+        if not self.as_json:
+            write(text, is_block=True)
+
+    def warn(self, text: str) -> None:
+        """Print a line to standard error."""
+        warn(text)
+
     def heading(self, text: str) -> None:
         """Print a heading, at a terminal only."""
         if self._rich is not None:
@@ -113,6 +122,11 @@ class Console:
         """Print a value as JSON if JSON was requested."""
         if self.as_json:
             write_json(value)
+
+    def json_lines(self, values: Iterable[object]) -> None:
+        """Print each value as a line of JSON if JSON was requested."""
+        for value in values if self.as_json else ():
+            write_json(value, is_indented=False)
 
     def progress(self, items: Iterable[T], what: str, total: int | None = None) -> Iterator[T]:
         """Yield items, with a progress bar at a terminal."""

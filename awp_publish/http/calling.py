@@ -1,7 +1,7 @@
 """Calls made of HTTP requests to a door, with the caller's credentials on them.
 
 A door reads its envelope and names the action; everything else is the same at every door. A call of which nobody has
-said how its credentials are read is a call by nobody. AWP and the bridge make their calls in `http.site_client`.
+said how its credentials are read is a call by nobody.
 """
 
 from abc import abstractmethod
@@ -32,10 +32,12 @@ _NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 class Source(Protocol):
     """The request of a call."""
 
-    scope: Scope
-    fields: Fields
-    request_id: str
-
+    @property
+    def scope(self) -> Scope: ...
+    @property
+    def fields(self) -> Fields: ...
+    @property
+    def request_id(self) -> str: ...
     @property
     def disconnected(self) -> Callable[[], Awaitable[None]]: ...
 

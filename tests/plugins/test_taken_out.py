@@ -1,6 +1,6 @@
 """Each folder of `plugins/` can be taken out: the core starts, and README's first example runs.
 
-Without MCP and the overview, which it names: these two still import other plug-ins (`STILL` in test_architecture).
+Without MCP and the overview, which it names. Doors do without the plug-ins that they ask for by name.
 """
 
 import os
@@ -11,6 +11,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from awp_publish import AgentPublisher, Site
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = sorted(path.parent.name for path in (ROOT / "awp_publish" / "plugins").glob("*/__init__.py"))
@@ -51,3 +55,18 @@ def test_the_first_example_runs_without(folder, tmp_path):
         text=True,
     )
     assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize("door", ["mcp", "a2a", "awp"])
+@pytest.mark.parametrize("gone", ["events", "jobs", "discovery", "pages", "identity", "sessions"])
+def test_a_door_does_without_another_plug_in(door, gone):
+    site = Site("Shop", "Sells books.", "https://shop.example", plugins=[door, f"no:{gone}"])
+
+    @site.agent("find")
+    async def find(q: str) -> str:
+        """Find a book."""
+        return q
+
+    with TestClient(AgentPublisher(Starlette(), site=site), base_url="https://shop.example") as client:
+        assert client.post("/agents/find/invoke", json={"input": {"q": "Emma"}}).json() == "Emma"
+        assert site.catalog.door(door) is not None

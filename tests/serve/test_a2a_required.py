@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher
-from awp_publish.plugins.a2a.handler import check_required_fields
+from awp_publish.plugins.a2a.fields import check_required_fields
 from tests.serve.guarded import ANN, KEYS, known_callers, make_shop
 
 REQUESTS = [name for name in dir(a2a_pb2) if name.endswith("Request")]

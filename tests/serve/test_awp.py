@@ -10,7 +10,7 @@ from starlette.testclient import TestClient, WebSocketDenialResponse
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from awp_publish import AgentPublisher, BearerToken, Principal, Site
-from awp_publish.plugins.awp.door import SCOPES
+from awp_publish.plugins.awp.callers import SCOPES
 from tests.serve.awp_client import HELLO, AwpClient
 from tests.serve.awp_site import make_site, publish
 

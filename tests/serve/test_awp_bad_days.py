@@ -122,7 +122,7 @@ def test_a_client_that_says_everything_but_its_handshake_is_left_too(client, mon
 
 
 def test_a_silent_client_is_left(open_client, monkeypatch):
-    monkeypatch.setattr("awp_publish.plugins.awp.door.IDLE_SECONDS", 0.2)
+    monkeypatch.setattr("awp_publish.plugins.awp.sessions.IDLE_SECONDS", 0.2)
     client = open_client(publish(make_site()))
     with AwpClient.greeted(client) as caller, pytest.raises(WebSocketDisconnect) as left:
         caller.hear()
@@ -131,7 +131,7 @@ def test_a_silent_client_is_left(open_client, monkeypatch):
 
 @pytest.mark.slow
 async def test_whoever_waits_for_a_slow_page_is_not_silent(monkeypatch):
-    monkeypatch.setattr("awp_publish.plugins.awp.door.IDLE_SECONDS", 2.0)
+    monkeypatch.setattr("awp_publish.plugins.awp.sessions.IDLE_SECONDS", 2.0)
     go = asyncio.Event()
 
     async def slow(request: Request) -> HTMLResponse:

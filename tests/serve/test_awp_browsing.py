@@ -125,7 +125,8 @@ def test_what_nobody_can_wait_for(caller, wait):
 
 
 def test_a_page_without_end_is_cut_off(open_client, monkeypatch):
-    monkeypatch.setattr("awp_publish.plugins.awp.door.PAGE_BYTES", 300_000)
+    for where in ("door", "sessions"):
+        monkeypatch.setattr(f"awp_publish.plugins.awp.{where}.PAGE_BYTES", 300_000)
     client = open_client(publish(make_site()))
     with AwpClient.greeted(client) as caller:
         session = caller.create()

@@ -232,7 +232,7 @@ def test_a_connection_is_known_for_as_long_as_its_token_is_good(open_client, mon
         if how == "it is withdrawn":
             caller.do("session.list")
             assert len(asked) == 1, "nobody is asked about each message"
-            monkeypatch.setattr("awp_publish.plugins.awp.door.VERIFY_SECONDS", 0.0)
+            monkeypatch.setattr("awp_publish.plugins.awp.callers.VERIFY_SECONDS", 0.0)
         session = caller.do("session.create")["session_id"]
         del tokens["Bearer one"]
         refused = caller.fail("page.navigate", session_id=session, url="/")
@@ -244,7 +244,7 @@ def test_a_connection_is_known_for_as_long_as_its_token_is_good(open_client, mon
 
 
 def test_whoever_has_other_scopes_since_is_held_to_these(open_client, monkeypatch):
-    monkeypatch.setattr("awp_publish.plugins.awp.door.VERIFY_SECONDS", 0.0)
+    monkeypatch.setattr("awp_publish.plugins.awp.callers.VERIFY_SECONDS", 0.0)
     tokens = {"Bearer one": Principal("ann", frozenset({"som:read", "session:write"}))}
     client, _ = open_held(open_client, tokens)
     with AwpClient.greeted(client, {"authorization": "Bearer one"}) as caller:

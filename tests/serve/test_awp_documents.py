@@ -157,7 +157,7 @@ def provoke(caller: AwpClient, code: str) -> Any:
     ],
 )
 def test_every_code_but_that_of_scripts_can_occur_and_says_why(open_client, code, details, monkeypatch):
-    monkeypatch.setattr("awp_publish.plugins.awp.door.SESSIONS_PER_CONNECTION", 12)
+    monkeypatch.setattr("awp_publish.plugins.awp.sessions.SESSIONS_PER_CONNECTION", 12)
     site = make_site()
 
     @site.agent("fail")

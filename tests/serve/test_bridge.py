@@ -13,8 +13,8 @@ from starlette.routing import Route
 
 from awp_publish import AgentPublisher, Paths, Signal, Site
 from awp_publish.http.lifespan import running
-from awp_publish.plugins.actions_json import bridge as door
-from awp_publish.plugins.actions_json.bridge import ITEMS
+from awp_publish.plugins.actions_json import runtimes
+from awp_publish.plugins.actions_json.items import ITEMS
 from tests.serve.bridge_client import End, connected
 from tests.serve.guarded import ANN, BEN, KEYS, known_callers, make_shop
 
@@ -278,7 +278,7 @@ async def test_what_is_given_once_is_not_kept_for_a_call_again(stack):
 
 
 async def test_answers_that_are_kept_have_a_bound(app, stack, monkeypatch):
-    monkeypatch.setattr(door, "MAX_ANSWER_BYTES", 2_000)
+    monkeypatch.setattr(runtimes, "MAX_ANSWER_BYTES", 2_000)
     tab = await stack.enter_async_context(connected(app, ANN))
     agent = await stack.enter_async_context(connected(app, ANN))
     await tab.ready()
@@ -561,7 +561,7 @@ async def test_too_many_messages_are_told_when_to_come_back(stack):
 
 async def test_too_many_calls_and_runtimes_are_refused(ends, monkeypatch):
     tab, agent = ends
-    monkeypatch.setattr(door, "MAX_QUEUED", 2)
+    monkeypatch.setattr(runtimes, "MAX_QUEUED", 2)
     for number in range(3):
         agent.call("add_numbers", {"numbers": [1]}, f"c{number}")
     answer = await agent.hear()

@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from awp_publish import AgentPublisher, Principal
 from awp_publish.http.lifespan import running
 from awp_publish.plugin import open_store
-from awp_publish.plugins.mcp import resources
+from awp_publish.plugins.mcp import subscriptions
 from awp_publish.problems import InvalidCredentials, StoreUnavailable
 from tests.serve.guarded import Watched, known_callers, make_shop
 from tests.serve.live_server import serve
@@ -92,7 +92,7 @@ async def test_nobody_is_told_what_they_have_not_asked_for():
 
 
 async def test_who_may_call_more_than_before_is_told(monkeypatch):
-    monkeypatch.setattr(resources, "VERIFY_SECONDS", 0.02)
+    monkeypatch.setattr(subscriptions, "VERIFY_SECONDS", 0.02)
     scopes = {"ann": frozenset[str]()}
     site = make_site(
         authenticate=lambda shown: Principal("ann", scopes["ann"]) if scopes else None, list_only_allowed=True
@@ -113,7 +113,7 @@ async def test_who_may_call_more_than_before_is_told(monkeypatch):
 
 
 async def test_who_is_not_known_any_more_is_not_told_anything(monkeypatch):
-    monkeypatch.setattr(resources, "VERIFY_SECONDS", 0.02)
+    monkeypatch.setattr(subscriptions, "VERIFY_SECONDS", 0.02)
     tokens = {"Bearer ann": "ann"}
 
     def authenticate(shown):
@@ -145,7 +145,7 @@ async def test_wrong_requests_to_listen_are_refused():
 
 
 async def test_other_workers_are_told_through_the_store(tmp_path, monkeypatch):
-    monkeypatch.setattr(resources, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(subscriptions, "LOOK_SECONDS", 0.02)
     first, second = (make_site(store=f"sqlite:///{tmp_path}/agents.db") for _ in range(2))
     apps = [AgentPublisher(FastAPI(), site=site) for site in (first, second)]
     document = "https://shop.example/agent.json"
@@ -167,7 +167,7 @@ async def test_other_workers_are_told_through_the_store(tmp_path, monkeypatch):
 
 
 async def test_a_change_while_the_store_is_away_is_told_when_it_is_back(tmp_path, monkeypatch):
-    monkeypatch.setattr(resources, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(subscriptions, "LOOK_SECONDS", 0.02)
     stores = [Watched(open_store(f"sqlite:///{tmp_path}/agents.db", "shop")) for _ in range(2)]
     first, second = (make_site(store=store) for store in stores)
     apps = [AgentPublisher(FastAPI(), site=site) for site in (first, second)]

@@ -13,21 +13,19 @@ import asyncio
 import hashlib
 import logging
 import secrets
-import time
-from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cached_property, partial
-from typing import Final, Protocol, cast
+from functools import cached_property
+from typing import Final, cast
 
 import orjson
 
 from awp_publish.browsing.addresses import Origins, parse_address
 from awp_publish.browsing.cookies import write_set_cookie
-from awp_publish.browsing.page import PAGE_BYTES, PageCache, SessionLimits, Steps
+from awp_publish.browsing.page import PAGE_BYTES, PageCache, SessionLimits
 from awp_publish.browsing.session import Session
 from awp_publish.calls.call import (
     PART_OF_ANSWER,
@@ -40,11 +38,10 @@ from awp_publish.calls.call import (
     Result,
     share_of,
 )
-from awp_publish.calls.gates.idempotency import REPLAYED
 from awp_publish.calls.health import count_workers
 from awp_publish.calls.invoke import Invoker
+from awp_publish.documents.members import SITE_ACTION
 from awp_publish.http.credentials import client_address, read_credentials
-from awp_publish.http.dispatch import PASSED
 from awp_publish.http.documents import Encodings, Prepared, prepare_one
 from awp_publish.http.doors import session_ids_of
 from awp_publish.http.endpoint import ProblemRenderer
@@ -54,12 +51,12 @@ from awp_publish.http.exchange import (
     Scope,
     Send,
     header_members,
-    parse_json,
     read_fields,
     send_reply,
 )
+from awp_publish.http.inner_calls import INNER_CALL, InnerCall, InnerCalls
 from awp_publish.http.lifespan import OwnedTasks
-from awp_publish.http.site_client import INNER_CALL, InnerCall, InnerCalls, SiteClient, drive, has_large_page
+from awp_publish.http.site_client import SiteClient
 from awp_publish.http.sockets import (
     ADDRESS_SHARE,
     GOING_AWAY,
@@ -72,515 +69,79 @@ from awp_publish.http.sockets import (
     own_urls,
     room_for_unknown,
 )
-from awp_publish.http.streams import OpenStreams, StreamLimits
+from awp_publish.http.streams import OpenStreams
 from awp_publish.maps.live_page import PrimitiveError
 from awp_publish.maps.primitives import PRIMITIVES
 from awp_publish.maps.runtime import (
-    CODES,
-    Code,
     HandlerCall,
     Runtime,
     RuntimeFailure,
     ToolResult,
-    code_of_primitive,
 )
-from awp_publish.maps.script_page import SCRIPT, ScriptPage
+from awp_publish.maps.script_page import ScriptPage
 from awp_publish.maps.site_page import SitePage
-from awp_publish.maps.steps import HARMLESS, errors_of, run_primitive
-from awp_publish.model import Catalog, JsonObject
+from awp_publish.maps.steps import errors_of
+from awp_publish.model import JsonObject
 from awp_publish.plugin import Context, Document, Endpoints
 from awp_publish.plugins.actions_json import document as actions_json
-from awp_publish.plugins.actions_json.document import HANDLER, SITE_ACTION, SITE_TOOL
+from awp_publish.plugins.actions_json.document import HANDLER, SITE_TOOL
+from awp_publish.plugins.actions_json.items import (
+    ANSWER_HEADERS,
+    ANSWERS,
+    CONNECTIONS,
+    DRIVEN,
+    IN_PROCESS,
+    ITEMS,
+    MAX_EVENTS,
+    MAX_ID,
+    MAX_MAPS,
+    MAX_RUNTIMES,
+    MAX_URL,
+    MEMBERS,
+    PROTOCOL,
+    RECOVERIES,
+    REFUSAL_HEADERS,
+    STATUSES,
+    Selectors,
+    error_item,
+    failure_of,
+    invalid,
+    read_error,
+    read_item,
+    read_text,
+    require_object,
+    require_text,
+    write_item,
+)
 from awp_publish.plugins.actions_json.reading import ActionMap
+from awp_publish.plugins.actions_json.runtimes import (
+    CODE_LENGTH,
+    GRACE,
+    KEY_LENGTH,
+    MAX_OWNERS,
+    BridgeCall,
+    Owner,
+    PairedRuntime,
+    ReachableRuntime,
+    SiteRuntime,
+)
+from awp_publish.plugins.actions_json.script import render_script
 from awp_publish.problems import (
-    ConfirmationRequired,
     HandlerFailed,
     InvalidInput,
-    NotJson,
-    PrerequisiteRequired,
     Problem,
     RuntimeFailed,
     SessionUnknown,
     StoreUnavailable,
     Violation,
-    code_of,
 )
-from awp_publish.schema import Validator, compile_schema, media
+from awp_publish.schema import Validator, compile_schema
 from awp_publish.stores.store import session_key
-
-PROTOCOL: Final = "bridge"
-VERSION: Final = "1"
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
-# --- Runtimes, their owners, and calls ---
 
-KEY_LENGTH: Final = 16
-"""Minimum characters of a runtime_key by which a runtime of an anonymous owner may reconnect."""
-CODE_LENGTH: Final = 8
-"""Minimum characters of an authorization_id by which an agent may reach a page. Our script's have 32."""
-
-GRACE: Final = 30.0
-"""Seconds for which a call waits for a runtime whose page is reloading."""
-
-PAGE_SECONDS: Final = 30.0
-"""Seconds after which loading a page of the site times out."""
-
-MAX_QUEUED: Final = 64
-"""Maximum calls that wait for one runtime."""
-
-MAX_LOADS: Final = 5
-"""How often a step that only reads is repeated if the page reloads meanwhile."""
-
-CHANGING: Final = frozenset({"insert", "perform", "invoke", "attach", "detach"})
-"""Methods of our script that are never repeated, because they may change something."""
-
-MAX_ANSWERS: Final = 64
-MAX_ANSWER_BYTES: Final = 1_000_000
-"""Answers, and their characters in total, that are kept per owner. The latest is kept whatever its size."""
-MAX_OWNERS: Final = 1_000
-MAX_USED: Final = 1_000
-
-
-class Peer(Protocol):
-    """A connection to which items can be sent."""
-
-    def post(self, item: JsonObject) -> None:
-        """Send an item, in order, without waiting for its delivery."""
-
-
-class Owner:
-    """The owner of connections: a principal, a session, or a single anonymous connection.
-
-    `answers` are those to finished calls, by call_id; `running` has the ids of unfinished ones. `principal` is the key
-    of a known caller; `scopes` are the caller's, None for an anonymous owner.
-    """
-
-    def __init__(self, key: str = "", principal: str = "", scopes: frozenset[str] | None = None) -> None:
-        self.key = key
-        self.principal = principal
-        self.scopes = scopes
-        self.agents: set[Peer] = set()
-        self.runtimes: dict[str, PairedRuntime] = {}
-        self.visit: SiteRuntime | None = None
-        self.running: set[str] = set()
-        self.answers: OrderedDict[str, tuple[bytes, str | None]] = OrderedDict()
-        self._bytes = 0
-
-    def remember(self, call_id: str, fingerprint: bytes, answer: str | None) -> None:
-        """Keep the answer to a call for a repetition of the call; None if the answer may be given only once."""
-        self.answers[call_id] = fingerprint, answer
-        self._bytes += len(answer or "")
-        while len(self.answers) > 1 and (len(self.answers) > MAX_ANSWERS or self._bytes > MAX_ANSWER_BYTES):
-            self._bytes -= len(self.answers.popitem(last=False)[1][1] or "")
-
-
-@dataclass(slots=True, eq=False)
-class BridgeCall:
-    """One call to a runtime.
-
-    `members` accompany its arguments, as in the envelopes of other doors; `headers` accompany its answer. `step_id` is
-    the last step that is known to have begun. `has_changed` is True if a step may have changed something, None if that
-    is unknown. `session_key` is the key of the caller's session, whose cookies a page in this process gets.
-    """
-
-    call_id: str
-    name: str
-    arguments: JsonObject
-    seconds: float
-    members: Mapping[str, object] = field(default_factory=dict)
-    peer: Peer | None = None
-    session_key: str = ""
-    step_id: str | None = None
-    has_changed: bool | None = False
-    headers: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def meant(self) -> "BridgeCall":
-        """The call that `actions.site` makes in mode "call", otherwise the call itself."""
-        if self.name != SITE_TOOL or self.arguments.get("mode") != "call":
-            return self
-        given = self.arguments.get("arguments")
-        return replace(self, name=str(self.arguments.get("action")), arguments=given if isinstance(given, dict) else {})
-
-    def note_step(self, step_id: str, changes: bool) -> None:
-        """Record the beginning of a step."""
-        self.step_id = step_id
-        self.has_changed = bool(self.has_changed) or changes
-
-    def describe_progress(self) -> JsonObject:
-        """Return the progress of its steps, as evidence for a failure."""
-        return {"call_id": self.call_id, "step_id": self.step_id}
-
-
-class ReachableRuntime(ABC):
-    """A page that can be called. Its calls run one at a time, in the order of their arrival."""
-
-    def __init__(self, runtime_id: str, owner: Owner | None) -> None:
-        self.id = runtime_id
-        self.owner = owner
-        self.title = ""
-        self.current: BridgeCall | None = None
-        self.runtime: Runtime | None = None
-        self._turn = asyncio.Lock()
-        self._queued = 0
-
-    @property
-    @abstractmethod
-    def url(self) -> str:
-        """The address that it shows."""
-
-    async def carry_out(self, call: BridgeCall) -> ToolResult:
-        """Run a call whose turn it is. Raises RuntimeFailure."""
-        assert self.runtime is not None
-        if call.name in PRIMITIVES and self.runtime.map.find("tools", call.name) is None:
-            call.note_step(call.name, call.name not in HARMLESS)
-            try:
-                return ToolResult(await run_primitive(self.runtime.page, call.name, call.arguments, []))
-            except PrimitiveError as error:
-                evidence = {"code": error.code, **error.evidence}
-                raise RuntimeFailure(code_of_primitive(error), error.message, evidence) from error
-        if call.name != SITE_TOOL:
-            return await self.runtime.call(call.name, call.arguments, seconds=call.seconds, on_step=call.note_step)
-        runtime, given = self.runtime, call.arguments
-        named, summary = given.get("projection_name"), given.get("summary_name")
-        projection = named if isinstance(named, str) else None
-        match given["mode"]:
-            case "list":
-                output = await runtime.list()
-            case "state_read":
-                output = await runtime.state_read(projection)
-            case "state_summary":
-                limit = given.get("max_bytes")
-                output = await runtime.state_summary(
-                    projection,
-                    summary if isinstance(summary, str) else None,
-                    limit if isinstance(limit, int) else None,
-                )
-            case _:
-                output = await runtime.state_diff(projection)
-        return ToolResult(output)
-
-    def describe(self) -> JsonObject:
-        """Return the facts about it for a caller that may reach it."""
-        return {"runtime_id": self.id, "url": self.url, **({"title": self.title} if self.title else {})}
-
-    async def run(
-        self, call: BridgeCall, work: Callable[[BridgeCall], Awaitable[ToolResult]] | None = None
-    ) -> ToolResult:
-        """Run a call when its turn has come, within its timeout. Raises RuntimeFailure."""
-        if self._queued >= MAX_QUEUED:
-            busy = {"limit": MAX_QUEUED, "retry_after_ms": 1_000}
-            raise RuntimeFailure("permission_denied", "Too many calls are waiting for this runtime.", busy)
-        began, self._queued = time.monotonic(), self._queued + 1
-        try:
-            async with asyncio.timeout(call.seconds):
-                async with self._turn:
-                    self.current = call
-                    try:
-                        return await (work or self.carry_out)(call)
-                    finally:
-                        self.current = None
-        except TimeoutError:
-            elapsed = round((time.monotonic() - began) * 1000)
-            details: dict[str, object] = {"elapsed_ms": elapsed, "timeout_ms": round(call.seconds * 1000)}
-            details |= call.describe_progress()
-            words = f"The call took longer than {call.seconds:g} seconds."
-            raise RuntimeFailure("handler_timeout", words, details, recoverable=call.has_changed is False) from None
-        finally:
-            self._queued -= 1
-
-
-class PairedRuntime(ReachableRuntime):
-    """A runtime at the other end of a connection: a visitor's tab, an extension, anything that speaks the protocol.
-
-    While its page is reloading, `peer` is None and calls wait. `dropped` counts answers to unknown calls and events
-    that are not declared.
-    """
-
-    url = ""
-
-    def __init__(self, runtime_id: str, owner: Owner, peer: Peer, url: str) -> None:
-        super().__init__(runtime_id, owner)
-        self.key: str | None = None
-        self.authorization_id: str | None = None
-        self.peer: Peer | None = peer
-        self.is_ready = True
-        self.announced: frozenset[str] = frozenset()
-        self.listeners: set[Peer] = set()
-        self.last: tuple[str, Peer | None] | None = None
-        self.dropped = {"answers": 0, "events": 0}
-        self.leaving: asyncio.TimerHandle | None = None
-        self.url = url
-        self._asked: dict[str, asyncio.Future[JsonObject]] = {}
-        self._interrupted: set[str] = set()
-        self._back = asyncio.Event()
-        self._back.set()
-        self._has_ended = False
-        self._used: OrderedDict[str, None] = OrderedDict()
-
-    @property
-    def is_away(self) -> bool:
-        """True while its page is reloading."""
-        return self.peer is None
-
-    @property
-    def can_return(self) -> bool:
-        """True if it has a key by which it can be recognized when it reconnects."""
-        return self.key is not None and (len(self.key) >= KEY_LENGTH or bool(self.owner and self.owner.key))
-
-    async def carry_out(self, call: BridgeCall) -> ToolResult:
-        """Pass a call on. Our own script is sent its steps one by one instead. Raises RuntimeFailure."""
-        if self.runtime is not None:
-            return await super().carry_out(call)
-        item: dict[str, object] = {"type": "action_call", "call_id": call.call_id, "name": call.name}
-        item |= {"arguments": call.arguments, "timeout_ms": round(call.seconds * 1000)}
-        answer = await self.ask(item | dict(call.members))
-        steps = answer.get("steps")
-        return ToolResult(answer.get("output"), steps if isinstance(steps, list) else ())
-
-    async def ask_script(self, method: str, arguments: JsonObject) -> JsonObject:
-        """Send one step to our script. If the page unloads meanwhile, the step counts as done or is repeated.
-
-        Raises RuntimeFailure.
-        """
-        item: JsonObject = {"type": "action_call", "call_id": f"step.{secrets.token_hex(8)}", "name": f"page.{method}"}
-        for _ in range(MAX_LOADS):
-            answer = await self.ask({**item, "arguments": arguments, "timeout_ms": round(GRACE * 1000)})
-            if not answer.get("interrupted"):
-                output = answer.get("output")
-                return output if isinstance(output, dict) else {}
-            if method in CHANGING:
-                if method == "invoke":
-                    raise self._gone("The page was closed while one of its functions was running.")
-                return {"ok": True, "value": {"navigated": True}}
-        raise RuntimeFailure("transport_failed", "The page reloads over and over.", {"runtime_id": self.id})
-
-    # --- Its connection ---
-
-    def depart(self) -> None:
-        """Record that its connection is lost and that it may reconnect."""
-        self.peer = None
-        self._back.clear()
-        self._interrupted = set(self._asked)
-
-    def come_back(self, peer: Peer) -> None:
-        """Record that it is connected again, possibly by another connection."""
-        if self.leaving is not None:
-            self.leaving.cancel()
-            self.leaving = None
-        self.peer = peer
-        self._back.set()
-
-    def end(self, words: str = "The runtime has disconnected.") -> None:
-        """End the runtime, and fail the calls that wait for it."""
-        self._has_ended = True
-        self.peer = None
-        self.fail(self._gone(words))
-        self._back.set()
-
-    def fail(self, failure: RuntimeFailure) -> None:
-        """Fail the requests that wait for its answers."""
-        for future in self._asked.values():
-            if not future.done():
-                future.set_exception(failure)
-                future.exception()  # marks it as retrieved: nobody may be waiting any more
-
-    def _gone(self, words: str = "The runtime has disconnected.") -> RuntimeFailure:
-        call = self.current
-        changed = call.has_changed if call is not None else False
-        details: dict[str, object] = {"runtime_id": self.id}
-        if call is not None:
-            details |= call.describe_progress()
-        if changed is None:
-            details["reason"] = "The runtime does not report its steps and may have started one that changes something."
-        return RuntimeFailure("transport_failed", words, details, recoverable=changed is False)
-
-    # --- Sending to it, and receiving from it ---
-
-    async def ask(self, item: JsonObject) -> JsonObject:
-        """Send an action_call and return its output. It is never sent twice. Raises RuntimeFailure."""
-        while self.peer is None and not self._has_ended:
-            await self._back.wait()
-        peer, call = self.peer, self.current
-        if peer is None:
-            raise self._gone()
-        if call is not None and self.runtime is None:
-            call.has_changed = None  # from now on this is unknown here
-        wire_id = str(item["call_id"])
-        if wire_id in self._used:  # another caller has used the same id
-            wire_id = f"{wire_id}.{secrets.token_hex(4)}"
-        self._used[wire_id] = None
-        while len(self._used) > MAX_USED:
-            self._used.popitem(last=False)
-        future: asyncio.Future[JsonObject] = asyncio.get_running_loop().create_future()
-        self._asked[wire_id] = future
-        try:
-            peer.post({**item, "call_id": wire_id, "runtime_id": self.id})
-            return await future
-        except asyncio.CancelledError:
-            # Stop the steps that have not begun.
-            if self.peer is not None:
-                words = "The call has ended: it timed out, or its caller disconnected."
-                error = {"code": "handler_timeout", "message": words, "severity": "minor", "recoverable": False}
-                logger.debug("a runtime is told to stop call %s", wire_id)
-                stop = {"type": "action_error", "call_id": wire_id, "runtime_id": self.id, "error": error}
-                self.peer.post(stop)
-            raise
-        finally:
-            del self._asked[wire_id]
-            self._interrupted.discard(wire_id)
-
-    def waits_for(self, call_id: object) -> bool:
-        """Return True if the answer to a call is still awaited."""
-        return call_id in self._asked
-
-    def take_answer(self, call_id: str, output: JsonObject | None, failure: RuntimeFailure | None) -> None:
-        """Handle an answer. One that is not awaited is dropped and counted."""
-        future = self._asked.get(call_id)
-        if future is None or future.done():
-            self.dropped["answers"] += 1
-            return
-        if failure is not None:
-            future.set_exception(failure)
-            future.exception()
-        else:
-            future.set_result(output or {})
-
-    def take_interrupted(self) -> None:
-        """Complete the step that was running when its page unloaded, now that the new page is ready.
-
-        This applies to our script only. Other runtimes keep track of their steps and answer themselves.
-        """
-        for call_id in tuple(self._interrupted) if self.runtime is not None else ():
-            future = self._asked.get(call_id)
-            if future is not None and not future.done():
-                future.set_result({"output": None, "interrupted": True})
-        self._interrupted.clear()
-
-
-class SiteRuntime(ReachableRuntime):
-    """A page of this site in this process, for one caller. `site` sends the requests of the running call."""
-
-    def __init__(self, runtime_id: str, owner: Owner | None, session: Session, address: str) -> None:
-        super().__init__(runtime_id, owner)
-        self.address = address
-        self.session = session
-        self.site: SiteClient | None = None
-        self.receipts: dict[str, str] = {}
-        self.last_used = time.monotonic()
-
-    @property
-    def principal(self) -> str:
-        """The key of its caller, "" if unknown."""
-        return self.owner.principal if self.owner is not None else ""
-
-    @property
-    def url(self) -> str:
-        """The address that it shows."""
-        return self.session.url or ""
-
-    async def drive(self, steps: Steps) -> JsonObject:
-        """Run a method of the session. Raises AwpError."""
-        assert self.site is not None
-        members = {PASSED: self.current.name} if self.current is not None else {}
-        fetch = partial(self.site.fetch, members=members)
-        return await drive(steps, fetch, "page", PAGE_SECONDS, in_thread=has_large_page(self.session))
-
-
-CONNECTIONS: Final = StreamLimits(most=10_000, of_unknown=8_000, of_address=500, of_caller=500)
-"""Connections of a process: visitors' tabs have one each."""
-
-SEVERITIES: Final = ("info", "minor", "major", "critical")
-MAX_MAPS: Final = 100
-"""Maximum cached maps; callers with different scopes may see different actions."""
-
-ANSWERS: Final = ("action_call_output", "action_error")
-ITEMS: Final[Mapping[str, tuple[str, str]]] = {
-    "runtime_ready": (
-        "runtime_id* url* runtime_key authorization_id extension_version manifest{protocol,version,tools} host title "
-        "capabilities",
-        "runtime",
-    ),
-    "runtime_status": ("runtime_id* url states attachments observed_at call{step_id,mutating} events", "runtime"),
-    "action_call": (
-        "call_id* name* arguments* runtime_id target_runtime_id target{runtime_id,runtime_key,authorization_id} "
-        "authorization_id target_url_contains target_title_contains timeout_ms confirmation receipts idempotency_key "
-        "session",
-        "agent, and the bridge to the runtime",
-    ),
-    "action_call_output": ("call_id* runtime_id* output* steps headers", "runtime, and the bridge to the agent"),
-    "dom_event": (
-        "event_id* runtime_id* name* payload* event url observed_at previous_call_id",
-        "runtime, and the bridge to agents",
-    ),
-    "action_error": ("error*{code*,message,severity,recoverable,evidence} call_id runtime_id", "either"),
-}
-"""Items with their members (a star marks required ones) and their senders."""
-
-MAX_ID: Final = 256
-MAX_URL: Final = 8_192
-MAX_RUNTIMES: Final = 16
-"""Maximum runtimes per connection and per owner."""
-MAX_EVENTS: Final = 4 * MAX_PENDING
-"""Unsent items of an agent's connection above which events for it are dropped."""
-DRIVEN: Final = "page.driver"
-"""The capability of our own script, which runs single steps; the runner is in this process."""
-REFUSAL_HEADERS: Final = ("www-authenticate", "retry-after", "ratelimit", "ratelimit-policy", "link", "location")
-"""Headers of a refusal that are passed on to the agent."""
-ANSWER_HEADERS: Final = (RECEIPT, REPLAYED[0], media.HEADER)
-"""Headers of an answer that are passed on to the agent."""
-IN_PROCESS: Final = "in_process"
-"""The runtime id that stands for the caller's own page in this process."""
-
-MEMBERS: Final = ("confirmation", "receipts", "idempotency_key", "session")
-"""Members that may accompany the arguments of a call, as in the envelopes of other doors."""
-
-_CONFIGURATION: Final = b"/*SITE*/{}/*SITE*/"
-
-
-def _render_script(catalog: Catalog) -> bytes:
-    """Return the script of visitors' tabs for one address of the site."""
-    facts = {
-        "bridge": catalog.prefix + catalog.paths.bridge,
-        "invoke": catalog.prefix + catalog.paths.invoke,
-        "site": catalog.site.name,
-    }
-    # Escape "<", so that "</script" does not end the element if a site inlines the script.
-    written = orjson.dumps(facts).replace(b"<", b"\\u003c")
-    return SCRIPT.read_bytes().replace(_CONFIGURATION, written)
-
-
-_UPGRADE: Final = Reply(426, (PLAIN, (b"upgrade", b"websocket")), b"The bridge is spoken to over WebSocket.\n")
-
-RECOVERIES: Final[Mapping[str, str]] = {
-    code_of(ConfirmationRequired.slug): (
-        "Show confirmation.summary to your user. Only if they agree, send the same action_call with a new call_id and "
-        "confirmation.token as confirmation beside arguments."
-    ),
-    code_of(PrerequisiteRequired.slug): (
-        "Call the actions that missing names, unless they have already succeeded, then send this call again with a "
-        "new call_id; from another connection, if the site does not know who calls, with receipts beside arguments: a "
-        "list of the awp-receipt that headers of each of their answers has. Do not repeat a call only to get its "
-        "receipt."
-    ),
-}
-"""Recovery texts that differ at this door."""
-
-STATUSES: Final[Mapping[str, int]] = {
-    "unknown_action": 404,
-    "invalid_input": 422,
-    "permission_denied": 403,
-    "ambiguous_runtime": 409,
-    "runtime_not_found": 404,
-    "state_mismatch": 409,
-    "unsafe_state": 409,
-    "target_not_found": 409,
-    "drift_detected": 409,
-    "handler_timeout": 504,
-    "runtime_not_ready": 503,
-}
-"""HTTP statuses of codes, for doors with statuses; 502 for any other code."""
+UPGRADE: Final = Reply(426, (PLAIN, (b"upgrade", b"websocket")), b"The bridge is spoken to over WebSocket.\n")
 
 
 def open_door(context: Context) -> Endpoints:
@@ -589,160 +150,6 @@ def open_door(context: Context) -> Endpoints:
     context.invoker.attach(SITE_ACTION, bridge.answer_tool)
     exact = {paths.bridge: bridge.answer_http, paths.script: bridge.answer_script}
     return Endpoints(exact=exact, running=bridge.running, sockets={paths.bridge: bridge.answer})
-
-
-# --- Items (Actions Bridge Protocol) ---
-
-
-def read_item(frame: Frame) -> JsonObject:
-    """Read an item. Raises RuntimeFailure `invalid_input`."""
-    try:
-        item = parse_json(frame if isinstance(frame, bytes) else frame.encode("utf-8", "surrogatepass"))
-    except NotJson as problem:
-        raise invalid(problem.detail.replace("The body", "The message", 1)) from problem
-    if not isinstance(item, dict):
-        raise invalid("A message is one object.")
-    return item
-
-
-def invalid(message: str, **evidence: object) -> RuntimeFailure:
-    """Return the failure for input that cannot be parsed or is not valid."""
-    return RuntimeFailure("invalid_input", message, evidence)
-
-
-def read_text(item: Mapping[str, object], name: str, longest: int = MAX_ID, *, where: str = "") -> str | None:
-    """Read an optional text. Raises RuntimeFailure `invalid_input`."""
-    given = item.get(name)
-    if given is None:
-        return None
-    if not isinstance(given, str) or not 0 < len(given) <= longest:
-        raise invalid(f"{where}{name} must be text of 1 to {longest} characters.", member=f"{where}{name}")
-    return given
-
-
-def require_text(item: Mapping[str, object], name: str, longest: int = MAX_ID) -> str:
-    """Read a required text. Raises RuntimeFailure `invalid_input`."""
-    given = read_text(item, name, longest)
-    if given is None:
-        raise invalid(f"Missing required member: {name}", member=name)
-    return given
-
-
-def require_object(item: Mapping[str, object], name: str) -> JsonObject:
-    """Read a required object. Raises RuntimeFailure `invalid_input`."""
-    given = item.get(name)
-    if not isinstance(given, dict):
-        words = f"Missing required member: {name}" if given is None else f"{name} must be an object."
-        raise invalid(words, member=name)
-    return given
-
-
-def error_item(failure: RuntimeFailure, call_id: str | None = None, runtime_id: str | None = None) -> JsonObject:
-    """Return the action_error for a failure."""
-    about = {"call_id": call_id, "runtime_id": runtime_id}
-    return {
-        "type": "action_error",
-        **{name: value for name, value in about.items() if value is not None},
-        "error": failure.describe(),
-    }
-
-
-def write_item(item: JsonObject) -> str:
-    """Serialize an item. If JSON cannot represent it, return an action_error instead."""
-    try:
-        return orjson.dumps(item).decode()
-    except (TypeError, ValueError):
-        failure = RuntimeFailure("invalid_result", "The answer cannot be written as JSON.", recoverable=False)
-        call_id = item.get("call_id")
-        return orjson.dumps(error_item(failure, call_id if isinstance(call_id, str) else None)).decode()
-
-
-def read_error(item: JsonObject) -> RuntimeFailure:
-    """Read a runtime's action_error. A code that the protocol does not define is kept in the evidence."""
-    error = require_object(item, "error")
-    code, message = require_text(error, "code"), str(error.get("message", ""))[:2_000]
-    evidence, severity = error.get("evidence"), error.get("severity")
-    details = dict(evidence) if isinstance(evidence, dict) else {}
-    if code not in CODES:
-        details.setdefault("code", code)
-    return RuntimeFailure(
-        cast(Code, code if code in CODES else "handler_failed"),
-        message or "The runtime did not report what was wrong.",
-        details,
-        severity=severity if isinstance(severity, str) and severity in SEVERITIES else "major",
-        recoverable=error.get("recoverable") is True,
-    )
-
-
-def failure_of(status: int, problem: Mapping[str, object]) -> RuntimeFailure:
-    """Convert a problem of the site, given as problem+json, to a failure."""
-    slug = str(problem.get("code", ""))
-    code: Code = "handler_failed"
-    if slug in ("INVALID_INPUT", "INVALID_ENVELOPE", "MISSING_INPUT", "BODY_TOO_LARGE", "INVALID_IDEMPOTENCY_KEY"):
-        code = "invalid_input"
-    elif slug in ("UNKNOWN_AGENT", "UNKNOWN_OPERATION", "UNKNOWN_ACTION"):
-        code = "unknown_action"
-    elif slug in ("HANDLER_TIMEOUT", "TIMEOUT"):
-        code = "handler_timeout"
-    elif slug == "INVALID_OUTPUT":
-        code = "invalid_result"
-    elif status in (401, 403, 428, 429) or slug.startswith(("CONFIRMATION_", "PREREQUISITE_", "AUTH", "SESSION_")):
-        code = "permission_denied"
-    evidence = {name: value for name, value in problem.items() if name not in ("type", "title", "instance")}
-    evidence |= {"code": slug, "status": status}
-    if isinstance(asked := problem.get("confirmation"), Mapping):
-        evidence |= {name: asked[name] for name in ("token", "summary") if name in asked}
-    detail = problem.get("detail") or problem.get("title") or "The action did not succeed."
-    return RuntimeFailure(code, str(detail), evidence, recoverable=code != "invalid_result")
-
-
-@dataclass(frozen=True, slots=True)
-class Selectors:
-    """Conditions on the runtime that a call is for. All that are given have to be met."""
-
-    runtime_id: str | None = None
-    runtime_key: str | None = None
-    authorization_id: str | None = None
-    url_contains: str | None = None
-    title_contains: str | None = None
-
-    @classmethod
-    def read(cls, item: JsonObject) -> "Selectors":
-        """Read the selectors of an action_call. Raises RuntimeFailure `invalid_input`."""
-        target = item.get("target")
-        if target is not None and not isinstance(target, dict):
-            raise invalid("target must be an object.", member="target")
-        inner: JsonObject = target or {}
-        ids = {
-            read_text(item, "runtime_id"),
-            read_text(item, "target_runtime_id"),
-            read_text(inner, "runtime_id", where="target."),
-        } - {None}
-        if len(ids) > 1:
-            words = "runtime_id, target_runtime_id and target.runtime_id name different runtimes."
-            raise invalid(words, member="runtime_id")
-        return cls(
-            next(iter(ids), None),
-            read_text(inner, "runtime_key", where="target."),
-            read_text(item, "authorization_id") or read_text(inner, "authorization_id", where="target."),
-            read_text(item, "target_url_contains", MAX_URL),
-            read_text(item, "target_title_contains", MAX_URL),
-        )
-
-    def fit(self, runtime: ReachableRuntime) -> bool:
-        """Return True if a runtime matches. Whether the caller may reach it is not checked here."""
-        paired = runtime if isinstance(runtime, PairedRuntime) else None
-        key = None if paired is None else paired.key
-        names = {runtime.id, IN_PROCESS if paired is None else paired.authorization_id}
-        return (
-            (self.runtime_id is None or self.runtime_id in names)
-            and (self.runtime_key is None or self.runtime_key == key)
-            and (self.url_contains is None or self.url_contains in runtime.url)
-            and (self.title_contains is None or self.title_contains in runtime.title)
-        )
-
-
-# --- The bridge of one public address ---
 
 
 class BridgeHub:
@@ -815,11 +222,11 @@ class BridgeHub:
         if isinstance(inner, InnerCall):
             await self._inner.answer(inner, scope, receive, send)
         else:
-            await send_reply(_UPGRADE, send)
+            await send_reply(UPGRADE, send)
 
     @cached_property
     def _script(self) -> Prepared:
-        document = Document(self.door.catalog.paths.script, "text/javascript; charset=utf-8", _render_script)
+        document = Document(self.door.catalog.paths.script, "text/javascript; charset=utf-8", render_script)
         encodings = Encodings(document.render(self.door.catalog))
         return prepare_one(document, encodings, self.door.catalog.site.updated or datetime.now(UTC))
 
@@ -1367,9 +774,6 @@ class BridgeHub:
             status = 404 if is_unknown else STATUSES.get(failure.code, 502)
             return RuntimeFailed(failure.message, status=status, members=members)
         return Outcome(orjson.dumps(result.output), result.output)
-
-
-# --- One connection ---
 
 
 class BridgeConnection(SocketConnection):

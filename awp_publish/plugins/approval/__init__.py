@@ -7,6 +7,7 @@ from typing import Final
 
 from awp_publish.model import Action, Catalog
 from awp_publish.plugin import Plugin, Setup
+from awp_publish.plugins.approval.command import APPROVE
 from awp_publish.plugins.approval.file import (
     Approval,
     compare,
@@ -81,4 +82,5 @@ PLUGIN = Plugin(
     start=Approvals,
     declares={"approvals": Approvals.standing, "approve": Approvals.approve},
     derive=_derive,
+    commands={"approve": APPROVE},
 )

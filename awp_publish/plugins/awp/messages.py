@@ -4,41 +4,30 @@ A text frame is JSON, a binary frame MessagePack (extra "awp"), and a request is
 members are ignored. An unreadable frame is answered with an empty id, because its id is unknown.
 """
 
-import asyncio
-import hashlib
 import math
 import re
 import secrets
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
-from weakref import WeakValueDictionary
 
 import msgpack
 import orjson
 
-from awp_publish.browsing.errors import AwpError, Code
+from awp_publish.browsing.errors import AwpError
 from awp_publish.browsing.page import write_cursor
-from awp_publish.calls.call import RawHeaders, read_key
-from awp_publish.http.endpoint import ProblemRenderer
-from awp_publish.http.exchange import Message, header_members, parse_json
+from awp_publish.http.exchange import Message, parse_json
 from awp_publish.model import JsonObject
 from awp_publish.problems import (
-    AnswerNotKept,
-    ConfirmationRequired,
     NotJson,
-    PrerequisiteRequired,
-    Problem,
-    StoreUnavailable,
-    code_of,
 )
-from awp_publish.schema.redaction import Redact
+
+PROTOCOL: Final = "awp"
+"""The name of the door."""
 
 if TYPE_CHECKING:
     from awp_publish.browsing.session import Session
 
-# --- Requests ---
 
 MAX_ID_LENGTH: Final = 256
 """Characters of a request's id, which is repeated in the response."""
@@ -128,9 +117,6 @@ def read_msgpack(packed: bytes) -> object:
         raise NotJson(f"The body is not usable MessagePack: {str(error)[:200] or type(error).__name__}.") from error
 
 
-# --- Responses and events ---
-
-
 class JsonText:
     """A value that is JSON text already and is written unchanged."""
 
@@ -200,121 +186,3 @@ def mutations_since(session: "Session", cursors: Mapping[str, int], trace: str) 
             params = {**where, "patch": observed["patch"]}
             events.append(make_message(trace, type="event", method=MUTATION, params=params))
     return events
-
-
-# --- Problems as errors ---
-
-_CODES: Final[dict[int, Code]] = {
-    401: "PERMISSION_DENIED",
-    403: "PERMISSION_DENIED",
-    404: "NOT_FOUND",
-    409: "CONFLICT",
-    410: "NOT_FOUND",
-    428: "PERMISSION_DENIED",
-    429: "RATE_LIMITED",
-    504: "TIMEOUT",
-}
-RECOVERIES: Final[Mapping[str, str]] = {
-    code_of(ConfirmationRequired.slug): (
-        "Show details.confirmation.summary to your user. Only if they agree, send the same skills.invoke again with "
-        "details.confirmation.token as params.confirmation."
-    ),
-    code_of(PrerequisiteRequired.slug): (
-        "Invoke the skills that details.missing names, unless they have already succeeded, then retry; if the site "
-        "does not know who calls, with params.receipts: the list of the awp-receipt that result.headers of each of "
-        "their answers has. Do not repeat a call only to get its receipt."
-    ),
-}
-"""Recovery texts that are different at this door."""
-
-_NOT_SHOWN: Final = (b"set-cookie", b"x-ratelimit-", b"content-type", b"content-length")
-"""Prefixes of headers that an agent must not see, sees under another name, or that describe only the body."""
-
-
-def error_of(problem: Problem, renderer: ProblemRenderer, trace: str, added: RawHeaders = ()) -> AwpError:
-    """Return the error for a problem. `details` is the problem as every door renders it, with its headers."""
-    details = renderer.describe(problem, "", trace)
-    own = ((name.lower().encode("latin-1"), text.encode("latin-1", "replace")) for name, text in problem.headers)
-    headers = shown_headers((*own, *added))
-    if headers:
-        details["headers"] = headers
-    if headers.get("retry-after", "").isdigit():
-        details["retry_after"] = int(headers["retry-after"])
-        details["retry_after_ms"] = int(headers["retry-after"]) * 1000
-    otherwise: Code = "SKILL_ERROR" if problem.status >= 500 else "INVALID_REQUEST"
-    code = "INTERNAL" if isinstance(problem, StoreUnavailable) else _CODES.get(problem.status, otherwise)
-    return AwpError(code, problem.detail, details)
-
-
-def shown_headers(headers: RawHeaders) -> dict[str, str]:
-    """Return the headers of other doors' responses under the names of members: retry_after, awp_receipt."""
-    shown = ((key.decode("latin-1"), text.decode("latin-1")) for key, text in headers if not key.startswith(_NOT_SHOWN))
-    return {name.replace("-", "_"): text for name, text in header_members(shown).items()}
-
-
-# --- `meta.idempotency_key` ---
-
-MAX_ANSWERS: Final = 64
-MAX_ANSWER_BYTES: Final = 1_000_000
-"""Bytes of the JSON of all remembered answers together. The latest answer is remembered whatever its size."""
-
-
-class AnswerCache:
-    """The answers by idempotency key, of one session or of one connection. The oldest are dropped first.
-
-    Errors are not remembered, so that a failed request can be retried with the same key.
-    """
-
-    __slots__ = ("_answers", "_bytes", "_locks")
-
-    def __init__(self) -> None:
-        self._locks = WeakValueDictionary[str, asyncio.Lock]()
-        # By key: the fingerprint of the request, the answer (None for one that is returned only once), its bytes.
-        self._answers: OrderedDict[str, tuple[bytes, JsonObject | None, int]] = OrderedDict()
-        self._bytes = 0
-
-    async def answer_once(
-        self,
-        request: AwpRequest,
-        run: Callable[[], Awaitable[JsonObject]],
-        redact: Redact | None = None,
-        *,
-        is_safe: bool = False,
-    ) -> JsonObject:
-        """Return the remembered answer for a request's key; otherwise call `run`, and remember and return its answer.
-
-        If `is_safe`, the request is always carried out again, but its key is still its own. `redact` finds values in an
-        action's output that are returned only once: such an answer is not remembered. Requests with the same key wait
-        for one another. Raises AwpError CONFLICT for the key of another request, InvalidIdempotencyKey for a malformed
-        key, and AnswerNotKept.
-        """
-        if request.key is None:
-            return await run()
-        key = read_key(request.key)
-        asked = orjson.dumps([request.method, request.params], option=orjson.OPT_SORT_KEYS)
-        fingerprint = hashlib.sha256(asked).digest()
-        lock = self._locks.setdefault(key, asyncio.Lock())
-        async with lock:
-            if key in self._answers:
-                known, answer, _ = self._answers[key]
-                if known != fingerprint:
-                    words = "The idempotency key was used for another request."
-                    raise AwpError("CONFLICT", words, {"idempotency_key": key})
-                if is_safe:
-                    return await run()
-                if answer is None:
-                    raise AnswerNotKept("The first request with this key succeeded; its answer is returned only once.")
-                return answer
-            answer = await run()
-            size = len(write_json(answer))
-            kept: JsonObject | None = answer
-            if is_safe:
-                kept, size = None, 0
-            if redact is not None and isinstance(text := answer.get("output"), JsonText):
-                output = orjson.loads(text.body)
-                kept, size = (answer, size) if redact(output) == output else (None, 0)
-            self._answers[key] = fingerprint, kept, size
-            self._bytes += size
-            while len(self._answers) > 1 and (len(self._answers) > MAX_ANSWERS or self._bytes > MAX_ANSWER_BYTES):
-                self._bytes -= self._answers.popitem(last=False)[1][2]
-            return answer

@@ -12,6 +12,7 @@ from awp_publish.plugin import Document, Plugin, Serving, Setup
 from awp_publish.plugins.discovery import agent_skills, llms_txt
 from awp_publish.plugins.discovery.catalogues import API_CATALOG, ARD
 from awp_publish.plugins.discovery.crawling import AUTH_MD, ROBOTS, SECURITY, SITEMAP, agentmap_line, has_sitemap
+from awp_publish.plugins.discovery.dns import DNS
 from awp_publish.plugins.discovery.options import Discovery
 from awp_publish.plugins.discovery.webmcp import PROTOCOL as WEBMCP
 
@@ -93,4 +94,5 @@ PLUGIN = Plugin(
         AUTH_MD,
         WEBMCP,
     ),
+    commands={"dns": DNS},
 )

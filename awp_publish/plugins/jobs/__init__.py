@@ -1,5 +1,6 @@
 """Background jobs: calls that are answered before they are carried out."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
@@ -8,7 +9,18 @@ from typing import Any
 
 from awp_publish.http.lifespan import INSPECTED
 from awp_publish.model import KNOWN, Catalog, Paths
-from awp_publish.plugin import CallHooks, Context, Door, Endpoints, Finding, Plugin, Serving, Setup
+from awp_publish.plugin import (
+    CallHooks,
+    Command,
+    Context,
+    Door,
+    Endpoints,
+    Finding,
+    LoadedApplication,
+    Plugin,
+    Serving,
+    Setup,
+)
 from awp_publish.plugins.jobs.ended import JOB_ENDED, JOB_PAYLOAD
 from awp_publish.plugins.jobs.options import Jobs
 from awp_publish.problems import DeclarationError
@@ -87,6 +99,16 @@ def _open(context: Context) -> Endpoints:
     return open_jobs(context)
 
 
+WORKER = "run the background jobs of an application until it is stopped"
+
+
+def _work(console: Any, application: LoadedApplication, options: Any) -> int:
+    from awp_publish.plugins.jobs.door import serve_jobs
+
+    asyncio.run(serve_jobs(application.app))
+    return 0
+
+
 PLUGIN = Plugin(
     name="jobs",
     options=Jobs,
@@ -98,4 +120,5 @@ PLUGIN = Plugin(
     running=_running,
     calls=_calls,
     doors=_doors,
+    commands={"worker": Command(help=WORKER, run=_work)},
 )

@@ -62,12 +62,10 @@ if TYPE_CHECKING:
     from awp_publish.plugins.mcp.apps import Cards
 
 
-# --- One HTTP request ---
 # The SDK writes the body of a response. Headers that gates and routes add are in the HTTP response, and again in the
 # result's `_meta`, for clients that have no access to HTTP headers.
 
 
-# --- Tools ---
 # Up to 2025-11-25 a structured result is an object, so other outputs are listed with an `outputSchema` whose one member
 # is `result`. From 2026-07-28 on it may be any JSON value except null, which the SDK takes for a missing result: an
 # output that may be null is wrapped there too.

@@ -47,6 +47,7 @@ from awp_publish.plugin import Context, Endpoints
 from awp_publish.plugins.mcp import server_card as mcp_server_card
 from awp_publish.plugins.mcp.apps import Cards
 from awp_publish.plugins.mcp.calls import Tools
+from awp_publish.plugins.mcp.completion import CompletionHandler
 from awp_publish.plugins.mcp.events import STREAM, EventExtension
 from awp_publish.plugins.mcp.exchange import (
     CALL,
@@ -57,7 +58,9 @@ from awp_publish.plugins.mcp.exchange import (
     McpExchange,
     exchange_of,
 )
-from awp_publish.plugins.mcp.resources import LISTEN, CompletionHandler, PromptHandlers, Resources, Subscriptions
+from awp_publish.plugins.mcp.prompts import PromptHandlers
+from awp_publish.plugins.mcp.resources import Resources
+from awp_publish.plugins.mcp.subscriptions import LISTEN, Subscriptions
 from awp_publish.plugins.mcp.tasks import TaskExtension
 from awp_publish.problems import NotJson, Problem
 

@@ -134,11 +134,12 @@ class EventExtension:
 
     def __init__(self, door: Context, tools: Tools, streams: OpenStreams) -> None:
         self._catalog = door.catalog
-        self._events = door.ask("events").log
+        served = door.ask("events")  # without that plug-in, there are no events
+        self._events: Any = served.log if served is not None else None
         self._invoker = door.invoker
         self._identify = identify_caller(door)
         self._tools = tools
-        self._webhooks = door.ask("events").webhooks if door.guards.authenticators else None
+        self._webhooks: Any = served.webhooks if served is not None and door.guards.authenticators else None
         if self._webhooks is not None:
             self._webhooks.kinds[KIND] = self.carry
         self._streams = streams

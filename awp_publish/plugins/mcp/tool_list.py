@@ -13,6 +13,9 @@ from awp_publish.schema.reading import DIALECT, answer_schema, embedded
 LIST_TTL: Final = 300_000
 """Milliseconds for which a client may cache a list, which changes when the site is restarted."""
 
+LISTED: Final = {"ttlMs": LIST_TTL, "cacheScope": "public", "resultType": "complete"}
+"""Members of the answer with a list that is the same for everybody."""
+
 
 STRUCTURED_SINCE: Final = "2025-06-18"
 """The revision that introduced `structuredContent`."""

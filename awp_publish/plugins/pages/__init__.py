@@ -8,6 +8,7 @@ from starlette.types import ASGIApp
 
 from awp_publish.model import Catalog, Paths
 from awp_publish.plugin import Context, Door, Endpoints, Plugin, Serving, Setup
+from awp_publish.plugins.pages.command import ROBOTS
 from awp_publish.plugins.pages.som import DOOR, PROTOCOL, SOM_VERSION, robots_lines
 
 
@@ -83,4 +84,5 @@ PLUGIN = Plugin(
     at=_at,
     around=_around,
     doors=_doors,
+    commands={"robots": ROBOTS},
 )

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 
 from awp_publish.model import Catalog, Paths
 from awp_publish.plugin import Context, Door, Endpoints, Finding, Plugin, Serving, Setup
+from awp_publish.plugins.traffic.command import TRAFFIC
 from awp_publish.plugins.traffic.options import Traffic
 from awp_publish.plugins.traffic.record import TrafficRecord
 from awp_publish.problems import DeclarationError
@@ -51,4 +52,5 @@ PLUGIN = Plugin(
     counter=lambda setup: setup.state,
     doors=_doors,
     running=_running,
+    commands={"traffic": TRAFFIC},
 )

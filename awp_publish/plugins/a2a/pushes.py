@@ -1,0 +1,363 @@
+"""Push notifications of tasks (A2A 1.0, section 4.3), and events as tasks without an end.
+
+Changes of a task are sent to the addresses that its caller names. A config is a webhook of the site
+(the plug-in "events"), so it is in the store and its address has to be public. Messages are signed according to
+Standard Webhooks with a shared secret: `authentication.credentials` or `token`, which are keys if they begin with
+`whsec_`; if the caller gives neither, with a key that the answer returns. The end of a task is sent once. 410 ends a
+config. An event of the site is a task that does not end: each occurrence is an artifact of it, until its caller
+cancels it.
+"""
+
+import base64
+import secrets
+import time
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Mapping,
+)
+from contextlib import aclosing, suppress
+from functools import partial
+from hashlib import sha256
+from typing import Any, Final
+
+import orjson
+from a2a.server.events import Event as Update
+from a2a.types.a2a_pb2 import (
+    Artifact,
+    Part,
+    TaskArtifactUpdateEvent,
+    TaskPushNotificationConfig,
+)
+from a2a.utils.errors import (
+    InvalidParamsError,
+    PushNotificationNotSupportedError,
+    TaskNotFoundError,
+    UnsupportedOperationError,
+)
+from a2a.utils.proto_utils import to_stream_response
+from google.protobuf.json_format import MessageToDict, ParseDict
+
+from awp_publish.calls.call import Principal
+from awp_publish.model import Event
+from awp_publish.outgoing import Failure, Posted
+from awp_publish.plugin import Context
+from awp_publish.plugins.a2a.records import TaskRecord, Tasks, progress_of, updates_of
+from awp_publish.plugins.a2a.tasks import JSON, TERMINAL, WHOLE, make_data_parts
+from awp_publish.problems import (
+    Problem,
+    RateLimited,
+    StoreUnavailable,
+)
+from awp_publish.stores.store import Count
+
+KIND: Final = "a2a-task"
+EVENT: Final = "event:"
+"""The prefix of the skill of a task that subscribes to an event."""
+
+MAX_CONFIGS: Final = 10
+MAX_TEXT: Final = 1_000
+ANONYMOUS_CONFIGS: Final = 30
+"""Configs that unknown callers at one address may make in a minute."""
+
+FIRST_PAUSE: Final = 0.5
+MAX_PAUSE: Final = 5.0
+"""Seconds between two polls of a task."""
+
+VERIFY_SECONDS: Final = 60.0
+"""Seconds after which the caller of a stream of events is identified again."""
+
+LOOK_SECONDS: Final = 1.0
+MAX_BODY: Final = 262_144
+
+
+class Pushes:
+    """The push notification configs of one public address of a site, and tasks that subscribe to events."""
+
+    def __init__(self, door: Context, tasks: Tasks) -> None:
+        served = door.ask("events")
+        self._webhooks: Any = None
+        self._events: Any = None
+        if served is not None:
+            self._webhooks, self._events = served.webhooks, served.log
+            self._webhooks.kinds[KIND] = self.carry
+        self._catalog = door.catalog
+        self._tasks = tasks
+        self._store = door.guards.store
+
+    # --- Configs ---
+
+    def check(self, config: TaskPushNotificationConfig) -> None:
+        """Refuse a config with an unusable address or texts. Raises InvalidParamsError.
+
+        Without the plug-in "events", raises PushNotificationNotSupportedError.
+        """
+        if self._webhooks is None:
+            raise PushNotificationNotSupportedError
+        texts = (config.id, config.token, config.authentication.scheme, config.authentication.credentials)
+        if any(len(one) > MAX_TEXT or not (one.isascii() and one.isprintable()) for one in texts):
+            raise InvalidParamsError(f"id, token and authentication are ASCII of at most {MAX_TEXT} characters.")
+        try:
+            self._webhooks.check_address(config.url)
+        except self._webhooks.RefusedCallback as refused:
+            raise InvalidParamsError(refused.detail) from refused
+
+    async def create(
+        self, record: TaskRecord, config: TaskPushNotificationConfig, address: str
+    ) -> TaskPushNotificationConfig:
+        """Store a config of a task, replacing one with the same id, and return it as it is stored.
+
+        `address` is that of a caller who may be unknown. Raises A2AError, RateLimited, StoreUnavailable.
+        """
+        self.check(config)
+        if not record.owner:
+            ran = await self._store.run([Count(f"a2a-push:{address}", ANONYMOUS_CONFIGS, 60.0)])
+            if ran.failed is not None:
+                raise RateLimited("Too many push notification configs.", headers=[("Retry-After", "60")])
+        kept = TaskPushNotificationConfig()
+        kept.CopyFrom(config)
+        kept.task_id, kept.id = record.task.id, config.id or secrets.token_urlsafe(12)
+        if not kept.token and not kept.authentication.credentials:
+            kept.authentication.scheme = kept.authentication.scheme or "StandardWebhooks"
+            kept.authentication.credentials = f"whsec_{base64.b64encode(secrets.token_bytes(32)).decode()}"
+        given = (kept.authentication.credentials, kept.token)
+        key = next((one for one in given if one.startswith("whsec_")), kept.token or kept.authentication.credentials)
+        known = await self._configs(record)
+        before = next((one for one in known if one.about["config"]["id"] == kept.id), None)
+        if before is None and len(known) >= MAX_CONFIGS:
+            raise UnsupportedOperationError(f"The task has {MAX_CONFIGS} push notification configs already.")
+        logs = [_log_of(record.task.id)]
+        logs += [f"job:{record.job}"] if record.job else []
+        about: dict[str, Any] = {"task": record.task.id, "owner": record.owner, "config": MessageToDict(kept)}
+        about |= {"shown": None if record.state in TERMINAL else _digest_of(record), "attempts": 0}
+        if (wanted := subscription_of(record)) is not None:
+            caller = _subscriber_of(wanted)
+            event = self._events.find(wanted["event"], caller)
+            logs += self._events.logs_for(event, caller) if event is not None else ()
+            about |= {"positions": wanted["positions"], "caller": wanted["caller"]}
+        hook = self._webhooks.new(
+            id=f"a2a_{sha256(f'{record.task.id} {kept.id}'.encode()).hexdigest()[:32]}",
+            kind=KIND,
+            principal=record.owner or f"ip:{address}",
+            url=kept.url,
+            secret=key,
+            expires=time.time() + self._tasks.seconds_of(record),
+            about=about,
+            logs=tuple(logs),
+        )
+        try:
+            if not await self._webhooks.put(hook, before):
+                raise StoreUnavailable("The config is being changed.", headers=[("Retry-After", "1")])
+        except self._webhooks.TooMany as many:
+            raise UnsupportedOperationError(str(many)) from many
+        return kept
+
+    async def listed(self, record: TaskRecord) -> list[TaskPushNotificationConfig]:
+        """Return the configs of a task."""
+        return [ParseDict(one.about["config"], TaskPushNotificationConfig()) for one in await self._configs(record)]
+
+    async def find(self, record: TaskRecord, config_id: str) -> TaskPushNotificationConfig:
+        """Return one config of a task, by default the only one. Raises TaskNotFoundError."""
+        known = await self.listed(record)
+        found = [one for one in known if one.id == config_id or (not config_id and len(known) == 1)]
+        if not found:
+            raise TaskNotFoundError("The task has no such push notification config.")
+        return found[0]
+
+    async def delete(self, record: TaskRecord, config_id: str) -> None:
+        """Delete a config of a task, if it exists."""
+        for one in await self._configs(record):
+            if one.about["config"]["id"] == config_id:
+                await self._webhooks.remove(one)
+
+    async def _configs(self, record: TaskRecord) -> list[Any]:
+        if self._webhooks is None:
+            raise PushNotificationNotSupportedError
+        return [one for one in await self._webhooks.at(_log_of(record.task.id)) if not one.has_expired()]
+
+    # --- Sending ---
+
+    async def carry(self, hook: Any) -> float | None:
+        """Send the changes of a task. Returns None if nothing more will ever be sent."""
+        about = hook.about
+        try:
+            record = await self._tasks.refresh(await self._tasks.find(about["task"], about["owner"]))
+        except TaskNotFoundError:
+            return None
+        shown = _digest_of(record)
+        if shown != about["shown"] and not (record.state not in TERMINAL and subscription_of(record) is not None):
+            answer: Posted | Failure | None = None
+            for place, update in enumerate(updates_of(record.task)):
+                body = _body_of(update)
+                if len(body) > MAX_BODY:  # too large: it can be read with GetTask
+                    continue
+                answer = await self._webhooks.send(hook, _hook_message(hook, f"{record.task.id}.{shown}.{place}", body))
+                if isinstance(answer, Posted) and answer.status == 410:
+                    return None
+                if isinstance(answer, str) or not 200 <= answer.status < 300:
+                    break
+            if (pause := await self._settle(hook, answer, {"shown": shown, "pause": FIRST_PAUSE})) is not None:
+                return pause
+        elif "positions" in about and record.state not in TERMINAL:
+            return await self._carry_events(hook, record)
+        if record.state in TERMINAL:
+            return await self._postpone(
+                hook, self._webhooks.QUIET_SECONDS if hook.expires is None else hook.expires - time.time()
+            )
+        pause = min(about.get("pause", FIRST_PAUSE) * 1.5, MAX_PAUSE)
+        await self._webhooks.change(hook, lambda kept: kept.about.update(pause=pause))
+        return await self._postpone(hook, pause)
+
+    async def _carry_events(self, hook: Any, record: TaskRecord) -> float | None:
+        """Send the occurrences of an event to which a task subscribes, as far as the config's owner may see them."""
+        wanted = {**(subscription_of(record) or {}), "caller": hook.about["caller"]}
+        caller = _subscriber_of(wanted)
+        event = self._events.find(wanted["event"], caller)
+        if event is None:
+            return None
+        current: Any = hook
+        while current is not None:
+            batch = await self._events.read(
+                event, self._events.logs_for(event, caller), _positions(current), most=20, arguments=wanted["arguments"]
+            )
+            for one, after in batch.steps():
+                body = _body_of(artifact_of(record, one))
+                answer = await self._webhooks.send(current, _hook_message(current, one.id, body))
+                if isinstance(answer, Posted) and answer.status == 410:
+                    return None
+                if (pause := await self._settle(current, answer, {"positions": dict(after)})) is not None:
+                    return pause
+                current = await self._webhooks.find(hook.id)
+                if current is None:
+                    return None
+            if _positions(current) != batch.positions:
+                current = await self._webhooks.change(current, partial(_put, {"positions": batch.positions}))
+            if current is not None and not batch.has_more:
+                look_again = hook.due_in(MAX_PAUSE)  # to check whether the task was cancelled
+                if not await self._events.has_news(_positions(current), look_again):
+                    return MAX_PAUSE
+        return None
+
+    async def _settle(self, hook: Any, answer: Posted | Failure | None, done: Mapping[str, object]) -> float | None:
+        """Record the result of a message. Returns the seconds until it is sent again, or None if it is done."""
+        pause: float | None = None
+
+        def change(kept: Any) -> None:
+            nonlocal pause
+            attempts, pause, pauses = kept.about["attempts"], None, self._webhooks.PAUSES
+            if answer is None or kept.note(answer) or attempts >= len(pauses):
+                kept.about = {**kept.about, **done, "attempts": 0}
+            else:
+                pause = pauses[attempts]
+                kept.about = {**kept.about, "attempts": attempts + 1}
+
+        await self._webhooks.change(hook, change)
+        return None if pause is None else await self._postpone(hook, pause)
+
+    async def _postpone(self, hook: Any, pause: float) -> float:
+        await self._store.run([hook.due_in(pause)])
+        return pause
+
+    # --- Events as tasks without an end ---
+
+    def event_of(self, skill: object, caller: Principal | None) -> Event | None:
+        """Return the event that a skill stands for, if the caller may see it, or None."""
+        known = {one.id for one in self._catalog.events} if isinstance(skill, str) else ()
+        return self._events.find(str(skill), caller) if skill in known else None
+
+    async def begin(self, event: Event, arguments: Mapping[str, object], caller: Principal | None) -> dict[str, Any]:
+        """Return the data of a task that subscribes to an event from now on. Raises StoreUnavailable."""
+        batch = await self._events.read(event, self._events.logs_for(event, caller), None)
+        known = None if caller is None else [caller.key, sorted(caller.scopes)]
+        return {"event": event.id, "arguments": arguments, "caller": known, "positions": batch.positions}
+
+    async def follow(
+        self, record: TaskRecord, seconds: float, identify: Callable[[], Awaitable[Principal | None]]
+    ) -> AsyncGenerator[Update, None]:
+        """Yield the occurrences of the event to which a task subscribes, until it is cancelled or the time is over.
+
+        The caller is identified again every VERIFY_SECONDS, and when its token has expired. The updates end if it is
+        no longer the same.
+        """
+        wanted = subscription_of(record) or {}
+        caller = _subscriber_of(wanted)
+        event, end = self._events.find(wanted["event"], caller), time.monotonic() + seconds
+        if event is None:
+            return
+        shown, verified = await identify(), time.monotonic()
+        logs, positions = self._events.logs_for(event, caller), _read_positions(wanted["positions"])
+        batches = self._events.follow(event, logs, positions, wanted["arguments"], LOOK_SECONDS)
+        async with aclosing(batches):
+            async for batch in batches:
+                if time.monotonic() - verified >= VERIFY_SECONDS or (shown is not None and shown.has_expired()):
+                    verified, known = time.monotonic(), None
+                    with suppress(Problem):
+                        known = await identify()
+                    if known != shown:
+                        return
+                for one in batch.occurrences:
+                    yield artifact_of(record, one)
+                if time.monotonic() > end:
+                    return
+                if not batch.has_more:
+                    record = await self._tasks.find(record.task.id, record.owner)
+                if record.state in TERMINAL:
+                    for update in updates_of(record.task):
+                        yield update
+                    return
+
+
+def subscription_of(record: TaskRecord) -> dict[str, Any] | None:
+    """Return the data of a task that subscribes to an event, or None for other tasks."""
+    return dict(record.input or {}) if record.skill.startswith(EVENT) else None
+
+
+def artifact_of(record: TaskRecord, one: Any) -> TaskArtifactUpdateEvent:
+    """Return an occurrence as an artifact of the task that subscribes to its event."""
+    parts = make_data_parts(one.data) or [Part(text=orjson.dumps(one.data).decode(), media_type=JSON)]
+    artifact = Artifact(artifact_id=one.id, name=one.name, parts=parts)
+    artifact.metadata.update({"timestamp": one.timestamp})
+    task = record.task
+    return TaskArtifactUpdateEvent(task_id=task.id, context_id=task.context_id, artifact=artifact, last_chunk=True)
+
+
+def _subscriber_of(wanted: Mapping[str, Any]) -> Principal | None:
+    known = wanted.get("caller")
+    return Principal.of_key(known[0], frozenset(known[1])) if known else None
+
+
+def _read_positions(stored: Mapping[str, Iterable[Any]]) -> dict[str, tuple[str, int]]:
+    return {log: (epoch, number) for log, (epoch, number) in stored.items()}
+
+
+def _positions(hook: Any) -> dict[str, tuple[str, int]]:
+    return _read_positions(hook.about["positions"])
+
+
+def _put(members: Mapping[str, object], hook: Any) -> None:
+    hook.about = {**hook.about, **members}
+
+
+def _log_of(task_id: str) -> str:
+    return f"task:{task_id}"
+
+
+def _digest_of(record: TaskRecord) -> str:
+    return sha256(repr(progress_of(record)).encode("utf-8", "replace")).hexdigest()[:12]
+
+
+def _body_of(update: Update) -> bytes:
+    return WHOLE.sub(rb"\1\2", orjson.dumps(MessageToDict(to_stream_response(update))))
+
+
+def _hook_message(hook: Any, message_id: str, body: bytes) -> Any:
+    config: Mapping[str, Any] = hook.about["config"]
+    headers = dict[str, str]()
+    if config.get("token"):
+        headers["X-A2A-Notification-Token"] = config["token"]
+    known: Mapping[str, str] = config.get("authentication", {})
+    if known.get("scheme") and known.get("credentials") and not known["credentials"].startswith("whsec_"):
+        headers["Authorization"] = f"{known['scheme']} {known['credentials']}"
+    return hook.message(message_id, body, headers)

@@ -1,0 +1,400 @@
+"""Records of tasks in the store of the site."""
+
+import asyncio
+import logging
+import math
+import re
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, Final
+
+import orjson
+from a2a.types.a2a_pb2 import (
+    Artifact,
+    Message,
+    Part,
+    Role,
+    Task,
+    TaskArtifactUpdateEvent,
+    TaskState,
+    TaskStatusUpdateEvent,
+)
+from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError
+from google.protobuf.message import DecodeError
+
+from awp_publish.http.endpoint import ProblemRenderer
+from awp_publish.model import JsonObject
+from awp_publish.plugin import Context
+from awp_publish.plugins.a2a.tasks import (
+    CANCELED,
+    COMPLETED,
+    INTERRUPTED,
+    SUBMITTED,
+    TERMINAL,
+    WORKING,
+    complete,
+    fail,
+    make_data_parts,
+    say,
+    set_state,
+)
+from awp_publish.problems import JobEnded, RateLimited, StoreUnavailable, UnknownJob
+from awp_publish.stores.store import Add, Count, Counted, Look, Step, Swap, unavailable
+
+MAX_LISTED: Final = 200
+MAX_TRIES: Final = 5
+"""Attempts to update a caller's list against concurrent changes. A task that is not listed can be found by its id."""
+
+MAX_BYTES: Final = 262_144
+"""Bytes of a known caller's record."""
+
+MAX_ANONYMOUS_BYTES: Final = 32_768
+"""Bytes of an unknown caller's record."""
+
+MAX_ANONYMOUS_TASKS: Final = 1000
+"""Tasks of unknown callers that are stored for one address, in ANONYMOUS_WINDOW seconds."""
+
+ANONYMOUS_WINDOW: Final = 3600.0
+"""Seconds for which a task of an unknown caller is stored, unless it has a job."""
+
+MAX_MESSAGE_BYTES: Final = 4096
+"""Bytes of a message in a history."""
+
+LEFT_OUT: Final = "[What this message brought is not kept.]"
+
+TASK_SECONDS: Final = 86_400.0
+"""Seconds for which a task can be read after its last change."""
+
+MAX_PENDING: Final = 604_800.0
+"""Seconds for which a job may wait to be run (`JobStore`)."""
+
+LATE: Final = 60.0
+"""Seconds after an action's deadline for which its running task is stored."""
+
+FIRST_PAUSE: Final = 0.05
+MAX_PAUSE: Final = 2.0
+"""Seconds between two polls of a task. Jobs write their progress no more often."""
+
+CANCEL_INTERVAL: Final = 1.0
+"""Seconds between a worker's checks whether its task was cancelled at another worker."""
+
+logger: Final = logging.getLogger("awp_publish.calls")
+
+_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+@dataclass(slots=True)
+class TaskRecord:
+    """A task and our own data about it. `owner` is the id of its caller, "" for an unknown one.
+
+    `input` is the input with which a waiting task continues, or None if its caller has to send it again. `raw` are the
+    bytes in the store, `listed` is the caller whose list has the task, `is_cancelled` the mark of a CancelTask. `kept`
+    is the output as it is stored, if that differs from the returned one. `is_open` means that the owner is known only
+    by a session, which requests about the task do not contain: its id is sufficient.
+    """
+
+    task: Task
+    owner: str = ""
+    skill: str = ""
+    input: JsonObject | None = None
+    job: str = ""
+    is_cancelled: bool = False
+    is_open: bool = False
+    listed: str = ""
+    raw: bytes = field(default=b"", repr=False)
+    kept: Artifact | None = None
+
+    @property
+    def state(self) -> TaskState:
+        return self.task.status.state
+
+    @property
+    def max_bytes(self) -> int:
+        """Bytes that are stored of a task, of its input, and of its output."""
+        return MAX_BYTES if self.owner else MAX_ANONYMOUS_BYTES
+
+
+class Tasks:
+    """The tasks of one site. Every method raises StoreUnavailable."""
+
+    def __init__(self, door: Context, renderer: ProblemRenderer) -> None:
+        background = door.ask("jobs")
+        self._jobs: Any = background.jobs if background is not None else None
+        self._store = door.guards.store
+        self._seconds = TASK_SECONDS
+        self._timeouts = {action.id: action.timeout for action in door.catalog.actions}
+        self._renderer = renderer
+
+    async def find(self, task_id: str, caller: str) -> TaskRecord:
+        """Return a task to its caller; an unknown caller's task needs only its id. Raises TaskNotFoundError."""
+        raw = (await self._store.run((Look(_key(task_id)),))).seen[0] if _ID.fullmatch(task_id) else None
+        record = _read(raw) if isinstance(raw, bytes) else None
+        if record is None or not (record.is_open or record.owner in ("", caller)):
+            raise TaskNotFoundError("There is no such task, it has expired, or it belongs to another caller.")
+        return record
+
+    async def refresh(self, record: TaskRecord) -> TaskRecord:
+        """Return a task with the present state of its job. Raises TaskNotFoundError if that is gone."""
+        if not record.job or record.state in TERMINAL or self._jobs is None:
+            return record
+        try:
+            job = await self._jobs.show(record.job, record.owner)
+        except UnknownJob as problem:
+            raise TaskNotFoundError(problem.detail) from problem
+        task = record.task
+        if job.result is not None:
+            complete(task, job.result.body, job.result.headers)
+        elif job.problem is not None:
+            fail(task, job.problem, self._renderer, job.request_id)
+        else:
+            parts: list[Part] = []
+            if job.progress is not None:
+                fraction, message = job.progress.fraction, job.progress.message
+                progress = {"progress": {"fraction": fraction, "message": message}}
+                parts = [Part(text=message or f"{fraction:.0%}"), *make_data_parts(progress)]
+            task.status.ClearField("message")
+            set_state(task, SUBMITTED if job.status == "accepted" else WORKING, parts)
+        task.status.timestamp.FromDatetime(job.updated)
+        # What is too large to be stored in the task can be read from the job.
+        if job.has_ended and task.ByteSize() <= record.max_bytes and not await self.put(record):
+            return await self.find(task.id, record.owner)
+        return record
+
+    async def listed(self, caller: str) -> list[TaskRecord]:
+        """Return the tasks of a known caller, without damaged ones."""
+        task_ids = (await self._read_list(caller))[1] if caller else []
+        records = []
+        for raw in (await self._store.run([Look(_key(task_id)) for task_id in task_ids])).seen:
+            with suppress(StoreUnavailable):
+                records += [_read(raw)] if isinstance(raw, bytes) else []
+        tasks = list[TaskRecord]()
+        for record in records:
+            if record.owner == caller:
+                with suppress(TaskNotFoundError):
+                    record = await self.refresh(record)
+                tasks.append(record)
+        return tasks
+
+    async def put(self, record: TaskRecord, address: str | None = None) -> bool:
+        """Store a task in place of the version that was read. Returns False if others have changed it, except by a
+        cancel mark.
+
+        With an `address`, a new task of an unknown caller is counted for it. Raises RateLimited if there are too many.
+        """
+        key, raw, seconds = _key(record.task.id), _write(record), self.seconds_of(record)
+        while True:
+            steps: list[Step] = [Swap(key, record.raw, raw, seconds) if record.raw else Add(key, raw, seconds)]
+            if address is not None and not record.owner and not record.raw:
+                steps.insert(0, Count(f"a2a:kept:{address}", MAX_ANONYMOUS_TASKS, ANONYMOUS_WINDOW))
+            ran = await self._store.run(steps)
+            if ran.failed is None:
+                break
+            seen = ran.seen[-1]
+            if isinstance(seen, Counted):
+                wait = max(1, math.ceil(seen.seconds_left))
+                raise RateLimited(
+                    f"The site keeps {MAX_ANONYMOUS_TASKS} tasks an hour for callers of one address whom it does not "
+                    f"know; the next is possible in {wait} seconds, or with credentials.",
+                    headers=[("Retry-After", str(wait))],
+                    members={"retry_after": wait},
+                )
+            if not record.raw or seen != _marked(record.raw):
+                return False
+            record.raw = _marked(record.raw)
+        record.raw = raw
+        if record.owner != record.listed:
+            await self._enlist(record)
+        return True
+
+    async def remove(self, record: TaskRecord) -> None:
+        """Delete a task, if it has not changed since."""
+        await self._store.run((Swap(_key(record.task.id), record.raw, None),))
+
+    async def changes(self, record: TaskRecord, patience: float = 0.0) -> AsyncGenerator[TaskRecord, None]:
+        """Yield a task after each change, until it has ended or waits for its caller.
+
+        The task is a background job, of this process or another, or a call that another request waits for. A task that
+        waits for its caller is followed too, for at most `patience` seconds.
+        """
+        pause, shown, waited = FIRST_PAUSE, progress_of(record), 0.0
+        while record.state not in TERMINAL and (record.state not in INTERRUPTED or waited < patience):
+            await asyncio.sleep(pause)
+            waited = waited + pause if record.state in INTERRUPTED else 0.0
+            pause = min(pause * 1.5, MAX_PAUSE)
+            record = await (self.refresh(record) if record.job else self.find(record.task.id, record.owner))
+            now = progress_of(record)
+            if now != shown:
+                pause, waited = FIRST_PAUSE, 0.0
+                yield record
+            shown = now
+
+    async def wait(self, record: TaskRecord, seconds: float) -> TaskRecord:
+        """Return a task when it has ended or waits for its caller, or its present state if that takes too long."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                async for changed in self.changes(record):
+                    record = changed
+        return await self.refresh(record)
+
+    async def cancel(self, record: TaskRecord) -> None:
+        """End a waiting task, and request the end of a running one. Raises TaskNotCancelableError.
+
+        The worker that runs it finds the mark in the record (`cancelled`), or the job's.
+        """
+        if record.state in TERMINAL:
+            raise TaskNotCancelableError("The task has ended.")
+        if record.job and self._jobs is not None:
+            try:
+                await self._jobs.cancel(record.job, record.owner)
+            except JobEnded as problem:
+                raise TaskNotCancelableError(problem.detail) from problem
+        elif record.state in INTERRUPTED:
+            set_state(record.task, CANCELED)
+            record.input = None
+            if not await self.put(record):
+                raise TaskNotCancelableError("The task is processing another message.")
+        elif not record.is_cancelled:
+            marked = Swap(_key(record.task.id), record.raw, _marked(record.raw), self.seconds_of(record))
+            await self._store.run((marked,))  # `changes` reports a change in the meantime
+
+    async def cancelled(self, record: TaskRecord) -> None:
+        """Return once a task that this worker runs has the mark of a CancelTask."""
+        while True:
+            await asyncio.sleep(CANCEL_INTERVAL)
+            with suppress(StoreUnavailable, TaskNotFoundError):
+                if (await self.find(record.task.id, record.owner)).is_cancelled:
+                    return
+
+    def seconds_of(self, record: TaskRecord) -> float:
+        """Return how long a task is stored: its record has to outlive its job or its call."""
+        if record.job:
+            return self._seconds + (0.0 if record.state in TERMINAL else MAX_PENDING)
+        if record.state == WORKING and record.skill in self._timeouts:
+            return self._timeouts.get(record.skill, 0.0) + LATE
+        return self._seconds if record.owner else min(self._seconds, ANONYMOUS_WINDOW)
+
+    async def _enlist(self, record: TaskRecord) -> None:
+        """Put a task into its caller's list, which is stored for as long as any of its tasks may be."""
+        key, seconds = _list_key(record.owner), self._seconds + (MAX_PENDING if self._jobs is not None else 0.0)
+        for _ in range(MAX_TRIES):
+            raw, task_ids = await self._read_list(record.owner)
+            changed = orjson.dumps([record.task.id, *task_ids][:MAX_LISTED])
+            step = Add(key, changed, seconds) if raw is None else Swap(key, raw, changed, seconds)
+            if (await self._store.run((step,))).failed is None:
+                break
+        record.listed = record.owner
+
+    async def _read_list(self, caller: str) -> tuple[bytes | None, list[str]]:
+        """Return a caller's list of task ids, and its bytes; a damaged list is empty."""
+        raw = (await self._store.run((Look(_list_key(caller)),))).seen[0]
+        if not isinstance(raw, bytes):
+            return None, []
+        with suppress(ValueError):
+            listed = orjson.loads(raw)
+            if isinstance(listed, list) and all(isinstance(one, str) for one in listed):
+                return raw, listed
+        logger.error("a caller's list of tasks cannot be read")
+        return raw, []
+
+
+def _key(task_id: str) -> str:
+    return f"a2a:task:{task_id}"
+
+
+def _list_key(caller: str) -> str:
+    """Return the key of a caller's list, hashed because callers' ids can have any length."""
+    return f"a2a:tasks:{sha256(caller.encode('utf-8', 'surrogatepass')).hexdigest()}"
+
+
+def progress_of(record: TaskRecord) -> tuple[object, ...]:
+    """Return what a caller can see changing in a task. The messages of a job are made anew at each poll."""
+    status = record.task.status
+    return (status.state, [part.text for part in status.message.parts], record.job or status.message.message_id)
+
+
+def updates_of(task: Task) -> Iterator[TaskArtifactUpdateEvent | TaskStatusUpdateEvent]:
+    """Yield the events of a stream for a task that has changed."""
+    if task.status.state == COMPLETED:
+        for artifact in task.artifacts:
+            artifact_update = TaskArtifactUpdateEvent(task_id=task.id, context_id=task.context_id, last_chunk=True)
+            artifact_update.artifact.CopyFrom(artifact)
+            yield artifact_update
+    update = TaskStatusUpdateEvent(task_id=task.id, context_id=task.context_id)
+    update.status.CopyFrom(task.status)
+    update.metadata.CopyFrom(task.metadata)
+    yield update
+
+
+def _marked(raw: bytes) -> bytes:
+    """Return a record with the mark of a CancelTask, which the next `put` removes."""
+    head, _, body = raw.partition(b"\n")
+    return head[:-1] + b',"cancelled":true}\n' + body
+
+
+def _read(raw: bytes) -> TaskRecord:
+    """Decode a record. Raises StoreUnavailable for a damaged one."""
+    head, _, body = raw.partition(b"\n")
+    try:
+        facts = orjson.loads(head)
+        owner, skill, given, job = (facts[name] for name in ("owner", "skill", "input", "job"))
+        if not all(isinstance(one, str) for one in (owner, skill, job)) or not isinstance(given, dict | None):
+            raise TypeError
+        task = Task.FromString(body)
+        return TaskRecord(task, owner, skill, given, job, "cancelled" in facts, "open" in facts, owner, raw)
+    except (ValueError, KeyError, TypeError, DecodeError) as error:
+        logger.error("a task's record cannot be read: %s", type(error).__name__)
+        raise unavailable("The record of this task is damaged.") from error
+
+
+def _write(record: TaskRecord) -> bytes:
+    """Encode a record in at most `max_bytes`: state, output, and as much of the newest history as fits."""
+    task, is_known = record.task, bool(record.owner)
+    facts = {"owner": record.owner, "skill": record.skill, "input": record.input, "job": record.job}
+    head = orjson.dumps(facts | ({"open": True} if record.is_open else {}))
+    room = record.max_bytes - len(head)
+    compact = Task(id=task.id, context_id=task.context_id)
+    compact.status.CopyFrom(task.status)
+    if task.status.HasField("message"):
+        compact.status.message.CopyFrom(_compact_message(task.status.message, is_known))
+    if task.metadata.ByteSize() <= MAX_MESSAGE_BYTES:
+        compact.metadata.CopyFrom(task.metadata)
+        shown = compact.metadata.fields["headers"].struct_value.fields if "headers" in compact.metadata.fields else {}
+        if "awp-session" in shown:  # issued only once
+            del shown["awp-session"]
+    artifacts = task.artifacts if record.kept is None else [record.kept]
+    output = sum(artifact.ByteSize() for artifact in artifacts)
+    if not output or output <= room - 3 * MAX_MESSAGE_BYTES:
+        compact.artifacts.extend(artifacts)
+    else:
+        say(compact, f"The output was given when the task completed; its {output} bytes are too many to be kept.")
+    room -= compact.ByteSize()
+    history: list[Message] = []
+    for message in reversed(task.history):
+        shorter = _compact_message(message, is_known)
+        room -= shorter.ByteSize() + 8
+        if room < 0:
+            break
+        history.append(shorter)
+    compact.history.extend(reversed(history))
+    return head + b"\n" + compact.SerializeToString()
+
+
+def _compact_message(message: Message, is_known: bool) -> Message:
+    """Return a message as it is stored: an agent's whole if it is short, a known caller's texts.
+
+    A text that is JSON is left out: it is the call, with its input and tokens.
+    """
+    of_agent = message.role == Role.ROLE_AGENT
+    compact = Message(message_id=message.message_id, role=message.role)
+    compact.task_id, compact.context_id = message.task_id, message.context_id
+    if of_agent and message.ByteSize() <= MAX_MESSAGE_BYTES:
+        compact.parts.extend(message.parts)
+        return compact
+    texts = [part.text for part in message.parts if part.text] if of_agent or is_known else []
+    words = "\n".join(text for text in texts if of_agent or not text.lstrip().startswith("{"))
+    if len(words) > MAX_MESSAGE_BYTES // 4:  # a character may have four bytes
+        words = f"{words[: MAX_MESSAGE_BYTES // 4 - 1]}…"
+    compact.parts.append(Part(text=words or LEFT_OUT))
+    return compact

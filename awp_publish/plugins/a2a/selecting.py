@@ -1,0 +1,211 @@
+"""Selecting the skill that a message means, and its input.
+
+A2A 1.0 has no way to select a skill, so a declared extension defines one (docs/a2a.md): a data part `{"skill",
+"input"}`, or the skill's id in the metadata and its input as the data part. A text with that JSON counts as the part.
+Messages are read from the JSON of the request and not from the SDK's messages, in which every number is a double.
+"""
+
+from collections.abc import (
+    Mapping,
+    Sequence,
+)
+from typing import Any, Final
+
+from awp_publish.http.exchange import (
+    parse_json,
+)
+from awp_publish.model import Action, Catalog, JsonObject
+from awp_publish.plugins.a2a.records import TaskRecord
+from awp_publish.plugins.a2a.tasks import EXACT
+from awp_publish.problems import (
+    InvalidEnvelope,
+    InvalidInput,
+    NotJson,
+    Problem,
+    UnknownOperation,
+    Violation,
+    did_you_mean,
+)
+
+MAX_CHOICES: Final = 50
+"""Skills that a refusal lists to a caller who names none; the card lists all of them."""
+
+PLACES: Final[Mapping[str, str]] = {
+    "skill": "it is a member of the data part, beside input",
+    "input": "put its members directly into input",
+    "idempotency_key": "send it as idempotency_key in the data part, beside input",
+    "confirmation": "send it as confirmation in the data part, beside input",
+    "receipts": "send them as receipts in the data part, beside input",
+}
+"""Where members belong that callers put into the input of a data part by mistake."""
+
+_RECOVERY: Final = (
+    'Send a data part {"skill": "<id>", "input": {...}} with the id of a skill of the agent card, and the input that '
+    "the card's extension describes."
+)
+
+
+class SkillSelector:
+    """The skills of one catalog."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._actions = {action.id: action for action in catalog.actions}
+        self._text_inputs: dict[str, str] = {}  # the only required input of an action, if a text can fill it
+        for action in catalog.actions:
+            properties, required = action.inputs.get("properties"), action.inputs.get("required")
+            if isinstance(properties, Mapping) and isinstance(required, (list, tuple)) and len(required) == 1:
+                schema = properties.get(required[0])
+                is_string = isinstance(schema, Mapping) and schema.get("type") == "string"
+                if is_string and not {"enum", "format"} & set(schema or ()):
+                    self._text_inputs[action.id] = str(required[0])
+        readable = [self._actions[one] for one in self._text_inputs if self._actions[one].is_public]
+        self._only = readable[0] if len(readable) == 1 else None
+
+    def find(self, skill: str) -> Action | None:
+        """Return the action of a skill, or None."""
+        return self._actions.get(skill)
+
+    def named(self, params: object) -> tuple[str, JsonObject]:
+        """Return the skill that a message names in a data part, and its input; "" if there is none."""
+        message: Any = params.get("message") or params.get("request") if isinstance(params, dict) else None
+        parts = (message.get("parts") or message.get("content")) if isinstance(message, dict) else None
+        for part in parts if isinstance(parts, list) else ():
+            data = part.get("data") if isinstance(part, dict) else None
+            data = data.get("data") if isinstance(data, dict) and data.keys() == {"data"} else data
+            if not isinstance(data, dict) and isinstance(part, dict) and isinstance(part.get("text"), str):
+                data = _read_call(part["text"], None)
+            if isinstance(data, dict) and isinstance(data.get("skill"), str):
+                given = data.get("input")
+                return data["skill"], given if isinstance(given, dict) else {}
+        return "", {}
+
+    def unknown(self, skill: str | None) -> Problem:
+        """Return the refusal for an unknown skill, or for a message without one (None)."""
+        detail = "The message names no skill." if skill is None else f'There is no skill "{skill[:100]}".'
+        listed = [one for one in self._actions.values() if one.is_public]
+        if skill is not None and (near := did_you_mean(skill, [one.id for one in listed])):
+            detail += f" {near}"
+        del listed[MAX_CHOICES:]
+        return UnknownOperation(
+            f"{detail} There are: {', '.join(one.id for one in listed)}.",
+            recovery=_RECOVERY,
+            members={"skills": [{"skill": one.id, "description": one.description} for one in listed]},
+        )
+
+    def select(self, params: object, before: TaskRecord) -> tuple[Action, JsonObject, JsonObject, Problem | None]:
+        """Return the action that SendMessage (in 1.0 or 0.3) requests, its input, and the other members.
+
+        `before` is the task, which may have named an action before. Raises a Problem, except that a problem with the
+        input of an action that is not public is returned.
+        """
+        request_params: JsonObject = params if isinstance(params, dict) else {}
+        message: Any = request_params.get("message") or request_params.get("request")
+        message = message if isinstance(message, dict) else {}
+        parts = message.get("parts") or message.get("content")
+        metadata: dict[str, object] = {}
+        for more in (request_params.get("metadata"), message.get("metadata")):
+            metadata |= more if isinstance(more, dict) else {}
+        texts: list[str] = []
+        found: list[dict[str, object]] = []
+        for part in parts if isinstance(parts, list) else ():
+            words, data = (part.get("text"), part.get("data")) if isinstance(part, dict) else (None, None)
+            if isinstance(words, str):
+                texts.append(words)
+            if isinstance(data, dict):
+                wrapped = data.get("data") if len(data) == 1 else None  # HTTP+JSON of 0.3 wraps data once more
+                found.append(wrapped if isinstance(wrapped, dict) else data)
+        if not found:
+            named = metadata.get("skill")
+            meant = self._actions.get(named if isinstance(named, str) else before.skill)
+            read = [_read_call(text, meant) for text in texts]
+            found = [data for data in read if data is not None]
+            texts = [text for text, data in zip(texts, read, strict=True) if data is None]
+        if len(found) > 1:
+            raise InvalidEnvelope("The message has several data parts, and only one can be the call.")
+        for data in found:
+            _restore_integers(data)
+        given: Any
+        members: JsonObject
+        if found and "skill" in metadata and not {"skill", "input"} & found[0].keys():
+            members, given = metadata, found[0]  # the whole data part is the input
+        else:
+            members = {**metadata, **(found[0] if found else {})}
+            given = members.get("input")
+
+        skill, text, earlier = members.get("skill"), "\n".join(texts).strip(), self._actions.get(before.skill)
+        if skill is None:
+            action = earlier or (self._only if text else None)
+        elif isinstance(skill, str):
+            action = self._actions.get(skill)
+        else:
+            raise InvalidEnvelope("skill: must be the id of a skill, a string.")
+        if action is None:
+            raise self.unknown(skill)
+        try:
+            return action, self._read_input(action, given, text, found, before), members, None
+        except Problem as problem:
+            if action.is_public:
+                raise
+            return action, {}, members, problem
+
+    def _read_input(
+        self, action: Action, given: object, text: str, found: Sequence[JsonObject], before: TaskRecord
+    ) -> JsonObject:
+        """Return the input of a message: from its data, from its text, or from the task."""
+        earlier = self._actions.get(before.skill)
+        for name in ("args", "arguments"):
+            if given is None and found and name in found[0]:
+                raise InvalidEnvelope(f"A data part has the input of a skill as input, not as {name}.")
+        # A person's "yes" is not a new input: the message before the last one was a question.
+        asked = [part.data.struct_value.fields for one in before.task.history[-2:-1] for part in one.parts]
+        is_answer = action is earlier and any("confirmation" in fields for fields in asked)
+        if given is None and text and action.id in self._text_inputs and not is_answer:
+            given = {self._text_inputs[action.id]: text}
+        elif given is None and action is not earlier:
+            given = {}
+        elif given is None:
+            given = before.input
+            if given is None:
+                detail = "The input of this task is not stored: send it again as the member input of the data part."
+                again = "Send a message in the same task with a data part that has input and, if given, confirmation."
+                raise InvalidInput(detail, recovery=again)
+        if not isinstance(given, dict):
+            detail = "must be an object"
+            raise InvalidInput(f"The input {detail}.", errors=[Violation("", detail)])
+        return given
+
+
+def _read_call(text: str, action: Action | None) -> dict[str, object] | None:
+    """Return the data part that a text consists of, or None for other texts.
+
+    It names its skill, or adds members to the task's; or it is the whole input of the `action` that is already known.
+    """
+    text = text.strip()
+    if not (text.startswith("{") and text.endswith("}")):
+        return None
+    try:
+        data = parse_json(text.encode("utf-8", "replace"))
+    except NotJson:
+        return None
+    if not isinstance(data, dict):
+        return None
+    if isinstance(data.get("skill"), str) or (action is not None and not _BESIDE.isdisjoint(data)):
+        return data
+    properties = action.inputs.get("properties") if action is not None else None
+    is_input = isinstance(properties, Mapping) and data and data.keys() <= properties.keys()
+    return {"input": data} if is_input else None
+
+
+_BESIDE: Final = frozenset({"input", "confirmation", "receipts"})
+"""Members of a data part that add to a task whose skill is known."""
+
+
+def _restore_integers(data: JsonObject) -> None:
+    """Convert whole numbers to integers: protobuf clients can only send 2.0 for 2, and in JSON both are the same."""
+    waiting: list[Any] = [data]
+    for one in waiting:  # nested objects and lists are appended
+        for key, value in one.items() if isinstance(one, dict) else enumerate(one):
+            if isinstance(value, (dict, list)):
+                waiting.append(value)
+            elif isinstance(value, float) and value.is_integer() and abs(value) <= EXACT:
+                one[key] = int(value)

@@ -1,0 +1,153 @@
+"""Skills: the actions of the site."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Final
+
+import orjson
+
+from awp_publish.browsing.errors import AwpError, missing, refuse
+from awp_publish.browsing.session import Session
+from awp_publish.calls.call import Principal, Signed
+from awp_publish.http.endpoint import ProblemRenderer
+from awp_publish.http.inner_calls import InnerCall, InnerCalls
+from awp_publish.http.site_client import SiteClient
+from awp_publish.model import DEFAULT_OPERATION, JsonObject
+from awp_publish.plugin import Context
+from awp_publish.plugins.awp.callers import Identity
+from awp_publish.plugins.awp.errors import RECOVERIES, error_of, shown_headers
+from awp_publish.plugins.awp.messages import PROTOCOL, AwpRequest, JsonText
+from awp_publish.problems import Problem, UnknownAgent, did_you_mean
+from awp_publish.schema.reading import answer_schema
+
+_PLACES: Final[Mapping[str, str]] = {
+    "skill": "it is a parameter of skills.invoke, beside args",
+    "args": "put its members directly into args",
+    "input": "put its members directly into args",
+    "idempotency_key": "send it as meta.idempotency_key of the message",
+    "confirmation": "it is a parameter of skills.invoke, beside args",
+    "receipts": "they are a parameter of skills.invoke, beside args",
+}
+"""Where parameters of skills.invoke belong that callers put into its args by mistake."""
+
+
+class AwpSkills:
+    """The actions of one catalog, as skills."""
+
+    def __init__(self, door: Context) -> None:
+        self.renderer = ProblemRenderer(door.catalog, RECOVERIES)
+        self._invoker = door.invoker
+        self.answer_redactors = door.invoker.answer_redactors
+        self._admission = door.admission
+        self.calls = InnerCalls(door, PROTOCOL, door.catalog.paths.awp, _PLACES)
+        self._lists_only_allowed = door.settings.list_only_allowed
+        self._actions = {action.id: action for action in door.catalog.actions}
+        self._public = [action.id for action in door.catalog.actions if action.is_public]
+        # In the draft a skill has actions; here each skill has one, and its input schema.
+        self._listed = {
+            action.id: {
+                "name": action.id,
+                "title": action.name,
+                "description": action.description,
+                "agent": action.agent_id,
+                "actions": [action.operation],
+                "input_schema": action.inputs,
+                "output_schema": answer_schema(action),
+                "auth_required": action.auth_required,
+                "scopes": list(action.scopes),
+                "side_effect": action.side_effect,
+                "requires_human_confirmation": action.needs_confirmation,
+                "execution": action.execution,
+                "tags": list(action.tags),
+            }
+            for action in door.catalog.actions
+        }
+
+    def list(self, caller: Principal | None) -> JsonObject:
+        """Return the result of skills.list: skills that a caller may see, or may call
+        (`Site(list_only_allowed=True)`).
+        """
+        scopes = caller.scopes if caller is not None else None
+        shown = [
+            self._listed[action.id]
+            for action in self._actions.values()
+            if action.is_for(scopes)
+            and (
+                not self._lists_only_allowed
+                or action.route_authenticates  # only the route knows whom it allows
+                or not (action.auth_required or action.scopes)
+                or (scopes is not None and scopes.issuperset(action.scopes))
+            )
+        ]
+        return {"skills": shown, "count": len(shown)}
+
+    def read(self, request: AwpRequest, signed: Signed | None) -> InnerCall:
+        """Read the call of a skills.invoke. Raises AwpError."""
+        params = request.params
+        skill, operation, given = params.get("skill"), params.get("action"), params.get("args", {})
+        if not isinstance(skill, str):
+            raise missing("skill")
+        for name in ("input", "arguments"):
+            if name in params:
+                refuse(f"skills.invoke takes the input of a skill as args, not as {name}.", param="args")
+        if operation is not None and not isinstance(operation, str):
+            refuse("action must be text.", param="action")
+        if not isinstance(given, dict):
+            refuse("args must be an object.", param="args")
+        # A skill is an action's id, or an agent whose operation is named by `action`.
+        action = self._actions.get(skill)
+        if action is None or operation not in (None, DEFAULT_OPERATION, action.operation, action.id):
+            try:
+                action = self._invoker.find(PROTOCOL, skill, operation)
+            except Problem:
+                raise self.refusal(self.unknown(skill, operation), request.trace) from None
+        objection: Problem | None = None
+        if action.max_body_bytes is not None or self._admission.max_body_bytes > self._admission.usual_body_bytes:
+            try:
+                self._admission.check_size(action, len(orjson.dumps(given)))
+            except Problem as problem:
+                if action.is_public:
+                    raise self.refusal(problem, request.trace) from problem
+                objection = problem
+        name = action.idempotency.key_field if action.idempotency else "idempotency_key"
+        beside = ("confirmation", "receipts", "session")
+        members = {member: params[member] for member in beside if params.get(member) is not None}
+        if request.key is not None:
+            members[name] = request.key
+        inner = InnerCall(action, given, members, request.trace, signed)
+        inner.unknown, inner.objection = partial(self.unknown, skill, operation), objection
+        return inner
+
+    def unknown(self, skill: str, operation: str | None) -> Problem:
+        """Return the refusal for an unknown skill."""
+        problem = self._invoker.unknown(PROTOCOL, skill, operation)
+        if not isinstance(problem, UnknownAgent):
+            return problem
+        meant = did_you_mean(skill, self._public)
+        recovery = "Use a name that skills.list returns."
+        return UnknownAgent(f'This site has no skill "{skill[:100]}". {meant}'.rstrip(), recovery=recovery)
+
+    def refusal(self, problem: Problem, trace: str) -> AwpError:
+        """Return the error for a request that is not a call, and record it as every other door does."""
+        self._invoker.note_refusal(PROTOCOL, trace, problem)
+        return error_of(problem, self.renderer, trace)
+
+    async def invoke(
+        self, skill_call: InnerCall, site: SiteClient, caller: Identity, session: Session | None
+    ) -> JsonObject:
+        """Send a call to our own door, as a request through the whole application.
+
+        Returns the result of skills.invoke. Raises AwpError.
+        """
+        action = skill_call.action
+        result, added = await self.calls.send(skill_call, site, caller.header, session)
+        if isinstance(result, Problem):
+            raise error_of(result, self.renderer, skill_call.trace, added)
+        shown = shown_headers((*result.headers, *added))
+        return {
+            "status": "accepted" if result.status == 202 else "ok",
+            "skill": action.id,
+            "action": action.operation,
+            "output": JsonText(result.body),
+            **({"headers": shown} if shown else {}),
+        }

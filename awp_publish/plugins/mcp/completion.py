@@ -1,0 +1,47 @@
+"""Completion of arguments (specification, Server/Utilities/Completion)."""
+
+import asyncio
+from typing import Final
+
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+
+from awp_publish.plugins.mcp.exchange import RequestContext, WireResult, exchange_of
+from awp_publish.plugins.mcp.prompts import PromptHandlers, logger
+from awp_publish.plugins.mcp.resources import Resources
+
+MAX_VALUES: Final = 100
+"""Values in one answer at most."""
+
+
+class CompletionHandler:
+    """Answers `completion/complete`. `timeout` is in seconds."""
+
+    def __init__(self, prompts: PromptHandlers, resources: Resources, timeout: float) -> None:
+        self._prompts = prompts
+        self._resources = resources
+        self._timeout = timeout
+
+    async def complete(self, context: RequestContext, params: types.CompleteRequestParams) -> WireResult:
+        """Suggest values for an argument. Raises MCPError."""
+        argument, others = params.argument, (params.context.arguments if params.context is not None else None) or {}
+        asked = (argument.name, argument.value, others)
+        try:
+            async with asyncio.timeout(self._timeout):
+                if isinstance(params.ref, types.PromptReference):
+                    named = params.ref.name
+                    values = await self._prompts.complete(context, named, *asked)
+                else:
+                    named, values = params.ref.uri, await self._resources.complete(params.ref.uri, *asked)
+        except MCPError:
+            raise
+        except Exception as error:
+            request_id = exchange_of(context).request_id
+            logger.exception("complete= of %s failed (request_id=%s)", argument.name, request_id)
+            words = "did not answer in time" if isinstance(error, TimeoutError) else "failed"
+            raise MCPError(types.INTERNAL_ERROR, f"The completion of {argument.name[:100]} {words}.") from error
+        if values is None:
+            told = f'This site has no prompt or template "{named[:200]}" with an argument "{argument.name[:100]}".'
+            raise MCPError(types.INVALID_PARAMS, told)
+        shown = {"values": list(values[:MAX_VALUES]), "total": len(values), "hasMore": len(values) > MAX_VALUES}
+        return {"completion": shown, "resultType": "complete"}
