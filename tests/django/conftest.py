@@ -15,6 +15,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper  # noqa: E402
 from django.db.backends.signals import connection_created  # noqa: E402
 from django.test import AsyncClient, Client  # noqa: E402
 
+from awp_publish.plugins.sign_in import clients  # noqa: E402
 from tests.django.postgres import postgres as postgres  # noqa: E402
 from tests.django.servers import servers as servers  # noqa: E402
 
@@ -34,6 +35,12 @@ def _tables() -> Iterator[None]:
         call_command("migrate", database=database, run_syncdb=True, verbosity=0)
     yield
     connections.close_all()
+
+
+@pytest.fixture(autouse=True)
+def _many_agents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All tests register their agents from one address."""
+    monkeypatch.setattr(clients, "MAX_REGISTRATIONS", 10_000)
 
 
 @pytest.fixture(autouse=True)

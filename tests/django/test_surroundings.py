@@ -6,7 +6,6 @@ import logging
 import pytest
 from awp_publish_django.publication import MIDDLEWARE
 from awp_publish_django.store import DjangoStore
-from django.core import mail
 from django.core.cache import cache
 from django.db import transaction
 from django.http import HttpRequest, JsonResponse
@@ -80,9 +79,12 @@ def test_the_traceback_of_a_failure_has_the_request_id_that_the_caller_got(caplo
     assert f"request_id={told['request_id']}" in str(getattr(written[0].exc_info[1], "__notes__", ""))
 
 
-def test_guarded_actions_work_in_a_test_case_whose_transaction_holds_the_database(monkeypatch):
-    monkeypatch.setattr(mail, "outbox", [], raising=False)  # as Django's test runner does
-    with override_settings(AWP_PUBLISH={"SITE": f"{__name__}.tested"}), transaction.atomic():
+def test_guarded_actions_work_in_a_test_case_whose_transaction_holds_the_database():
+    backend = "django.core.mail.backends.locmem.EmailBackend"  # as Django's test runner sets it
+    with (
+        override_settings(EMAIL_BACKEND=backend, AWP_PUBLISH={"SITE": f"{__name__}.tested"}),
+        transaction.atomic(),
+    ):
         Book.objects.create(title="Persuasion")
         first = call("add", **{"idempotency-key": "once"})
         assert call("add", **{"idempotency-key": "once"}).json() == first.json()

@@ -15,8 +15,8 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from awp_publish import About, AgentPublisher, Security, Site
-from tests.conftest import make_site
+from awp_publish import About, AgentPublisher, Security, SessionUser, SignIn, Site
+from awp_publish.plugins.sign_in import metadata
 from tests.protocols.known import ALL
 
 DOCUMENTS = {
@@ -31,13 +31,26 @@ SECURITY = Security(contact=["mailto:security@shop.example"], expires=datetime(2
 
 
 def make_full_site() -> Site:
-    """A site that has every document."""
-    site = make_site(about=About(security=SECURITY))
+    """A site that has every document, but the one that only a site below a path has."""
+    people = SignIn(login="/login", user=SessionUser("user"))
+    site = Site(
+        "Shop",
+        "Sells things.",
+        url="https://shop.example",
+        about=About(security=SECURITY),
+        plugins=["mcp", "a2a", people],
+        secret_keys=["a-secret-key-of-this-test-and-nobody-else"],
+    )
     site.page("/", title="The shop")
     return site
 
 
-EVERY_PATH = [one.path_in(make_full_site().freeze()) for protocol in ALL for one in protocol.documents]
+EVERY_PATH = [
+    document.path_in(make_full_site().freeze())
+    for protocol in ALL
+    for document in protocol.documents
+    if document.path != metadata.APPENDED
+]
 UNENCODED = {"accept-encoding": "identity"}
 
 

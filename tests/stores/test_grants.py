@@ -52,7 +52,7 @@ async def test_refreshing_twice_at_once_gives_two_answers_of_which_one_may_be_lo
     for _, tokens in (first, second):
         assert await grants.find(tokens.access) is not None
     _, third = await grants.refresh(second[1].refresh, "claude", None)
-    with pytest.raises(OAuthError, match="used before"):  # the other one's successor is none of a lost answer
+    with pytest.raises(OAuthError, match="already been used"):  # the other one's successor is none of a lost answer
         await grants.refresh(first[1].refresh, "claude", None)
     assert await grants.find(third.access) is None
 
@@ -63,7 +63,7 @@ async def test_a_refresh_token_that_was_used_long_ago_ends_the_grant(store):
     issued = await exchange(grants, await begin(grants))
     _, later = await grants.refresh(issued.refresh, "claude", None)
     now[0] += 31.0
-    with pytest.raises(OAuthError, match="used before"):
+    with pytest.raises(OAuthError, match="already been used"):
         await grants.refresh(issued.refresh, "claude", None)
     assert await grants.find(later.access) is None
 
