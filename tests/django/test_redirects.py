@@ -33,9 +33,8 @@ def leave(request: HttpRequest) -> HttpResponse:
     return redirect("https://books.example/orders/1")
 
 
-@site.action("asynchronous", inputs=TITLE)
+@site.action("asynchronous", method="POST", inputs=TITLE)
 @transaction.non_atomic_requests
-@require_POST
 async def asynchronous(request: HttpRequest) -> HttpResponse:
     """Order a book on the event loop."""
     return HttpResponseRedirect("/orders/1")
@@ -52,7 +51,7 @@ def guarded(request: HttpRequest) -> HttpResponse:
 @require_POST
 def preserving(request: HttpRequest) -> HttpResponse:
     """Ask for the same request at another address, which does nothing."""
-    return redirect("/order", preserve_request=True)
+    return HttpResponse(status=307, headers={"Location": "/order"})
 
 
 @site.action("find", inputs=TITLE)

@@ -1,7 +1,7 @@
 """The jobs of one caller leave room for those of others after a worker has died or was stopped, too."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -10,6 +10,7 @@ from starlette.applications import Starlette
 from awp_publish import AgentPublisher
 from awp_publish.plugins.jobs.jobs import Job, JobResult
 from awp_publish.plugins.jobs.worker import Worker
+from awp_publish.stores.store import Schedule, Step
 from tests.jobs.conftest import until
 from tests.serve.direct_client import DirectClient
 from tests.serve.guarded import ANN, BEN, KEYS, invoke, known_callers, make_shop
@@ -49,6 +50,39 @@ async def test_the_jobs_of_a_worker_that_was_stopped_leave_a_slot_to_others(hous
     await until(lambda: asyncio.sleep(0, len(begun)), lambda count: count == 3)
     await worker.stop(grace=0.0)
     await _see_ben_served(house, run, begun)
+
+
+async def test_a_job_that_is_taken_while_its_worker_stops_is_put_back_at_once(house, run, begun, monkeypatch):
+    take, is_taking, may_go_on = house.store.take, asyncio.Event(), asyncio.Event()
+
+    async def take_slowly(queue: str, *rest: Any) -> Any:
+        taken = await take(queue, *rest)
+        if taken:
+            is_taking.set()
+            await may_go_on.wait()
+        return taken
+
+    run_steps = house.store.run
+
+    async def run_slowly(steps: Sequence[Step], **options: Any) -> Any:
+        for _ in range(100 if any(isinstance(step, Schedule) for step in steps) else 0):
+            await asyncio.sleep(0)  # a turn of the loop: it takes longer to put a job back than to see that all is over
+        return await run_steps(steps, **options)
+
+    monkeypatch.setattr(house.store, "take", take_slowly)
+    monkeypatch.setattr(house.store, "run", run_slowly)
+    job = await house.jobs.accept("again", {}, principal="ben")
+    worker = house.start(run)
+    await is_taking.wait()
+    stopping = asyncio.create_task(worker.stop(grace=0.0))
+    for _ in range(10):  # until it waits for what is in hand
+        await asyncio.sleep(0)
+    may_go_on.set()
+    await stopping
+    monkeypatch.undo()
+    assert begun == []
+    house.start(run)
+    assert (await house.until(job)).status == "done"
 
 
 async def test_the_jobs_of_a_worker_that_has_died_leave_a_slot_to_others(house, run, begun):

@@ -333,14 +333,22 @@ class Worker:
         self._carrier.stop()
         self._wake.set()
         try:
-            await asyncio.wait({server, *self._carried}, timeout=grace)
+            await self._wait_for(server, grace)
             self._carrier.interrupt()
-            await asyncio.wait({server, *self._carried}, timeout=2 * SETTLE_SECONDS)
+            await self._wait_for(server, 2 * SETTLE_SECONDS)
         finally:
             tasks = {server, *self._carried}
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _wait_for(self, server: asyncio.Task[None], seconds: float) -> None:
+        """Wait for the server and all jobs in hand, those included that it is just taking: they have to be put back."""
+        end = self._loop.time() + seconds
+        while tasks := {task for task in (server, *self._carried) if not task.done()}:
+            await asyncio.wait(tasks, timeout=max(0.0, end - self._loop.time()))
+            if self._loop.time() >= end:
+                return
 
     # --- Taking ---
 
