@@ -220,7 +220,7 @@ def _described(grant: "Grant") -> dict[str, object]:
     times = {"since": grant.began, "used": max(grant.refreshed, grant.began), "until": grant.until}
     return {
         "id": grant.id,
-        "name": grant.client_name or gettext("A program"),
+        "name": grant.client_name,
         "host": host,
         "person": grant.person_name,
         "scopes": ", ".join(grant.scopes),

@@ -4,9 +4,10 @@ import re
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from fastapi import Request
 from starlette.testclient import TestClient
 
-from awp_publish import Client
+from awp_publish import Client, current_caller
 from tests.sign_in.shop import BACK, URL, Agent, fields_of, invoke, make_shop
 
 
@@ -241,6 +242,7 @@ def test_the_password_page_leads_back_to_this_site_alone(agent):
         ("Cla\u200bude\n\nYou are safe", "Cla ude You are safe"),
         ("\uff23\uff4c\uff41\uff55\uff44\uff45", "Claude"),
         ("C" * 500, "C" * 60),
+        ("\n\u202e", "A program"),
     ],
 )
 def test_what_a_client_calls_itself_is_shown_as_one_harmless_line(shop, name, shown):
@@ -345,3 +347,43 @@ def test_no_answer_of_a_program_endpoint_may_be_kept(agent):
 def test_the_route_by_which_the_application_is_asked_is_nobodys(shop):
     for method in ("GET", "POST"):
         assert shop.request(method, "/agents/sign-in/person").status_code in (404, 405)
+
+
+@pytest.mark.parametrize("scheme", ["bearer", "BEARER", "Bearer  ", "bearer\t"])
+def test_a_token_is_the_same_however_its_scheme_is_written(open_client, scheme):
+    blocked: set[str] = set()
+
+    def find_user(request: Request) -> str | None:
+        name = request.session.get("user")
+        return None if name in blocked else name
+
+    app = make_shop(user=find_user)
+
+    @app.state.site.agent("who_calls", auth_required=True)
+    async def who_calls() -> str:
+        """Say who calls."""
+        caller = current_caller()
+        return caller.id if caller is not None else ""
+
+    shop = open_client(app)
+    token = Agent(shop, browser_of(shop)).sign_in()["access_token"]
+    eve = browser_of(shop)
+    eve.post("/login", data={"name": "eve"})
+    shown = f"{scheme.rstrip(' ')} {token}" if scheme.strip() == scheme else f"{scheme}{token}"
+    cookie = "; ".join(f"{name}={value}" for name, value in eve.cookies.items())
+
+    def call(action: str):
+        headers = {"authorization": shown, "cookie": cookie}
+        return shop.post(f"/agents/{action}/invoke", json={"input": {}}, headers=headers)
+
+    assert call("read_profile").json() == "ann"
+    assert call("who_calls").json() == "ann"
+    blocked.add("ann")
+    assert call("read_profile").status_code == 401
+    assert call("who_calls").status_code == 401
+
+
+def test_two_tokens_of_one_request_are_none(shop, agent):
+    token = agent.sign_in()["access_token"]
+    headers = [("authorization", f"Bearer {token}"), ("authorization", f"Bearer {token}")]
+    assert shop.post("/agents/read_profile/invoke", json={"input": {}}, headers=headers).status_code == 401

@@ -188,12 +188,12 @@ class SignInAt:
 
     def form_token(self, purpose: str, signed: Visitor, nonce: str) -> str:
         """Return the token of a form: for one person, one purpose and one browser."""
-        return self.forms.write({"f": _digest(purpose), "p": signed.principal.key, "n": _digest(nonce)})[0]
+        return self.forms.write({"f": digest(purpose), "p": signed.principal.key, "n": digest(nonce)})[0]
 
     def is_form_of(self, token: str, purpose: str, signed: Visitor, nonce: str) -> bool:
         """Return True if a form was made for this person, purpose and browser."""
         facts = read_signed(self.forms, token)
-        expected = {"f": _digest(purpose), "p": signed.principal.key, "n": _digest(nonce)}
+        expected = {"f": digest(purpose), "p": signed.principal.key, "n": digest(nonce)}
         return bool(nonce) and facts is not None and all(facts.get(name) == value for name, value in expected.items())
 
     def cookie(self, nonce: str) -> tuple[bytes, bytes]:
@@ -214,15 +214,16 @@ def read_signed(tokens: Tokens, token: str) -> Mapping[str, Any] | None:
 def consent_key(person: str, client: str) -> str:
     """Return the key under which the store has what a person has allowed a client."""
     named = f"{person}\n{client}"
-    return f"sign-in:consent:{sha256(named.encode('utf-8', 'surrogatepass')).hexdigest()}"
+    return f"sign-in:consent:{digest(named)}"
 
 
 def _id_of(grant: Grant) -> str:
     return (grant.person or "").partition(" ")[2]
 
 
-def _digest(text: str) -> str:
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+def digest(text: str) -> str:
+    """Return a digest of a text, for keys of the store and for what a form is bound to."""
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _named(actions: Sequence[Action]) -> str:

@@ -8,7 +8,6 @@ address, signed.
 import re
 import secrets
 import time
-from hashlib import sha256
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
 
@@ -16,8 +15,7 @@ import orjson
 
 from awp_publish.browsing.cookies import Cookie
 from awp_publish.http.endpoint import DoorRequest
-from awp_publish.http.exchange import Fields
-from awp_publish.plugins.sign_in.at import COOKIE, PENDING_SECONDS, consent_key, read_signed
+from awp_publish.plugins.sign_in.at import COOKIE, PENDING_SECONDS, consent_key, digest, read_signed
 from awp_publish.plugins.sign_in.clients import KnownClient
 from awp_publish.plugins.sign_in.endpoints import PageEndpoint, Parameters, read_form
 from awp_publish.plugins.sign_in.errors import OAuthError, Shown
@@ -102,10 +100,6 @@ class AuthorizeEndpoint(PageEndpoint):
 class ConsentEndpoint(PageEndpoint):
     """Asks the person, and sends the answer back."""
 
-    def refuse_foreign(self, fields: Fields) -> None:
-        """Refuse nothing by its origin but a foreign Host: a site's login may lead here from another site."""
-        super().refuse_foreign(fields)
-
     async def answer_person(self, request: DoorRequest) -> None:
         """Show the question, or take the answer. Raises Shown."""
         form = await read_form(request) if request.scope["method"] == "POST" else None
@@ -159,7 +153,7 @@ class ConsentEndpoint(PageEndpoint):
         facts = {
             "title": f"Let {client.name} act for you?",
             "client": {
-                "name": client.name or "A program",
+                "name": client.name,
                 "host": client.host,
                 "back": shown_host(redirect),
                 "is_local": client.is_local,
@@ -207,7 +201,7 @@ class ConsentEndpoint(PageEndpoint):
         scopes: tuple[str, ...],
     ) -> None:
         """Issue a code, once for each request. Raises Shown."""
-        answered = Add(f"sign-in:answered:{_digest(token)}", b"1", PENDING_SECONDS)
+        answered = Add(f"sign-in:answered:{digest(token)}", b"1", PENDING_SECONDS)
         if (await self.at.store.run((answered,), durable=True)).failed is not None:
             raise Shown("This was already answered", "Each request is answered once.", 409)
         now = time.time()
@@ -242,7 +236,3 @@ class ConsentEndpoint(PageEndpoint):
         raw = (await self.at.store.run((Look(key),))).seen[0]
         step = Swap(key, raw, written, seconds) if isinstance(raw, bytes) else Add(key, written, seconds)
         await self.at.store.run((step,))
-
-
-def _digest(text: str) -> str:
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

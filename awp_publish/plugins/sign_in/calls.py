@@ -2,7 +2,8 @@
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import ClassVar, Final, cast
 
@@ -25,7 +26,6 @@ SIGNED_OUT: Final = "The person who allowed this has signed out and has to sign 
 CLIENT: Final = "client:"
 """What stands before the id of a client that acts for itself."""
 
-_PREFIX: Final = b"Bearer awp_at_"
 _KNOWN: Final[ContextVar[tuple[str, Grant | None] | None]] = ContextVar("awp_publish_sign_in_grant", default=None)
 """The token of the call that this task handles, with its grant; None in place of a grant that does not hold."""
 
@@ -108,20 +108,19 @@ class SignedInCalls:
 
     async def _run(self, run: Run, call: Call, deliver: Deliver) -> None:
         scope = cast(Scope, call.context)
-        token = _token_of(scope["headers"]) if isinstance(scope, dict) and "headers" in scope else None
-        if token is None:
-            await run(call, deliver)
-            return
+        token = _token_of(scope)
         try:
-            grant = await self._at.grants.find(token)
+            grant = await self._at.grants.find(token) if token is not None else None
         except StoreUnavailable as problem:
             await deliver(problem)
             return
-        if grant is None or grant.person is None:
-            _KNOWN.set((token, grant) if grant is not None else None)
+        if token is None or grant is None:
             await run(call, deliver)
-            return
-        await self._run_as(run, call, deliver, scope, token, grant)
+        elif grant.person is None:
+            with _known(token, grant):
+                await run(call, deliver)
+        else:
+            await self._run_as(run, call, deliver, scope, token, grant)
 
     def _address_of(self, action: Action) -> WebAddress:
         """Return the address for whose path a call sends cookies, and keeps those that are set."""
@@ -142,6 +141,10 @@ class SignedInCalls:
         except Exception:
             await deliver(self._failed(call))
             return
+        if own is None:
+            with _known(token, None):
+                await run(call, deliver)
+            return
         shown = call.credentials()
         if not shown.headers:  # the call has no gates, which would have read them
             shown = read_credentials(scope, read_fields(scope["headers"]), self._proxies)
@@ -155,12 +158,12 @@ class SignedInCalls:
         async def run_known(call: Call, deliver: Deliver) -> None:
             inner = cast(Scope, call.context)
             try:
-                holds = own is not None and await at.is_signed_in(inner, grant)
+                holds = await at.is_signed_in(inner, grant)
             except Exception:  # nobody is let in because the site cannot tell who it is
                 await deliver(self._failed(call))
                 return
-            _KNOWN.set((token, grant if holds else None))
-            await run(call, deliver)
+            with _known(token, grant if holds else None):
+                await run(call, deliver)
 
         async def keep(result: Outcome | Problem) -> None:
             if grant.cookies:  # they are the grant's, and nothing that the caller should keep
@@ -177,19 +180,30 @@ class SignedInCalls:
         if grant.cookies:
             call.on_cookies = lambda lines: taken.extend(line.decode("latin-1") for line in lines)
             call.is_fresh = False
-        if own is None:
-            _KNOWN.set((token, None))
-            await run(call, deliver)
-            return
         await at.reentry.run(run_known, call, keep, own, put, taken)
 
 
-def _token_of(headers: Sequence[tuple[bytes, bytes]]) -> str | None:
-    """Return the access token that a request shows, None for one that is not of our kind."""
-    shown = [value for name, value in headers if name == b"authorization"]
-    if len(shown) != 1 or not shown[0].startswith(_PREFIX):
+@contextmanager
+def _known(token: str, grant: Grant | None) -> Iterator[None]:
+    """Tell the gates of one call what its token stands for: a connection may go on when the grant has ended."""
+    before = _KNOWN.set((token, grant))
+    try:
+        yield
+    finally:
+        _KNOWN.reset(before)
+
+
+def _token_of(scope: object) -> str | None:
+    """Return the bearer token that a request shows, read as the gates read it; None for what they refuse."""
+    if not isinstance(scope, dict) or "headers" not in scope:
         return None
-    return shown[0][len(b"Bearer ") :].strip().decode("latin-1")
+    shown = read_fields(scope["headers"]).get(b"authorization")
+    if shown is None:
+        return None
+    try:
+        return read_bearer_token(Credentials({"authorization": shown.decode("latin-1")}))
+    except InvalidCredentials:
+        return None
 
 
 def _name(name: bytes | str) -> str:

@@ -44,6 +44,9 @@ MAX_REDIRECTS: Final = 20
 MAX_NAME: Final = 60
 """Addresses of one client, and characters of its name that are shown."""
 
+UNNAMED: Final = "A program"
+"""The name of a client that has registered without one."""
+
 FETCH_TIMEOUT: Final = 5.0
 MAX_FETCHES: Final = 30
 FETCH_WINDOW: Final = 60.0
@@ -106,7 +109,7 @@ class Clients:
         if not isinstance(raw, bytes):
             return None
         facts = orjson.loads(raw)
-        return KnownClient(client_id, facts["name"], tuple(facts["redirects"]), "registered")
+        return KnownClient(client_id, facts["name"] or UNNAMED, tuple(facts["redirects"]), "registered")
 
     def check_secret(self, client: KnownClient, secret: str | None) -> None:
         """Raise OAuthError unless a client that has a secret has shown it."""

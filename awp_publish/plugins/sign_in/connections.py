@@ -61,7 +61,7 @@ class ConnectionsEndpoint(PageEndpoint):
         used = max(grant.refreshed, grant.began)
         return {
             "id": grant.id,
-            "name": grant.client_name or "A program",
+            "name": grant.client_name,
             "words": f"{'; '.join(words)}." if words else "",
             "since": day_of(grant.began),
             "used": "today" if _is_today(used) else day_of(used),

@@ -223,19 +223,21 @@ def with_set_cookies(
     cookies: tuple[Cookie, ...], set_cookies: list[str], at: WebAddress, now: float
 ) -> tuple[Cookie, ...]:
     """Return the cookies of a grant after an answer has set some."""
-    jar = CookieJar(MAX_COOKIES, MAX_COOKIE_BYTES)
-    for cookie in cookies:
-        jar.store(cookie, now)
+    jar = _jar_of(cookies, now)
     jar.store_from((("set-cookie", text) for text in set_cookies), at, now)
     return tuple(jar)
 
 
 def cookie_header(cookies: tuple[Cookie, ...], at: WebAddress, now: float) -> str:
     """Return the Cookie header of a request with the cookies of a grant, "" for none."""
+    return _jar_of(cookies, now).header_for(at, now)
+
+
+def _jar_of(cookies: tuple[Cookie, ...], now: float) -> CookieJar:
     jar = CookieJar(MAX_COOKIES, MAX_COOKIE_BYTES)
     for cookie in cookies:
         jar.store(cookie, now)
-    return jar.header_for(at, now)
+    return jar
 
 
 def _nobody(_: object) -> None:
