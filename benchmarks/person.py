@@ -8,7 +8,7 @@ import hashlib
 import html
 import re
 import secrets
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 
@@ -25,8 +25,29 @@ Steps: TypeAlias = Generator[Request, Any, str]
 """Requests out, answers in, and in the end what came of them."""
 
 
-def allow_in_browser(address: str, back: str = BACK, account: Mapping[str, str] = ACCOUNT) -> Steps:
-    """Sign in where a browser is led to by this address, allow what is asked, and return the address it is sent to."""
+LogIn: TypeAlias = Callable[[str, str], tuple[str, Mapping[str, Any]] | None]
+"""Returns where to send which form if a page, at this address, asks who it is; None for any other page."""
+
+
+def log_in_at_shop(account: Mapping[str, str]) -> LogIn:
+    """Return how an account signs in at the demo shop."""
+
+    def log_in(page: str, here: str) -> tuple[str, Mapping[str, Any]] | None:
+        asks = 'class="sign-in-form' in page and urlsplit(here).path == "/sign-in"
+        return (urljoin(here, "/sign-in"), account) if asks else None
+
+    return log_in
+
+
+def allow(page: str) -> Mapping[str, Any]:
+    """Return the answer that allows all that a consent page asks for."""
+    return {"answer": "allow", "scope": re.findall(r'name="scope" value="([^"]+)"', page)}
+
+
+def answer_in_browser(
+    address: str, back: str, log_in: LogIn, answer_to: Callable[[str], Mapping[str, Any]] = allow
+) -> Steps:
+    """Sign in where a browser is led to by this address, answer what is asked, and return the address it is sent to."""
     answer = yield "GET", address, {}
     while True:
         here = str(answer.url)
@@ -38,13 +59,18 @@ def allow_in_browser(address: str, back: str = BACK, account: Mapping[str, str] 
             continue
         assert answer.status_code == 200, answer.text
         page = answer.text
-        if 'class="sign-in-form' in page and urlsplit(here).path == "/sign-in":
-            answer = yield "POST", urljoin(here, "/sign-in"), {"data": dict(account)}
+        if (asked := log_in(page, here)) is not None:
+            to, form = asked
         else:
-            fields = re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', page)
-            form = {name: html.unescape(value) for name, value in fields}
             [action] = re.findall(r'<form\b[^>]* action="([^"]+)"', page)
-            answer = yield "POST", urljoin(here, action), {"data": {**form, "answer": "allow"}}
+            to, form = urljoin(here, html.unescape(action)), {**hidden_fields(page), **answer_to(page)}
+        answer = yield "POST", to, {"data": dict(form)}
+
+
+def hidden_fields(page: str) -> dict[str, str]:
+    """Return the hidden fields of a page's forms."""
+    inputs = (dict(re.findall(r'(\w+)="([^"]*)"', tag)) for tag in re.findall(r"<input[^>]*hidden[^>]*>", page))
+    return {facts["name"]: html.unescape(facts.get("value", "")) for facts in inputs}
 
 
 def token_steps(origin: str, account: Mapping[str, str] = ACCOUNT) -> Steps:
@@ -62,7 +88,9 @@ def token_steps(origin: str, account: Mapping[str, str] = ACCOUNT) -> Steps:
         "code_challenge_method": "S256",
         "state": state,
     }
-    came_back = yield from allow_in_browser(f"{server['authorization_endpoint']}?{urlencode(asked)}", BACK, account)
+    came_back = yield from answer_in_browser(
+        f"{server['authorization_endpoint']}?{urlencode(asked)}", BACK, log_in_at_shop(account)
+    )
     told = dict(parse_qsl(urlsplit(came_back).query))
     assert (told["state"], told["iss"]) == (state, server["issuer"])
     form = {

@@ -3,16 +3,18 @@
 import json
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from urllib.parse import urljoin
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import httpx
 
 from awp_publish import Client
+from benchmarks.person import answer_in_browser, carry_out
 from tests.conformance.server import ADDRESS, served
 from tests.redis_server import free_port
-from tests.sign_in.shop import LOGIN, fields_of, make_shop
+from tests.sign_in.shop import LOGIN, make_shop
 
 CHECKS = 3
 """Checks that all have to pass: two of the metadata, one of the grant."""
@@ -53,12 +55,13 @@ def back_from(address: str) -> str:
 
     Returns the address to which the browser is sent in the end.
     """
+    [back] = parse_qs(urlsplit(address).query)["redirect_uri"]
+
+    def log_in(page: str, here: str) -> tuple[str, Mapping[str, Any]] | None:
+        return (here, {"name": "ann"}) if page == LOGIN else None
+
     with httpx.Client(timeout=30) as browser:
-        page = browser.get(address, follow_redirects=True)
-        if page.text == LOGIN:
-            page = browser.post(str(page.url), data={"name": "ann"}, follow_redirects=True)
-        form = {**dict(fields_of(page.text)), "answer": "allow", "scope": "orders"}
-        return browser.post(urljoin(str(page.url), "/agents/sign-in/consent"), data=form).headers["location"]
+        return carry_out(answer_in_browser(address, back, log_in), browser)
 
 
 def judge_typescript(node: str, modules: Path) -> int:

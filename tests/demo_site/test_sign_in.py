@@ -16,7 +16,7 @@ from mcp.types import ElicitResult
 from pydantic import AnyUrl
 
 from awp_publish.http.exchange import AsgiApp
-from benchmarks.person import ACCOUNT, BACK, allow_in_browser, carry_out_async
+from benchmarks.person import ACCOUNT, BACK, answer_in_browser, carry_out_async, log_in_at_shop
 from demo_site.app import create_app
 from tests.limit import OF_BROWSERS
 from tests.serve.live_server import serve
@@ -43,7 +43,7 @@ class Reader:
         """Go where the client sends the person."""
         self.opened += 1
         async with httpx.AsyncClient() as browser:
-            self.came_back = await carry_out_async(allow_in_browser(address), browser)
+            self.came_back = await carry_out_async(answer_in_browser(address, BACK, log_in_at_shop(ACCOUNT)), browser)
 
     async def come_back(self) -> AuthorizationCodeResult:
         told = dict(parse_qsl(urlsplit(self.came_back).query))

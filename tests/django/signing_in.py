@@ -11,7 +11,8 @@ from awp_publish_django.asgi import get_asgi_application
 from django.core.handlers.wsgi import WSGIHandler
 from starlette.testclient import TestClient
 
-from tests.sign_in.shop import BACK, Agent, fields_of
+from benchmarks.person import hidden_fields
+from tests.sign_in.shop import BACK, Agent
 
 URL = "https://shop.example"
 HOST = "shop.example"
@@ -60,22 +61,13 @@ class DjangoAgent(Agent):
         """Press a button of the consent page, wherever the site is."""
         action = html.unescape(re.findall(r'action="([^"]+)"', page.text)[0])
         chosen = re.findall(r'name="scope" value="([^"]+)"', page.text) if scopes is None else scopes
-        form = {**dict(fields_of(page.text)), "answer": answer, "scope": chosen}
+        form = {**hidden_fields(page.text), "answer": answer, "scope": chosen}
         return self.browser.post(urljoin(str(page.url), action), data=form, follow_redirects=False)
 
     def sign_in_at(self, page: Any, name: str) -> Any:
         """Send the form of a sign-in page."""
-        form = {**dict(hidden(page.text)), "username": name, "login": name, "password": PASSWORD}
+        form = {**hidden_fields(page.text), "username": name, "login": name, "password": PASSWORD}
         return self.browser.post(str(page.url), data=form, headers={"referer": URL}, follow_redirects=False)
-
-
-def hidden(page: str) -> dict[str, str]:
-    """Return the hidden fields of a page's forms."""
-    found = {}
-    for tag in re.findall(r"<input[^>]*hidden[^>]*>", page):
-        facts = dict(re.findall(r'(\w+)="([^"]*)"', tag))
-        found[facts["name"]] = facts.get("value", "")
-    return found
 
 
 def came_back(answer: Any) -> dict[str, str]:

@@ -25,11 +25,12 @@ from django.urls import include, path, reverse_lazy
 from django.views.decorators.http import require_GET, require_POST
 
 from awp_publish import SignIn
+from benchmarks.person import hidden_fields
 from tests.django.signing_in import FAST, PASSWORD, DjangoAgent, came_back, open_asgi, open_wsgi
 from tests.django.sites import make_site
 from tests.django.test_own_route import OURS
 from tests.serve.mcp_messages import message, post
-from tests.sign_in.shop import fields_of, invoke
+from tests.sign_in.shop import invoke
 
 KEYS = ["a key of this test, long enough for it"]
 site = make_site(plugins=["mcp", SignIn()], store="memory:", secret_keys=KEYS)
@@ -343,7 +344,7 @@ def test_who_disconnects_an_agent_ends_its_session_and_not_their_own(shop, agent
     page = agent.browser.get("/agents/connections")
     assert "Ann Elliot" in page.text
     grant, *_ = re.findall(r'name="end" value="([^"]+)"', page.text)
-    form = {"token": dict(fields_of(page.text))["token"], "end": grant}
+    form = {"token": hidden_fields(page.text)["token"], "end": grant}
     assert "is disconnected" in agent.browser.post("/agents/connections", data=form).text
     assert Session.objects.count() == before - 1
     assert agent.browser.get("/").text == "Hello ann"

@@ -1,13 +1,11 @@
 """A shop with accounts of allauth behind gunicorn and uvicorn: official clients sign people in, and buy."""
 
-import html
 import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Self
-from urllib.parse import parse_qsl, urljoin, urlsplit
 
 import httpx2
 import pytest
@@ -17,8 +15,9 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientMetadata
 from pydantic import AnyUrl
 
+from benchmarks.person import hidden_fields
 from tests.django.servers import ROOT, environment, wait_for
-from tests.django.signing_in import PASSWORD, hidden
+from tests.django.signing_in import PASSWORD
 from tests.serve.test_real_server import free_port
 from tests.sign_in.test_official_clients import BACK, Person, Storage
 
@@ -55,27 +54,16 @@ class AllauthPerson(Person):
     async def __aenter__(self) -> Self:
         return self
 
-    async def open(self, address: str) -> None:
-        """Go where the browser is sent, until the client is reached."""
-        answer = await self._http.get(address)
-        while True:
-            if answer.is_redirect:
-                address = urljoin(str(answer.url), answer.headers["location"])
-                if address.startswith(BACK):
-                    self.came_back = dict(parse_qsl(urlsplit(address).query))
-                    return
-                answer = await self._http.get(address)
-                continue
-            assert answer.status_code == 200, answer.text
-            form: dict[str, Any] = hidden(answer.text)
-            if 'type="password"' in answer.text:
-                form |= {"login": self.name, "password": PASSWORD}
-                to = str(answer.url)
-            else:
-                self.pages.append(answer.text)
-                form |= {"answer": self.answers.pop(0) if self.answers else "allow"}
-                to = urljoin(str(answer.url), html.unescape(re.findall(r'action="([^"]+)"', answer.text)[0]))
-            answer = await self._http.post(to, data=form, headers={"referer": to})
+    def log_in(self, page: str, here: str) -> tuple[str, Mapping[str, Any]] | None:
+        """Return what allauth's form asks for."""
+        if 'type="password"' not in page:
+            return None
+        return here, {**hidden_fields(page), "login": self.name, "password": PASSWORD}
+
+    def answer_to(self, page: str) -> Mapping[str, Any]:
+        """Return the next answer, or yes."""
+        self.pages.append(page)
+        return {"answer": self.answers.pop(0) if self.answers else "allow"}
 
     def __init__(self, name: str, *answers: str) -> None:
         super().__init__(name)

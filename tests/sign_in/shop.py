@@ -2,10 +2,8 @@
 
 import base64
 import hashlib
-import html
 import re
 import secrets
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -15,6 +13,7 @@ from starlette.middleware.sessions import SessionMiddleware
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, SessionUser, SignIn, Site
+from benchmarks.person import hidden_fields
 
 URL = "https://shop.example"
 BACK = "https://agent.example/callback"
@@ -128,7 +127,7 @@ class Agent:
 
     def answer(self, page, answer: str = "allow", scopes: list[str] | None = None):
         """Press a button of the consent page."""
-        form = dict(fields_of(page.text))
+        form = hidden_fields(page.text)
         chosen = re.findall(r'name="scope" value="([^"]+)"', page.text) if scopes is None else scopes
         return self.browser.post(
             re.findall(r'action="([^"]+)"', page.text)[0],
@@ -165,11 +164,6 @@ class Agent:
         answered = self.exchange(self.consent(name, **parameters)["code"])
         assert answered.status_code == 200, answered.text
         return answered.json()
-
-
-def fields_of(page: str) -> Iterator[tuple[str, str]]:
-    for name, value in re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', page):
-        yield name, html.unescape(value)
 
 
 def invoke(http: TestClient, action: str, token: str | None = None, **given: Any):

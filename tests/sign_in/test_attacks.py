@@ -8,7 +8,8 @@ from fastapi import Request
 from starlette.testclient import TestClient
 
 from awp_publish import Client, current_caller
-from tests.sign_in.shop import BACK, URL, Agent, fields_of, invoke, make_shop
+from benchmarks.person import hidden_fields
+from tests.sign_in.shop import BACK, URL, Agent, invoke, make_shop
 
 
 @pytest.fixture
@@ -181,7 +182,7 @@ def test_every_answer_names_its_issuer_as_the_metadata_does(agent):
 
 def test_a_consent_that_another_page_has_sent_is_refused(shop, agent):
     page = agent.follow(agent.ask())
-    form = dict(fields_of(page.text))
+    form = hidden_fields(page.text)
     stolen = {**form, "answer": "allow", "scope": "orders"}
     attacker = browser_of(shop)
     attacker.post("/login", data={"name": "eve"})
@@ -194,7 +195,7 @@ def test_a_consent_that_another_page_has_sent_is_refused(shop, agent):
 
 
 def test_a_form_of_one_request_answers_no_other(agent):
-    first, second = (dict(fields_of(agent.follow(agent.ask(state=state)).text)) for state in ("1", "2"))
+    first, second = (hidden_fields(agent.follow(agent.ask(state=state)).text) for state in ("1", "2"))
     mixed = {"request": second["request"], "token": first["token"], "answer": "allow", "scope": "orders"}
     assert agent.browser.post("/agents/sign-in/consent", data=mixed, follow_redirects=False).status_code == 403
 

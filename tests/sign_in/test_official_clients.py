@@ -1,8 +1,8 @@
 """The official clients find by themselves where people sign in, and call in their names."""
 
-import re
+from collections.abc import Mapping
 from typing import Any
-from urllib.parse import parse_qsl, urljoin, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import httpx2
 import pytest
@@ -13,10 +13,9 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAu
 from mcp_types import CallToolResult, TextContent
 from pydantic import AnyUrl
 
+from benchmarks.person import BACK as BACK, allow, answer_in_browser, carry_out_async
 from tests.serve.live_server import serve
-from tests.sign_in.shop import LOGIN, fields_of, make_shop
-
-BACK = "http://127.0.0.1:53682/callback"
+from tests.sign_in.shop import LOGIN, make_shop
 
 
 class Storage:
@@ -54,23 +53,16 @@ class Person:
         await self._http.aclose()
 
     async def open(self, address: str) -> None:
-        answer = await self._http.get(address)
-        while True:
-            if answer.is_redirect:
-                address = urljoin(str(answer.url), answer.headers["location"])
-                if address.startswith(BACK):
-                    self.came_back = dict(parse_qsl(urlsplit(address).query))
-                    return
-                answer = await self._http.get(address)
-            elif answer.text == LOGIN:
-                answer = await self._http.post(str(answer.url), data={"name": self.name})
-            else:
-                assert answer.status_code == 200, answer.text
-                scopes = re.findall(r'name="scope" value="([^"]+)"', answer.text)
-                self.asked.append(scopes)
-                form: dict[str, Any] = {**dict(fields_of(answer.text)), "answer": "allow", "scope": scopes}
-                action = re.findall(r'action="([^"]+)"', answer.text)[0]
-                answer = await self._http.post(urljoin(str(answer.url), action), data=form)
+        steps = answer_in_browser(address, BACK, self.log_in, self.answer_to)
+        self.came_back = dict(parse_qsl(urlsplit(await carry_out_async(steps, self._http)).query))
+
+    def log_in(self, page: str, here: str) -> tuple[str, Mapping[str, Any]] | None:
+        return (here, {"name": self.name}) if page == LOGIN else None
+
+    def answer_to(self, page: str) -> Mapping[str, Any]:
+        answer = allow(page)
+        self.asked.append(answer["scope"])
+        return answer
 
     async def come_back(self) -> AuthorizationCodeResult:
         sent = self.came_back
