@@ -20,7 +20,8 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, cast
 from urllib.parse import quote, urlsplit
 
 from awp_publish.http.exchange import AsgiApp
-from awp_publish.http.in_process import InProcess, Response, TalkFailed
+from awp_publish.http.in_process import InProcess, Response
+from awp_publish.http.talk import TalkFailed
 from awp_publish.model import Paths
 from awp_publish.outgoing import (
     AddressNotPublic,

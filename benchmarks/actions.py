@@ -22,7 +22,7 @@ import orjson
 
 from awp_publish.checks import check_document
 from awp_publish.checks.engine import members
-from awp_publish.http.lifespan import running
+from awp_publish.http.running import running
 from awp_publish.maps.expressions import evaluate
 from awp_publish.maps.runtime import Runtime
 from awp_publish.plugins.actions_json.drift import in_process

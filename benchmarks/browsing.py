@@ -22,7 +22,7 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from awp_publish import AgentPublisher, Site
 from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send
-from awp_publish.http.lifespan import running
+from awp_publish.http.running import running
 from awp_publish.pages.som import compile_som
 from benchmarks.measure import Case, Series, ask, interleave, on_each_loop
 from benchmarks.table import Row, at_most, compare

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from awp_publish import AgentPublisher, Site
 from awp_publish.http.exchange import AsgiApp
-from awp_publish.http.lifespan import running
+from awp_publish.http.running import running
 from benchmarks.applications import JSON
 from benchmarks.measure import Case, Series, ask, interleave, on_each_loop
 from benchmarks.table import Row, compare

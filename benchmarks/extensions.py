@@ -10,7 +10,7 @@ from fastapi import FastAPI
 
 from awp_publish import AgentPublisher, Site
 from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send
-from awp_publish.http.lifespan import running
+from awp_publish.http.running import running
 from benchmarks.measure import Case, Series, ask, interleave, on_each_loop
 from benchmarks.table import Row, at_most, compare
 from benchmarks.tool_calls import mcp_message

@@ -23,7 +23,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from awp_publish import AgentPublisher, Search, Site
-from awp_publish.http.lifespan import running
+from awp_publish.http.running import running
 from benchmarks.table import Row, at_least, at_most
 
 PAGES: Final = 1_000

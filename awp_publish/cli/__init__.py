@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from awp_publish.cli.console import Console, warn
 from awp_publish.client import DOORS
-from awp_publish.http.in_process import TalkFailed
-from awp_publish.http.lifespan import StartFailed
+from awp_publish.http.running import StartFailed
+from awp_publish.http.talk import TalkFailed
 from awp_publish.plugin import Plugin, installed, known_protocols
 from awp_publish.problems import DeclarationError
 

@@ -33,8 +33,8 @@ from awp_publish.documents import woa
 from awp_publish.documents.protocol import published
 from awp_publish.http.asgi import AgentPublisher
 from awp_publish.http.exchange import AsgiApp
-from awp_publish.http.in_process import PageExchange, PageRequest
-from awp_publish.http.lifespan import INSPECTED, running
+from awp_publish.http.page_request import PageExchange, PageRequest
+from awp_publish.http.running import INSPECTED, running
 from awp_publish.http.startup import check_published
 from awp_publish.maps import rules
 from awp_publish.maps.composition import Imported, ImportRefused

@@ -11,11 +11,18 @@ from functools import partial
 from typing import Final
 
 from awp_publish.calls.invoke import Invoker
+from awp_publish.http.admission import Admission
+from awp_publish.http.body import read_body
 from awp_publish.http.calling import Calls
-from awp_publish.http.credentials import is_cross_site, refuse_foreign_pages
-from awp_publish.http.endpoint import Admission, DoorRequest, Endpoint, PlainRequest, ProblemRenderer
-from awp_publish.http.exchange import Cors, Fields, is_json, parse_json, read_body
-from awp_publish.http.forms import FieldReader, is_form, read_form, read_query
+from awp_publish.http.cors import Cors
+from awp_publish.http.endpoint import Endpoint
+from awp_publish.http.exchange import Fields
+from awp_publish.http.field_reader import FieldReader
+from awp_publish.http.forms import is_form, read_form, read_query
+from awp_publish.http.origins import is_cross_site, refuse_foreign_pages
+from awp_publish.http.problem_details import ProblemRenderer
+from awp_publish.http.request import DoorRequest, PlainRequest
+from awp_publish.http.strict_json import is_json, parse_json
 from awp_publish.model import Action, Catalog
 from awp_publish.problems import (
     CrossSiteCookies,

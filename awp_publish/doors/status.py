@@ -10,9 +10,12 @@ import orjson
 
 from awp_publish.calls.call import Outcome
 from awp_publish.calls.health import Liveness
-from awp_publish.http.credentials import refuse_foreign_host
-from awp_publish.http.endpoint import DoorRequest, Endpoint, ProblemRenderer
-from awp_publish.http.exchange import Fields, PublicCors
+from awp_publish.http.cors import PublicCors
+from awp_publish.http.endpoint import Endpoint
+from awp_publish.http.exchange import Fields
+from awp_publish.http.origins import refuse_foreign_host
+from awp_publish.http.problem_details import ProblemRenderer
+from awp_publish.http.request import DoorRequest
 from awp_publish.model import Catalog
 
 

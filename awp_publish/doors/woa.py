@@ -7,9 +7,15 @@ from typing import Final
 from urllib.parse import parse_qs, parse_qsl
 
 from awp_publish.calls.invoke import Invoker
+from awp_publish.http.accept import accepts
+from awp_publish.http.admission import Admission
+from awp_publish.http.body import read_body
 from awp_publish.http.calling import Calls
-from awp_publish.http.endpoint import Admission, DoorRequest, Endpoint, ProblemRenderer
-from awp_publish.http.exchange import Cors, accepts, is_json, json_kind, parse_json, read_body
+from awp_publish.http.cors import Cors
+from awp_publish.http.endpoint import Endpoint
+from awp_publish.http.problem_details import ProblemRenderer
+from awp_publish.http.request import DoorRequest
+from awp_publish.http.strict_json import is_json, json_kind, parse_json
 from awp_publish.model import Catalog, DoorFacts
 from awp_publish.problems import (
     AgentMismatch,

@@ -24,13 +24,13 @@ from awp_publish.documents.protocol import Protocol, published
 from awp_publish.doors.plain import DOOR as PLAIN, PlainDoor, UnknownActionDoor
 from awp_publish.doors.status import StatusDoor, StatusKeeper
 from awp_publish.doors.woa import PROTOCOL as WOA, InvokeAddress, WoaDoor, door_of
-from awp_publish.http.dispatch import ROUTE_CALL, CalledApplication, RouteCaller
-from awp_publish.http.documents import Prepared, prepare, problem_documents
+from awp_publish.http.admission import read_admission_of
+from awp_publish.http.cors import Cors
+from awp_publish.http.dispatch import CalledApplication, RouteCaller
+from awp_publish.http.documents import Prepared, prepare
 from awp_publish.http.doors import ENTRANCE
-from awp_publish.http.endpoint import ProblemRenderer, read_admission_of
 from awp_publish.http.exchange import (
     AsgiApp,
-    Cors,
     Receive,
     Reply,
     Scope,
@@ -40,21 +40,15 @@ from awp_publish.http.exchange import (
     route_path,
     send_reply,
 )
-from awp_publish.http.forms import DIALECT
 from awp_publish.http.guarded_routes import ARRIVED, GuardedRoutes
-from awp_publish.http.in_process import Outside
-from awp_publish.http.lifespan import INSPECTED, run_lifespan
-from awp_publish.http.serving import (
-    Address,
-    AddressContext,
-    ServedPlugin,
-    ServedSite,
-    doors_of,
-    open_doors,
-    open_hooks,
-)
+from awp_publish.http.lifespan import run_lifespan
+from awp_publish.http.problem_details import DIALECT, ProblemRenderer
+from awp_publish.http.problem_pages import problem_documents
+from awp_publish.http.reentry import Outside
+from awp_publish.http.running import INSPECTED
+from awp_publish.http.serving import Address, AddressContext, ServedPlugin, ServedSite, doors_of, open_doors, open_hooks
 from awp_publish.http.startup import report
-from awp_publish.model import Catalog, seconds_of
+from awp_publish.model import ROUTE_CALL, Catalog, seconds_of
 from awp_publish.plugin import Answer, AnswerRest, Door as PluginDoor, Endpoints, known_protocols, protocols_of
 from awp_publish.problems import DeclarationError
 

@@ -10,15 +10,23 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
-from awp_publish.calls.call import Call
+from awp_publish.calls.call import RECEIPT, SESSION_HEADER, Call, read_key
 from awp_publish.calls.invoke import Invoker
+from awp_publish.http.admission import Admission
+from awp_publish.http.body import read_body
+from awp_publish.http.cors import Cors
 from awp_publish.http.credentials import read_credentials
-from awp_publish.http.endpoint import Admission, DoorRequest, Endpoint, ProblemRenderer, read_admission
-from awp_publish.http.exchange import Cors, Fields, Scope, is_json, json_kind, parse_json, read_body
-from awp_publish.model import Action, JsonObject
+from awp_publish.http.endpoint import Endpoint
+from awp_publish.http.exchange import Fields, Scope
+from awp_publish.http.problem_details import ProblemRenderer
+from awp_publish.http.request import DoorRequest
+from awp_publish.http.strict_json import is_json, json_kind, parse_json
+from awp_publish.model import Action, Idempotency, JsonObject
 from awp_publish.plugin import Context
 from awp_publish.problems import (
     EnvelopeNotAnObject,
+    InvalidEnvelope,
+    InvalidIdempotencyKey,
     InvalidInput,
     Problem,
     UnknownAction,
@@ -80,7 +88,7 @@ class Calls:
             try:
                 self._admission.check_size(action, size)
                 if is_guarded:
-                    read_admission(call, members, source.fields)
+                    read_members(call, members, source.fields)
             except Problem as problem:
                 objection = objection or problem
             if not action.is_public:  # in as many steps with an objection as without one
@@ -160,3 +168,63 @@ class CallEndpoint(Endpoint):
     def note_refusal(self, request: DoorRequest, problem: Problem) -> None:
         """Report a request that never became a call."""
         self._invoker.note_refusal(self.door, request.request_id, problem)
+
+
+CONFIRMATION: Final = (b"awp-confirmation", "confirmation")
+
+RECEIPTS: Final = (RECEIPT, "receipts")
+
+SESSION: Final = (SESSION_HEADER, "session")
+"""Pairs of a header and an envelope member; a caller may use either."""
+
+KEY_FIELD: Final = Idempotency().key_field
+"""The member for the idempotency key. It works even if the action declares a name of its own."""
+
+
+def read_members(call: Call, members: Mapping[str, object], fields: Fields) -> None:
+    """Put key, confirmation, receipts and session on a call, from headers or envelope. Raises a Problem."""
+    call.authorization = fields.get(b"authorization")
+    if (header := fields.get(b"idempotency-key")) is not None:
+        call.idempotency_key = header.decode("latin-1")
+    if (header := fields.get(CONFIRMATION[0])) is not None:
+        call.confirmation = header.decode("latin-1").strip()
+    if (header := fields.get(SESSION[0])) is not None:
+        call.session = header.decode("latin-1").strip() or None
+    receipts = fields.get(RECEIPTS[0])
+    if receipts is None and _ENVELOPE.issuperset(members):
+        return
+
+    declared = call.action.idempotency
+    name = declared.key_field if declared is not None else KEY_FIELD
+    name = name if name in members else KEY_FIELD
+    if (member := _text(members, name)) is not None:
+        if call.idempotency_key is None:
+            call.idempotency_key = member
+        elif read_key(member) != read_key(call.idempotency_key):
+            raise InvalidIdempotencyKey(f"The header Idempotency-Key and the envelope's member {name} differ.")
+
+    if CONFIRMATION[0] not in fields and CONFIRMATION[1] in members:
+        call.confirmation = _text(members, CONFIRMATION[1])
+
+    member = _text(members, SESSION[1]) or None
+    if member is not None and call.session not in (None, member):
+        raise InvalidEnvelope("The header AWP-Session and the envelope's member session differ.")
+    call.session = call.session or member
+
+    if receipts is not None or RECEIPTS[1] in members:
+        sent = [part.strip() for part in (receipts or b"").decode("latin-1").split(",")]
+        listed = members.get(RECEIPTS[1], [])
+        if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
+            raise InvalidEnvelope(f"{RECEIPTS[1]}: must be a list of strings.")
+        call.receipts = tuple(receipt for receipt in (*sent, *listed) if receipt)
+
+
+_ENVELOPE: Final = frozenset({"agent", "operation", "input"})
+"""The members of an envelope that `read_members` does not read."""
+
+
+def _text(members: Mapping[str, object], name: str) -> str | None:
+    value = members.get(name)
+    if value is not None and not isinstance(value, str):
+        raise InvalidEnvelope(f"{name}: must be a string, not {json_kind(value)}.")
+    return value

@@ -6,34 +6,24 @@ first request, because most documents of a site are never requested.
 
 import gzip
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from importlib import import_module
-from pathlib import Path
 from typing import Final, final
 
-from awp_publish.documents.members import unlinked_recoveries
 from awp_publish.documents.protocol import Document, views_of
-from awp_publish.http.exchange import (
-    ANY_ORIGIN,
-    MAX_NEGOTIATION,
-    NO_SNIFFING,
-    Headers,
-    RawHeaders,
-    Reply,
-    choose_coding,
-    preflight,
-    read_fields,
-    render_problem,
-)
-from awp_publish.http.html import Pieces, tag
+from awp_publish.http.accept import MAX_NEGOTIATION, choose_coding
+from awp_publish.http.cors import ANY_ORIGIN, preflight
+from awp_publish.http.exchange import NO_SNIFFING, Headers, RawHeaders, Reply, read_fields
+from awp_publish.http.problem_details import render_problem
 from awp_publish.model import Catalog
-from awp_publish.problems import ALL, MethodNotAllowed, Problem, Refused, below, code_of, slug_of
+from awp_publish.problems import MethodNotAllowed
 
 METHODS: Final = "GET, HEAD, OPTIONS"
+
 LARGE: Final = 262_144
 """Bytes from which a document is compressed at a faster level, so that the first request does not take too long."""
 
@@ -159,9 +149,6 @@ def _date(value: bytes) -> datetime | None:
     return date if date.tzinfo is not None else None
 
 
-# --- Preparing ---
-
-
 def prepare(
     documents: Iterable[Document], catalog: Catalog, link: bytes, before: Mapping[str, Prepared], now: datetime
 ) -> dict[str, Prepared]:
@@ -206,6 +193,7 @@ def prepare_one(document: Document, encodings: Encodings, modified: datetime, li
 _COMPRESSORS: Final[list[tuple[str, Callable[[bytes, int], bytes]]]] = [
     ("gzip", lambda body, level: gzip.compress(body, level, mtime=0)),  # without mtime, the bytes are reproducible
 ]
+
 try:
     _brotli = import_module("brotli")
 except ImportError:  # its extra is not installed
@@ -220,47 +208,10 @@ else:
     _COMPRESSORS.insert(0, ("br", _compress_brotli))
 
 _PREFLIGHT: Final = preflight(METHODS)
+
 _NOT_ALLOWED: Final = render_problem(
     MethodNotAllowed(f"Documents are read: use one of {METHODS}.", headers=[("Allow", METHODS)]), extra=(ANY_ORIGIN,)
 )
+
 _CHANGED: Final = Reply(412, ((b"content-length", b"0"), ANY_ORIGIN))
 """412 Precondition Failed (RFC 9110 section 15.5.13)."""
-
-
-# --- A page for each problem type ---
-
-MEDIA_TYPE: Final = "text/html; charset=utf-8"
-MAX_AGE: Final = 3600
-_FILL: Final = Pieces(Path(__file__).with_name("problems.html")).fill
-
-
-def problem_documents(catalog: Catalog, more: Iterable[type[Problem]] = ()) -> Iterator[Document]:
-    """Yield a page for each built-in problem, each of `more` and each error code of the site, and an index."""
-    base = catalog.paths.problems
-    kinds = dict.fromkeys(catalog.site.errors, Refused) | {code_of(kind.slug): kind for kind in (*ALL, *more)}
-    for code in sorted(kinds):
-        render = partial(_render_page, code, kinds[code])
-        yield Document(f"{base}/{slug_of(code)}", MEDIA_TYPE, render, max_age=MAX_AGE)
-    yield Document(base, MEDIA_TYPE, partial(_render_index, tuple(sorted(kinds))), max_age=MAX_AGE)
-
-
-def _render_page(code: str, kind: type[Problem], catalog: Catalog) -> bytes:
-    is_own = code_of(kind.slug) == code
-    status = str(kind.default_status) if is_own else "the status of the action's own answer"
-    unlinked = unlinked_recoveries(catalog).get(code)
-    recovery = catalog.site.errors.get(code) or unlinked or below(catalog.prefix, kind.default_recovery)
-    index = catalog.absolute(catalog.paths.problems)
-    return _write_page(code, status, f"{kind.title}.", recovery, catalog.site.name, index)
-
-
-@lru_cache(256)  # all catalogs of a site have the same pages
-def _write_page(code: str, status: str, meaning: str, recovery: str, site: str, index: str) -> bytes:
-    facts = {"Code": code, "Status": status, "Meaning": meaning, "What to do": recovery}
-    rows = [(tag("dt", name), tag("dd", text)) for name, text in facts.items()]
-    return _FILL("page", title=slug_of(code), site=site, facts=rows, index=index).encode()
-
-
-def _render_index(codes: tuple[str, ...], catalog: Catalog) -> bytes:
-    base = catalog.absolute(catalog.paths.problems)
-    types = [tag("li", tag("a", slug_of(code), href=f"{base}/{slug_of(code)}")) for code in codes]
-    return _FILL("page", title="Problem types", site=catalog.site.name, types=types).encode()

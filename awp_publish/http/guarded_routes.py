@@ -18,23 +18,21 @@ from awp_publish.calls.call import Call, Outcome, Result
 from awp_publish.calls.gates.gate import Guards
 from awp_publish.calls.invoke import Invoker, Observer
 from awp_publish.declare.discover import find_arrival, unwrap
+from awp_publish.http.admission import Admission
+from awp_publish.http.body import read_body
 from awp_publish.http.calling import Calls
-from awp_publish.http.credentials import refuse_foreign_pages
-from awp_publish.http.dispatch import JSON, PASSED, read_answer
-from awp_publish.http.endpoint import Admission, Endpoint, PlainRequest, ProblemRenderer
-from awp_publish.http.exchange import (
-    AsgiApp,
-    Cors,
-    Fields,
-    Message,
-    Receive,
-    Scope,
-    Send,
-    parse_json,
-    read_body,
-    route_path,
-)
-from awp_publish.http.forms import DIALECT, FieldReader, Fields as Pairs, is_form, read_form, read_query
+from awp_publish.http.cors import Cors
+from awp_publish.http.dispatch import PASSED
+from awp_publish.http.encoding import JSON
+from awp_publish.http.endpoint import Endpoint
+from awp_publish.http.exchange import AsgiApp, Fields, Message, Receive, Scope, Send, route_path
+from awp_publish.http.field_reader import FieldReader
+from awp_publish.http.forms import Fields as Pairs, is_form, read_form, read_query
+from awp_publish.http.origins import refuse_foreign_pages
+from awp_publish.http.problem_details import DIALECT, ProblemRenderer
+from awp_publish.http.request import PlainRequest
+from awp_publish.http.route_answers import read_answer
+from awp_publish.http.strict_json import parse_json
 from awp_publish.model import Action, Arrival, Catalog, Parameter, Status, Target
 from awp_publish.problems import HandlerFailed, Problem
 from awp_publish.schema.reading import required_members, resolved

@@ -15,8 +15,9 @@ from awp_publish.browsing.addresses import parse_address
 from awp_publish.browsing.page import Fetch
 from awp_publish.calls.call import Call, Credentials, RawHeaders, Result, Signed
 from awp_publish.calls.invoke import Invoker
+from awp_publish.http.body import wait_for_disconnect
 from awp_publish.http.calling import Calls
-from awp_publish.http.exchange import Fields, Pair, Receive, Scope, Send, read_fields, wait_for_disconnect, with_header
+from awp_publish.http.exchange import Fields, Pair, Receive, Scope, Send, read_fields, with_header
 from awp_publish.http.signed import SIGNED
 from awp_publish.http.site_client import SiteClient
 from awp_publish.model import Action, JsonObject

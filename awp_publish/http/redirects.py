@@ -20,7 +20,7 @@ from urllib.parse import SplitResult, parse_qsl, quote, urljoin, urlsplit
 
 from awp_publish.calls.call import Call
 from awp_publish.http.exchange import AsgiApp, Fields, RawHeaders, Scope
-from awp_publish.http.in_process import DEFAULT_PORTS, PageAnswer, PageExchange, PageRequest
+from awp_publish.http.page_request import DEFAULT_PORTS, PageAnswer, PageExchange, PageRequest
 from awp_publish.model import SAFE_IN_PATH, Action
 from awp_publish.schema.paths import pattern_of
 

@@ -6,13 +6,16 @@ recognizes visitors.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from awp_publish.calls.call import Call, Deliver, Result
-from awp_publish.http.dispatch import NOT_CARRIED, ROUTE_CALL, come_from_outside, read_answer
-from awp_publish.http.exchange import Scope
-from awp_publish.http.in_process import Outside, SessionPass
+from awp_publish.calls.call import SESSION_HEADER, Call, Deliver, Result
+from awp_publish.http.encoding import NOT_CARRIED
+from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send, read_fields
+from awp_publish.http.route_answers import read_answer
+from awp_publish.http.route_exchange import come_from_outside
+from awp_publish.model import ROUTE_CALL
 from awp_publish.problems import HandlerFailed
 
 logger: Final = logging.getLogger("awp_publish.calls")
@@ -24,6 +27,78 @@ Run: TypeAlias = Callable[[Call, Deliver], Awaitable[None]]
 
 PutScope: TypeAlias = Callable[[Call, Scope], None]
 """Makes a call one of the request with this scope."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """The outermost application, if anything runs outside of us. `carried` are scope members that it needs."""
+
+    app: AsgiApp
+    state: Callable[[], Mapping[str, object]]
+    carried: tuple[str, ...] = ()
+
+
+def with_cookies(scope: Scope, cookies: str) -> Scope:
+    """Return a scope with additional cookies, and without the session's id, which the application must not see."""
+    headers = [pair for pair in scope["headers"] if pair[0] != SESSION_HEADER]
+    if cookies:
+        headers.append((b"cookie", cookies.encode("latin-1", "replace")))
+        joined = read_fields(headers)[b"cookie"]
+        headers = [*(pair for pair in headers if pair[0] != b"cookie"), (b"cookie", joined)]
+    return {**scope, "headers": headers}
+
+
+class SessionPass:
+    """A request through the middleware outside of us. `arrived` is called with its scope when it reaches us."""
+
+    target = None
+
+    def __init__(self, arrived: Callable[[Scope, Callable[[], Awaitable[None]]], Awaitable[None]]) -> None:
+        self._arrived = arrived
+        self._is_sent = False
+        self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.has_arrived = False
+        self.status = 0
+        self.set_cookies: list[str] = []
+
+    async def arrive(self, app: AsgiApp, scope: Scope, receive: Receive, send: Send) -> None:
+        """Call `arrived`, and answer the request: when `arrived` asks for that, at the latest when it returns."""
+        self.has_arrived, is_answered = True, False
+        scope.pop(ROUTE_CALL)
+
+        async def answer() -> None:
+            nonlocal is_answered
+            is_answered = True
+            await send({"type": "http.response.start", "status": 204, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
+
+        await self._arrived(scope, answer)
+        if not is_answered:
+            await answer()
+
+    async def receive(self) -> Message:
+        if not self._is_sent:
+            self._is_sent = True
+            return {"type": "http.request", "body": b"", "more_body": False}
+        await asyncio.wait({self._ended})
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = message.get("headers", ())
+            self.set_cookies = [value.decode("latin-1") for name, value in headers if name.lower() == b"set-cookie"]
+        elif message["type"] == "http.response.body" and not message.get("more_body", False):
+            self._end()
+
+    async def wait(self, entering: "asyncio.Future[None]") -> None:
+        """Return when the request is answered or its task has ended."""
+        entering.add_done_callback(lambda _: self._end())
+        await self._ended
+
+    def _end(self) -> None:
+        if not self._ended.done():
+            self._ended.set_result(None)
 
 
 class Reentry:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 from awp_publish.calls.gates.gate import Guards
 from awp_publish.calls.invoke import Accept, CarryWithSession, Invoker, Observer
 from awp_publish.declare.discover import Route
+from awp_publish.http.admission import Admission
 from awp_publish.http.dispatch import CalledApplication
 from awp_publish.http.documents import Prepared
-from awp_publish.http.endpoint import Admission
 from awp_publish.http.exchange import AsgiApp, Scope
-from awp_publish.http.in_process import Outside
+from awp_publish.http.reentry import Outside
 from awp_publish.model import Catalog
 from awp_publish.plugin import DeclaredSite, Door, Endpoints, Setup
 

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 from awp_publish.browsing.errors import AwpError
 from awp_publish.browsing.page import Fetch, Fetched
 from awp_publish.http.exchange import AsgiApp, Scope
-from awp_publish.http.in_process import FORWARDED, PageExchange, PageRequest
-from awp_publish.http.lifespan import OwnedTasks
+from awp_publish.http.page_request import FORWARDED, PageExchange, PageRequest
+from awp_publish.http.tasks import OwnedTasks
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from urllib.parse import urlencode, urljoin, urlsplit
 
 from django import forms
 
-from awp_publish.http.dispatch import ROUTE_CALL, Rehearsal, RouteCall
 from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send, content_length
-from awp_publish.model import Parameter
+from awp_publish.http.route_exchange import Rehearsal, RouteCall
+from awp_publish.model import ROUTE_CALL, Parameter
 
 MAX_PAGE_BYTES: Final = 4_000_000
 """The largest page that is read for the values of its form."""

@@ -17,9 +17,10 @@ from django.forms import BaseForm, BaseFormSet
 from django.http import Http404, HttpRequest
 from django.urls import ResolverMatch
 
-from awp_publish.http.dispatch import ROUTE_CALL, RouteCall
 from awp_publish.http.exchange import Scope, read_fields
-from awp_publish.http.in_process import SessionPass
+from awp_publish.http.reentry import SessionPass
+from awp_publish.http.route_exchange import RouteCall
+from awp_publish.model import ROUTE_CALL
 from awp_publish_django.languages import in_language_of_caller
 
 PARSED: Final = frozenset(

@@ -15,10 +15,12 @@ from django.core.exceptions import MiddlewareNotUsed
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from awp_publish.http.dispatch import ROUTE_CALL, RouteCall
-from awp_publish.http.endpoint import largest_body
-from awp_publish.http.exchange import Message, Receive, Reply, Scope, Send, render_problem
+from awp_publish.http.admission import largest_body
+from awp_publish.http.exchange import Message, Receive, Reply, Scope, Send
 from awp_publish.http.guarded_routes import ARRIVED
+from awp_publish.http.problem_details import render_problem
+from awp_publish.http.route_exchange import RouteCall
+from awp_publish.model import ROUTE_CALL
 from awp_publish.problems import HandlerUnavailable
 from awp_publish.threads import EVENTLET, RUNNER, is_eventlet
 from awp_publish_django.apps import FAILED

@@ -22,7 +22,7 @@ from asgiref.sync import SyncToAsync
 from django.db import close_old_connections, connections
 
 from awp_publish.http.exchange import AsgiApp, Message, Receive, Send
-from awp_publish.http.lifespan import running
+from awp_publish.http.running import running
 from awp_publish.threads import RUNNER, Mailbox, Thread, ThreadsOfTheirOwn, is_gevent, make_lock
 from awp_publish_django.gateway import Sent
 

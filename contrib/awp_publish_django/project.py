@@ -19,10 +19,10 @@ from django.urls import Resolver404, get_resolver
 from starlette.concurrency import run_in_threadpool
 
 from awp_publish.declare.discover import Route
-from awp_publish.http.dispatch import ROUTE_CALL, RouteCall
 from awp_publish.http.exchange import AsgiApp, Message, Receive, Reply, Scope, Send, send_reply
-from awp_publish.http.in_process import SessionPass
-from awp_publish.model import Arrival
+from awp_publish.http.reentry import SessionPass
+from awp_publish.http.route_exchange import RouteCall
+from awp_publish.model import ROUTE_CALL, Arrival
 from awp_publish.threads import RUNNER, is_gevent
 from awp_publish_django.conf import place_of_middleware
 from awp_publish_django.filling import call_with_form

@@ -32,9 +32,10 @@ from django.shortcuts import resolve_url
 from django.urls import NoReverseMatch, Resolver404, resolve
 from django.utils.html import strip_tags
 
-from awp_publish.http.dispatch import SURE_PLACE, RouteCall
 from awp_publish.http.exchange import RawHeaders, Reply
 from awp_publish.http.redirects import AFTER_WRITE, has_sign_in_name
+from awp_publish.http.route_answers import SURE_PLACE
+from awp_publish.http.route_exchange import RouteCall
 from awp_publish_django.asking import read_words
 from awp_publish_django.inner import RouteRequest
 from awp_publish_django.languages import speaking

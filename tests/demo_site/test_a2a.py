@@ -6,7 +6,7 @@ import httpx
 import pytest
 from a2a.types.a2a_pb2 import Task
 
-from awp_publish.http.lifespan import running
+from awp_publish.http.running import running
 from benchmarks.person import carry_out_async, token_steps
 from demo_site.app import create_app
 from tests.serve.a2a_client import SPOKEN, Caller, open_caller, output, problem, state, told_headers

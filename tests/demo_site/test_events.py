@@ -4,7 +4,7 @@ import asyncio
 
 import httpx
 
-from awp_publish.http.lifespan import running
+from awp_publish.http.running import running
 from benchmarks.person import carry_out_async, token_steps
 from demo_site.app import create_app
 from tests.serve.test_events import Client

@@ -15,7 +15,7 @@ from django.http import StreamingHttpResponse
 from django.test import Client, RequestFactory, override_settings
 
 from awp_publish.http.exchange import Message
-from awp_publish.http.lifespan import StartFailed
+from awp_publish.http.running import StartFailed
 
 PARTS: list[Message] = [
     {

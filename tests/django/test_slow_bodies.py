@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 import pytest
 
-from awp_publish.http import exchange as request_body
+from awp_publish.http import body as request_body
 from tests.django.shop.asgi import application
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from awp_publish.http.exchange import AsgiApp, Message, Scope
-from awp_publish.http.lifespan import running
+from awp_publish.http.running import running
 from tests.fuzz.inputs import Http, Input, Socket
 from tests.fuzz.site import CREDENTIALS, SECRET, OnPurpose, World
 

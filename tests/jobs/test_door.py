@@ -11,8 +11,8 @@ from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, Principal
 from awp_publish.calls.progress import report_progress
-from awp_publish.http.endpoint import ProblemRenderer
-from awp_publish.http.exchange import Cors
+from awp_publish.http.cors import Cors
+from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.model import Catalog, SiteFacts
 from awp_publish.plugins.jobs.door import JobsDoor, accepted_reply
 from awp_publish.plugins.jobs.jobs import JobResult

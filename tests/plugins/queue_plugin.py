@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from awp_publish.http.calling import CallEndpoint
-from awp_publish.http.endpoint import DoorRequest
+from awp_publish.http.request import DoorRequest
 from awp_publish.model import Action, Catalog, Paths
 from awp_publish.plugin import (
     Ask,

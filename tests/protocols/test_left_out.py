@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from awp_publish import About, AgentPublisher, Site, problems
-from awp_publish.http.endpoint import ProblemRenderer
+from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.plugin import known_protocols
 from tests.serve.guarded import KEYS
 

@@ -17,7 +17,7 @@ from starlette.testclient import WebSocketDenialResponse
 from starlette.websockets import WebSocketDisconnect
 
 from awp_publish.http.exchange import AsgiApp, Message, Scope
-from awp_publish.http.lifespan import running
+from awp_publish.http.running import running
 
 Line: TypeAlias = tuple[bytes, bytes]
 Wear: TypeAlias = Callable[[Scope], list[Line]]

@@ -11,7 +11,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from awp_publish.http.exchange import AsgiApp, Message
-from awp_publish.http.lifespan import running
+from awp_publish.http.running import running
 
 MODERN: Final = "2026-07-28"
 CLASSIC: Final = "2025-11-25"

@@ -5,9 +5,7 @@ from typing import Any
 
 import orjson
 import pytest
-from a2a.types.a2a_pb2 import (
-    GetTaskRequest,
-)
+from a2a.types.a2a_pb2 import GetTaskRequest
 from a2a.utils.errors import InternalError, UnsupportedOperationError
 from google.protobuf.json_format import MessageToDict
 from starlette.applications import Starlette
@@ -19,7 +17,7 @@ from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, Site
 from awp_publish.http.exchange import AsgiApp, Message
-from awp_publish.http.lifespan import running
+from awp_publish.http.running import running
 from awp_publish.stores.memory import MemoryStore
 from tests.serve.a2a_client import make_request, open_caller, output, problem, state
 from tests.serve.guarded import Watched, make_shop

@@ -18,7 +18,7 @@ from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, Site, report_progress
 from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send
-from awp_publish.http.lifespan import running
+from awp_publish.http.running import running
 from awp_publish.plugins.a2a import handler
 from tests.serve.a2a_client import SPOKEN, Caller, open_caller, output, problem, state, stream, told_headers, words
 from tests.serve.guarded import ANN, BEN, KEYS, known_callers, make_shop

@@ -17,8 +17,8 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
 from awp_publish import AgentPublisher
-from awp_publish.http import lifespan, sockets
-from awp_publish.http.lifespan import running
+from awp_publish.http import sockets, tasks
+from awp_publish.http.running import running
 from tests.serve.awp_client import AwpClient
 from tests.serve.awp_site import make_site, page, publish
 from tests.serve.awp_socket import Socket, connected
@@ -221,7 +221,7 @@ async def test_what_goes_on_after_an_answer_is_finished_though_its_connection_is
 
 
 async def test_what_does_not_finish_is_cut_when_the_application_ends(monkeypatch):
-    monkeypatch.setattr(lifespan, "FINISH_SECONDS", 0.01)
+    monkeypatch.setattr(tasks, "FINISH_SECONDS", 0.01)
     cut = asyncio.Event()
 
     async def go_on() -> None:

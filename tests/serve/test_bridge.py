@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from awp_publish import AgentPublisher, Paths, Signal, Site
-from awp_publish.http.lifespan import running
+from awp_publish.http.running import running
 from awp_publish.plugins.actions_json import runtimes
 from awp_publish.plugins.actions_json.items import ITEMS
 from tests.serve.bridge_client import End, connected

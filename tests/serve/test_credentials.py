@@ -10,15 +10,10 @@ from starlette.responses import JSONResponse
 from starlette.testclient import TestClient
 
 from awp_publish.calls.authentication import ApplicationUser, SessionUser
-from awp_publish.http.credentials import (
-    client_address,
-    is_cross_site,
-    read_credentials,
-    read_trusted_proxies,
-    refuse_foreign_host,
-    refuse_foreign_pages,
-)
+from awp_publish.http.client_address import client_address, read_trusted_proxies
+from awp_publish.http.credentials import read_credentials
 from awp_publish.http.exchange import Receive, Scope, Send, read_fields
+from awp_publish.http.origins import is_cross_site, refuse_foreign_host, refuse_foreign_pages
 from awp_publish.problems import CrossSiteCookies, ForeignHost
 
 NOBODY = read_trusted_proxies([])

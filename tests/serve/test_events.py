@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 
 from awp_publish import AgentPublisher, Principal
-from awp_publish.http.lifespan import running
+from awp_publish.http.running import running
 from awp_publish.problems import DeclarationError, InvalidOutput
 from tests.serve.guarded import ANN, BEN, known_callers, make_shop
 from tests.serve.mcp_messages import CLASSIC, MODERN, headers_of, message, open_stream

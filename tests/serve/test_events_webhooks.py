@@ -12,7 +12,7 @@ import pytest
 from fastapi import FastAPI
 
 from awp_publish import AgentPublisher, BearerToken, Principal
-from awp_publish.http.lifespan import running
+from awp_publish.http.running import running
 from awp_publish.plugins.events import log as events, webhooks
 from awp_publish.plugins.events.audiences import log_of, write_cursor
 from awp_publish.problems import StoreUnavailable

@@ -16,7 +16,7 @@ import pytest
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, BearerToken, Pages, Proxies, SharedSecret, Site
-from awp_publish.http.lifespan import running
+from awp_publish.http.running import running
 from tests.serve.mcp_messages import headers_of, message
 from tests.steps import LINEAR, counting
 

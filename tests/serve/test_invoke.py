@@ -250,7 +250,7 @@ def test_a_request_id_is_taken_over_when_it_is_one(site, open_client):
 def test_processes_that_were_forked_of_one_give_different_request_ids():
     script = (
         "import os\n"
-        "from awp_publish.http.endpoint import read_request_id\n"
+        "from awp_publish.http.request import read_request_id\n"
         "child = os.fork()\n"
         "child and os.waitpid(child, 0)\n"
         "print(read_request_id({}), flush=True)\n"

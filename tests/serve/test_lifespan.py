@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 import pytest
 from starlette.applications import Starlette
 
-from awp_publish.http.lifespan import StartFailed, run_lifespan, running
+from awp_publish.http.lifespan import run_lifespan
+from awp_publish.http.running import StartFailed, running
 
 
 class Server:

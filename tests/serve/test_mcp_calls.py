@@ -10,7 +10,7 @@ from mcp.types import ElicitResult
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher
-from awp_publish.http.lifespan import running
+from awp_publish.http.running import running
 from tests.serve.guarded import KEYS, Caller, make_shop
 from tests.serve.mcp_messages import MODERN, MODES, VERSIONS, call, connect, headers_of, message
 

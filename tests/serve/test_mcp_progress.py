@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from awp_publish import AgentPublisher, OAuth, report_progress
 from awp_publish.calls.invoke import DEADLINE_INTERVAL
 from awp_publish.http.exchange import AsgiApp, Message, Receive, Scope, Send
-from awp_publish.http.lifespan import running
+from awp_publish.http.running import running
 from tests.serve.guarded import known_callers, make_shop
 from tests.serve.mcp_messages import CLASSIC, MODERN, MODES, VERSIONS, connect, headers_of, message
 from tests.serve.test_mcp_calls import McpCaller, publish

@@ -17,7 +17,7 @@ STARTS = """
 import asyncio, sys
 from fastapi import FastAPI
 from awp_publish import AgentPublisher, Site
-from awp_publish.http.lifespan import running
+from awp_publish.http.running import running
 
 site = Site("Shop", "Sells.", url="https://shop.example", plugins=["mcp"], {options})
 app = FastAPI()

@@ -8,7 +8,7 @@ import pytest
 from fastapi import FastAPI
 
 from awp_publish import AgentPublisher, report_progress
-from awp_publish.http.lifespan import running
+from awp_publish.http.running import running
 from awp_publish.plugins.mcp import tasks
 from awp_publish.problems import InvalidCredentials, Refused, StoreUnavailable
 from awp_publish.stores.memory import MemoryStore

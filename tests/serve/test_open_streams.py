@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher
 from awp_publish.http import streams
-from awp_publish.http.lifespan import running
+from awp_publish.http.running import running
 from awp_publish.http.streams import StreamLimits
 from awp_publish.plugins.actions_json import bridge
 from tests.serve.awp_client import HELLO

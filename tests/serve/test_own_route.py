@@ -12,7 +12,7 @@ from starlette.routing import Host, Mount, Route
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, BearerToken, DeclarationError
-from awp_publish.http import dispatch
+from awp_publish.http import arrivals
 from awp_publish.schema.paths import pattern_of
 from tests.serve.doors import DOORS
 from tests.serve.guarded import ANN, KEYS, invoke, make_shop, told
@@ -384,7 +384,7 @@ def test_many_declared_addresses_are_read_at_start_in_proportion_to_their_number
         read.append(path)
         return pattern_of(path)
 
-    monkeypatch.setattr(dispatch, "pattern_of", counted)
+    monkeypatch.setattr(arrivals, "pattern_of", counted)
     site = make_shop()
     for number in range(50):
         site.declare(f"act_{number}", method="POST", path=f"/{number}/{{id}}", description="Act.")

@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher
-from awp_publish.http.lifespan import running
+from awp_publish.http.running import running
 from awp_publish.problems import DeclarationError
 from awp_publish.stores.memory import MemoryStore
 from tests.serve.a2a_client import Caller, make_request, open_caller, output, problem, state, stream

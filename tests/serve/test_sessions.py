@@ -20,7 +20,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from awp_publish import AgentPublisher, BearerToken, SessionUser, Site
-from awp_publish.http.lifespan import running
+from awp_publish.http.running import running
 from awp_publish.plugins.sessions import cookies as sessions
 from awp_publish.stores.memory import MemoryStore
 from tests.serve.a2a_client import Caller, make_caller, make_request, output, problem

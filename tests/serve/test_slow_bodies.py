@@ -9,9 +9,9 @@ import pytest
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher
-from awp_publish.http import exchange as request_body
+from awp_publish.http import body as request_body
 from awp_publish.http.exchange import AsgiApp, Message
-from awp_publish.http.lifespan import running
+from awp_publish.http.running import running
 from tests.serve.guarded import make_shop
 from tests.serve.mcp_messages import headers_of, message
 

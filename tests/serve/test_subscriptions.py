@@ -7,7 +7,7 @@ import httpx2
 from fastapi import FastAPI
 
 from awp_publish import AgentPublisher, Principal
-from awp_publish.http.lifespan import running
+from awp_publish.http.running import running
 from awp_publish.plugin import open_store
 from awp_publish.plugins.mcp import subscriptions
 from awp_publish.problems import InvalidCredentials, StoreUnavailable

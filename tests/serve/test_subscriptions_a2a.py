@@ -19,7 +19,7 @@ from a2a.utils.errors import InvalidParamsError, TaskNotFoundError
 from fastapi import FastAPI
 
 from awp_publish import AgentPublisher, BearerToken, Principal, report_progress
-from awp_publish.http.lifespan import running
+from awp_publish.http.running import running
 from awp_publish.plugins.a2a import pushes
 from awp_publish.plugins.events import webhooks
 from tests.serve.a2a_client import make_caller, make_request, open_caller, serving, state

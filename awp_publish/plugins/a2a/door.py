@@ -30,26 +30,24 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route, Router
 
-from awp_publish.http.credentials import BROWSER_FIELDS, refuse_foreign_pages
+from awp_publish.http.accept import accepts
+from awp_publish.http.body import ClientDisconnect, read_body
+from awp_publish.http.cors import Cors
 from awp_publish.http.exchange import (
     NO_SNIFFING,
-    ClientDisconnect,
-    Cors,
     Message,
     RawHeaders,
     Receive,
     Reply,
     Scope,
     Send,
-    accepts,
-    is_rpc_id,
-    parse_json,
-    read_body,
     read_fields,
     send_reply,
 )
+from awp_publish.http.origins import BROWSER_FIELDS, refuse_foreign_pages
 from awp_publish.http.sdk_logs import keep_contents_out, without_contents
 from awp_publish.http.signed import note_signature
+from awp_publish.http.strict_json import is_rpc_id, parse_json
 from awp_publish.plugin import Context, Endpoints
 from awp_publish.plugins.a2a import agent_card
 from awp_publish.plugins.a2a.handler import DOOR, REQUEST, A2aHandler, A2aRequest

@@ -9,13 +9,7 @@ that any worker can answer for any task.
 import asyncio
 import logging
 import uuid
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterator,
-    Coroutine,
-    Iterator,
-    Mapping,
-)
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import ExitStack, aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -56,18 +50,14 @@ from a2a.utils.task import apply_history_length, validate_history_length, valida
 from google.protobuf.message import Message as ProtobufMessage
 
 from awp_publish.calls.call import Call, Principal, Result
+from awp_publish.http.body import wait_for_disconnect
 from awp_publish.http.calling import Calls
-from awp_publish.http.credentials import client_address, read_credentials
+from awp_publish.http.client_address import client_address
+from awp_publish.http.credentials import read_credentials
 from awp_publish.http.doors import session_ids_of
-from awp_publish.http.endpoint import ProblemRenderer, read_request_id
-from awp_publish.http.exchange import (
-    Fields,
-    Message as AsgiMessage,
-    RawHeaders,
-    Receive,
-    Scope,
-    wait_for_disconnect,
-)
+from awp_publish.http.exchange import Fields, Message as AsgiMessage, RawHeaders, Receive, Scope
+from awp_publish.http.problem_details import ProblemRenderer
+from awp_publish.http.request import read_request_id
 from awp_publish.http.streams import OpenStreams
 from awp_publish.model import Action, Event, JsonObject
 from awp_publish.plugin import Context
@@ -95,14 +85,7 @@ from awp_publish.plugins.a2a.tasks import (
     set_state,
     submit,
 )
-from awp_publish.problems import (
-    InvalidInput,
-    JobCancelled,
-    Problem,
-    RateLimited,
-    StoreUnavailable,
-    UnknownOperation,
-)
+from awp_publish.problems import InvalidInput, JobCancelled, Problem, RateLimited, StoreUnavailable, UnknownOperation
 
 DOOR: Final = "a2a"
 REQUEST: Final = "awp_publish.a2a"

@@ -24,7 +24,7 @@ from a2a.types.a2a_pb2 import (
 from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError
 from google.protobuf.message import DecodeError
 
-from awp_publish.http.endpoint import ProblemRenderer
+from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.model import JsonObject
 from awp_publish.plugin import Context
 from awp_publish.plugins.a2a.tasks import (

@@ -5,15 +5,10 @@ A2A 1.0 has no way to select a skill, so a declared extension defines one (docs/
 Messages are read from the JSON of the request and not from the SDK's messages, in which every number is a double.
 """
 
-from collections.abc import (
-    Mapping,
-    Sequence,
-)
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from awp_publish.http.exchange import (
-    parse_json,
-)
+from awp_publish.http.strict_json import parse_json
 from awp_publish.model import Action, Catalog, JsonObject
 from awp_publish.plugins.a2a.records import TaskRecord
 from awp_publish.plugins.a2a.tasks import EXACT

@@ -15,20 +15,12 @@ from contextlib import suppress
 from typing import Final
 
 import orjson
-from a2a.types.a2a_pb2 import (
-    Artifact,
-    Message,
-    Part,
-    Role,
-    Task,
-    TaskState,
-    TaskStatus,
-)
+from a2a.types.a2a_pb2 import Artifact, Message, Part, Role, Task, TaskState, TaskStatus
 from google.protobuf.struct_pb2 import NullValue, Value
 
 from awp_publish import problems
-from awp_publish.http.endpoint import ProblemRenderer
 from awp_publish.http.exchange import RawHeaders, header_members
+from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.problems import Problem, code_of
 from awp_publish.schema import media
 

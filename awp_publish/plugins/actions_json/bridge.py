@@ -41,43 +41,29 @@ from awp_publish.calls.call import (
 from awp_publish.calls.health import count_workers
 from awp_publish.calls.invoke import Invoker
 from awp_publish.documents.members import SITE_ACTION
-from awp_publish.http.credentials import client_address, read_credentials
+from awp_publish.http.client_address import client_address
+from awp_publish.http.credentials import read_credentials
 from awp_publish.http.documents import Encodings, Prepared, prepare_one
 from awp_publish.http.doors import session_ids_of
-from awp_publish.http.endpoint import ProblemRenderer
-from awp_publish.http.exchange import (
-    Receive,
-    Reply,
-    Scope,
-    Send,
-    header_members,
-    read_fields,
-    send_reply,
-)
+from awp_publish.http.exchange import Receive, Reply, Scope, Send, header_members, read_fields, send_reply
+from awp_publish.http.handshake import PLAIN, SocketGate, own_urls
 from awp_publish.http.inner_calls import INNER_CALL, InnerCall, InnerCalls
-from awp_publish.http.lifespan import OwnedTasks
+from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.http.site_client import SiteClient
 from awp_publish.http.sockets import (
     ADDRESS_SHARE,
     GOING_AWAY,
     IDLE_SECONDS,
     MAX_PENDING,
-    PLAIN,
     Frame,
     SocketConnection,
-    SocketGate,
-    own_urls,
     room_for_unknown,
 )
 from awp_publish.http.streams import OpenStreams
+from awp_publish.http.tasks import OwnedTasks
 from awp_publish.maps.live_page import PrimitiveError
 from awp_publish.maps.primitives import PRIMITIVES
-from awp_publish.maps.runtime import (
-    HandlerCall,
-    Runtime,
-    RuntimeFailure,
-    ToolResult,
-)
+from awp_publish.maps.runtime import HandlerCall, Runtime, RuntimeFailure, ToolResult
 from awp_publish.maps.script_page import ScriptPage
 from awp_publish.maps.site_page import SitePage
 from awp_publish.maps.steps import errors_of

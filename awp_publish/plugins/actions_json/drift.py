@@ -22,9 +22,10 @@ from awp_publish.browsing.session import Session
 from awp_publish.checks.engine import ERROR, WARNING, Level
 from awp_publish.http.driving import drive
 from awp_publish.http.exchange import AsgiApp, Scope
-from awp_publish.http.in_process import PageExchange, PageRequest
-from awp_publish.http.lifespan import OwnedTasks, running
+from awp_publish.http.page_request import PageExchange, PageRequest
+from awp_publish.http.running import running
 from awp_publish.http.site_client import SiteClient
+from awp_publish.http.tasks import OwnedTasks
 from awp_publish.maps import rules
 from awp_publish.maps.expressions import has_slots
 from awp_publish.maps.live_page import LivePage, PrimitiveError

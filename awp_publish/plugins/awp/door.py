@@ -20,19 +20,14 @@ from typing import Final
 from awp_publish.browsing.errors import AwpError
 from awp_publish.browsing.page import PAGE_BYTES
 from awp_publish.calls.call import Principal
-from awp_publish.http.credentials import client_address
+from awp_publish.http.client_address import client_address
 from awp_publish.http.exchange import Receive, Reply, Scope, Send, read_fields, send_reply
+from awp_publish.http.handshake import PLAIN, SocketGate
 from awp_publish.http.inner_calls import INNER_CALL, InnerCall
-from awp_publish.http.lifespan import OwnedTasks
 from awp_publish.http.site_client import SiteClient
-from awp_publish.http.sockets import (
-    GOING_AWAY,
-    PLAIN,
-    CloseReason,
-    SocketConnection,
-    SocketGate,
-)
+from awp_publish.http.sockets import GOING_AWAY, CloseReason, SocketConnection
 from awp_publish.http.streams import OpenStreams, Place
+from awp_publish.http.tasks import OwnedTasks
 from awp_publish.model import JsonObject
 from awp_publish.plugin import Context, Endpoints
 from awp_publish.plugins.awp.client import HELLO, AwpClient

@@ -5,15 +5,9 @@ from typing import Final
 
 from awp_publish.browsing.errors import AwpError, Code
 from awp_publish.calls.call import RawHeaders
-from awp_publish.http.endpoint import ProblemRenderer
 from awp_publish.http.exchange import header_members
-from awp_publish.problems import (
-    ConfirmationRequired,
-    PrerequisiteRequired,
-    Problem,
-    StoreUnavailable,
-    code_of,
-)
+from awp_publish.http.problem_details import ProblemRenderer
+from awp_publish.problems import ConfirmationRequired, PrerequisiteRequired, Problem, StoreUnavailable, code_of
 
 _CODES: Final[dict[int, Code]] = {
     401: "PERMISSION_DENIED",

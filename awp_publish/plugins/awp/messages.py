@@ -16,11 +16,10 @@ import orjson
 
 from awp_publish.browsing.errors import AwpError
 from awp_publish.browsing.page import write_cursor
-from awp_publish.http.exchange import Message, parse_json
+from awp_publish.http.exchange import Message
+from awp_publish.http.strict_json import parse_json
 from awp_publish.model import JsonObject
-from awp_publish.problems import (
-    NotJson,
-)
+from awp_publish.problems import NotJson
 
 PROTOCOL: Final = "awp"
 """The name of the door."""

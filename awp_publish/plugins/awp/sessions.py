@@ -15,12 +15,8 @@ from awp_publish.browsing.errors import AwpError, refuse
 from awp_publish.browsing.page import PAGE_BYTES, PAGES_PER_SESSION, PageCache, SessionLimits
 from awp_publish.browsing.session import Session
 from awp_publish.calls.call import share_of
-from awp_publish.http.credentials import network_around
-from awp_publish.http.sockets import (
-    ADDRESS_SHARE,
-    IDLE_SECONDS,
-    room_for_unknown,
-)
+from awp_publish.http.client_address import network_around
+from awp_publish.http.sockets import ADDRESS_SHARE, IDLE_SECONDS, room_for_unknown
 from awp_publish.model import JsonObject
 from awp_publish.plugins.awp.answers import AnswerCache
 from awp_publish.plugins.awp.options import Awp

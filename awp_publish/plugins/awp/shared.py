@@ -4,9 +4,7 @@ from typing import Any
 
 from awp_publish.calls.tokens import Tokens
 from awp_publish.http.doors import session_ids_of
-from awp_publish.http.sockets import (
-    own_urls,
-)
+from awp_publish.http.handshake import own_urls
 from awp_publish.plugin import Context
 from awp_publish.plugins.awp.callers import AwpCallers
 from awp_publish.plugins.awp.sessions import EXPORT_LIFETIME, Sessions

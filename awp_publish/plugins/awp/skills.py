@@ -9,8 +9,8 @@ import orjson
 from awp_publish.browsing.errors import AwpError, missing, refuse
 from awp_publish.browsing.session import Session
 from awp_publish.calls.call import Principal, Signed
-from awp_publish.http.endpoint import ProblemRenderer
 from awp_publish.http.inner_calls import InnerCall, InnerCalls
+from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.http.site_client import SiteClient
 from awp_publish.model import DEFAULT_OPERATION, JsonObject
 from awp_publish.plugin import Context

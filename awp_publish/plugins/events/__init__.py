@@ -7,7 +7,7 @@ from typing import Any
 
 from awp_publish.calls.authentication import sole_people
 from awp_publish.calls.call import Principal
-from awp_publish.http.lifespan import INSPECTED
+from awp_publish.http.running import INSPECTED
 from awp_publish.model import PUBLIC, Catalog
 from awp_publish.plugin import Plugin, Serving, Setup
 from awp_publish.plugins.events.log import Events

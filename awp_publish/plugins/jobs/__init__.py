@@ -7,7 +7,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
-from awp_publish.http.lifespan import INSPECTED
+from awp_publish.http.running import INSPECTED
 from awp_publish.model import KNOWN, Catalog, Paths
 from awp_publish.plugin import (
     CallHooks,

@@ -19,12 +19,17 @@ from awp_publish.calls.authentication import CALLER
 from awp_publish.calls.call import SESSION_HEADER, Call, Outcome, Principal, Result, never_disconnected, share_of
 from awp_publish.calls.gates.prerequisites import certify
 from awp_publish.calls.invoke import Accept, Invoker
-from awp_publish.http.credentials import TrustedProxies, read_credentials
-from awp_publish.http.dispatch import CalledApplication, RouteCaller, pack_request, unpack_request
+from awp_publish.http.client_address import TrustedProxies
+from awp_publish.http.cors import Cors
+from awp_publish.http.credentials import read_credentials
+from awp_publish.http.dispatch import CalledApplication, RouteCaller
 from awp_publish.http.doors import Identify, identify_caller, session_ids_of
-from awp_publish.http.endpoint import DoorRequest, Endpoint, ProblemRenderer
-from awp_publish.http.exchange import AsgiApp, Cors, RawHeaders, Reply, Scope, read_fields
-from awp_publish.http.lifespan import running
+from awp_publish.http.endpoint import Endpoint
+from awp_publish.http.exchange import AsgiApp, RawHeaders, Reply, Scope, read_fields
+from awp_publish.http.packing import pack_request, unpack_request
+from awp_publish.http.problem_details import ProblemRenderer
+from awp_publish.http.request import DoorRequest
+from awp_publish.http.running import running
 from awp_publish.model import Action, Catalog, Status
 from awp_publish.plugin import Context, Endpoints, Serving
 from awp_publish.plugins.jobs.ended import JOB_ENDED

@@ -25,10 +25,11 @@ from mcp_types.methods import validate_client_request
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from awp_publish.calls.call import PART_OF_ANSWER, RECEIPT, SESSION_HEADER, Call, Deliver, Outcome, Result
+from awp_publish.http.body import wait_for_disconnect
 from awp_publish.http.calling import Calls
 from awp_publish.http.credentials import read_credentials
-from awp_publish.http.exchange import Fields, wait_for_disconnect
-from awp_publish.http.lifespan import ended_by_stop
+from awp_publish.http.exchange import Fields
+from awp_publish.http.stopping import ended_by_stop
 from awp_publish.model import Action
 from awp_publish.plugin import Context
 from awp_publish.plugins.mcp.elicitation import MAX_QUESTIONS, Questions, question_for, read_reply
@@ -49,13 +50,7 @@ from awp_publish.plugins.mcp.exchange import (
 )
 from awp_publish.plugins.mcp.progress import follow_job, notify_progress
 from awp_publish.plugins.mcp.tool_list import LIST_TTL, STRUCTURED_SINCE, Tool, make_tools
-from awp_publish.problems import (
-    ConfirmationTampered,
-    Problem,
-    SessionUnknown,
-    UnknownAgent,
-    did_you_mean,
-)
+from awp_publish.problems import ConfirmationTampered, Problem, SessionUnknown, UnknownAgent, did_you_mean
 from awp_publish.schema import media
 
 if TYPE_CHECKING:

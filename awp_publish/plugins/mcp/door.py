@@ -27,22 +27,17 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
 from awp_publish.calls.invoke import Invoker
-from awp_publish.http.credentials import is_own_page, read_credentials
-from awp_publish.http.endpoint import STATIC_HEADERS, DoorRequest, Endpoint, ProblemRenderer
-from awp_publish.http.exchange import (
-    HOLDS_THREAD,
-    Cors,
-    Message,
-    Reply,
-    Scope,
-    is_rpc_id,
-    parse_json,
-    read_body,
-    send_reply,
-    wait_for_disconnect,
-)
+from awp_publish.http.body import read_body, wait_for_disconnect
+from awp_publish.http.cors import Cors
+from awp_publish.http.credentials import read_credentials
+from awp_publish.http.endpoint import Endpoint
+from awp_publish.http.exchange import HOLDS_THREAD, Message, Reply, Scope, send_reply
+from awp_publish.http.origins import is_own_page
+from awp_publish.http.problem_details import ProblemRenderer
+from awp_publish.http.request import STATIC_HEADERS, DoorRequest
 from awp_publish.http.sdk_logs import keep_contents_out, without_contents
 from awp_publish.http.streams import OpenStreams
+from awp_publish.http.strict_json import is_rpc_id, parse_json
 from awp_publish.plugin import Context, Endpoints
 from awp_publish.plugins.mcp import server_card as mcp_server_card
 from awp_publish.plugins.mcp.apps import Cards

@@ -19,9 +19,10 @@ import orjson
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from awp_publish.calls.call import Call
-from awp_publish.http.credentials import client_address
-from awp_publish.http.exchange import HOLDS_THREAD, wait_for_disconnect
-from awp_publish.http.lifespan import ended_by_stop
+from awp_publish.http.body import wait_for_disconnect
+from awp_publish.http.client_address import client_address
+from awp_publish.http.exchange import HOLDS_THREAD
+from awp_publish.http.stopping import ended_by_stop
 from awp_publish.http.streams import OpenStreams
 from awp_publish.plugin import Context
 from awp_publish.plugins.mcp.exchange import McpExchange, RequestContext, WireResult

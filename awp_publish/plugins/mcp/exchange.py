@@ -14,10 +14,10 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
 from awp_publish.calls.call import SESSION_HEADER, Principal, Result
-from awp_publish.http.credentials import TrustedProxies, client_address
+from awp_publish.http.client_address import TrustedProxies, client_address
 from awp_publish.http.doors import Identify
-from awp_publish.http.endpoint import STATIC_HEADERS, DoorRequest
 from awp_publish.http.exchange import NO_SNIFFING, Message, Pair, RawHeaders, read_fields
+from awp_publish.http.request import STATIC_HEADERS, DoorRequest
 from awp_publish.http.streams import OpenStreams
 from awp_publish.problems import ConfirmationRequired, InvalidEnvelope, PrerequisiteRequired, Problem, code_of
 

@@ -14,8 +14,9 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from awp_publish.documents.protocol import Document, published, views_of
+from awp_publish.http.body import wait_for_disconnect
 from awp_publish.http.doors import identify_caller
-from awp_publish.http.exchange import Message, Scope, read_fields, route_path, wait_for_disconnect
+from awp_publish.http.exchange import Message, Scope, read_fields, route_path
 from awp_publish.http.guarded_routes import pattern_of
 from awp_publish.model import Action, Catalog
 from awp_publish.plugin import Context, known_protocols

@@ -28,7 +28,7 @@ from mcp.shared.subscriptions import (
 
 from awp_publish.http.doors import identify_caller
 from awp_publish.http.exchange import HOLDS_THREAD
-from awp_publish.http.lifespan import ended_by_stop
+from awp_publish.http.stopping import ended_by_stop
 from awp_publish.http.streams import OpenStreams
 from awp_publish.plugin import Context
 from awp_publish.plugins.mcp.calls import Tools

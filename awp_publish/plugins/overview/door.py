@@ -15,24 +15,27 @@ from awp_publish.calls.authentication import AuthenticationGate
 from awp_publish.calls.call import Principal
 from awp_publish.calls.tokens import Tokens
 from awp_publish.checks import Finding
-from awp_publish.http.credentials import is_cross_site, read_credentials, refuse_foreign_host
+from awp_publish.http.body import read_body
+from awp_publish.http.cors import Cors
+from awp_publish.http.credentials import read_credentials
 from awp_publish.http.documents import Encodings, Prepared
-from awp_publish.http.endpoint import DoorRequest, Endpoint, ProblemRenderer
+from awp_publish.http.endpoint import Endpoint
 from awp_publish.http.exchange import (
     NO_SNIFFING,
-    Cors,
     Fields,
     RawHeaders,
     Receive,
     Reply,
     Scope,
     Send,
-    read_body,
     route_path,
     send_reply,
 )
 from awp_publish.http.forms import is_form, read_form, read_query
 from awp_publish.http.html import Html
+from awp_publish.http.origins import is_cross_site, refuse_foreign_host
+from awp_publish.http.problem_details import ProblemRenderer
+from awp_publish.http.request import DoorRequest
 from awp_publish.http.startup import check_published
 from awp_publish.plugin import Answer, Context, Endpoints
 from awp_publish.plugins.overview.approval import APPROVABLE_FOR, approve

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import orjson
 
-from awp_publish.http.forms import FieldReader
+from awp_publish.http.field_reader import FieldReader
 from awp_publish.http.html import Html, inner, tag
 from awp_publish.model import Action, Catalog, JsonObject
 from awp_publish.plugins.overview.markup import fill, pretty

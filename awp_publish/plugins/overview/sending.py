@@ -14,7 +14,8 @@ import orjson
 from awp_publish.calls.call import Call, Deliver, Result
 from awp_publish.calls.invoke import Carry, Handle
 from awp_publish.http.exchange import AsgiApp, Scope
-from awp_publish.http.in_process import FORWARDED, PageExchange, PageRequest, TalkFailed, talk
+from awp_publish.http.page_request import FORWARDED, PageExchange, PageRequest
+from awp_publish.http.talk import TalkFailed, talk
 from awp_publish.model import Action, Catalog
 from awp_publish.plugins.overview.answers import WireAnswer, read_answer
 from awp_publish.plugins.overview.requests import WireRequest

@@ -26,11 +26,11 @@ import orjson
 from anyio import CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
 
+from awp_publish.http.accept import MAX_NEGOTIATION
+from awp_publish.http.cors import Cors
 from awp_publish.http.exchange import (
-    MAX_NEGOTIATION,
     NO_SNIFFING,
     AsgiApp,
-    Cors,
     Fields,
     Headers,
     Message,

@@ -8,12 +8,15 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar, Final
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
-from awp_publish.http.credentials import refuse_foreign_host
+from awp_publish.http.cors import Cors
 from awp_publish.http.documents import prepare
-from awp_publish.http.endpoint import DoorRequest, Endpoint, ProblemRenderer
-from awp_publish.http.exchange import AsgiApp, Cors, Fields, RawHeaders, Receive, Reply, Scope, read_fields
-from awp_publish.http.in_process import FORWARDED, PageAnswer, PageExchange, PageRequest
+from awp_publish.http.endpoint import Endpoint
+from awp_publish.http.exchange import AsgiApp, Fields, RawHeaders, Receive, Reply, Scope, read_fields
+from awp_publish.http.origins import refuse_foreign_host
 from awp_publish.http.page_address import read_address
+from awp_publish.http.page_request import FORWARDED, PageAnswer, PageExchange, PageRequest
+from awp_publish.http.problem_details import ProblemRenderer
+from awp_publish.http.request import DoorRequest
 from awp_publish.model import Catalog
 from awp_publish.plugins.pages.negotiation import (
     BUDGETS,

@@ -18,8 +18,8 @@ from urllib.parse import unquote, urlsplit
 
 from awp_publish.http.exchange import RawHeaders, read_fields
 from awp_publish.http.guarded_routes import pattern_of
-from awp_publish.http.in_process import PageAnswer, PageExchange, PageRequest
 from awp_publish.http.page_address import PageAddress, read_address
+from awp_publish.http.page_request import PageAnswer, PageExchange, PageRequest
 from awp_publish.plugin import Context
 from awp_publish.plugins.search.index import IndexedPage
 from awp_publish.plugins.search.robots import RobotsRules, keeps_out

@@ -23,7 +23,7 @@ from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import Field
 
-from awp_publish.http.lifespan import OwnedTasks
+from awp_publish.http.tasks import OwnedTasks
 from awp_publish.model import seconds_of
 from awp_publish.plugin import Context, Setup
 from awp_publish.plugins.search.index import MAX_QUERY, IndexedPage, PageIndex

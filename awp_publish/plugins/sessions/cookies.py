@@ -25,10 +25,10 @@ from awp_publish.calls.call import SESSION_CHALLENGE, SESSION_HEADER, Call, Deli
 from awp_publish.calls.fingerprints import VOLATILE_COOKIES
 from awp_publish.calls.gates.gate import Guards
 from awp_publish.calls.tokens import Tokens
-from awp_publish.http.credentials import TrustedProxies, client_address, network_around, read_credentials
+from awp_publish.http.client_address import TrustedProxies, client_address, network_around
+from awp_publish.http.credentials import read_credentials
 from awp_publish.http.exchange import Scope, read_fields
-from awp_publish.http.in_process import Outside, with_cookies
-from awp_publish.http.reentry import Reentry, Run
+from awp_publish.http.reentry import Outside, Reentry, Run, with_cookies
 from awp_publish.model import Catalog
 from awp_publish.plugins.sessions.identity import identity_of
 from awp_publish.problems import Problem, SessionUnknown, StoreUnavailable, code_of

@@ -9,10 +9,11 @@ from typing import Any, Final
 
 from awp_publish.browsing.addresses import WebAddress, parse_address
 from awp_publish.calls.tokens import Expired, NotOurs, Tokens
-from awp_publish.http.credentials import client_address
-from awp_publish.http.endpoint import DoorRequest, read_admission_of
+from awp_publish.http.admission import read_admission_of
+from awp_publish.http.client_address import client_address
 from awp_publish.http.exchange import Scope
 from awp_publish.http.reentry import Reentry
+from awp_publish.http.request import DoorRequest
 from awp_publish.model import Action, Catalog
 from awp_publish.plugin import Context, Serving, Setup
 from awp_publish.plugins.sign_in.clients import Clients

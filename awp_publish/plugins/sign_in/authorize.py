@@ -14,7 +14,7 @@ from urllib.parse import urlencode, urlsplit
 import orjson
 
 from awp_publish.browsing.cookies import Cookie
-from awp_publish.http.endpoint import DoorRequest
+from awp_publish.http.request import DoorRequest
 from awp_publish.plugins.sign_in.at import COOKIE, PENDING_SECONDS, consent_key, digest, read_signed
 from awp_publish.plugins.sign_in.clients import KnownClient
 from awp_publish.plugins.sign_in.endpoints import PageEndpoint, Parameters, read_form

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from awp_publish.http.credentials import network_around
+from awp_publish.http.client_address import network_around
 from awp_publish.outgoing import AnswerTooLarge, Deadline, request
 from awp_publish.plugins.sign_in.errors import OAuthError, Shown
 from awp_publish.plugins.sign_in.options import Client, SignIn

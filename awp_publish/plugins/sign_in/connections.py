@@ -4,8 +4,8 @@ import secrets
 import time
 from datetime import UTC, datetime
 
-from awp_publish.http.endpoint import DoorRequest
 from awp_publish.http.exchange import Reply
+from awp_publish.http.request import DoorRequest
 from awp_publish.plugins.sign_in.at import COOKIE
 from awp_publish.plugins.sign_in.endpoints import PageEndpoint, read_form
 from awp_publish.plugins.sign_in.errors import Shown

@@ -7,9 +7,14 @@ from functools import partial
 from typing import Final, cast
 from urllib.parse import parse_qsl, unquote_plus
 
-from awp_publish.http.credentials import refuse_foreign_host
-from awp_publish.http.endpoint import DoorRequest, Endpoint, ProblemRenderer
-from awp_publish.http.exchange import ClientDisconnect, Cors, Fields, RawHeaders, Reply, parse_json, read_body
+from awp_publish.http.body import ClientDisconnect, read_body
+from awp_publish.http.cors import Cors
+from awp_publish.http.endpoint import Endpoint
+from awp_publish.http.exchange import Fields, RawHeaders, Reply
+from awp_publish.http.origins import refuse_foreign_host
+from awp_publish.http.problem_details import ProblemRenderer
+from awp_publish.http.request import DoorRequest
+from awp_publish.http.strict_json import parse_json
 from awp_publish.plugins.sign_in.at import SignInAt
 from awp_publish.plugins.sign_in.clients import KnownClient
 from awp_publish.plugins.sign_in.errors import OAuthError, Shown

@@ -19,7 +19,8 @@ from awp_publish.browsing.addresses import WebAddress
 from awp_publish.browsing.cookies import Cookie, CookieJar
 from awp_publish.calls.authentication import people_of
 from awp_publish.calls.call import Credentials, Principal
-from awp_publish.http.credentials import TrustedProxies, read_credentials
+from awp_publish.http.client_address import TrustedProxies
+from awp_publish.http.credentials import read_credentials
 from awp_publish.http.exchange import Message, Scope, mount_of, read_fields
 from awp_publish.plugin import Serving
 from awp_publish.plugins.sign_in.options import Person, SignIn

@@ -4,15 +4,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from time import time
 from typing import Any, Final
 
-from awp_publish.http.endpoint import DoorRequest
+from awp_publish.http.request import DoorRequest
 from awp_publish.plugins.sign_in.clients import KnownClient
-from awp_publish.plugins.sign_in.endpoints import (
-    Parameters,
-    ProgramEndpoint,
-    ProgramRequest,
-    read_form,
-    read_json,
-)
+from awp_publish.plugins.sign_in.endpoints import Parameters, ProgramEndpoint, ProgramRequest, read_form, read_json
 from awp_publish.plugins.sign_in.errors import OAuthError, json_reply
 from awp_publish.plugins.sign_in.grants import Grant, Issued
 

@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING, Final
 
 from awp_publish.calls.authentication import AuthenticationGate
 from awp_publish.calls.call import Principal
-from awp_publish.http.credentials import read_credentials, refuse_foreign_host
-from awp_publish.http.endpoint import DoorRequest, Endpoint, ProblemRenderer
-from awp_publish.http.exchange import NO_SNIFFING, Cors, Fields, Reply
+from awp_publish.http.cors import Cors
+from awp_publish.http.credentials import read_credentials
+from awp_publish.http.endpoint import Endpoint
+from awp_publish.http.exchange import NO_SNIFFING, Fields, Reply
+from awp_publish.http.origins import refuse_foreign_host
+from awp_publish.http.problem_details import ProblemRenderer
+from awp_publish.http.request import DoorRequest
 from awp_publish.plugin import Context, Endpoints
 from awp_publish.plugins.traffic.record import BOUNDS, PAGES, TrafficRecord, TrafficReport
 

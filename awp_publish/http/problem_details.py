@@ -1,0 +1,133 @@
+"""Problems as application/problem+json (RFC 9457)."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Final
+from urllib.parse import quote
+
+import orjson
+
+from awp_publish.documents.members import own_recoveries, unlinked_recoveries
+from awp_publish.http.exchange import NO_SNIFFING, RawHeaders, Reply, Scope, content_length, route_path
+from awp_publish.model import Catalog
+from awp_publish.problems import Problem, below, slug_of
+
+PROBLEM_TYPE: Final = b"application/problem+json"
+
+_RESERVED: Final = frozenset(
+    {"type", "title", "status", "detail", "instance", "code", "recovery", "request_id", "errors"}
+)
+
+
+def describe_problem(
+    problem: Problem,
+    types: str = "",
+    recoveries: Mapping[str, str] | None = None,
+    instance: str = "",
+    request_id: str = "",
+    prefix: str = "",
+) -> dict[str, object]:
+    """Return the members of a problem: those of RFC 9457 section 3.1 in that order, then ours.
+
+    `types` is the base URL of the problem types' documentation, `recoveries` are the site's own recovery texts by code,
+    `prefix` is the path at which the site is mounted.
+    """
+    described: dict[str, object] = {
+        "type": f"{types}/{slug_of(problem.code)}" if types else "about:blank",
+        "title": problem.title,
+        "status": problem.status,
+        "detail": problem.detail,
+    }
+    if instance:
+        described["instance"] = f"{instance}#{request_id}" if request_id else instance
+    described["code"] = problem.code
+    described["recovery"] = problem.recovery or (recoveries or {}).get(problem.code) or below(prefix, problem.advice)
+    if request_id:
+        described["request_id"] = request_id
+    if problem.errors:
+        described["errors"] = [asdict(violation) for violation in problem.errors]
+    described |= {name: value for name, value in problem.members.items() if name not in _RESERVED or name in _CARRIED}
+    return described
+
+
+_CARRIED: Final = frozenset({"type", "title", "errors", "recovery"})
+"""Members of a route's own problem+json answer that replace ours."""
+
+
+def render_problem(
+    problem: Problem,
+    types: str = "",
+    recoveries: Mapping[str, str] | None = None,
+    instance: str = "",
+    request_id: str = "",
+    extra: RawHeaders = (),
+    prefix: str = "",
+) -> Reply:
+    """Return the problem+json reply for a problem."""
+    described = describe_problem(problem, types, recoveries, instance, request_id, prefix)
+    try:
+        body = orjson.dumps(described)
+    except TypeError:  # text from a request may contain lone surrogates, which JSON cannot represent: replace them
+        body = orjson.dumps(_printable(described))
+    return Reply(
+        problem.status,
+        (
+            (b"content-type", PROBLEM_TYPE),
+            content_length(len(body)),
+            (b"cache-control", b"no-store"),
+            NO_SNIFFING,
+            *((name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in problem.headers),
+            *extra,
+        ),
+        body,
+    )
+
+
+def _printable(value: object) -> object:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {str(key): _printable(member) for key, member in value.items()}
+    if isinstance(value, list):
+        return [_printable(member) for member in value]
+    return value if isinstance(value, (int, float, bool)) or value is None else str(value)
+
+
+class ProblemRenderer:
+    """Renders problems for all doors, with the URLs of their types and the site's own recovery texts.
+
+    `dialect` replaces recovery texts, by code, at a door whose callers send keys and the like in another way than at
+    the WoA door.
+    """
+
+    __slots__ = ("_prefix", "recoveries", "types")
+
+    def __init__(self, catalog: Catalog, dialect: Mapping[str, str] | None = None) -> None:
+        self.types = catalog.absolute(catalog.paths.problems)
+        self._prefix = catalog.prefix
+        own = unlinked_recoveries(catalog) | own_recoveries(catalog)
+        self.recoveries: Mapping[str, str] = {**own, **(dialect or {}), **catalog.site.errors}
+
+    def instance_of(self, scope: Scope) -> str:
+        """Return the path of a request as its caller sent it, with a prefix that a proxy may have removed."""
+        return quote(self._prefix + route_path(scope))
+
+    def describe(self, problem: Problem, instance: str = "", request_id: str = "") -> dict[str, object]:
+        """Return the members of a problem details object."""
+        return describe_problem(problem, self.types, self.recoveries, instance, request_id, self._prefix)
+
+    def reply(self, problem: Problem, instance: str = "", request_id: str = "", extra: RawHeaders = ()) -> Reply:
+        """Return the reply for a problem."""
+        return render_problem(problem, self.types, self.recoveries, instance, request_id, extra, self._prefix)
+
+
+DIALECT: Final = {
+    "CONFIRMATION_REQUIRED": "Show confirmation.summary to your user. Only if they agree, send the same request again "
+    "with confirmation.token in the header AWP-Confirmation.",
+    "PREREQUISITE_REQUIRED": "Call the actions that missing names, unless they have already succeeded, then send this "
+    "request again; if the site does not know who calls, with the AWP-Receipt header of each of their answers, "
+    "separated by commas, in the header AWP-Receipt. Do not repeat a call only to get its receipt.",
+    "INVALID_ENVELOPE": "Send the idempotency key and the confirmation as strings, and receipts as a list of strings.",
+    "UNSUPPORTED_MEDIA_TYPE": "Send the inputs as application/json in UTF-8, or as a form, without a content encoding.",
+}
+"""Recovery texts by code, for doors without an envelope."""

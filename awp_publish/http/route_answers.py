@@ -1,0 +1,252 @@
+"""A route's HTTP answer as the outcome or the problem of a call. Depends on no framework.
+
+The route's own refusals are passed on. So is the JSON body of a failure, which the application chose to send. A failure
+without one, and an exception, are reported without details.
+"""
+
+import base64
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Final, cast
+from urllib.parse import parse_qsl
+
+import orjson
+
+from awp_publish.calls.authentication import challenges_of_route
+from awp_publish.calls.call import PART_OF_ANSWER, Call, Content, Outcome, Result
+from awp_publish.http.client_address import TrustedProxies
+from awp_publish.http.credentials import read_credentials
+from awp_publish.http.exchange import Fields, Scope, read_fields
+from awp_publish.http.redirects import AFTER_WRITE, REDIRECTS, asks_to_sign_in, is_write, location_of
+from awp_publish.model import ROUTE_CALL as ROUTE_CALL, RouteCredential
+from awp_publish.problems import (
+    AuthenticationRequired,
+    HandlerFailed,
+    HandlerRedirected,
+    HandlerUnavailable,
+    InsufficientPermissions,
+    InvalidCredentials,
+    InvalidInput,
+    InvalidOutput,
+    Problem,
+    Refused,
+    Violation,
+    phrase_of,
+    refusal,
+)
+from awp_publish.schema import media, pointer_to, read_errors
+
+CARRIED_HEADERS: Final = PART_OF_ANSWER | {
+    b"set-cookie",
+    b"www-authenticate",
+    b"retry-after",
+    b"location",
+    b"ratelimit",
+    b"ratelimit-policy",
+    b"x-ratelimit-limit",
+    b"x-ratelimit-remaining",
+    b"x-ratelimit-reset",
+}
+
+_CHARSET: Final = re.compile(r"charset\s*=\s*\"?([\w.:-]+)", re.IGNORECASE)
+
+_REPEATED: Final = b", "
+
+
+def read_answer(
+    call: Call, status: int, headers: Iterable[tuple[bytes, bytes]], body: bytes, codes: Mapping[str, str]
+) -> Result:
+    """Convert a route's HTTP answer. `codes` are the site's declared error codes, which a route's refusal may use.
+
+    A success has a 2xx status and a JSON value (WoA section 5.2): an empty answer becomes null, text a string, and any
+    other content base64. The Content-Type decides, or else the media type that the action declares. Without either, the
+    answer has to be text.
+    """
+    action = call.action
+    content_type = disposition = b""
+    carried: list[tuple[bytes, bytes]] = []
+    for name, value in headers:
+        if name == b"content-type":
+            content_type = _REPEATED if content_type else value
+        elif name in CARRIED_HEADERS or name in action.answer_headers:
+            carried.append((name, value))
+        elif name == b"content-disposition":
+            disposition = value
+    if content_type is _REPEATED:
+        content_type = read_fields(headers)[b"content-type"]
+    if status in REDIRECTS and (location := location_of(carried)):
+        if asks_to_sign_in(action, location):
+            kept = [pair for pair in carried if pair[0] != b"location"]
+            return read_answer(call, 401, [*kept, (b"content-type", b"application/json")], _SIGN_IN_HERE, codes)
+        if status in AFTER_WRITE and is_write(action):
+            output = {**_said_beside(content_type, body), "location": location}
+            kept = [pair for pair in carried if pair[0] != b"location"]
+            return Outcome(orjson.dumps(output), output, 200, tuple(kept), redirect=location)
+    if status != 200 and not 200 <= status < 300:
+        if status == 403 and action.security_schemes and body in _OLD_FASTAPI_REFUSALS:
+            status = 401
+        problem = _read_refusal(call, status, read_fields(headers), body, codes)
+        if status == 401 and action.route_authenticates and all(name != b"www-authenticate" for name, _ in carried):
+            # A 401 always has a challenge (RFC 9110 section 15.5.2).
+            carried += [(b"www-authenticate", kind.encode("latin-1")) for kind in challenges_of_route(action)]
+        problem.headers = (*problem.headers, *((k.decode("latin-1"), v.decode("latin-1")) for k, v in carried))
+        return problem
+    shown = 200 if status != 200 and status in (204, 205) else status
+    if not body:
+        return Outcome(b"null", None, shown, tuple(carried))
+    if content_type != b"application/json" and not is_json_type(content_type):
+        kind = media.media_type_of(content_type)
+        if kind in ("", media.BINARY) and isinstance(declared := action.outputs.get("contentMediaType"), str):
+            kind = media.media_type_of(declared.encode("utf-8", "replace")) or kind
+        if not (kind := kind or media.declared_type(action.outputs)):
+            kind = media.TEXT
+            try:
+                body.decode()
+            except UnicodeDecodeError:
+                detail = f"Action {action.id} answered with bytes that are no text, and without a Content-Type."
+                return InvalidOutput(detail)
+        if media.is_text(kind) and not media.declared_type(action.outputs):
+            named = _CHARSET.search(content_type.decode("latin-1"))
+            charset = named[1] if named else "utf-8"
+            try:
+                text = body.decode(charset, "replace")
+            except (LookupError, ValueError):  # an unknown charset, or one that does not support "replace"
+                charset, text = "utf-8", body.decode("utf-8", "replace")
+        else:
+            charset, text = "", base64.b64encode(body).decode("ascii")
+            kind = media.declared_type(action.outputs) if media.is_text(kind) else kind
+        filename = media.file_name(disposition)
+        if kind != media.TEXT or filename:
+            carried.append(media.write_header(kind, filename))
+        content = Content(content_type.decode("latin-1") or kind, charset, disposition.decode("latin-1"))
+        return Outcome(orjson.dumps(text), text, shown, tuple(carried), content)
+    try:
+        sent = Content(content_type.decode("latin-1"), "", disposition.decode("latin-1")) if disposition else None
+        return Outcome(body, orjson.loads(body), shown, tuple(carried) if carried else (), sent)
+    except orjson.JSONDecodeError:
+        return InvalidOutput(f"Action {action.id} answered with a body that is declared as JSON and is not.")
+
+
+def _said_beside(content_type: bytes, body: bytes) -> Mapping[str, object]:
+    """Return the members of the JSON object that a redirect after a write may have as its body."""
+    if not body or not is_json_type(content_type):
+        return {}
+    with suppress(orjson.JSONDecodeError):
+        if isinstance(said := orjson.loads(body), dict):
+            return said
+    return {}
+
+
+_SIGN_IN_HERE: Final = b'{"detail":"The site asks its visitors to sign in here."}'
+
+_OLD_FASTAPI_REFUSALS: Final = frozenset(
+    (b'{"detail":"Not authenticated"}', b'{"detail":"Invalid authentication credentials"}')
+)
+"""Bodies with which FastAPI before 0.122 answered 403 if credentials were missing or of another scheme."""
+
+
+def is_json_type(content_type: bytes) -> bool:
+    media_type = content_type.split(b";", 1)[0].strip().lower()
+    return media_type == b"application/json" or media_type.endswith(b"+json")
+
+
+def _read_refusal(call: Call, status: int, fields: Fields, body: bytes, codes: Mapping[str, str]) -> Problem:
+    action = call.action
+    if 300 <= status < 400:
+        location = location_of(fields)
+        return HandlerRedirected(
+            f"Action {action.id} answered {status} with a redirect.", members={"location": location} if location else {}
+        )
+    content_type, document = fields.get(b"content-type", b""), cast(object, None)
+    if is_json_type(content_type):
+        with suppress(orjson.JSONDecodeError):
+            document = orjson.loads(body)
+    elif content_type.startswith(b"text/plain"):
+        document = body.decode("utf-8", "replace")
+    if status >= 500 or status < 300:
+        kind: type[Problem] = HandlerUnavailable if status == 503 else HandlerFailed
+        words = f"Action {action.id} failed. The site's log has the cause under this request_id."
+        if status == 503:
+            words = f"Action {action.id} is unavailable."
+        if status < 500 or not isinstance(document, Mapping):
+            return kind(words)
+        return refusal(kind, status, document, codes, words)
+    if status == 422:
+        # FastAPI reports a missing header with credentials as a validation error, but it is not an input.
+        listed = document.get("detail") if isinstance(document, Mapping) else None
+        places = [one.get("loc") for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
+        known = {one.name for one in action.route_credentials if one.place == "header"}
+        for place in places:
+            if isinstance(place, list) and len(place) == 2 and place[0] == "header" and str(place[1]).lower() in known:
+                headers = [("WWW-Authenticate", kind) for kind in challenges_of_route(action)]
+                detail = f"The action needs the header {place[1]}, which says who calls."
+                return AuthenticationRequired(detail, headers=headers)
+        if errors := _fastapi_errors(call, document):
+            return InvalidInput.of(errors)
+    kinds: Mapping[int, type[Problem]] = {403: InsufficientPermissions}
+    if status == 401:
+        kinds = {401: InvalidCredentials if _shows_credentials(call) else AuthenticationRequired}
+    refused = refusal(kinds.get(status, Refused), status, document, codes, phrase_of(status))
+    if status in kinds:
+        refused.usual_recovery = Refused.recoveries.get(status)
+    return refused
+
+
+def check_credentials(call: Call) -> None:
+    """Raise AuthenticationRequired if an action needs a caller, and only its route's security can know one.
+
+    The route itself may answer nobody, too: its security is optional, and the action is declared with `auth_required`.
+    """
+    action = call.action
+    is_asked = action.auth_required and not action.route_authenticates and action.route_credentials
+    if is_asked and call.principal is None and not _shows_credentials(call):
+        headers = [("WWW-Authenticate", kind) for kind in challenges_of_route(action)]
+        raise AuthenticationRequired("The action requires authentication.", headers=headers)
+
+
+def _shows_credentials(call: Call) -> bool:
+    """Return True if the request has any of the credentials that the route reads, or an `Authorization` header."""
+    if call.has_credentials:
+        shown = call.credentials()
+    elif isinstance(call.context, Mapping) and "headers" in call.context:
+        scope = cast(Scope, call.context)
+        shown = read_credentials(scope, read_fields(scope["headers"]), TrustedProxies())
+    else:
+        return False
+    places = {
+        "header": {name for name, value in shown.headers.items() if value},
+        "cookie": {pair.partition("=")[0].strip() for pair in shown.headers.get("cookie", "").split(";")},
+        "query": {name for name, _ in parse_qsl(shown.query.decode("latin-1"))},
+    }
+    known = (*call.action.route_credentials, RouteCredential("header", "authorization"))
+    return any(one.name in places[one.place] for one in known)
+
+
+def _fastapi_errors(call: Call, document: object) -> tuple[Violation, ...]:
+    """Convert FastAPI's request validation errors, which name parts of the request, to violations of the input."""
+    listed = document.get("detail") if isinstance(document, Mapping) else None
+    if not isinstance(listed, list):
+        return ()
+    parameters, found = call.action.way.parameters if call.action.way else (), []
+    sure: list[Violation] = []
+    whole = next((one.name for one in parameters if one.location == "body"), None)
+    for error in listed:
+        if not isinstance(error, Mapping) or not isinstance(error.get("loc"), list):
+            continue
+        place, *rest = error["loc"] or [""]
+        if place == "body" and whole is not None:
+            rest = [whole, *rest]
+        elif rest:
+            places = ("json", "form", "file", "rows") if place == "body" else (place,)
+            named = (one.name for one in parameters if one.location in places and one.wire_name == rest[0])
+            rest = [next(named, rest[0]), *rest[1:]]
+        if error.get("type") == SURE_PLACE:
+            sure.append(Violation(pointer_to(rest), str(error.get("msg", "is invalid"))))
+        else:
+            found.append((rest, str(error.get("msg", "is invalid")), str(error.get("type"))))
+    return (*dict.fromkeys(sure), *read_errors(found, call.input))
+
+
+SURE_PLACE: Final = "awp_publish.place"
+"""The `type` of an error whose location consists only of input members, whether they were given or not."""
