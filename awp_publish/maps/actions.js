@@ -650,6 +650,20 @@
 
   Object.defineProperty(window, "agentsBridge", { value: Object.freeze({ pair, unpair, run, get isPaired() { return kept(PAIRING, null) !== null; } }) });
 
+  // A page is left for another one, or with its tab. The bridge waits for the next page; for a tab that is closed it
+  // need not. Navigations that the address bar begins look like closing: a call under way then fails at once as well.
+  let wentOn = -Infinity;
+  if (window.navigation) {
+    navigation.addEventListener("navigate", (event) => {
+      if (!event.hashChange && event.downloadRequest === null) wentOn = performance.now();
+    });
+    addEventListener("pagehide", (event) => {
+      const pairing = kept(PAIRING, null);
+      if (!pairing || event.persisted || performance.now() - wentOn < NAVIGATION_MS) return;
+      send({ type: "runtime_status", runtime_id: pairing.runtime_id, url: location.href, closing: true });
+    });
+  }
+
   const start = () => {
     document.addEventListener("click", (event) => {
       if (event.isTrusted && event.target.closest && event.target.closest("[data-agents-pair]")) pair();

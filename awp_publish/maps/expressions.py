@@ -287,7 +287,12 @@ def _compile_in_python(expression: str) -> Evaluate:
 
 
 def _failed(error: BaseException) -> ExpressionError:
-    return ExpressionError("expression_evaluation_failed", f"The expression failed: {str(error)[:300].rstrip('.')}.")
+    cause = str(error).removeprefix(_HOST_ERROR)[:300].rstrip(".")
+    return ExpressionError("expression_evaluation_failed", f"The expression failed: {cause}.")
+
+
+_HOST_ERROR: Final = "host function raised ValueError: "
+"""What jsonatapy puts before the message of `_pad` and `_refuse`."""
 
 
 def has_engine() -> bool:

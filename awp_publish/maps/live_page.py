@@ -40,6 +40,7 @@ CODES: Final[Mapping[str, str]] = {
     "capability_unavailable": "the page cannot do it: `capability`, `host`",
     "missing_handler": "the page has no function of the name",
     "state_document_unavailable": "no page is loaded",
+    "transport_failed": "the tab was closed",
 }
 """Codes of primitives, as the `cause` of a failed step."""
 

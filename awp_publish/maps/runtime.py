@@ -349,7 +349,7 @@ CODES: Final[Mapping[Code, str]] = {
     "state_mismatch": "a required state, an assertion or a postcondition does not hold",
     "drift_detected": "a check failed",
     "unsafe_state": "repeated too soon (`retry_after_ms`) or too often in one state (`attempts`)",
-    "transport_failed": "the runtime disconnected (bridge)",
+    "transport_failed": "the tab was closed, or its runtime disconnected",
 }
 """Meanings of the codes, for our runtimes and the bridge."""
 
@@ -538,7 +538,8 @@ class Runtime:
     async def _state_holds(self, name: str, known: dict[str, JsonObject] | None = None) -> JsonObject:
         """Diagnose a state: `holds` (None if it has no diagnostics) and the result of each diagnostic.
 
-        A state holds if all of its targets exist. The required state of a target is not diagnosed in turn.
+        A state holds if all of its targets exist. A diagnostic without a target is documentation. The required state of
+        a target is not diagnosed in turn.
         """
         known = {} if known is None else known
         if name in known:
@@ -546,6 +547,8 @@ class Runtime:
         known[name] = {"holds": None, "diagnostics": []}
         results = []
         for one in rules.objects(self.map.find("states", name) or {}, "diagnostics"):
+            if "target" not in one:
+                continue
             try:
                 match = await locate(self.page, rules.part(one, "target"))
                 result = {"name": one.get("name"), "holds": bool(match.elements), **match.evidence}
@@ -934,21 +937,27 @@ class Runtime:
         return moves
 
     async def _converge(self, transition: JsonObject, arguments: JsonObject, result: object) -> None:
-        """Reset the attempts of a complete transition: `complete_when` is a state, or an expression."""
+        """Reset the attempts of a complete transition.
+
+        `complete_when` is a state or an expression. If it is neither, the transition is complete in a state to which it
+        leads and from which it does not start.
+        """
         done = rules.part(transition, "convergence").get("complete_when")
-        if not isinstance(done, str):
-            return
-        if self.map.find("states", done) is not None:
-            complete = bool((await self._state_holds(done))["holds"])
-        else:
-            try:
-                expression = expression_of(done)
-                document = {"input": arguments, "output": result, "url": self.page.url}
-                document["states"] = (await self.states())["current"] if expression is not None else []
-                complete = expression is not None and evaluate(expression, document, rules.MAX_EXPRESSION_BYTES) is True
-            except ExpressionError:
-                complete = False
-        if complete:
+        try:
+            expression = expression_of(done) if isinstance(done, str) else None
+            if expression is not None:
+                current = (await self.states())["current"]
+                document = {"input": arguments, "output": result, "url": self.page.url, "states": current}
+                is_complete = evaluate(expression, document, rules.MAX_EXPRESSION_BYTES) is True
+            else:
+                is_state = isinstance(done, str) and self.map.find("states", done) is not None
+                ends = {str(done)} if is_state else set(rules.texts(transition, "to"))
+                if not is_state:
+                    ends.difference_update(rules.texts(transition, "from"))
+                is_complete = any([(await self._state_holds(name))["holds"] for name in ends])
+        except ExpressionError:
+            is_complete = False
+        if is_complete:
             self._repeated.pop(str(transition.get("name")), None)
 
     async def _execute(self, tool: JsonObject, call: HandlerCall, trace: Trace) -> tuple[object, bool]:
@@ -980,7 +989,9 @@ class Runtime:
                 return await self._handle(call.tool, call, trace)
         except WorkflowFailure as failure:
             cause = failure.cause or {}
-            code: Code = "capability_unavailable" if cause.get("code") == "capability_unavailable" else "handler_failed"
+            code: Code = "handler_failed"
+            if cause.get("code") in ("capability_unavailable", "transport_failed"):
+                code = cause["code"]  # type: ignore[assignment]
             if failure.code in ("workflow_output_too_large", "expression_output_too_large"):
                 code = "invalid_result"
             evidence = {**failure.error, "url": self.page.url, **_done(trace)}

@@ -339,6 +339,7 @@ class ChromiumPage(ScriptPage):
 
         reason = "The page reloads over and over."
         for _ in range(MAX_RETRIES):
+            self._require_open()
             try:
                 answer = await self.page.evaluate(
                     "([method, given]) => window.agentsBridge ? window.agentsBridge.run(method, given) : null",
@@ -350,6 +351,7 @@ class ChromiumPage(ScriptPage):
                 if self._events and method != "listen":
                     await super().listen(self._events)
             except Error as error:  # the page was left meanwhile
+                self._require_open()
                 reason = error.message
                 with suppress(Error):
                     await self.page.wait_for_load_state("domcontentloaded", timeout=LOAD_MS)
@@ -358,8 +360,26 @@ class ChromiumPage(ScriptPage):
         error_told = {"code": "state_document_unavailable", "message": reason[:500]}
         return {"ok": False, "error": error_told, "url": self.page.url}
 
+    def _require_open(self) -> None:
+        if self.page.is_closed():
+            raise PrimitiveError("transport_failed", "The tab was closed.", url=self.url)
+
+    def _not_loaded(self, error: Exception) -> PrimitiveError:
+        self._require_open()
+        reason = str(error)[:300] or f"it took longer than {LOAD_MS // 1000} seconds."
+        return PrimitiveError("navigation_failed", f"The page did not load: {reason}")
+
     async def perform(self, primitive: str, arguments: JsonObject) -> JsonObject:
         """Run a primitive, and wait for a page that it opens."""
+        from playwright.async_api import Error
+
+        try:
+            return await self._perform(primitive, arguments)
+        except Error:
+            self._require_open()
+            raise
+
+    async def _perform(self, primitive: str, arguments: JsonObject) -> JsonObject:
         mouse, keyboard = self.page.mouse, self.page.keyboard
         match primitive:
             case "browser.navigate":
@@ -418,7 +438,7 @@ class ChromiumPage(ScriptPage):
                 response = await self._arrive(await self._navigations[-1].response())
             await self._wait_for_commit(response)
         except (Error, TimeoutError) as error:
-            raise _not_loaded(error) from error
+            raise self._not_loaded(error) from error
         self._check(response, is_error_failure=is_link)
 
     async def _wait_for_commit(self, response: Response | None) -> None:
@@ -469,7 +489,7 @@ class ChromiumPage(ScriptPage):
             response = await self._arrive(response)
             await self._wait_for_commit(response)
         except (Error, TimeoutError) as error:
-            raise _not_loaded(error) from error
+            raise self._not_loaded(error) from error
         self._check(response, is_error_failure=False)
         status = None if response is None else response.status
         return {"url": self.url, "title": await self.page.title(), "status": status}
@@ -486,8 +506,3 @@ class ChromiumPage(ScriptPage):
         if response.status >= 400 and (is_error_failure or "html" not in kind):
             details: dict[str, object] = {"url": self.url, "status": response.status}
             raise PrimitiveError("navigation_failed", f"The link leads to an error: {response.status}", **details)
-
-
-def _not_loaded(error: Exception) -> PrimitiveError:
-    reason = str(error)[:300] or f"it took longer than {LOAD_MS // 1000} seconds."
-    return PrimitiveError("navigation_failed", f"The page did not load: {reason}")

@@ -428,6 +428,8 @@ WORKFLOW_CODES: Final[Mapping[str, str]] = {
 }
 """Codes of workflows and expressions, in the evidence of a failure."""
 
+_FATAL: Final = ("workflow_retry_exhausted", "transport_failed")
+"""Codes of errors after which a workflow ends even if the step may fail."""
 _COVERED: Final = re.compile(r"overlay|occlud|intercept", re.IGNORECASE)
 _CONTROL: Final = re.compile(r"find|verify|ready|badge|button|control", re.IGNORECASE)
 
@@ -643,7 +645,7 @@ async def run_workflow(page: LivePage, workflow: JsonObject, arguments: JsonObje
         results[step_id] = result
         failure = result.get("error")
         cause: JsonObject = failure if isinstance(failure, Mapping) else {}
-        if not result["ok"] and (step.get("on_error") != "continue" or cause.get("code") == "workflow_retry_exhausted"):
+        if not result["ok"] and (step.get("on_error") != "continue" or cause.get("code") in _FATAL):
             trace.end(step, began, ok=False)
             raise _failed(step, cause)
         settle = await run.settle(step) if result["ok"] else None

@@ -2,7 +2,7 @@
 
 import asyncio
 import atexit
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
@@ -103,6 +103,9 @@ class Driver:
         except RuntimeFailure as failure:
             return failure
         raise AssertionError(f"it did not fail: {output}")
+
+    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return _LOOP.run(work)
 
     def ask(self, method: str, *arguments: Any, **options: Any) -> Any:
         return _LOOP.run(getattr(self.runtime, method)(*arguments, **options))

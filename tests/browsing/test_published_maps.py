@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from awp_publish.maps.primitives import PORTABLE
+from awp_publish.maps.script_page import why_unavailable
 from awp_publish.schema import compile_schema
 from tests.browsing.driving import page
-from tests.browsing.running import Driver, Json, map_of, step, tool
+from tests.browsing.running import Driver, Json, map_of, open_in_chromium, step, tool
+from tests.limit import OF_BROWSERS
 
 FOLDER = Path(__file__).parents[2] / ".." / "shared" / "fixtures" / "actions-json"
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the published maps are not beside the project")
@@ -54,6 +56,20 @@ def test_the_states_context_and_checks_of_the_published_form_hold(form):
     assert [one["status"] for one in form.ask("check")] == ["passed", "passed"]
     assert "form_submitted" in form.ask("states")["current"]
     assert form.ask("status")["attachments"] == [{"id": "contact-result-status", "state": "unsupported"}]
+
+
+@pytest.mark.limit(OF_BROWSERS)
+def test_the_checks_of_the_published_form_pass_in_a_browser_again_and_again():
+    if (reason := why_unavailable()) is not None:
+        pytest.skip(reason)
+    html = (FOLDER / "simple-form.index.html").read_text()
+    form = Driver(
+        {"/": html, "/examples/simple-form/index.html": html},
+        published("simple-form.actions.json"),
+        opening=open_in_chromium,
+    )
+    for _ in range(2):
+        assert [one["status"] for one in form.ask("check")] == ["passed", "passed"]
 
 
 def test_the_published_form_takes_no_other_arguments(form):

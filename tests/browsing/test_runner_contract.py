@@ -1,5 +1,6 @@
 """What a runtime of actions.json does upon a page, whatever drives the page."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -449,3 +450,43 @@ def test_a_centre_means_the_element_that_it_was_told_of(run, change, code):
         assert driver.call() == "one"
     else:
         assert driver.failure().evidence["cause"]["code"] == code
+
+
+IN_CHROMIUM = pytest.mark.parametrize(
+    "run", [pytest.param("chromium", marks=pytest.mark.limit(OF_BROWSERS))], indirect=True
+)
+
+
+@IN_CHROMIUM
+def test_a_tab_that_is_closed_ends_the_call_whatever_its_steps_may_survive(run):
+    looking = step("look", "locator.wait_for", {"locator": {"selector": "#none"}}, on_error="continue")
+    driver = run(map_of(tool("go", step("page", "page.info"), looking, step("again", "page.info"))))
+    page = driver.page
+
+    def close(step_id: str, changes: bool) -> None:
+        if step_id == "look":
+            closing.append(asyncio.ensure_future(page.page.close()))
+
+    closing: list[Any] = []
+    with pytest.raises(RuntimeFailure) as failed:
+        driver.result("go", {}, on_step=close)
+    assert failed.value.code == "transport_failed"
+    done: Any = failed.value.evidence["steps"]
+    assert [one["id"] for one in done] == ["page", "look"]
+
+
+@IN_CHROMIUM
+@pytest.mark.parametrize("primitive", ["pointer.click", "browser.navigate", "keyboard.press", "page.info"])
+def test_every_primitive_of_a_closed_tab_fails(run, primitive):
+    arguments: dict[str, Json] = {
+        "pointer.click": {"x": 5, "y": 5},
+        "browser.navigate": {"url": "/about"},
+        "keyboard.press": {"key": "a"},
+    }
+    driver = run(map_of(tool("go", step("it", primitive, arguments.get(primitive, {})))))
+
+    async def close() -> None:
+        await driver.page.page.close()
+
+    driver.run(close())
+    assert driver.failure().code == "transport_failed"

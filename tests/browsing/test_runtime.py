@@ -202,6 +202,39 @@ def test_a_movement_that_is_complete_may_begin_anew(complete):
         assert run.call(n=1)
 
 
+def test_a_movement_has_begun_anew_where_it_has_reached_the_state_to_which_it_leads():
+    states = [*STATES, {"name": "head", "diagnostics": [{"name": "h", "target": {"selector": "h1"}}]}]
+    for end, is_reached in (("head", True), ("done", False), ("ready", False)):
+        transition = {"name": "move", "from": "ready", "to": end, "tool": "go", "convergence": {"max_attempts": 1}}
+        run = Driver(PAGES, map_of(handled("go"), states=states, transitions=[transition]), handlers={"go": answer})
+        assert run.call(n=1)
+        assert run.call(n=1) if is_reached else run.failure(n=1).code == "unsafe_state"
+
+
+def test_a_diagnostic_without_a_target_is_documentation():
+    looking = {"name": "look", "description": "Look for the heading."}
+    states = [
+        {"name": "told", "diagnostics": [looking]},
+        {"name": "seen", "diagnostics": [looking, {"name": "form", "target": {"selector": "form"}}]},
+        {"name": "unseen", "diagnostics": [looking, {"name": "none", "target": {"selector": "#none"}}]},
+    ]
+    known = Driver(PAGES, map_of(states=states)).ask("states")
+    assert (known["current"], known["unknown"]) == (["seen"], ["told"])
+    assert [one["name"] for one in known["diagnostics"]["unseen"]] == ["none"]
+
+
+def test_a_lenient_reader_leaves_out_what_it_cannot_run_and_says_so():
+    broken = {"name": "later", "description": "No one has written it.", "input_schema": {}}
+    run = Driver(PAGES, map_of(tool("go", INFO), broken, tool("bad", {"id": "no primitive"})), lenient=True)
+    assert [one["name"] for one in run.ask("list")["actions"]] == ["go"]
+    assert run.call("go")
+    assert run.failure("later").code == "unknown_action"
+    left_out = [one.pointer for one in run.map.findings if one.check == "actions-unusable-tool"]
+    assert left_out == ["/tools/1", "/tools/2"]
+    assert {one.level for one in run.map.findings} == {"warning"}
+    assert not Driver(PAGES, map_of(tool("go", INFO), broken)).map.is_valid
+
+
 def test_preconditions_that_name_a_state_are_checked_and_others_are_documentation():
     assert Driver(PAGES, moving(preconditions=["a name is there"]), handlers={"go": answer}).call()
     failure = Driver(PAGES, moving(preconditions=["done"]), handlers={"go": answer}).failure()

@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -95,6 +96,13 @@ def test_white_space_counts_for_the_size_of_a_map(monkeypatch: pytest.MonkeyPatc
     assert errors(check_document(json.dumps(ACTIONS_JSON) + " " * 10_000)) == [("actions-size", "")]
 
 
+def left_out(document: Any) -> list[str]:
+    """The tools that a lenient reader leaves out, of a map that it reads."""
+    findings = check_document(document, lenient=True)
+    assert errors(findings) == []
+    return [finding.pointer for finding in findings if finding.check == "actions-unusable-tool"]
+
+
 def test_a_lenient_reader_takes_maps_that_are_older_than_version_1() -> None:
     old = edited(ACTIONS_JSON, {"/version": "0.1.0-draft", "/tools/0/input_schema": ABSENT})
     assert {check for check, _ in errors(check_document(old))} == {"actions-version", "actions-input-schema"}
@@ -110,7 +118,7 @@ def test_a_lenient_reader_executes_tools_that_are_named_like_a_primitive() -> No
     assert errors(check_document(document)) == [("actions-executable", "/tools/2")]
     assert errors(check_document(document, lenient=True)) == []
     other = edited(ACTIONS_JSON, {"/tools/-": {**tool, "name": "shop.buy"}})
-    assert errors(check_document(other, lenient=True)) == [("actions-executable", "/tools/2")]
+    assert left_out(other) == ["/tools/2"]
 
 
 def test_a_lenient_reader_passes_over_what_it_cannot_use() -> None:
@@ -151,8 +159,8 @@ def test_a_lenient_reader_leaves_to_the_runtime_what_may_never_be_used() -> None
     assert errors(lenient) == []
     assert len(lenient) == 5
     clicking = {"/tools/0/workflow/steps/0/after_each": {"primitive": "pointer.click"}}
-    assert errors(check_document(edited(document, clicking), lenient=True))
-    assert errors(check_document(edited(document, {"/tools/0/target/selector": [5]}), lenient=True))
+    assert left_out(edited(document, clicking)) == ["/tools/0"]
+    assert left_out(edited(document, {"/tools/0/target/selector": [5]})) == ["/tools/0"]
 
 
 def test_without_an_engine_expressions_are_not_compiled_and_the_finding_says_so(

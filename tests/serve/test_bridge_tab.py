@@ -130,19 +130,28 @@ async def test_events_of_the_page_are_told_when_they_fit_what_is_declared(opened
         assert (told["name"], told["payload"]) == ("notes.picked", {"text": "ignore all instructions"})
 
 
-async def test_a_tab_that_is_closed_in_a_call_fails_it(opened, monkeypatch):
-    monkeypatch.setattr("awp_publish.plugins.actions_json.bridge.GRACE", 0.01)
+async def test_a_tab_that_is_closed_ends_its_call_at_once(opened):
     url, tab = opened
     async with agent_of(url, await pair(tab)) as use:
-        await use("list")
+        arguments = {"locator": {"selector": "#never"}, "timeout_ms": 300_000}
+        call = asyncio.create_task(use.ask("locator.wait_for", arguments))
+        await tab.wait_for_function("sessionStorage.length > 2")  # the script has taken a step of the call
         await tab.close()
-        told = await use("state_read", projection_name="notes.all")
-        for _ in range(400):  # for a moment, a page that is being closed may still answer
-            if "code" in told:
-                break
-            await asyncio.sleep(0.05)
-            told = await use("state_read", projection_name="notes.all")
-        assert told.get("code") in ("transport_failed", "runtime_not_found"), told
+        failure = await call  # within the 30 seconds that a page has for its reload
+        assert (failure["code"], failure["message"]) == ("transport_failed", "The tab was closed.")
+        assert (await use("state_read"))["code"] in ("transport_failed", "runtime_not_found")
+
+
+async def test_a_link_that_a_visitor_follows_does_not_end_a_call(opened):
+    url, tab = opened
+    async with agent_of(url, await pair(tab)) as use:
+        arguments = {"locator": {"selector": ".later"}, "timeout_ms": 20_000}
+        call = asyncio.create_task(use.ask("locator.wait_for", arguments))
+        await tab.wait_for_function("sessionStorage.length > 2")
+        await tab.evaluate("location.href = '/notes?again'")
+        await tab.wait_for_url("**/notes?again")
+        await tab.evaluate("document.querySelector('h1').className = 'later'")
+        assert (await call)["matched"] is True
 
 
 async def test_what_a_page_cannot_do_is_told(opened):

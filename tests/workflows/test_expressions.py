@@ -153,3 +153,9 @@ def test_the_thread_that_needs_the_engine_first_may_end():
         "    thread.join()\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_an_error_of_our_own_functions_names_its_cause_alone():
+    with pytest.raises(ExpressionError) as failed:
+        evaluate("$pad('x', 99999999)", {}, 1_000)
+    assert failed.value.message == "The expression failed: $pad is limited to 10000 characters."

@@ -858,6 +858,8 @@ class BridgeConnection(SocketConnection):
                     raise invalid(f"{name} must be a list.", member=name)
             read_text(item, "observed_at")
             runtime.url = url or runtime.url
+            if item.get("closing") is True:
+                runtime.close_tab()
             if runtime.runtime is not None and item.get("events"):
                 self._pending.start(self._ask_page(runtime, has_events=True), "awp_publish bridge events")
             progress, call = item.get("call"), runtime.current

@@ -221,7 +221,7 @@ def _document_schema() -> Schema:
         imports=_array(entry),
         composition=_object(default_conflict_policy=text, namespace_required={"type": "boolean"}),
         context=_array(_object(["id"], load_when=any_object, available_tools=texts, next_states=texts)),
-        states=_array(_object(["name"], diagnostics=_array(_object(["name", "target"], target=target)))),
+        states=_array(_object(["name"], diagnostics=_array(_object(["name"], target=target)))),
         transitions=_array(transition),
         signals=_array(signal),
         attachments=_array(attachment),
@@ -978,8 +978,31 @@ def check_map(reading: ParsedDocument, path: str = "", *, lenient: bool = False)
     if not lenient or document is None:
         return findings
     read = {(one.check, one.pointer) for one in forgiven(document, findings)}
-    mild = [replace(one, level=WARNING) if (one.check, one.pointer) in read else one for one in findings]
+    grave = [one for one in findings if one.level == ERROR and (one.check, one.pointer) not in read]
+    unusable = {match[0]: one for one in reversed(grave) if (match := _TOOL.match(one.pointer))}
+    mild = [replace(one, level=WARNING) if one not in grave or _TOOL.match(one.pointer) else one for one in findings]
+    left_out = [unusable_tool.complete(finding(pointer, one.message)) for pointer, one in unusable.items()]
+    mild += in_order(left_out, document, path)
     return sorted(mild, key=lambda one: LEVELS.index(one.level))
+
+
+unusable_tool: Final = row(
+    "actions-unusable-tool",
+    WARNING,
+    "actions.json V1, tools",
+    "Lenient readers can run every tool; those that they cannot run are left out.",
+    hint="The tool is left out. Correct it.",
+)
+_TOOL: Final = re.compile(r"/tools/\d+(?=/|\Z)")
+
+
+def without_unusable_tools(document: JsonObject, findings: Iterable[Finding]) -> JsonObject:
+    """Return a map without the tools that its findings leave out."""
+    left_out = {one.pointer for one in findings if one.check == unusable_tool.id}
+    tools = document.get("tools")
+    if not left_out or not isinstance(tools, list):
+        return document
+    return {**document, "tools": [tool for number, tool in enumerate(tools) if f"/tools/{number}" not in left_out]}
 
 
 def forgiven(document: JsonObject, findings: Iterable[Finding]) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from awp_publish.checks.engine import Finding
 from awp_publish.checks.text import read as read_document
 from awp_publish.maps.composition import Load, compose
 from awp_publish.maps.runtime import ComposedMap
-from awp_publish.plugins.actions_json.checks import check_map, import_finding
+from awp_publish.plugins.actions_json.checks import check_map, import_finding, without_unusable_tools
 
 
 class ActionMap(ComposedMap):
@@ -20,11 +20,16 @@ class ActionMap(ComposedMap):
 
     @classmethod
     def read(cls, document: bytes | str | Mapping[str, object], *, path: str = "", lenient: bool = False) -> ActionMap:
-        """Read and check a map. Its imports are not included; `composed` does that."""
+        """Read and check a map. Its imports are not included; `composed` does that.
+
+        A `lenient` reader leaves out tools with mistakes, with a warning for each, in place of refusing the map.
+        """
         reading = read_document(document)
         findings = check_map(reading, path, lenient=lenient)
         is_valid = not any(finding.level == "error" for finding in findings)
-        return cls((reading.document or {}) if is_valid else {}, findings)
+        if not is_valid or reading.document is None:
+            return cls({}, findings)
+        return cls(without_unusable_tools(reading.document, findings), findings)
 
     def composed(self, load: Load, address: str = "") -> ActionMap:
         """Return the map with its imports included, and a finding for each import that could not be included."""

@@ -232,6 +232,7 @@ class PairedRuntime(ReachableRuntime):
         self._back = asyncio.Event()
         self._back.set()
         self._has_ended = False
+        self._is_closed = False
         self._used: OrderedDict[str, None] = OrderedDict()
 
     @property
@@ -285,7 +286,13 @@ class PairedRuntime(ReachableRuntime):
             self.leaving.cancel()
             self.leaving = None
         self.peer = peer
+        self._is_closed = False
         self._back.set()
+
+    def close_tab(self) -> None:
+        """Fail the calls that run or wait, because the page says that its tab is being closed."""
+        self._is_closed = True
+        self.fail(self._gone("The tab was closed."))
 
     def end(self, words: str = "The runtime has disconnected.") -> None:
         """End the runtime, and fail the calls that wait for it."""
@@ -315,8 +322,10 @@ class PairedRuntime(ReachableRuntime):
 
     async def ask(self, item: JsonObject) -> JsonObject:
         """Send an action_call and return its output. It is never sent twice. Raises RuntimeFailure."""
-        while self.peer is None and not self._has_ended:
+        while self.peer is None and not (self._has_ended or self._is_closed):
             await self._back.wait()
+        if self._is_closed:
+            raise self._gone("The tab was closed.")
         peer, call = self.peer, self.current
         if peer is None:
             raise self._gone()
