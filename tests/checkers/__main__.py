@@ -1,4 +1,4 @@
-"""What public checkers of agent readiness say of the demo site: `make checkers`.
+"""What public checkers of agent readiness say of the demo site, and of README's first program: `make checkers`.
 
 Fails where one says less than is to be reached. What is in a registry is run itself. Of a14y and the ARD suite, which
 are in none, the rules are read from their sources (a14y.py, ard.py). A checker that asks for something that is not true
@@ -35,6 +35,9 @@ CHROME_FLAGS: Final = (
     "--disable-sync",
     "--enable-features=WebMCP",
 )
+
+
+FIRST_PROGRAM: Final = "tests.checkers.first_program"
 
 
 class Checker(NamedTuple):
@@ -115,23 +118,28 @@ def main(node: str, modules: Path) -> int:
         Checker("ARD suite, our reading of its rules", 100, rules_of_ard),
         Checker("a14y 0.2.0, our reading of its rules", 95, rules_of_a14y),
     ]
-    port = free_port()
-    address = f"http://127.0.0.1:{port}"
-    server = subprocess.Popen(
-        [sys.executable, "-m", "demo_site", "--port", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    try:
-        _wait_for(address)
-        failed = 0
-        print(f"{'checker':36} {'score':>5}  to reach")
-        for one in checkers:
-            score = max(_scores(one, address))
-            failed += score < one.least
-            print(f"{one.name:36} {score:5.0f}  {one.least:.0f}{'' if score >= one.least else '  MISSED'}")
-    finally:
-        server.terminate()
-        server.wait(60)
-    return 1 if failed else 0
+    of_the_first_program = [
+        Checker("agent-readiness 0.4.0", 100, agent_readiness),
+        Checker("a14y 0.2.0, our reading of its rules", 85, rules_of_a14y),
+    ]
+    served = (("the demo site", "demo_site", checkers), ("README's first program", FIRST_PROGRAM, of_the_first_program))
+    missed = 0
+    for title, module, listed in served:
+        port = free_port()
+        address = f"http://127.0.0.1:{port}"
+        command = [sys.executable, "-m", module, "--port", str(port)]
+        server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            _wait_for(address)
+            print(f"{title:36} {'score':>5}  to reach")
+            for one in listed:
+                score = max(_scores(one, address))
+                missed += score < one.least
+                print(f"{one.name:36} {score:5.0f}  {one.least:.0f}{'' if score >= one.least else '  MISSED'}")
+        finally:
+            server.terminate()
+            server.wait(60)
+    return 1 if missed else 0
 
 
 def _scores(checker: Checker, address: str) -> Iterator[float]:

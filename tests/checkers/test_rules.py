@@ -11,6 +11,7 @@ from demo_site.agents import DOORS
 from demo_site.app import create_app
 
 from . import a14y, ard
+from .first_program import make_app
 
 ORIGIN = "https://books.example"
 
@@ -26,6 +27,11 @@ def test_the_demo_keeps_every_rule_of_a14y_but_the_share_of_text(demo):
     assert {rule for rule, _ in report.failed} <= {"html.text-ratio", "agents-md.has-min-sections"}
     assert report.score >= 95
     assert report.passed > 150
+
+
+def test_readmes_first_program_keeps_most_rules_of_a14y(open_client):
+    report = a14y.scan(open_client(make_app("https://shop.example")), "https://shop.example")
+    assert report.score >= 85
 
 
 def test_a_bare_site_breaks_rules_of_a14y(open_client):

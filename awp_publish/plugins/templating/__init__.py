@@ -17,8 +17,8 @@ from urllib.parse import quote
 import orjson
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from awp_publish.documents.links import ALTERNATE, link_header as link_header, links_of
-from awp_publish.documents.members import LLMS_TXT_PATH, absolute_if, one_line
+from awp_publish.documents.links import ALTERNATE, OPENAPI_TYPE, link_header as link_header, links_of
+from awp_publish.documents.members import LLMS_TXT_PATH, absolute_if, located, one_line
 from awp_publish.documents.protocol import Protocol as Published, published, views_of
 from awp_publish.model import SAFE_IN_PATH, Action, Catalog, Page
 from awp_publish.plugin import known_protocols
@@ -70,13 +70,16 @@ def head_links(
         address = catalog.prefix + LLMS_TXT_PATH
         elements.append(f"<!-- For agents: {escape(address)} lists the pages and actions of this site. -->")
         elements.append(f'<link rel="{ALTERNATE}" type="text/plain" href="{escape(address)}" title="llms.txt">')
+    if path is not None and catalog.openapi is not None:  # as checkers look for it, beside the `service-desc` below
+        address = escape(located(catalog, catalog.openapi.path))
+        elements.append(f'<link rel="{ALTERNATE}" type="{OPENAPI_TYPE}" href="{address}" title="OpenAPI">')
     for link in links_of(catalog, known_protocols() if protocols is None else protocols):
         named = f' title="{escape(link.title)}"' if link.title else ""
         address = f'href="{escape(link.href)}"'
         elements.append(f'<link rel="{escape(link.rel)}" type="{escape(link.type)}" {address}{named}>')
     if path is not None:
         path = path.removeprefix(catalog.prefix) or "/"
-        if _find_page(catalog, path) is not None:
+        if find_page(catalog, path) is not None:
             elements.append(page_meta(catalog, path, image, title, description))
             elements.append(structured_data(catalog, path, title))
         elements.append(webmcp_script(catalog, nonce))
@@ -140,6 +143,7 @@ def page_meta(
     page = _page(catalog, path, title, description)
     described = page.description or catalog.site.description
     facts = {
+        "author": catalog.site.name,
         "og:type": "website",
         "og:site_name": catalog.site.name,
         "og:title": page.title,
@@ -243,14 +247,15 @@ def _json_ld(value: object) -> str:
 
 def _page(catalog: Catalog, path: str, title: str | None = None, description: str | None = None) -> Page:
     """Return the declared page of a path, or of one of its addresses, with its own title and description if given."""
-    page = _find_page(catalog, path)
+    page = find_page(catalog, path)
     if page is None:
         known = ", ".join(one.path for one in catalog.pages)
         raise DeclarationError("template", f'there is no page "{path}". There are: {known or "none"}.')
     return replace(page, title=title or page.title, description=description or page.description)
 
 
-def _find_page(catalog: Catalog, path: str) -> Page | None:
+def find_page(catalog: Catalog, path: str) -> Page | None:
+    """Return the declared page at a path, with that path, or None."""
     address, mark, query = path.partition("?")
     for one in sorted(catalog.pages, key=lambda one: len(one.placeholders)):  # those with the fewest placeholders first
         pattern = r"[^/?#]+".join(re.escape(part) for part in re.split(r"\{\w+\}", one.path))
