@@ -28,6 +28,7 @@ from benchmarks.ordinary import ordinary
 from benchmarks.over_http import over_http
 from benchmarks.pages import pages
 from benchmarks.search import search
+from benchmarks.signing_in import signing_in
 from benchmarks.table import Row, exit_status, print_table
 
 GROUPS: Final[Mapping[str, tuple[Callable[[float], list[Row]], float]]] = {
@@ -36,6 +37,7 @@ GROUPS: Final[Mapping[str, tuple[Callable[[float], list[Row]], float]]] = {
     "documents": (documents, 20.0),
     "invoking": (invoking, 20.0),
     "guarding": (guarding, 30.0),
+    "signing_in": (signing_in, 20.0),
     "jobs": (jobs, 30.0),
     "a2a": (a2a, 12.0),
     "actions": (actions, 20.0),

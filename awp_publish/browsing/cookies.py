@@ -135,8 +135,14 @@ class CookieJar:
     def header_for(self, address: WebAddress, now: float) -> str:
         """Return the value of the header Cookie: longer paths first, then older cookies (5.4, step 2); "" for none."""
         self.drop_expired(now)
-        fitting = sorted((cookie for cookie in self if cookie.is_for(address)), key=lambda cookie: -len(cookie.path))
-        return "; ".join(f"{cookie.name}={cookie.value}" if cookie.name else cookie.value for cookie in fitting)
+        return cookie_header(self, address, now)
+
+
+def cookie_header(cookies: Iterable[Cookie], address: WebAddress, now: float) -> str:
+    """Return the value of the header Cookie of a request with those of the cookies, oldest first, that belong there."""
+    valid = (cookie for cookie in cookies if cookie.expires is None or cookie.expires > now)
+    fitting = sorted((cookie for cookie in valid if cookie.is_for(address)), key=lambda cookie: -len(cookie.path))
+    return "; ".join(f"{cookie.name}={cookie.value}" if cookie.name else cookie.value for cookie in fitting)
 
 
 def parse_set_cookie(text: str, address: WebAddress, now: float) -> Cookie | None:

@@ -197,6 +197,7 @@ class Call:
         "has_shown_conversation",
         "headers",
         "idempotency_key",
+        "identified",
         "input",
         "interrupted",
         "is_delivered",
@@ -206,6 +207,7 @@ class Call:
         "label",
         "listener",
         "objection",
+        "on_arrival",
         "on_cookies",
         "places",
         "principal",
@@ -245,6 +247,8 @@ class Call:
         self.key_in_input: object = None
         self.confirmation: str | None = None
         self.receipts: tuple[str, ...] = ()
+        self.identified: Principal | None = None
+        """The caller, where what carries the call has identified it; authenticators are not asked then."""
         self.principal: Principal | None = None
         self.label: Label = "unknown"
         self.session_id = ""
@@ -268,6 +272,8 @@ class Call:
         self.has_shown_conversation = False
         self.on_cookies: Callable[[list[bytes]], None] | None = None
         self.is_fresh = False
+        self.on_arrival: Callable[[MutableMapping[str, Any]], Awaitable[bool]] | None = None
+        """Is asked at the route, with the scope that all middleware has made, whether the call may go on to it."""
 
         self.answer: Result | None = None
         self.is_delivered = False

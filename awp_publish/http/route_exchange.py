@@ -80,6 +80,11 @@ class RouteCall:
         """True if the request has to enter through all middleware, even if that is trusted."""
         return self._call.is_fresh
 
+    async def ask(self, scope: Scope) -> bool:
+        """Return whether the call may go on to its route, with the scope that all middleware has made."""
+        on_arrival, self._call.on_arrival = self._call.on_arrival, None
+        return on_arrival is None or await on_arrival(scope)
+
     async def arrive(self, app: AsgiApp, scope: Scope, receive: Receive, send: Send) -> None:
         """Continue to the route after the request has passed the middleware outside of us."""
         self._session = scope.get("session")

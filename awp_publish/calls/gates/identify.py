@@ -53,6 +53,9 @@ class _Identify(GateCheck[Ask]):
 
     def enter(self, call: Call) -> Awaitable[None] | None:
         """Set the call's principal. Raises what the authenticators raise, unless that would tell of the action."""
+        if self._agents is None and call.identified is not None:
+            _set(call, call.identified)
+            return None
         find = self._find_at_once
         if find is None or call.authorization is None or (principal := find(call.authorization)) is None:
             return self._identify(call)
@@ -66,7 +69,7 @@ class _Identify(GateCheck[Ask]):
                 await agents(credentials)
             call.label = agents.label_of(credentials)
         try:
-            principal = await self._gate.identify(credentials)
+            principal = call.identified or await self._gate.identify(credentials)
         except Problem:
             if self._is_public:
                 raise

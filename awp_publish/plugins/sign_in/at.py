@@ -1,13 +1,15 @@
 """Sign-in at one public address of a site: what its endpoints, its pages and its calls share."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from typing import Any, Final
 
 from awp_publish.browsing.addresses import WebAddress, parse_address
+from awp_publish.browsing.cookies import cookie_header
+from awp_publish.calls.call import Principal
 from awp_publish.calls.tokens import Expired, NotOurs, Tokens
 from awp_publish.http.admission import read_admission_of
 from awp_publish.http.client_address import client_address
@@ -17,11 +19,11 @@ from awp_publish.http.request import DoorRequest
 from awp_publish.model import Action, Catalog
 from awp_publish.plugin import Context, Serving, Setup
 from awp_publish.plugins.sign_in.clients import Clients
-from awp_publish.plugins.sign_in.grants import Grant, Grants
+from awp_publish.plugins.sign_in.grants import MAX_FOUND, Access, Grant, Grants
 from awp_publish.plugins.sign_in.options import Person, SignIn
 from awp_publish.plugins.sign_in.pages import SignInPages
 from awp_publish.plugins.sign_in.paths import SignInPaths
-from awp_publish.plugins.sign_in.people import Framework, People, Visitor, cookie_header, framework_of
+from awp_publish.plugins.sign_in.people import Framework, People, Visitor, framework_of
 from awp_publish.plugins.sign_in.redirects import with_parameters
 from awp_publish.stores.store import Look, Swap
 
@@ -33,6 +35,12 @@ COOKIE: Final = "awp_sign_in"
 
 MAX_TRIES: Final = 3
 """Attempts to remove what somebody else changes at the same time."""
+
+_OF_CALLER: Final = frozenset({b"authorization", b"cookie", "session", "user", "auth"})
+"""Headers with which a caller identifies itself, and members of a scope in which middleware says who it is."""
+
+CLIENT: Final = "client:"
+"""What stands before the id of a client that acts for itself."""
 
 MAX_ACTIONS: Final = 8
 """Actions that are named beside a scope; of more, the rest are counted."""
@@ -57,6 +65,21 @@ class SignInSite:
             return frozenset()
         needed = (scope for action in self._site.catalog.actions for scope in action.scopes)
         return frozenset(filter(self.framework.is_permission, needed))
+
+    @cached_property
+    def principal_of(self) -> Callable[[Access], Principal]:
+        """Return the caller with an access token, with what a person has allowed as its scopes."""
+        return lru_cache(MAX_FOUND)(self._principal_of)
+
+    def _principal_of(self, access: Access) -> Principal:
+        grant, granted = access.grant, access.scopes
+        claims: dict[str, object] = {"client_id": grant.client, "exp": access.until}
+        if grant.person is None:
+            return Principal(CLIENT + grant.client, granted, claims, issuer=CLIENT)
+        granted |= self.permissions
+        claims["scope"] = " ".join(sorted(granted))
+        issuer, _, name = grant.person.partition(" ")
+        return Principal(name, granted, claims, issuer=issuer)
 
     def tokens(self, purpose: str, seconds: float = 0.0) -> Tokens:
         """Return what signs for one purpose with the site's keys."""
@@ -98,7 +121,7 @@ class SignInAt:
 
     def __init__(self, context: Context) -> None:
         state: SignInSite = context.state
-        self._state = state
+        self.state = state
         self.options, self.grants, self.clients, self.issuer = state.options, state.grants, state.clients, state.issuer
         self.permissions = state.permissions
         self.catalog: Catalog = context.catalog
@@ -157,16 +180,19 @@ class SignInAt:
 
         Asks the site, and raises what it raises.
         """
-        own = [pair for pair in scope["headers"] if pair[0] not in (b"authorization", b"cookie")]
+        own = [pair for pair in scope["headers"] if pair[0] not in _OF_CALLER]
+        inner = {name: value for name, value in scope.items() if name not in _OF_CALLER}
         if self.options.as_user is not None:
             headers = await self.people.headers_of(Person(_id_of(grant), grant.person_name))
             if headers is None:
                 return None
             names = {name.lower().encode("latin-1") for name in headers}
             added = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
-            return {**scope, "headers": [*(pair for pair in own if pair[0] not in names), *added]}
-        cookies = cookie_header(grant.cookies, address, time.time())
-        return {**scope, "headers": [*own, (b"cookie", cookies.encode("latin-1", "replace"))]}
+            inner["headers"] = [*(pair for pair in own if pair[0] not in names), *added]
+        else:
+            cookies = cookie_header(grant.cookies, address, time.time())
+            inner["headers"] = [*own, (b"cookie", cookies.encode("latin-1", "replace"))]
+        return inner
 
     async def is_signed_in(self, scope: Scope, grant: Grant) -> bool:
         """Return True if the site still knows the person of a grant. `scope` is any request with their cookies."""
@@ -175,9 +201,14 @@ class SignInAt:
         signed = await self.people.find(scope)
         return signed is not None and signed.principal.key == grant.person
 
+    async def is_person_of(self, scope: Scope, grant: Grant) -> bool:
+        """Return True if the person of a grant sends the request with this scope, which has passed all middleware."""
+        signed = await self.people.ask(scope)
+        return signed is not None and signed.principal.key == grant.person
+
     async def end(self, grant: Grant) -> None:
         """End a grant, and the session that it has."""
-        await self._state.end(grant.id)
+        await self.state.end(grant.id)
 
     async def forget(self, person: str, client: str) -> None:
         """Forget that a person has allowed a client: it is asked about again."""

@@ -2,13 +2,20 @@
 
 import logging
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import partial
 from typing import ClassVar, Final, cast
 
 from awp_publish.browsing.addresses import WebAddress, parse_address
-from awp_publish.calls.authentication import BEARER, Challenges, Scheme, people_of, read_bearer_token
+from awp_publish.calls.authentication import (
+    BEARER,
+    Challenges,
+    Scheme,
+    challenges_of,
+    people_of,
+    read_bearer_token,
+)
 from awp_publish.calls.call import Call, Credentials, Deliver, Outcome, Principal
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.exchange import Scope, read_fields
@@ -16,18 +23,14 @@ from awp_publish.http.reentry import Run
 from awp_publish.model import Action
 from awp_publish.plugin import Context
 from awp_publish.plugins.sign_in.at import SignInAt, SignInSite
-from awp_publish.plugins.sign_in.grants import Grant
+from awp_publish.plugins.sign_in.grants import Access, Grant
 from awp_publish.plugins.sign_in.people import PEOPLE, with_set_cookies
 from awp_publish.problems import HandlerFailed, InvalidCredentials, Problem, StoreUnavailable
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
+_USUAL: Final = b"Bearer awp_at_"
 SIGNED_OUT: Final = "The person who allowed this has signed out and has to sign in again."
-CLIENT: Final = "client:"
-"""What stands before the id of a client that acts for itself."""
-
-_KNOWN: Final[ContextVar[tuple[str, Grant | None] | None]] = ContextVar("awp_publish_sign_in_grant", default=None)
-"""The token of the call that this task handles, with its grant; None in place of a grant that does not hold."""
 
 
 class SignInTokens:
@@ -51,40 +54,46 @@ class SignInTokens:
         token = read_bearer_token(credentials)
         if token is None:
             return None
-        known = _KNOWN.get()
-        if known is not None and known[0] == token:
-            if known[1] is None:
-                raise InvalidCredentials(SIGNED_OUT)
-            grant: Grant | None = known[1]
-        else:
-            grant = await self._state.grants.find(token)
-        granted = grant.scopes_of(token, time.time()) if grant is not None else None
-        if grant is None or granted is None:
-            raise InvalidCredentials("The access token is unknown or has expired.")
-        claims: dict[str, object] = {"client_id": grant.client, "exp": grant.end_of(token)}
-        if grant.person is None:
-            return Principal(CLIENT + grant.client, granted, claims, issuer=CLIENT)
-        options = self._state.options
-        granted |= self._state.permissions
-        claims["scope"] = " ".join(sorted(granted))
-        issuer, _, name = grant.person.partition(" ")
-        scopes: frozenset[str] | None = granted
-        if options.user is None:  # the framework knows the person by this name
-            cookies = {one.name: one.value for one in grant.cookies} if options.as_user is None else None
-            scopes = await self._state.framework.permitted(granted, name, credentials, cookies)
-        if scopes is None:
-            raise InvalidCredentials(SIGNED_OUT)
-        return Principal(name, scopes, claims, issuer=issuer)
+        access = await self._state.grants.find(token)
+        principal = await identify(self._state, access, credentials) if access is not None else None
+        if principal is None:
+            raise InvalidCredentials("The access token is unknown or has expired." if access is None else SIGNED_OUT)
+        return principal
+
+
+async def identify(state: SignInSite, access: Access, credentials: Credentials) -> Principal | None:
+    """Return the caller with an access token; None if the framework knows its person no more.
+
+    `credentials` are those of the request.
+    """
+    principal, options = state.principal_of(access), state.options
+    if access.grant.person is None or options.user is not None:
+        return principal
+    cookies = {cookie.name: cookie.value for cookie in access.grant.cookies} if options.as_user is None else None
+    scopes = await state.framework.permitted(principal.scopes, principal.id, credentials, cookies)
+    return None if scopes is None else replace(principal, scopes=scopes)
 
 
 class SignedInCalls:
-    """Runs the calls of one address in the place of the person whose token they show."""
+    """Runs the calls of one address in the place of the person whose token they show.
+
+    Whether that person is still signed in is asked of the site in each call: where it can be, in the request that
+    reaches the route, which is passed through the site's middleware anyway; else before its gates.
+    """
 
     def __init__(self, context: Context) -> None:
         self._at: SignInAt = context.ask("sign_in")
         self._proxies = context.admission.trusted_proxies
         self._guards = context.guards
         self._addresses: dict[str, WebAddress] = {}
+        # Only a confirmation, and gates of plug-ins, do anything before the route that somebody else would see.
+        asks = self._at.people.asks_at_route and not context.guards.gates and self._at.options.as_user is None
+        self._asks_at_route = frozenset(
+            action.id
+            for action in self._at.catalog.actions
+            if asks and action.target is not None and action.is_public
+            if not (action.needs_confirmation or action.is_background)
+        )
 
     async def __call__(self, run: Run, call: Call, deliver: Deliver) -> None:
         """Run a call with the person's cookies or headers. Its gates refuse a token that does not hold."""
@@ -107,20 +116,19 @@ class SignedInCalls:
         problem.headers = (*problem.headers, *(("WWW-Authenticate", challenge) for challenge in others))
 
     async def _run(self, run: Run, call: Call, deliver: Deliver) -> None:
-        scope = cast(Scope, call.context)
-        token = _token_of(scope)
+        token = _token_of(cast(Scope, call.context))
         try:
-            grant = await self._at.grants.find(token) if token is not None else None
+            access = await self._at.grants.find(token) if token is not None else None
         except StoreUnavailable as problem:
             await deliver(problem)
             return
-        if token is None or grant is None:
+        if access is None:
             await run(call, deliver)
-        elif grant.person is None:
-            with _known(token, grant):
-                await run(call, deliver)
+        elif access.grant.person is None:
+            call.identified = self._at.state.principal_of(access)
+            await run(call, deliver)
         else:
-            await self._run_as(run, call, deliver, scope, token, grant)
+            await self._run_as(run, call, deliver, access)
 
     def _address_of(self, action: Action) -> WebAddress:
         """Return the address for whose path a call sends cookies, and keeps those that are set."""
@@ -134,39 +142,26 @@ class SignedInCalls:
         logger.exception("the site could not tell who is signed in (request_id=%s)", call.request_id)
         return HandlerFailed("The site could not tell whether the person is still signed in.")
 
-    async def _run_as(self, run: Run, call: Call, deliver: Deliver, scope: Scope, token: str, grant: Grant) -> None:
-        at, taken, address = self._at, list[str](), self._address_of(call.action)
+    def _signed_out(self, call: Call) -> Problem:
+        """Return the refusal of a call whose person the site knows no more, and who need not know of the action."""
+        if not call.action.is_public:
+            return call.unknown()
+        known = self._guards.authenticators, self._guards.realm, call.action.scopes, self._guards.metadata_url
+        return challenges_of(*known).put_on(InvalidCredentials(SIGNED_OUT), BEARER)
+
+    async def _run_as(self, run: Run, call: Call, deliver: Deliver, access: Access) -> None:
+        at, grant, taken, address = self._at, access.grant, list[str](), self._address_of(call.action)
         try:
-            own = await at.recognize(scope, grant, address)
+            own = await at.recognize(cast(Scope, call.context), grant, address)
         except Exception:
             await deliver(self._failed(call))
             return
         if own is None:
-            with _known(token, None):
-                await run(call, deliver)
+            await deliver(self._signed_out(call))
             return
-        shown = call.credentials()
-        if not shown.headers:  # the call has no gates, which would have read them
-            shown = read_credentials(scope, read_fields(scope["headers"]), self._proxies)
-
-        def put(call: Call, inner: Scope) -> None:
-            """Make the call the person's, and leave the caller's own token and address to the gates."""
-            now = read_credentials(inner, read_fields(inner["headers"]), self._proxies)
-            credentials = shown._replace(session=now.session, user=now.user, scopes=now.scopes)
-            call.context, call.credentials = inner, lambda: credentials
-
-        async def run_known(call: Call, deliver: Deliver) -> None:
-            inner = cast(Scope, call.context)
-            try:
-                holds = await at.is_signed_in(inner, grant)
-            except Exception:  # nobody is let in because the site cannot tell who it is
-                await deliver(self._failed(call))
-                return
-            with _known(token, grant if holds else None):
-                await run(call, deliver)
 
         async def keep(result: Outcome | Problem) -> None:
-            if grant.cookies:  # they are the grant's, and nothing that the caller should keep
+            if grant.cookies and result.headers:  # they are the grant's, and nothing that the caller should keep
                 result.headers = tuple(pair for pair in result.headers if _name(pair[0]) != "set-cookie")  # type: ignore[assignment]
             if taken:
                 try:
@@ -180,28 +175,76 @@ class SignedInCalls:
         if grant.cookies:
             call.on_cookies = lambda lines: taken.extend(line.decode("latin-1") for line in lines)
             call.is_fresh = False
+        if call.action.id in self._asks_at_route:
+            await self._run_asking_at_route(run, call, keep, own, access)
+            return
+        shown = self._reader_of(call)()
+
+        def put(call: Call, inner: Scope) -> None:
+            """Make the call the person's, and leave the caller's own token and address to the gates."""
+            now = read_credentials(inner, read_fields(inner["headers"]), self._proxies)
+            credentials = shown._replace(session=now.session, user=now.user, scopes=now.scopes)
+            call.context, call.credentials = inner, lambda: credentials
+
+        async def run_known(call: Call, deliver: Deliver) -> None:
+            try:
+                holds = await at.is_signed_in(cast(Scope, call.context), grant)
+                call.identified = await identify(at.state, access, call.credentials()) if holds else None
+            except Exception:  # nobody is let in because the site cannot tell who it is
+                await deliver(self._failed(call))
+                return
+            await (run(call, deliver) if call.identified is not None else deliver(self._signed_out(call)))
+
         await at.reentry.run(run_known, call, keep, own, put, taken)
 
+    def _reader_of(self, call: Call) -> Callable[[], Credentials]:
+        """Return what reads the credentials that the caller itself has sent."""
+        if call.has_credentials:
+            return call.credentials
+        scope = cast(Scope, call.context)  # the call has no gates, which would have read them
+        return lambda: read_credentials(scope, read_fields(scope["headers"]), self._proxies)
 
-@contextmanager
-def _known(token: str, grant: Grant | None) -> Iterator[None]:
-    """Tell the gates of one call what its token stands for: a connection may go on when the grant has ended."""
-    before = _KNOWN.set((token, grant))
-    try:
-        yield
-    finally:
-        _KNOWN.reset(before)
+    async def _run_asking_at_route(self, run: Run, call: Call, deliver: Deliver, own: Scope, access: Access) -> None:
+        """Run a call whose request to the route asks who is signed in, on the way there.
+
+        No result is delivered before that is known, wherever it comes from.
+        """
+        at, grant, read = self._at, access.grant, self._reader_of(call)
+        refusal: Problem | None = None
+        is_known = False
+
+        async def ask(find: Callable[[Scope, Grant], Awaitable[bool]], inner: Scope) -> bool:
+            nonlocal refusal, is_known
+            try:
+                refusal = None if await find(inner, grant) else self._signed_out(call)
+            except Exception:
+                refusal = self._failed(call)
+            is_known = True
+            return refusal is None
+
+        async def deliver_known(result: Outcome | Problem) -> None:
+            is_failure = isinstance(result, Problem) and result.status >= 500
+            if not is_known and not is_failure:  # a gate or middleware has answered
+                await ask(at.is_signed_in, await at.reentry.see(own))
+            await deliver(result if refusal is None else refusal)
+
+        call.context = own
+        call.credentials = lambda: read()._replace(session=None, user=None, scopes=frozenset())
+        call.identified = at.state.principal_of(access)
+        call.is_fresh = at.reentry.outside is not None
+        call.on_arrival = partial(ask, at.is_person_of)
+        await run(call, deliver_known)
 
 
-def _token_of(scope: object) -> str | None:
+def _token_of(scope: Scope) -> str | None:
     """Return the bearer token that a request shows, read as the gates read it; None for what they refuse."""
-    if not isinstance(scope, dict) or "headers" not in scope:
+    shown = [value for name, value in scope.get("headers", ()) if name == b"authorization"]
+    if len(shown) != 1:
         return None
-    shown = read_fields(scope["headers"]).get(b"authorization")
-    if shown is None:
-        return None
+    if shown[0].startswith(_USUAL):
+        return str(shown[0][7:], "latin-1")
     try:
-        return read_bearer_token(Credentials({"authorization": shown.decode("latin-1")}))
+        return read_bearer_token(Credentials({"authorization": shown[0].decode("latin-1")}))
     except InvalidCredentials:
         return None
 

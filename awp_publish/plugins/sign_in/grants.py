@@ -97,14 +97,18 @@ class Grant:
     refreshed: float = 0.0
     raw: bytes = field(default=b"", repr=False, compare=False)
 
-    def end_of(self, token: str) -> float:
-        """Return when an access token ends."""
-        return self.access.get(digest_of(token), (0.0, ()))[0]
 
-    def scopes_of(self, token: str, now: float) -> frozenset[str] | None:
-        """Return the scopes of an access token, None if it is not valid any more."""
-        until, scopes = self.access.get(digest_of(token), (0.0, ()))
-        return frozenset(scopes) if until > now and self.until > now else None
+@dataclass(frozen=True, slots=True, eq=False)
+class Access:
+    """An access token of a grant. The same one is found as long as the grant does not change."""
+
+    grant: Grant
+    scopes: frozenset[str]
+    until: float
+
+
+MAX_FOUND: Final = 1000
+"""Access tokens of which a worker remembers what the store had last."""
 
 
 def digest_of(token: str) -> str:
@@ -129,6 +133,7 @@ class Grants:
         self._tokens = tokens
         self._seconds = seconds
         self._clock = clock
+        self._found: dict[str, Access] = {}
 
     # Codes and tokens
 
@@ -247,11 +252,24 @@ class Grants:
 
     # A grant's life
 
-    async def find(self, access_token: str) -> Grant | None:
-        """Return the grant of a valid access token, None for any other."""
-        grant_id = self.grant_of("access", access_token)
-        grant = await self._load(grant_id) if grant_id is not None else None
-        return grant if grant is not None and grant.scopes_of(access_token, self._clock()) is not None else None
+    async def find(self, access_token: str) -> Access | None:
+        """Return what a valid access token stands for, None for any other."""
+        digest = digest_of(access_token)
+        found = self._found.get(digest)
+        grant_id = found.grant.id if found is not None else self.grant_of("access", access_token)
+        if grant_id is None:
+            return None
+        raw = (await self._store.run((Look(GRANT + grant_id),))).seen[0]
+        if found is None or found.grant.raw != raw:
+            self._found.pop(digest, None)
+            grant = _read(raw) if isinstance(raw, bytes) else None
+            if grant is None or digest not in grant.access:
+                return None
+            until, scopes = grant.access[digest]
+            found = self._found[digest] = Access(grant, frozenset(scopes), min(until, grant.until))
+            if len(self._found) > MAX_FOUND:
+                del self._found[next(iter(self._found))]
+        return found if found.until > self._clock() else None
 
     async def keep_cookies(self, grant: Grant, change: Callable[[tuple[Cookie, ...]], tuple[Cookie, ...]]) -> None:
         """Change the cookies of a grant, unless it has ended."""

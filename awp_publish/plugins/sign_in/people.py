@@ -1,19 +1,20 @@
 """Who is signed in: asked of the site itself, at consent and at every call with a token.
 
-Middleware inside of us, where most sites keep their sessions, is asked through a route of ours among the application's
-own routes, which nobody else can reach.
+Middleware inside of us, where most sites keep their sessions, is asked by a request of our own that ends before the
+application's routes, or by that of a call on its way to its route.
 """
 
 import inspect
 import time
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, MutableMapping
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, cast
 from weakref import WeakKeyDictionary
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Router
+from starlette.types import ASGIApp
 
 from awp_publish.browsing.addresses import WebAddress
 from awp_publish.browsing.cookies import Cookie, CookieJar
@@ -21,7 +22,9 @@ from awp_publish.calls.authentication import people_of
 from awp_publish.calls.call import Credentials, Principal
 from awp_publish.http.client_address import TrustedProxies
 from awp_publish.http.credentials import read_credentials
-from awp_publish.http.exchange import Message, Scope, mount_of, read_fields
+from awp_publish.http.exchange import Message, Receive, Scope, Send, mount_of, read_fields
+from awp_publish.http.route_exchange import RouteCall
+from awp_publish.model import ROUTE_CALL
 from awp_publish.plugin import Serving
 from awp_publish.plugins.sign_in.options import Person, SignIn
 from awp_publish.threads import run_in_thread
@@ -125,7 +128,16 @@ class People:
         self._user: Callable[[Any], Any] = given if given is not None else _nobody
         self._is_authenticator = all(hasattr(self._user, name) for name in _SCHEMES)
         self.issuer = people_of(self._user) if self._is_authenticator else PEOPLE
-        self._is_inside = _add_route(serving, path, self._answer)
+        application = serving.called.routes
+        router = getattr(application, "router", None)
+        listed = list(getattr(application, "user_middleware", ()))
+        ours = [number for number, one in enumerate(listed) if getattr(one, "kwargs", {}).get("site") is serving.site]
+        self._is_inside = isinstance(router, Router) and bool(listed[ours[0] + 1 :] if ours else listed)
+        self.asks_at_route = self._is_inside or (isinstance(router, Router) and serving.outside is not None)
+        """Whether a request to a route of the application asks us on its way, after all middleware."""
+        if isinstance(router, Router) and self.asks_at_route:
+            routes = router.middleware_stack
+            router.middleware_stack = _AtRoutes(routes.routes if isinstance(routes, _AtRoutes) else routes, self)
 
     @property
     def login(self) -> str | None:
@@ -135,7 +147,7 @@ class People:
     async def find(self, scope: Scope) -> Visitor | None:
         """Return who is signed in at a request with this scope, None for nobody. Raises what the site raises."""
         if not self._is_inside:
-            return await self._ask(scope)
+            return await self.ask(scope)
         asked: list[Visitor | None] = []
         mounted = mount_of(scope)
         inner: Scope = {
@@ -158,14 +170,8 @@ class People:
         await self._serving.called.inside(inner, receive, send)
         return asked[0] if asked else None
 
-    async def _answer(self, request: Request) -> Response:
-        asked = request.scope.get(_ASKED)
-        if asked is None:
-            return Response("Not Found", 404)
-        asked.append(await self._ask(request.scope))
-        return Response(status_code=204)
-
-    async def _ask(self, scope: MutableMapping[str, Any]) -> Visitor | None:
+    async def ask(self, scope: MutableMapping[str, Any]) -> Visitor | None:
+        """Return who sends the request with this scope, which has passed all middleware; None for nobody."""
         if self._is_authenticator:
             credentials = read_credentials(scope, read_fields(scope["headers"]), self._proxies)
             answer: object = await self._user(credentials)
@@ -188,7 +194,7 @@ class People:
             return Visitor(Principal(str(answer), issuer=self.issuer), "")
         if isinstance(answer, Principal):
             name = answer.claims.get("name")
-            principal = Principal(answer.id, issuer=answer.issuer or self.issuer)
+            principal = answer if answer.issuer else replace(answer, issuer=self.issuer)
             return Visitor(principal, name if isinstance(name, str) else "")
         kind = type(answer).__name__
         raise TypeError(f"SignIn: user returned a value of type {kind}, not a Person, an id or None.")
@@ -224,35 +230,30 @@ def with_set_cookies(
     cookies: tuple[Cookie, ...], set_cookies: list[str], at: WebAddress, now: float
 ) -> tuple[Cookie, ...]:
     """Return the cookies of a grant after an answer has set some."""
-    jar = _jar_of(cookies, now)
-    jar.store_from((("set-cookie", text) for text in set_cookies), at, now)
-    return tuple(jar)
-
-
-def cookie_header(cookies: tuple[Cookie, ...], at: WebAddress, now: float) -> str:
-    """Return the Cookie header of a request with the cookies of a grant, "" for none."""
-    return _jar_of(cookies, now).header_for(at, now)
-
-
-def _jar_of(cookies: tuple[Cookie, ...], now: float) -> CookieJar:
     jar = CookieJar(MAX_COOKIES, MAX_COOKIE_BYTES)
     for cookie in cookies:
         jar.store(cookie, now)
-    return jar
+    jar.store_from((("set-cookie", text) for text in set_cookies), at, now)
+    return tuple(jar)
 
 
 def _nobody(_: object) -> None:
     return None
 
 
-def _add_route(serving: Serving, path: str, answer: Callable[[Request], Awaitable[Response]]) -> bool:
-    """Add our route to those of the application if any of its middleware runs inside of us. Returns whether it does."""
-    application = serving.called.routes
-    routes = getattr(application, "routes", None)
-    listed = list(getattr(application, "user_middleware", ()))
-    ours = [number for number, one in enumerate(listed) if getattr(one, "kwargs", {}).get("site") is serving.site]
-    if not isinstance(routes, list) or not (listed[ours[0] + 1 :] if ours else listed):
-        return False
-    routes[:] = [route for route in routes if getattr(route, "path", None) != path]  # of an earlier start
-    routes.insert(0, Route(path, answer, include_in_schema=False))
-    return True
+class _AtRoutes:
+    """Stands before the routes of an application, after all of its middleware, to ask there who is signed in."""
+
+    def __init__(self, routes: ASGIApp, people: People) -> None:
+        self.routes = routes
+        self._people = people
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        asked, call = scope.get(_ASKED), scope.get(ROUTE_CALL)
+        if asked is not None:
+            asked.append(await self._people.ask(scope))
+            await Response(status_code=204)(scope, receive, send)
+        elif call is not None and isinstance(call, RouteCall) and not await call.ask(scope):
+            await Response(status_code=401)(scope, receive, send)
+        else:
+            await self.routes(scope, receive, send)

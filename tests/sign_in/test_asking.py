@@ -1,0 +1,99 @@
+"""Who is signed in is asked of the site in every call, once: in the request that goes to the route, where it can be."""
+
+from collections import Counter
+
+import pytest
+from fastapi import Depends
+from starlette.middleware import Middleware
+from starlette.testclient import TestClient
+
+from tests.sign_in.shop import URL, Agent, customer, invoke, make_shop
+
+
+class CountPasses:
+    """Middleware of the site that counts requests by their path."""
+
+    def __init__(self, app, passes: Counter[str]) -> None:
+        self.app, self.passes = app, passes
+
+    async def __call__(self, scope, receive, send) -> None:
+        if scope["type"] == "http":
+            self.passes[scope["path"]] += 1
+        await self.app(scope, receive, send)
+
+
+class Blocking:
+    """A shop that may block a person, and whose route counts the orders that it has placed."""
+
+    def __init__(self, open_client, sessions_outside: bool) -> None:
+        self.blocked: set[str] = set()
+        self.orders = 0
+        self.passes: Counter[str] = Counter()
+
+        def find_user(request) -> str | None:
+            name = request.session.get("user")
+            return None if name in self.blocked else name
+
+        app = make_shop(sessions_outside=sessions_outside, user=find_user)
+        counting = Middleware(CountPasses, passes=self.passes)
+        app.user_middleware.insert(0 if sessions_outside else len(app.user_middleware), counting)
+
+        @app.post("/gifts")
+        @app.state.site.action("send_gift", auth_required=True, idempotency=True)
+        async def send_gift(copies: int, name: str = Depends(customer)) -> str:
+            """Send a gift."""
+            self.orders += 1
+            return f"{copies} from {name}"
+
+        @app.state.site.agent("count_gifts", auth_required=True)
+        async def count_gifts() -> int:
+            """Count what was sent."""
+            return self.orders
+
+        self.http = open_client(app)
+        self.token = Agent(self.http, TestClient(app, base_url=URL)).sign_in("ann")["access_token"]
+
+    def send(self, key: str, copies: object = 1):
+        headers = {"authorization": f"Bearer {self.token}", "idempotency-key": key}
+        return self.http.post("/agents/send_gift/invoke", json={"input": {"copies": copies}}, headers=headers)
+
+
+@pytest.fixture(params=[False, True], ids=["sessions inside", "sessions outside"])
+def shop(request, open_client) -> Blocking:
+    return Blocking(open_client, request.param)
+
+
+def test_a_blocked_person_reaches_no_route_and_gets_no_recorded_answer(shop):
+    assert shop.send("first").json() == "1 from ann"
+    shop.blocked.add("ann")
+    for key in ("first", "second"):
+        refused = shop.send(key)
+        assert refused.status_code == 401
+        assert 'error="invalid_token"' in refused.headers["www-authenticate"]
+        assert "has signed out" in refused.json()["detail"]
+    assert shop.orders == 1
+
+
+def test_a_blocked_person_learns_nothing_from_the_gates(shop):
+    shop.blocked.add("ann")
+    assert shop.send("first", "many").status_code == 401
+    assert invoke(shop.http, "count_gifts", shop.token).status_code == 401
+    shop.blocked.clear()
+    assert shop.send("first", "many").status_code == 422
+
+
+def test_a_key_of_a_refused_call_is_free(shop):
+    shop.blocked.add("ann")
+    assert shop.send("first").status_code == 401
+    shop.blocked.clear()
+    assert shop.send("first").json() == "1 from ann"
+    assert shop.orders == 1
+
+
+def test_a_call_passes_the_sites_middleware_once_on_its_way_to_the_route(shop):
+    shop.passes.clear()
+    answer = shop.send("first")
+    assert answer.json() == "1 from ann"
+    assert "set-cookie" not in answer.headers
+    del shop.passes["/agents/send_gift/invoke"]  # the agent's own request
+    assert shop.passes == {"/gifts": 1}
