@@ -41,7 +41,7 @@ from awp_publish.browsing.markup import (
     regions_of,
     sanitise,
 )
-from awp_publish.pages.som import Budget
+from awp_publish.pages.selection import Budget
 from awp_publish.schema import JsonObject
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ import orjson
 from awp_publish.browsing.errors import AwpError, read_flag, read_number, read_text, refuse
 from awp_publish.browsing.forms import compile_pattern, find_match
 from awp_publish.browsing.markup import Overlay, elements_of, options_of
-from awp_publish.pages.som import Budget, Som
+from awp_publish.pages.selection import Budget
+from awp_publish.pages.som import Som
 from awp_publish.schema import JsonObject
 
 if TYPE_CHECKING:

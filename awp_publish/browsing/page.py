@@ -16,8 +16,9 @@ from awp_publish.browsing.addresses import BadAddress, Origins, Visit, WebAddres
 from awp_publish.browsing.cookies import CookieJar
 from awp_publish.browsing.errors import AwpError
 from awp_publish.browsing.markup import PRISTINE, Markup, Overlay, Place, elements_of, parent_of, read_markup
+from awp_publish.pages.selection import Budget
 from awp_publish.pages.selectolax import parse
-from awp_publish.pages.som import Budget, Som, compile_som
+from awp_publish.pages.som import Som, compile_som
 from awp_publish.pages.tree import Tree
 from awp_publish.schema import JsonObject
 

@@ -53,7 +53,7 @@ from awp_publish.browsing.page import (
     request_only,
     write_cursor,
 )
-from awp_publish.pages.som import Budget
+from awp_publish.pages.selection import Budget
 from awp_publish.schema import JsonObject
 
 _SCREEN: Final = 300

@@ -52,7 +52,7 @@ from awp_publish.checks.urls import (
     unexplained_placeholders,
     url_fault,
 )
-from awp_publish.schema.selectors import selector_fault
+from awp_publish.pages.selectors import selector_fault
 
 SCHEMA_1_1: Final = "AWAS 1.1 manifest schema"
 VALIDATION: Final = "AWAS 1.0, Validation"

@@ -252,7 +252,7 @@ def synthesize(
 
 def _read_site(console: Console, get: Callable[[str, str], FetchedDocument], url: str, max_pages: int) -> _Site:
     """Read pages, breadth first from the given one, then the OpenAPI document."""
-    from awp_publish.pages.elements import base_of
+    from awp_publish.pages.attributes import base_of
     from awp_publish.pages.selectolax import parse
     from awp_publish.pages.tree import read_title
 

@@ -55,6 +55,7 @@ from awp_publish.model import (
     Transition,
     Workflow,
 )
+from awp_publish.pages.selectors import selector_fault
 from awp_publish.schema import check_dialect
 from awp_publish.schema.options import (
     SCOPE,
@@ -83,7 +84,6 @@ from awp_publish.schema.options import (
     strict,
     unpack,
 )
-from awp_publish.schema.selectors import selector_fault
 
 URL_VARIABLE: Final = "AWP_PUBLISH_URL"
 URL_SOURCES: Final[list[Callable[[], object]]] = []

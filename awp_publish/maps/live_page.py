@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from awp_publish.browsing.markup import INPUT_KINDS
-from awp_publish.pages.regions import role_of
+from awp_publish.pages.roles import role_of
 from awp_publish.schema import JsonObject
 
 MAX_FOUND: Final = 2_000

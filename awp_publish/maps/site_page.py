@@ -38,9 +38,10 @@ from awp_publish.maps.live_page import (
     PrimitiveError,
     roles_of,
 )
-from awp_publish.pages.elements import AccessibleNames
-from awp_publish.pages.regions import role_of
-from awp_publish.pages.tree import INLINE, STRIPPED, Node, Visibility
+from awp_publish.pages.names import AccessibleNames
+from awp_publish.pages.roles import role_of
+from awp_publish.pages.tree import Node
+from awp_publish.pages.visibility import INLINE, STRIPPED, Visibility
 from awp_publish.schema import JsonObject
 
 if TYPE_CHECKING:

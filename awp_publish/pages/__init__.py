@@ -1,20 +1,22 @@
 """Converts HTML for agents: to a tree, to the page's Semantic Object Model, and to Markdown. Pure, without I/O.
 
-Needs the extra `pages`. The compiler of the model is imported when it is first used, so that a start need not wait.
+Needs the extra `pages`, except for the selectors of CSS. Modules are imported when they are first used, so that a start
+need not wait.
 """
 
-from typing import TYPE_CHECKING
-
-from awp_publish.pages.selectolax import parse as parse
-from awp_publish.pages.tree import Tree as Tree
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from awp_publish.pages.som import Budget as Budget, Som as Som, compile_som as compile_som
+    from awp_publish.pages.selection import Budget as Budget
+    from awp_publish.pages.selectolax import parse as parse
+    from awp_publish.pages.som import Som as Som, compile_som as compile_som
+    from awp_publish.pages.tree import Tree as Tree
+
+_HOMES: Final = {"Budget": "selection", "Som": "som", "Tree": "tree", "compile_som": "som", "parse": "selectolax"}
 
 
 def __getattr__(name: str) -> object:
-    if name not in ("Budget", "Som", "compile_som"):
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from awp_publish.pages import som
-
-    return getattr(som, name)
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

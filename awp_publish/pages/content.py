@@ -11,7 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from awp_publish.pages.tree import INLINE, STRIPPED, Tree, Visibility
+from awp_publish.pages.tree import Tree
+from awp_publish.pages.visibility import INLINE, STRIPPED, Visibility
 
 MIN_ARTICLE: Final = 400
 """Characters of sentences that an article has at least."""

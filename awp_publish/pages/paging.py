@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Final
 
-from awp_publish.pages.tree import INLINE, Tree
+from awp_publish.pages.tree import Tree
+from awp_publish.pages.visibility import INLINE
 
 _RELATIONS: Final = frozenset(("next", "prev", "previous"))
 _WORDS: Final = (

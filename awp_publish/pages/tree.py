@@ -1,4 +1,4 @@
-"""The tree of an HTML page, independent of the parser that made it, and which parts of it are visible.
+"""The tree of an HTML page, independent of the parser that made it.
 
 The tree has the shape that the HTML Standard defines, including whitespace and comments, because they count in the
 paths from which SOM ids are made (SOM 1.0, section 7.1): the body is `0`, its i-th child of any kind `0/i`. The content
@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Final
 
-from awp_publish.pages.styles import hidden_by_rules, reads_media, style_hides
+from awp_publish.pages.matching import Matcher
+from awp_publish.pages.selectors import SelectorError, read_selectors
 
 SHADOW: Final = "#shadow"
 COMMENT: Final = "!"
@@ -155,12 +156,12 @@ class Tree:
     """
 
     __slots__ = (
-        *("_by_tag", "_find", "_head_at", "_nodes", "attributes", "body_at", "conspicuous", "contents"),
+        *("_by_tag", "_head_at", "_nodes", "attributes", "body_at", "conspicuous", "contents"),
         *("ends", "html_bytes", "ids", "parents", "size", "tags", "texts"),
     )
 
-    def __init__(self, html_bytes: int, find: Callable[["Tree", str], list[int]]) -> None:
-        self.html_bytes, self._find = html_bytes, find
+    def __init__(self, html_bytes: int) -> None:
+        self.html_bytes = html_bytes
         self.tags: list[str] = []
         self.attributes: list[Mapping[str, str]] = []
         self.texts: list[str] = []
@@ -190,8 +191,6 @@ class Tree:
         self._head_at = places["head"] if "head" in places else self.add("head", NO_ATTRIBUTES, 0)
         self.body_at = places["body"] if "body" in places else self.add("body", NO_ATTRIBUTES, 0)
 
-    # --- By numbers ---
-
     def children(self, at: int) -> list[int]:
         """Return the children of an element."""
         found, ends = list[int](), self.ends
@@ -219,8 +218,6 @@ class Tree:
     def find_id(self, name: str) -> int | None:
         """Return the first element with this id, to which labels and descriptions refer."""
         return self.ids.get(name) if name else None
-
-    # --- By nodes ---
 
     def node(self, at: int) -> Node:
         """Return the node with a number, always the same object."""
@@ -254,13 +251,26 @@ class Tree:
         """Return the paths of the body's elements that a CSS selector matches, in document order, without shadow roots.
 
         Raises:
-            ValueError: the selector is invalid, or longer than 1,000 characters.
+            ValueError: the selector is invalid or longer than 1,000 characters, or would take too long.
+        """
+        paths = NodePaths(self)
+        return [path for at in self.matching(css) if (path := paths.of(at)) is not None]
+
+    def matching(self, css: str, scope: int = 0, is_checked: Callable[[int], bool] | None = None) -> list[int]:
+        """Return the elements that a CSS selector matches, in document order, without shadow roots.
+
+        `scope` is what `:scope` means; `is_checked` says which boxes are checked now, if not those of the page.
+        Raises ValueError as `select` does.
         """
         if len(css) > MAX_SELECTOR_LENGTH:
             raise ValueError(f"A selector of {len(css)} characters; the longest one taken has {MAX_SELECTOR_LENGTH}.")
-        paths = NodePaths(self)
-        found = {path for node in self._find(self, css) if (path := paths.of(node)) is not None}
-        return sorted((path for path in found if not path.endswith(SHADOW)), key=_position)
+        try:
+            selectors = read_selectors(css)
+        except SelectorError as error:
+            raise ValueError(f"{css!r} is not a CSS selector: {error}.") from None
+        if unread := next((one.unread for one in selectors if one.unread), ""):
+            raise ValueError(f"{css!r} has {unread}, a selector that is not supported.")
+        return sorted(Matcher(self, 0, self.size, scope, is_checked).among(selectors))
 
     def node_at(self, path: str) -> Node | None:
         """Return the node at a path, or None if there is none or the path is malformed."""
@@ -289,11 +299,6 @@ class Tree:
         self._nodes.clear()
 
 
-def _position(path: str) -> list[int]:
-    """Return a sort key that puts paths in document order."""
-    return [int(step) for step in path.replace(SHADOW, "/-1").split("/")]
-
-
 def _shadow_of(host: Node) -> Template | None:
     return next((node for node in host.children if isinstance(node, Template) and node.shadow_mode), None)
 
@@ -312,228 +317,3 @@ def read_title(tree: Tree) -> str:
 def written_in(tree: Tree, at: int) -> str:
     """Return the text directly in an element, unchanged: of a title, a script, an annotation."""
     return "".join([tree.texts[child] for child in tree.children(at)])
-
-
-# --- Visibility (SOM 1.0, section 6) ---
-
-STRIPPED: Final = frozenset(
-    (
-        COMMENT,
-        "annotation",
-        "annotation-xml",
-        "base",
-        "canvas",
-        "datalist",
-        "head",
-        "link",
-        "meta",
-        "noembed",
-        "noframes",
-    )
-) | {"noscript", "param", "rp", "script", "source", "style", "template", "title", "track"}
-"""Elements that are dropped with their content, except a `<template>` that is a shadow root, read by its host."""
-
-_INLINE_TAGS: Final = (
-    "a abbr acronym area audio b bdi bdo big br button canvas cite code data del dfn em embed font i img input "
-    "ins kbd map mark math meter mfrac mi mn mo mover mpadded mroot mrow ms mspace msqrt mstyle msub msubsup msup "
-    "mtext munder munderover nobr object output picture progress q rb rt rtc ruby s samp select semantics small "
-    "span strike strong sub sup svg textarea time tt u var video wbr"
-)
-INLINE: Final = frozenset(_INLINE_TAGS.split())
-"""Elements that do not separate their text from the text before them."""
-
-_HIDING_ATTRIBUTES: Final = frozenset(("aria-hidden", "hidden", "popover", "style"))
-_NEVER_HIDDEN: Final = ("html", "body")
-"""A page that hides all of itself is shown by its scripts, as AMP's are."""
-
-
-class Visibility:
-    """The hidden elements of one page.
-
-    `by_rule` are those that the page's own `<style>` rules hide, and the children of a host that its shadow root has no
-    slot for. A shadow root has rules of its own only.
-    """
-
-    __slots__ = ("by_rule", "tree")
-
-    def __init__(self, tree: Tree) -> None:
-        self.tree = tree
-        found = set[int]()
-        if sheets := [written_in(tree, style) for style in tree.find("style") if self._applies(style)]:
-            found |= hidden_by_rules(tree, sheets, 0, tree.size)
-        for template, (start, end) in tree.contents.items():
-            if shadow_mode_of(tree.attributes[template]) is None:
-                continue
-            found |= _unslotted(tree, tree.parents[template], start, end)
-            styles = (at for at in range(start, end) if tree.tags[at] == "style" and self._applies(at))
-            if sheets := [written_in(tree, style) for style in styles]:
-                found |= hidden_by_rules(tree, sheets, start, end)
-        self.by_rule = frozenset(at for at in found if tree.tags[at] not in _NEVER_HIDDEN)
-
-    def _applies(self, style: int) -> bool:
-        return reads_media(self.tree.attributes[style].get("media", "").strip())
-
-    def hides(self, at: int) -> bool:
-        """Return True if nothing of an element is visible."""
-        tag, attributes = self.tree.tags[at], self.tree.attributes[at]
-        if tag in STRIPPED:
-            return True
-        if at in self.by_rule:
-            return True
-        if not attributes:
-            return tag == "svg"
-        if tag == "img" or tag == "svg":  # decoration, or a drawing without a role and a name (6.1)
-            roles = attributes.get("role", "").lower().split()
-            if not (attributes.get("aria-label") or attributes.get("aria-labelledby")):
-                if tag == "img" and (attributes.get("alt") == "" or "presentation" in roles or "none" in roles):
-                    return True
-                if tag == "svg" and not ("img" in roles and (attributes.get("title") or title_of(self.tree, at))):
-                    return True
-        return self.withdraws(at)
-
-    def withdraws(self, at: int) -> bool:
-        """Return True if the page itself hides an element: by an attribute, its style, or a rule."""
-        attributes = self.tree.attributes[at]
-        return at in self.by_rule or (bool(attributes) and self.is_hidden_by(self.tree.tags[at], attributes))
-
-    def is_hidden_by(self, tag: str, attributes: Mapping[str, str]) -> bool:
-        """Return True if attributes hide their element."""
-        if _HIDING_ATTRIBUTES.isdisjoint(attributes):
-            return False
-        if (
-            "hidden" in attributes
-            or "popover" in attributes
-            or attributes.get("aria-hidden", "").strip().lower() == "true"
-        ):
-            return True
-        style = attributes.get("style")
-        return bool(style) and tag not in _NEVER_HIDDEN and style_hides(style)
-
-
-def _unslotted(tree: Tree, host: int, start: int, end: int) -> set[int]:
-    """Return the children of a host without a slot in its shadow root, and the slots that have other content."""
-    slots: dict[str, int] = {}
-    for at in range(start, end):
-        if tree.tags[at] == "slot":
-            slots.setdefault(tree.attributes[at].get("name", ""), at)
-    found = set[int]()
-    for child in tree.children(host):
-        tag = tree.tags[child]
-        if tag in (COMMENT, "template") or (not tag and tree.texts[child].isspace()):
-            continue
-        name = tree.attributes[child].get("slot", "")
-        found.add(slots.get(name, child))
-    return found
-
-
-def title_of(tree: Tree, drawing: int) -> str:
-    """Return the text of an `<svg>`'s `<title>`."""
-    titles = (child for child in tree.children(drawing) if tree.tags[child] == "title")
-    return " ".join("".join(written_in(tree, title) for title in titles).split())
-
-
-_CONTROLS: Final = frozenset(("button", "select", "textarea"))
-
-
-def text_of(
-    visibility: Visibility, node: int, without: int = -1, max_nodes: int | None = None, *, shows: bool = False
-) -> str:
-    """Return the visible text below a node with white space collapsed (4.6) and blocks separated by a space.
-
-    `without` is a node to skip; nodes after the first `max_nodes` are left out. `shows` adds the alternative texts of
-    images and leaves out controls.
-    """
-    tree = visibility.tree
-    tags, texts, ends = tree.tags, tree.texts, tree.ends
-    if (only := tree.only(node)) is not None:
-        return " ".join(only.split())
-    pieces: list[str] = []
-    blocks: list[int] = []  # the ends of the blocks around the present text
-    left = len(tags) * 2 if max_nodes is None else max_nodes
-    at, end = node + 1, ends[node]
-    while left > 0:
-        left -= 1
-        if blocks and at >= blocks[-1]:
-            blocks.pop()
-            pieces.append(" ")
-        elif at >= end:
-            break
-        elif not (tag := tags[at]):
-            pieces.append(texts[at])
-            at += 1
-        elif at == without or visibility.hides(at) or (shows and tag in _CONTROLS):
-            at = ends[at]
-        else:
-            if shows and tag == "img":
-                pieces.append(f" {tree.attributes[at].get('alt', '')} ")
-            if tag not in INLINE or tag == "br":
-                pieces.append(" ")
-                blocks.append(ends[at])
-            if ends[at] == at + 2 and not tags[at + 1]:
-                pieces.append(texts[at + 1])
-                at += 1
-            at += 1
-    return " ".join("".join(pieces).split())
-
-
-# --- Formulas: a hidden `<math>` for assistive technology, and a visible picture beside it ---
-
-_PICTURES: Final = ("img", "svg")
-_MAX_WRAPPERS: Final = 3
-"""Elements from a formula upwards, including itself, of which one may hide it."""
-_MAX_FORMULA_NODES: Final = 500
-
-
-def formula_of(tree: Tree, math: int) -> str:
-    """Return a formula in words or in TeX: its `alttext`, or its annotation in TeX (MathML Core, 2.1)."""
-    formula = tree.attributes[math].get("alttext", "")
-    if not formula.strip():
-        for at in range(math + 1, min(tree.ends[math], math + 1 + _MAX_FORMULA_NODES)):
-            if tree.tags[at] == "annotation" and "tex" in tree.attributes[at].get("encoding", "").lower():
-                formula = written_in(tree, at)
-                break
-    return " ".join(formula.split())
-
-
-def read_formulas(visibility: Visibility) -> Mapping[int, str]:
-    """Return, for each picture of a formula without a text of its own, the text of the formula.
-
-    Encyclopedias hide the `<math>` beside its picture, and the picture from assistive technology.
-    """
-    tree = visibility.tree
-    tags, attributes = tree.tags, tree.attributes
-    found: dict[int, str] = {}
-    beside_of: dict[int, list[int]] = {}  # children of formulas' parents, so that a long row is read once
-    places: dict[int, int] = {}
-    for math in tree.find("math"):
-        node, hidden = math, -1
-        for _ in range(_MAX_WRAPPERS):
-            if node < 0 or tags[node] == "body":
-                break
-            if visibility.withdraws(node):
-                hidden = node
-            node = tree.parents[node]
-        parent = tree.parents[hidden] if hidden >= 0 else -1
-        if parent < 0:
-            continue
-        if parent not in beside_of:
-            beside_of[parent] = tree.children(parent)
-            places.update(zip(beside_of[parent], count(), strict=False))
-        siblings, place = beside_of[parent], places[hidden]
-        for beside in (siblings[place + 1 : place + 3], siblings[max(place - 2, 0) : place][::-1]):
-            picture = next((one for one in beside if tags[one] or tree.texts[one].strip()), -1)
-            while picture >= 0 and tags[picture] not in _PICTURES and len(inner := tree.children(picture)) == 1:
-                picture = -1 if visibility.withdraws(picture) else inner[0]
-            if picture < 0 or tags[picture] not in _PICTURES:
-                continue
-            given = attributes[picture]
-            alternative = " ".join(given.get("alt", "").split())
-            seen = {name: value for name, value in given.items() if name != "aria-hidden"}
-            if picture in visibility.by_rule or visibility.is_hidden_by(tags[picture], seen):
-                continue
-            if visibility.hides(picture) or not alternative:
-                words = alternative or formula_of(tree, math) or text_of(visibility, math, max_nodes=_MAX_FORMULA_NODES)
-                if words:
-                    found[picture] = words
-            break
-    return found

@@ -12,20 +12,10 @@ from django.http.response import HttpResponseBase, StreamingHttpResponse
 from django.utils.cache import patch_vary_headers
 
 from awp_publish.http.exchange import Reply, Scope, read_fields
-from awp_publish.plugins.pages.negotiation import (
-    DROPPED_FIELDS,
-    FILE_SUFFIX,
-    HTML_TYPES,
-    MAX_PAGE_BYTES,
-    PAGE_METHODS,
-    READ_METHODS,
-    Accept,
-    NegotiatedPages,
-    NegotiatedRequest,
-    negotiated_pages,
-    read_accept,
-    stands_for_page,
-)
+from awp_publish.plugins.pages.formats import HTML_TYPES, PAGE_METHODS, READ_METHODS, Accept, read_accept
+from awp_publish.plugins.pages.negotiation import FILE_SUFFIX, NegotiatedPages, negotiated_pages, stands_for_page
+from awp_publish.plugins.pages.page_request import DROPPED_FIELDS, NegotiatedRequest
+from awp_publish.plugins.pages.rendering import MAX_PAGE_BYTES
 from awp_publish_django.gateway import scope_of, when_closed, with_headers
 from awp_publish_django.publication import Publication
 from awp_publish_django.responses import close_response, headers_of

@@ -20,7 +20,7 @@ from django.views.decorators.http import require_GET, require_POST
 from som_parser import parse_som
 
 from awp_publish import Pages, Site
-from awp_publish.plugins.pages.negotiation import MAX_PAGE_BYTES
+from awp_publish.plugins.pages.rendering import MAX_PAGE_BYTES
 from awp_publish.plugins.traffic.record import OTHERS
 
 MARKDOWN = {"accept": "text/markdown"}

@@ -10,14 +10,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from awp_publish.pages import Budget, compile_som, parse, selectolax
 from awp_publish.pages.markdown import write_markdown
-from awp_publish.pages.selectolax import (
-    MAX_ATTRIBUTES,
-    MAX_DEPTH,
-    MAX_FORMATTING,
-    MAX_ROOTS,
-    MAX_TREE_DEPTH,
-    bound_markup,
-)
+from awp_publish.pages.nesting import MAX_ATTRIBUTES, MAX_DEPTH, MAX_FORMATTING, MAX_ROOTS, MAX_TREE_DEPTH, bound_markup
 from awp_publish.pages.tree import NodePaths, Tree
 
 

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from awp_publish.pages import Budget, compile_som
-from awp_publish.pages.elements import shorten_text
-from awp_publish.pages.som import normalise_address, share_evenly
+from awp_publish.pages.selection import normalise_address, share_evenly
+from awp_publish.pages.shortening import shorten_text
 from tests.pages.conftest import FIXTURES, NEEDS_FIXTURES, read_json, read_page
 from tests.pages.reading import URL, Document, compiled, elements_of
 
@@ -261,7 +261,7 @@ def test_the_saved_article_keeps_three_times_the_text_of_the_reference_in_fewer_
 @NEEDS_FIXTURES
 def test_full_fidelity_has_every_visible_link_and_word_of_the_saved_article():
     from awp_publish.pages import parse
-    from awp_publish.pages.tree import Visibility, text_of as visible_text
+    from awp_publish.pages.visibility import Visibility, text_of as visible_text
 
     assert FIXTURES.is_dir()
     tree = parse(read_page("pages/wiki.html"))

@@ -4,7 +4,7 @@ import pytest
 
 from awp_publish.pages import Budget, parse
 from awp_publish.pages.content import find_content
-from awp_publish.pages.tree import Visibility
+from awp_publish.pages.visibility import Visibility
 from tests.pages.reading import compiled
 
 SENTENCE = "The boat left the harbour at six, and nobody on board had slept, because of the storm. "

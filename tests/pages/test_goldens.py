@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from awp_publish.pages import Budget, compile_som, parse
-from awp_publish.pages.som import Identifiers
+from awp_publish.pages.identifiers import Identifiers
 from awp_publish.pages.tree import NodePaths
 from tests.pages.conftest import FIXTURES, NEEDS_FIXTURES, read_json, read_page
 

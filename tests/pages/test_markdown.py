@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from markdown_it import MarkdownIt
 
-from awp_publish.pages.markdown import VisibleNodes, write_markdown
+from awp_publish.pages.markdown import write_markdown
+from awp_publish.pages.markdown.visible import VisibleNodes
 from awp_publish.pages.selectolax import parse
 
 URL = "https://shop.example/books/emma?page=2"

@@ -8,7 +8,7 @@ import som_parser
 from hypothesis import given, settings, strategies as st
 
 from awp_publish.pages import Budget, compile_som, parse
-from awp_publish.pages.som import origin_of
+from awp_publish.pages.identifiers import origin_of
 from tests.pages.conftest import FIXTURES, read_page
 from tests.pages.reading import URL, compiled, elements_in, elements_of, only
 

@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Mount, Route
 
 from awp_publish import AgentPublisher, Site
-from awp_publish.plugins.pages.negotiation import MAX_PAGE_BYTES
+from awp_publish.plugins.pages.rendering import MAX_PAGE_BYTES
 from tests.serve.mcp_messages import MODERN, MODES, VERSIONS, connect, message, post
 
 OWN = "https://shop.example"

@@ -26,7 +26,8 @@ from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, DeclarationError, Pages, Site
 from awp_publish.http.exchange import AsgiApp, Receive, Scope, Send
-from awp_publish.plugins.pages.negotiation import MAX_PAGE_BYTES, negotiated_pages
+from awp_publish.plugins.pages.negotiation import negotiated_pages
+from awp_publish.plugins.pages.rendering import MAX_PAGE_BYTES
 
 MARKDOWN = {"accept": "text/markdown"}
 SOM = {"accept": "application/som+json"}

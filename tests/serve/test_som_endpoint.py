@@ -18,7 +18,7 @@ from awp_publish import AgentPublisher, Paths, Site
 from awp_publish.model import Contact, DoorFacts
 from awp_publish.plugin import known_protocols
 from awp_publish.plugins.pages import som
-from awp_publish.plugins.pages.negotiation import MAX_PAGE_BYTES
+from awp_publish.plugins.pages.rendering import MAX_PAGE_BYTES
 from awp_publish.plugins.templating import head_links, link_header, robots_lines
 from tests.protocols.catalogs import make_catalog
 

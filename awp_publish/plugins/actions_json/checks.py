@@ -49,9 +49,9 @@ from awp_publish.maps.expressions import (
     has_slots,
 )
 from awp_publish.maps.primitives import PRIMITIVES, arguments_of
+from awp_publish.pages.selectors import selector_fault
 from awp_publish.schema import translate
 from awp_publish.schema.reading import depth_exceeds, part_at
-from awp_publish.schema.selectors import selector_fault
 
 _TARGETS: Final = (
     "/tools/[]/target",
@@ -521,7 +521,7 @@ def bad_selectors(document: JsonObject) -> Iterator[Finding]:
         if not all(isinstance(text, str) for text in texts):
             yield finding(pointer, f"{shown(value)} is no selector.")
             continue
-        for text in texts:
+        for text in map(str, texts):
             if fault := selector_fault(text):
                 yield finding(pointer, f"{shown(text)} is not a CSS selector ({fault}).")
 

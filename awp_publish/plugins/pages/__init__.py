@@ -16,7 +16,7 @@ def _serve(serving: Serving) -> Any:
     """Return the renderer of pages, None if pages are served as HTML only."""
     if serving.settings.page_formats is None:
         return None
-    from awp_publish.plugins.pages.negotiation import PageRenderer
+    from awp_publish.plugins.pages.rendering import PageRenderer
 
     renderer = PageRenderer()
     if (traffic := serving.ask("traffic")) is not None:
@@ -69,7 +69,7 @@ def _doors(setup: Setup, paths: Paths) -> Iterator[Door]:
 
 
 def _open(context: Context) -> Endpoints:
-    from awp_publish.plugins.pages.reader import SomDoor
+    from awp_publish.plugins.pages.door import SomDoor
 
     door = SomDoor(context.ask("pages"), context.admission.own_origins)
     return Endpoints(exact={context.catalog.paths.som: door})

@@ -7,35 +7,19 @@ Answers that are not HTML pages are passed on unchanged: a redirect, an image, o
 gives in the requested format. So are pages that are too large, never end, or have an unknown content coding.
 """
 
-import hashlib
-import logging
-import re
 import time
-import zlib
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
-from email.utils import parsedate_to_datetime
-from functools import lru_cache, partial
-from importlib import import_module
-from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
-from urllib.parse import quote, unquote_plus, urljoin
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
+from urllib.parse import quote
 
-import orjson
-from anyio import CapacityLimiter, to_thread
-from anyio.lowlevel import RunVar
-
-from awp_publish.http.accept import MAX_NEGOTIATION
 from awp_publish.http.cors import Cors
 from awp_publish.http.exchange import (
-    NO_SNIFFING,
     AsgiApp,
     Fields,
-    Headers,
     Message,
     Receive,
-    Reply,
     Scope,
     Send,
     ask_first,
@@ -47,590 +31,31 @@ from awp_publish.http.exchange import (
 )
 from awp_publish.http.page_address import PLAIN
 from awp_publish.model import Catalog
-
-if TYPE_CHECKING:
-    from awp_publish.pages.tree import Tree
-
 from awp_publish.plugin import Context
+from awp_publish.plugins.pages.formats import (
+    ANYTHING,
+    FILE_METHODS,
+    HTML_TYPES,
+    PAGE_METHODS,
+    READ_METHODS,
+    USUAL_BUDGET,
+    WHOLE_PAGE,
+    RequestedFormat,
+    read_accept,
+    read_content,
+    read_query,
+    take_content,
+)
+from awp_publish.plugins.pages.page_request import (
+    ACCEPT,
+    DROPPED_FIELDS,
+    FORMAT_FIELDS,
+    NegotiatedRequest,
+    vary_by_accept,
+)
+from awp_publish.plugins.pages.rendering import MAX_PAGE_BYTES, Guide, PageRenderer
 
-logger: Final = logging.getLogger("awp_publish.pages")
-
-# --- Requested formats ---
-# A format is only sent if the request names it: `*/*` and `text/*` are defaults of many tools, and mean HTML.
-
-FormatName: TypeAlias = Literal["som", "md"]
-BudgetName: TypeAlias = Literal["full", "default", "tight"]
-ContentName: TypeAlias = Literal["main", "all"]
-
-USUAL_BUDGET: Final[BudgetName] = "default"
-BUDGETS: Final[dict[str, BudgetName]] = {"full": "full", "default": "default", "tight": "tight"}
-CONTENTS: Final[dict[str, ContentName]] = {"main": "main", "all": "all"}
-FORMATS: Final[dict[str, FormatName]] = {"som": "som", "md": "md"}
-CONTENT_TYPES: Final[dict[FormatName, bytes]] = {"som": b"application/som+json", "md": b"text/markdown; charset=utf-8"}
-READ_METHODS: Final = frozenset({"GET", "HEAD"})
-FILE_METHODS: Final = "GET, HEAD, OPTIONS"
-PAGE_METHODS: Final = READ_METHODS | {"POST"}
 """Methods that may be answered with a page; POST is for forms."""
-
-HTML_TYPES: Final = frozenset({b"text/html", b"application/xhtml+xml"})
-
-_FORMATS_BY_TYPE: Final[dict[str, FormatName]] = {"application/som+json": "som", "text/markdown": "md"}
-_HTML_RANGES: Final = ("text/html", "text/*", "*/*")
-"""Media ranges that include HTML. The most specific one, which is first here, decides (RFC 9110 section 12.5.1)."""
-
-_ELEMENT: Final = re.compile(r'(?:[^,"]++|"(?:[^"\\]++|\\.?)*+(?:"|$))++', re.DOTALL)
-"""An element of a comma-separated list, which may contain quoted commas. The pattern never backtracks."""
-
-_WEIGHT: Final = re.compile(r"0(?:\.\d{0,3})?|1(?:\.0{0,3})?")
-
-
-@dataclass(frozen=True, slots=True)
-class RequestedFormat:
-    """A format, and for SOM the budget (how much of the page it contains).
-
-    `content` is how much of the page Markdown has: its main content, or all of it. `by_query` is True if the query
-    string has requested the format, not the Accept header. `is_file` requests self-contained Markdown, with front
-    matter and links to llms.txt and the sitemap.
-    """
-
-    format: FormatName
-    budget: BudgetName = USUAL_BUDGET
-    by_query: bool = False
-    is_file: bool = False
-    content: ContentName = "main"
-
-    @property
-    def obeys_prefer(self) -> bool:
-        """True for Markdown, unless the query string names the format: then it names the content too."""
-        return self.format == "md" and (self.is_file or not self.by_query)
-
-
-class Accept(NamedTuple):
-    """An Accept header: the format that it requests (None for HTML), and whether it names HTML, as in browsers."""
-
-    requested: RequestedFormat | None
-    names_html: bool
-
-
-def read_accept(accept: bytes) -> Accept:
-    """Read an Accept header (RFC 9110 section 12.5.1).
-
-    A named format is chosen if its weight is above 0 and at least that of HTML. Of two, the one with the higher weight
-    is chosen, or the first. An invalid weight counts as 0, so that a broken header means HTML, as does a very long one.
-    """
-    return _ANYTHING if len(accept) > MAX_NEGOTIATION else _read_accept(accept)
-
-
-@lru_cache(maxsize=256)
-def _read_accept(accept: bytes) -> Accept:
-    html: dict[str, float] = {}
-    requested, best = None, 0.0
-    for element in _ELEMENT.findall(accept.decode("latin-1")):
-        name, *rest = (part.strip() for part in element.split(";"))
-        name, parameters = name.lower(), dict[str, str]()
-        for part in rest:
-            key, _, value = part.partition("=")
-            parameters[key.strip().lower()] = value.strip().strip('"').lower()
-        written = parameters.get("q", "1")
-        weight = float(written) if _WEIGHT.fullmatch(written) else 0.0
-        if name in _HTML_RANGES:
-            html.setdefault(name, weight)
-        # A media range with parameters that our answers do not have does not match (section 12.5.1).
-        format_name = _FORMATS_BY_TYPE.get(name)
-        budget = BUDGETS.get(parameters.get("budget", USUAL_BUDGET)) if format_name == "som" else USUAL_BUDGET
-        is_utf8 = parameters.get("charset", "utf-8") in ("utf-8", "utf8")
-        if format_name is not None and budget is not None and is_utf8 and weight > best:
-            requested, best = RequestedFormat(format_name, budget), weight
-    needed = next((html[name] for name in _HTML_RANGES if name in html), 0.0)
-    return Accept(requested if best >= needed else None, "text/html" in html)
-
-
-WHOLE_PAGE: Final = "Prefer: return=representation; content=all"
-"""The header that requests a whole page in Markdown (RFC 7240)."""
-
-_PREFERENCE: Final = re.compile(
-    r'return\s*=\s*"?representation"?\s*;(?:[^,]*;)?\s*content\s*=\s*"?all"?\s*(?:[;,]|$)', re.I
-)
-
-
-def read_content(prefer: bytes) -> ContentName:
-    """Read how much of a page a Prefer header requests (RFC 7240, section 2): its main content unless it says `all`."""
-    if len(prefer) > MAX_NEGOTIATION or not prefer:
-        return "main"
-    elements = _ELEMENT.findall(prefer.decode("latin-1"))
-    return "all" if any(_PREFERENCE.match(element.strip()) for element in elements) else "main"
-
-
-def _read_query(query: bytes) -> tuple[RequestedFormat | None, bytes]:
-    """Return the format that a query string requests, and the rest of the query. Unknown formats stay in the query."""
-    formats, budgets, rest = list[FormatName](), list[BudgetName](), list[bytes]()
-    contents = list[ContentName]()
-    for part in query.split(b"&") if b"format=" in query else ():
-        name, value = (unquote_plus(text) for text in part.decode("latin-1").partition("=")[::2])
-        if name == "format" and value in FORMATS:
-            formats.append(FORMATS[value])
-        elif name == "budget" and value in BUDGETS:
-            budgets.append(BUDGETS[value])
-        elif name == "content" and value in CONTENTS:
-            contents.append(CONTENTS[value])
-        else:
-            rest.append(part)
-    if not formats:
-        return None, query
-    budget = budgets[0] if budgets and formats[0] == "som" else USUAL_BUDGET
-    content = contents[0] if contents and formats[0] == "md" else "main"
-    return RequestedFormat(formats[0], budget, by_query=True, content=content), b"&".join(rest)
-
-
-def _take_content(query: bytes) -> tuple[ContentName, bytes]:
-    """Return the content that a query string requests of a page, and the rest of the query."""
-    parts = query.split(b"&")
-    rest = [part for part in parts if part not in (b"content=all", b"content=main")]
-    return "all" if b"content=all" in parts else "main", b"&".join(rest)
-
-
-# --- Rendering, and the cache of renderings ---
-
-MAX_PAGE_BYTES: Final = 4_194_304
-"""Bytes of HTML, both encoded and decoded, above which a page is passed on unchanged."""
-
-INLINE_LIMIT: Final = 32_768
-"""Bytes of HTML up to which a page is rendered on the event loop instead of in a thread."""
-
-CACHE_BYTES: Final = 16_777_216
-CACHE_OVERHEAD: Final = 512
-"""Estimated overhead of a cache entry in bytes."""
-
-MAX_MEMBERS: Final = 100
-"""Maximum members of a gzip body: finding each next one takes time proportional to the rest of the body."""
-
-_GZIP: Final = zlib.MAX_WBITS | 16
-_WINDOWS: Final[dict[bytes, tuple[int, ...]]] = {
-    b"": (),
-    b"identity": (),
-    b"gzip": (_GZIP,),
-    b"x-gzip": (_GZIP,),
-    b"deflate": (zlib.MAX_WBITS, -zlib.MAX_WBITS),
-}
-"""The zlib window sizes to try for each content coding (RFC 9110 section 8.4.1).
-
-Many servers send "deflate" without the zlib header.
-"""
-
-
-class Guide(NamedTuple):
-    """What self-contained Markdown adds to a page: the URLs of llms.txt and sitemap.md, if they are published.
-
-    `version` is the site's version, `updated` the date of its last change. `title` and `description` are those of the
-    page's declaration, used if the page itself has none.
-    """
-
-    llms_txt: str | None
-    sitemap: str | None
-    version: str
-    updated: str | None
-    title: str = ""
-    description: str = ""
-
-
-class RenderKey(NamedTuple):
-    """Everything that a rendering depends on, so that no visitor can get a rendering of another visitor's page."""
-
-    requested: RequestedFormat
-    url: str
-    charset: str | None
-    coding: bytes
-    digest: bytes
-    guide: Guide | None = None
-    whole: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Rendering:
-    """A page in one of the formats: its bytes, their strong ETag, and the page's canonical address."""
-
-    body: bytes
-    etag: bytes
-    canonical: bytes
-
-    @property
-    def size(self) -> int:
-        """Size in the cache, in bytes."""
-        return len(self.body) + len(self.canonical) + CACHE_OVERHEAD
-
-
-class PageRenderer:
-    """Renders pages, with an LRU cache of up to `CACHE_BYTES`. Thread-safe.
-
-    Raises ImportError if the extra [pages] is not installed.
-    """
-
-    def __init__(self) -> None:
-        self._parse: Callable[[bytes, str | None], Tree] = import_module("awp_publish.pages.selectolax").parse
-        self._cache: OrderedDict[RenderKey, Rendering] = OrderedDict()
-        self._size = 0
-        self._lock = Lock()
-        self.on_reading: Callable[[str, str, int, Fields], None] | None = None
-        """Called for each page that is read, with its URL, the format, the status and the reader's headers."""
-
-    def cached(self, key: RenderKey) -> Rendering | None:
-        """Return the cached rendering of a page, None if there is none."""
-        with self._lock:
-            found = self._cache.get(key)
-            if found is not None:
-                self._cache.move_to_end(key)
-            return found
-
-    def render(self, key: RenderKey, body: bytes) -> Rendering | None:
-        """Render a page. Returns None if it cannot be decoded or, which is logged, cannot be rendered."""
-        html = _decode(body, key.coding)
-        if html is None:
-            return None
-        try:
-            tree = self._parse(html, key.charset)
-            canonical = _canonical_address(tree, key.url)
-            if key.requested.format == "som":
-                from awp_publish.pages.som import Budget, compile_som
-
-                content = compile_som(tree, key.url, Budget[key.requested.budget.upper()]).dump()
-            else:
-                from awp_publish.pages.markdown import write_content, write_markdown
-
-                is_all = key.requested.content == "all"
-                text = write_markdown(tree, key.url) if is_all else write_content(tree, key.url, key.whole)
-                if key.requested.is_file:
-                    text = _as_file(text, tree, canonical, key.guide)
-                content = text.encode("utf-8", "replace")
-            tree.unlink()
-            etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'.encode()
-            rendering = Rendering(content, etag, canonical.encode("latin-1"))
-        except Exception:
-            logger.exception("%s could not be rendered as %s", key.url, key.requested.format)
-            return None
-        if rendering.size <= CACHE_BYTES:
-            with self._lock:
-                replaced = self._cache.pop(key, None)
-                self._cache[key] = rendering
-                self._size += rendering.size - (replaced.size if replaced is not None else 0)
-                while self._size > CACHE_BYTES:
-                    self._size -= self._cache.popitem(last=False)[1].size
-        return rendering
-
-
-def _decode(body: bytes, coding: bytes) -> bytes | None:
-    """Decode a content coding. Returns None for an unknown or broken one, and if the result would be too large."""
-    windows = _WINDOWS.get(coding)
-    if not windows:
-        return body if windows is not None and len(body) <= MAX_PAGE_BYTES else None
-    for window in windows:
-        unpacked, rest = bytearray(), body
-        try:
-            for _ in range(MAX_MEMBERS + 1):
-                if not rest:
-                    return bytes(unpacked)
-                engine = zlib.decompressobj(window)
-                unpacked += engine.decompress(rest, MAX_PAGE_BYTES + 1 - len(unpacked))
-                if len(unpacked) > MAX_PAGE_BYTES or not engine.eof:
-                    break
-                # A gzip body may consist of several members (RFC 1952 section 2.2).
-                rest = engine.unused_data if window == _GZIP else b""
-        except zlib.error:
-            continue
-    return None
-
-
-def _as_file(text: str, tree: "Tree", canonical: str, guide: Guide | None) -> str:
-    """Return self-contained Markdown: front matter, a link to llms.txt, the page, and a link to the sitemap."""
-    from awp_publish.pages.tree import read_title
-
-    metas = {node.attributes.get("name", "").lower(): node for node in tree.tagged("meta")}
-    described = metas["description"].attributes.get("content", "") if "description" in metas else ""
-    facts = {
-        "title": " ".join((read_title(tree) or (guide.title if guide else "")).split()),
-        "description": " ".join((described or (guide.description if guide else "")).split()),
-        "canonical": canonical,
-        "doc_version": guide.version if guide else None,
-        "last_updated": guide.updated if guide else None,
-    }
-    lines = ["---", *(f"{name}: {_yaml(value)}" for name, value in facts.items() if value), "---", ""]
-    if guide is not None and guide.llms_txt:
-        lines += [f"> All actions and pages of this site: {guide.llms_txt}", ""]
-    lines.append(text.rstrip("\n"))
-    if guide is not None and guide.sitemap:
-        lines += ["", "## Sitemap", "", f"[All pages]({guide.sitemap})"]
-    return "\n".join(lines) + "\n"
-
-
-def _yaml(value: str) -> str:
-    """Return a text as a YAML scalar. A JSON string is one."""
-    return orjson.dumps(value).decode()
-
-
-def _canonical_address(tree: "Tree", url: str) -> str:
-    """Return the canonical URL (RFC 6596) from a page's head, quoted for a header, otherwise the page's own URL."""
-    for node in tree.head.children if tree.head is not None else ():
-        if node.tag == "link" and "canonical" in node.attributes.get("rel", "").lower().split():
-            try:
-                address = urljoin(url, node.attributes.get("href", "").strip())
-            except ValueError:
-                return url
-            return quote(address, safe=PLAIN) if address.startswith(("http://", "https://")) else url
-    return url
-
-
-# --- One request for a page in another format ---
-
-DROPPED_FIELDS: Final = frozenset(
-    {
-        b"accept",
-        b"accept-encoding",
-        b"if-match",
-        b"if-modified-since",
-        b"if-none-match",
-        b"if-range",
-        b"if-unmodified-since",
-        b"range",
-        b"te",
-    }
-)
-"""Request headers that apply to the rendered answer, so the application must not get them."""
-
-_FORMAT_FIELDS: Final = frozenset({b"accept", b"accept-encoding", b"range", b"te"})
-"""The subset of DROPPED_FIELDS that is about the format only."""
-
-_HTML_ONLY: Final = frozenset(
-    {
-        b"accept-ranges",
-        b"content-digest",
-        b"content-encoding",
-        b"content-length",
-        b"content-location",
-        b"content-md5",
-        b"content-range",
-        b"content-type",
-        b"digest",
-        b"etag",
-        b"repr-digest",
-        b"trailer",
-        b"transfer-encoding",
-    }
-)
-"""Response headers that describe the HTML itself. All others are kept: cookies, Cache-Control, security policies."""
-
-_NOT_IN_304: Final = frozenset(
-    {b"content-language", b"content-length", b"content-type", b"last-modified", NO_SNIFFING[0]}
-)
-"""Headers that describe content, which a 304 does not have (RFC 9110 section 15.4.5)."""
-
-_SHARED_DIRECTIVES: Final = frozenset({"public", "private", "s-maxage", "proxy-revalidate"})
-"""Directives of Cache-Control about shared caches. All are replaced with an unqualified `private`."""
-
-_CACHE_FIELDS: Final = frozenset({b"cache-control", b"surrogate-control", b"edge-control", b"x-accel-expires"})
-"""Headers for caches in front of a site, besides targeted ones such as CDN-Cache-Control (RFC 9213)."""
-
-_ACCEPT: Final[dict[FormatName, bytes]] = {
-    "som": b"application/som+json, text/html;q=0.9, application/xhtml+xml;q=0.8, */*;q=0.1",
-    "md": b"text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.8, */*;q=0.1",
-}
-"""The Accept header for the application, which may answer with the format itself if it has it."""
-
-_CHARSET: Final = re.compile(rb';\s*charset\s*=\s*"?([^\s";]+)', re.IGNORECASE)
-_CANONICAL: Final = re.compile(rb'rel\s*=\s*"?[^",;]*\bcanonical\b', re.IGNORECASE)
-_TAG: Final = re.compile(rb'(W/)?("[^"]*")')
-"""An entity tag (RFC 9110 section 8.8.3)."""
-
-BYTES_PER_TOKEN: Final = 4
-"""Approximate bytes per token of English text; the header x-markdown-tokens is an estimate."""
-
-RENDER_THREADS: Final = 2
-"""How many large pages are rendered at the same time: each needs many times its size in memory."""
-
-_render_limiter: Final[RunVar[CapacityLimiter]] = RunVar("awp_publish_render_limiter")
-
-
-@dataclass(frozen=True, slots=True)
-class NegotiatedRequest:
-    """A request for a page in another format. `scope` requests the page itself, `fields` are the client's own headers.
-
-    `in_shared_cache` lets shared caches store answers that were chosen by Accept: the site's caches obey Vary. `link`
-    is the Link header of all of the page's representations, `guide` the content added to self-contained Markdown. For a
-    file, `cors` says which other origins may read it, and `is_options` that the client only asks for that.
-    `whole` is a sentence on how to get the whole page, where Markdown has only the main content.
-    """
-
-    requested: RequestedFormat
-    url: str
-    scope: Scope
-    fields: Fields = field(repr=False)
-    renderer: PageRenderer
-    is_head: bool = False
-    location: bytes | None = None
-    in_shared_cache: bool = False
-    link: bytes | None = None
-    guide: Guide | None = None
-    cors: Cors | None = None
-    is_options: bool = False
-    whole: str = f"The header `{WHOLE_PAGE}` requests all of it."
-
-    def takes(self, status: int, headers: Headers) -> bool:
-        """Return True if an answer with this status and these headers can be rendered.
-
-        It has to be HTML, of a success or an error, in a known content coding.
-        """
-        fields = _read_lower(headers)
-        is_whole = 200 <= status < 300 and status not in (204, 205, 206)
-        is_decodable = fields.get(b"content-encoding", b"").strip().lower() in _WINDOWS
-        return (is_whole or status >= 400) and is_decodable and _is_html(fields)
-
-    def pass_headers(self, headers: Headers, status: int = 200) -> Headers:
-        """Return the headers of an answer that is passed on unchanged.
-
-        A page gets `Vary: Accept`, because the same URL may be rendered the next time. A 304 has the Vary header of the
-        answer that it stands for (RFC 9110 section 15.4.5).
-        """
-        is_page = status == 304 or (status == 200 and _is_html(_read_lower(headers)))
-        is_chosen = not self.requested.by_query and is_page
-        return vary_by_accept(headers) if is_chosen else headers
-
-    def render(self, status: int, headers: Headers, body: bytes) -> Reply | None:
-        """Convert the application's answer to `scope`. Returns None if that has to be passed on unchanged."""
-        if not self.takes(status, headers):
-            return None
-        if self.is_options and self.cors is not None and status < 300:
-            return self.cors.preflight(self.fields, FILE_METHODS)
-        fields = _read_lower(headers)
-        key = self._key(fields, body)
-        rendering = self.renderer.cached(key) or self.renderer.render(key, body)
-        return None if rendering is None else self._reply(status, headers, fields, rendering)
-
-    async def render_async(self, status: int, headers: Headers, body: bytes) -> Reply | None:
-        """Like `render`, but render large pages in a thread."""
-        if not self.takes(status, headers):
-            return None
-        if self.is_options and self.cors is not None and status < 300:
-            return self.cors.preflight(self.fields, FILE_METHODS)
-        fields = _read_lower(headers)
-        key = self._key(fields, body)
-        rendering = self.renderer.cached(key)
-        if rendering is None and len(body) <= INLINE_LIMIT and not key.coding:
-            rendering = self.renderer.render(key, body)
-        elif rendering is None:
-            limiter = _render_limiter.get(None)
-            if limiter is None:
-                limiter = CapacityLimiter(RENDER_THREADS)
-                _render_limiter.set(limiter)
-            rendering = await to_thread.run_sync(self.renderer.render, key, body, limiter=limiter)
-        return None if rendering is None else self._reply(status, headers, fields, rendering)
-
-    def _key(self, fields: Fields, body: bytes) -> RenderKey:
-        """Return the cache key. Without a charset in the Content-Type, the page itself may name one."""
-        charset = _CHARSET.search(fields.get(b"content-type", b""))
-        coding = fields.get(b"content-encoding", b"").strip().lower()
-        digest = hashlib.sha256(body).digest()
-        name = charset[1].decode("latin-1") if charset else None
-        is_main = self.requested.format == "md" and self.requested.content == "main"
-        return RenderKey(self.requested, self.url, name, coding, digest, self.guide, self.whole if is_main else "")
-
-    def _reply(self, status: int, headers: Headers, fields: Fields, rendering: Rendering) -> Reply:
-        varies = not self.requested.by_query
-        kept = [pair for pair in headers if pair[0].lower() not in _HTML_ONLY]
-        if varies and not self.in_shared_cache:
-            # Many shared caches ignore Vary and would send this to browsers, so it is private (RFC 9111 section 5.2).
-            written = _ELEMENT.findall(fields.get(b"cache-control", b"").decode("latin-1"))
-            directives = [(one.partition("=")[0].strip().lower(), one.strip()) for one in written if one.strip()]
-            control = [one for name, one in directives if name not in _SHARED_DIRECTIVES]
-            if all(name != "no-store" for name, _ in directives):
-                control.insert(0, "private")
-            names = [(pair[0].lower(), pair) for pair in kept]
-            kept = [
-                pair for name, pair in names if name not in _CACHE_FIELDS and not name.endswith(b"cdn-cache-control")
-            ]
-            kept.append((b"cache-control", ", ".join(control).encode("latin-1")))
-        if varies:
-            kept = vary_by_accept(kept)
-        if self.requested.obeys_prefer:
-            kept = vary_by(kept, b"Prefer")
-            if read_content(self.fields.get(b"prefer", b"")) == "all":
-                kept.append((b"preference-applied", b"return=representation; content=all"))
-        if b"x-content-type-options" not in fields:
-            kept.append(NO_SNIFFING)
-        if 200 <= status < 300 and not _CANONICAL.search(fields.get(b"link", b"")):
-            kept.append((b"link", b'<%b>; rel="canonical"' % rendering.canonical))
-        if self.link is not None and status == 200:
-            kept.append((b"link", self.link))
-        if self.cors is not None and status == 200:
-            kept += self.cors.headers(self.fields)
-        size = len(rendering.body)
-        kept += [(b"content-type", CONTENT_TYPES[self.requested.format]), (b"content-length", b"%d" % size)]
-        if self.requested.format == "md":
-            kept.append((b"x-markdown-tokens", b"%d" % -(-size // BYTES_PER_TOKEN)))
-        if status == 200 and self.scope["method"] != "POST":
-            kept.append((b"etag", rendering.etag))
-            if self.location is not None:
-                kept.append((b"content-location", self.location))
-            status = self._condition(fields.get(b"last-modified", b""), rendering.etag)
-        if self.renderer.on_reading is not None:
-            self.renderer.on_reading(self.url, self.requested.format, status, self.fields)
-        if status in (304, 412):
-            own = [pair for pair in kept if pair[0] not in _NOT_IN_304]
-            return Reply(status, tuple(own) if status == 304 else ((b"content-length", b"0"), *own))
-        return Reply(status, tuple(kept), b"" if self.is_head else rendering.body)
-
-    def _condition(self, modified: bytes, etag: bytes) -> int:
-        """Evaluate the client's conditions, which apply to the rendering, in the order of RFC 9110 section 13.2.2."""
-        fields = self.fields
-        if b"if-match" in fields:
-            if not _lists(fields[b"if-match"], etag, weakly=False):
-                return 412
-        elif _is_unmodified(modified, fields.get(b"if-unmodified-since", b"")) is False:
-            return 412
-        if b"if-none-match" in fields:
-            return 304 if _lists(fields[b"if-none-match"], etag, weakly=True) else 200
-        return 304 if _is_unmodified(modified, fields.get(b"if-modified-since", b"")) else 200
-
-
-def vary_by_accept(headers: Headers) -> list[tuple[bytes, bytes]]:
-    """Return headers whose Vary includes Accept, so that caches keep the formats apart."""
-    return vary_by(headers, b"Accept")
-
-
-def vary_by(headers: Headers, name: bytes) -> list[tuple[bytes, bytes]]:
-    """Return headers whose Vary includes a header of requests."""
-    kept = list(headers)
-    vary = _read_lower(kept).get(b"vary")
-    if vary is None:
-        return [*kept, (b"vary", name)]
-    if {one.strip().lower() for one in vary.split(b",")} & {b"*", name.lower()}:
-        return kept
-    return [*(pair for pair in kept if pair[0].lower() != b"vary"), (b"vary", vary + b", " + name)]
-
-
-def _read_lower(headers: Headers) -> Fields:
-    """Return headers by lower-case name, since applications may not write them so."""
-    return read_fields([(name.lower(), value) for name, value in headers])
-
-
-def _is_html(fields: Fields) -> bool:
-    return fields.get(b"content-type", b"").split(b";", 1)[0].strip().lower() in HTML_TYPES
-
-
-def _lists(listed: bytes, etag: bytes, weakly: bool) -> bool:
-    """Return True if a list of entity tags includes `etag` or is "*" (RFC 9110 section 13.1.1)."""
-    if listed.strip() == b"*":
-        return True
-    return any(tag == etag and (weakly or not weak) for weak, tag in _TAG.findall(listed))
-
-
-def _is_unmodified(modified: bytes, since: bytes) -> bool | None:
-    """Compare two HTTP dates. Returns None if one is missing or invalid."""
-    try:
-        changed, limit = (parsedate_to_datetime(text.decode("latin-1")) for text in (modified, since))
-        return changed <= limit
-    except (ValueError, TypeError, OverflowError):
-        return None
-
-
-# --- Around an application ---
 
 
 class NegotiatedPages:
@@ -663,11 +88,11 @@ class NegotiatedPages:
             return None
         fields = read_fields(scope["headers"])
         query: bytes = scope["query_string"]
-        requested, query = _read_query(query) if self.in_query else (None, query)
+        requested, query = read_query(query) if self.in_query else (None, query)
         if requested is None and b"accept" in fields:
             requested = read_accept(fields[b"accept"]).requested
             if requested is not None and requested.format == "md" and self.in_query:
-                content, query = _take_content(query)
+                content, query = take_content(query)
                 requested = replace(requested, content=content)
         return None if requested is None else self._request(scope, fields, requested, query)
 
@@ -714,13 +139,13 @@ class NegotiatedPages:
             location = f"{url}{'&' if '?' in url else '?'}format={requested.format}{part}".encode("latin-1")
 
         is_form = scope["method"] == "POST"  # conditional headers of a POST are for the application
-        dropped = _FORMAT_FIELDS if is_form else DROPPED_FIELDS
+        dropped = FORMAT_FIELDS if is_form else DROPPED_FIELDS
         kept = [pair for pair in scope["headers"] if pair[0] not in dropped]
         inner = {
             **scope,
             "method": "POST" if is_form else "GET",  # the headers of a rendering depend on the content, even for HEAD
             "query_string": query,
-            "headers": [*kept, (b"accept", _ACCEPT[requested.format])],
+            "headers": [*kept, (b"accept", ACCEPT[requested.format])],
             "extensions": {},  # server extensions for sending files would bypass the rendering
         }
         guide, page = self._guide, self._declared.get(_path_of(scope))
@@ -777,7 +202,6 @@ def _without_suffix(path: str) -> str:
 _HTML: Final = tuple(sorted(HTML_TYPES))
 _JSON: Final = b"application/json"
 _VARY: Final = (b"vary", b"Accept")
-_ANYTHING: Final = Accept(None, names_html=False)
 
 
 _HEAD_TRIED: Final = "awp_publish.head_asked"
@@ -815,7 +239,7 @@ def negotiate(
                     offer, tried, receive, send, (405,), lambda again: offer(got, again, without_content(send))
                 )
             accept = read_fields(scope["headers"]).get(b"accept", b"")
-            requested, names_html = _ANYTHING if accept == b"*/*" else read_accept(accept)
+            requested, names_html = ANYTHING if accept == b"*/*" else read_accept(accept)
             if requested is not None or in_query:
                 request = pages.read_request(scope)
                 if request is not None:

@@ -1,42 +1,26 @@
-"""Pages of the site for agents: requested in process, and served as SOM and Markdown at an endpoint of their own."""
+"""Reads pages of this site in another format.
+
+The page is requested anonymously: without the client's cookies and credentials, and without state that outer
+middleware has derived from them. So the result is public. Other sites are never fetched, and our own documents and
+doors are not pages.
+"""
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final
-from urllib.parse import parse_qsl, urljoin, urlsplit
+from urllib.parse import urljoin, urlsplit
 
-from awp_publish.http.cors import Cors
-from awp_publish.http.documents import prepare
-from awp_publish.http.endpoint import Endpoint
 from awp_publish.http.exchange import AsgiApp, Fields, RawHeaders, Receive, Reply, Scope, read_fields
-from awp_publish.http.origins import refuse_foreign_host
 from awp_publish.http.page_address import read_address
 from awp_publish.http.page_request import FORWARDED, PageAnswer, PageExchange, PageRequest
-from awp_publish.http.problem_details import ProblemRenderer
-from awp_publish.http.request import DoorRequest
 from awp_publish.model import Catalog
-from awp_publish.plugins.pages.negotiation import (
-    BUDGETS,
-    CONTENTS,
-    FORMATS,
-    MAX_PAGE_BYTES,
-    USUAL_BUDGET,
-    NegotiatedRequest,
-    PageRenderer,
-    RequestedFormat,
-    read_accept,
-    read_content,
-)
-from awp_publish.plugins.pages.som import FRESHNESS, PATH, PROTOCOL
+from awp_publish.plugins.pages.formats import RequestedFormat
+from awp_publish.plugins.pages.page_request import NegotiatedRequest
+from awp_publish.plugins.pages.rendering import MAX_PAGE_BYTES, PageRenderer
+from awp_publish.plugins.pages.som import FRESHNESS
 from awp_publish.problems import InvalidUrl, PageNotFound
-
-# --- A page of this site in another format ---
-# The page is requested anonymously: without the client's cookies and credentials, and without state that outer
-# middleware has derived from them. So the result is public. Other sites are never fetched, and our own documents and
-# doors are not pages.
 
 logger: Final = logging.getLogger("awp_publish.pages")
 
@@ -180,65 +164,3 @@ def _public_headers(headers: RawHeaders) -> RawHeaders:
     if b"accept-language" in read_fields(named).get(b"vary", b"").lower():
         kept.append((b"vary", b"Accept-Language"))
     return tuple(kept)
-
-
-# --- The endpoint for pages of this site ---
-# A page is requested anonymously, so its answer is public and may be cached. Pages of other origins may read it only if
-# `allow_origins` lists them; otherwise they could read sites behind a firewall.
-
-
-class SomDoor(Endpoint):
-    """Answers with the directory of pages, or with the page that a request names."""
-
-    methods = "GET, HEAD, OPTIONS"
-    usage = "Pages are read with GET or HEAD"
-
-    def __init__(self, reader: PageReader, own_origins: frozenset[str]) -> None:
-        super().__init__(ProblemRenderer(reader.catalog), Cors(tuple(reader.settings.allow_origins)), own_origins)
-        self._reader = reader
-        self._directory = prepare(PROTOCOL.documents, reader.catalog, b"", {}, datetime.now(UTC))[PATH]
-
-    def refuse_foreign(self, fields: Fields) -> None:
-        """Refuse rebound hosts only. CORS decides what pages of other sites may read."""
-        refuse_foreign_host(fields, self._own_origins)
-
-    async def handle(self, request: DoorRequest, named: str | None) -> None:
-        """Answer with the directory, or with the page at `url`, in the requested format (SOM by default)."""
-        scope, fields = request.scope, request.fields
-        pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        names, given = [name for name, _ in pairs], dict(pairs)
-        for one in ("url", "format", "budget", "content"):
-            if names.count(one) > 1:
-                raise InvalidUrl(f"{one} is given {names.count(one)} times; percent-encode what belongs to the page.")
-        if "url" not in given:
-            await self._reply(request, self._directory.answer(scope["method"], scope["headers"]))
-            return
-        name, budget, content = given.get("format"), given.get("budget"), given.get("content")
-        if (
-            (name or "som") not in FORMATS
-            or (budget or USUAL_BUDGET) not in BUDGETS
-            or (content or "all") not in CONTENTS
-        ):
-            known = " and ".join(", ".join(names) for names in (FORMATS, BUDGETS, CONTENTS))
-            raise InvalidUrl(
-                f"There is no such format, budget or content; there are {known}.",
-                recovery="Leave format, budget and content out, or use the values that detail names.",
-            )
-        accepted = read_accept(fields.get(b"accept", b"")).requested or RequestedFormat("som")
-        chosen = FORMATS[name] if name else accepted.format
-        amount = BUDGETS[budget] if budget else accepted.budget
-        requested = RequestedFormat(
-            chosen,
-            amount if chosen == "som" else USUAL_BUDGET,
-            by_query=name is not None,
-            content=CONTENTS[content or "main"],
-        )
-        if content is None and requested.obeys_prefer:
-            requested = replace(requested, content=read_content(fields.get(b"prefer", b"")))
-        is_head = scope["method"] == "HEAD"
-        reply = await self._reader.read(given["url"], requested, scope, request.receive, fields, is_head)
-        await self._reply(request, reply)
-
-    async def _reply(self, request: DoorRequest, reply: Reply) -> None:
-        headers = (*reply.headers, *self._cors.headers(request.fields))
-        await request.reply(Reply(reply.status, headers, reply.body))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from awp_publish.schema.selectors import selector_fault
+from awp_publish.pages.selectors import selector_fault
 
 
 @pytest.mark.parametrize(

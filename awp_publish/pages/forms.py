@@ -1,0 +1,72 @@
+"""Forms: their fields, hidden inputs and buttons."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from awp_publish.pages.roles import input_type
+from awp_publish.pages.visibility import Visibility
+
+_SECRETS: Final = re.compile(
+    r"csrf|xsrf|nonce|authenticity_?token|verification_?token|session|^_?(?:form_?)?token$", re.IGNORECASE
+)
+
+
+_FIELDS: Final = frozenset(("input", "select", "textarea", "button"))
+_OWN_STRUCTURE: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6", "table", "ul", "ol", "dl", "nav"))
+
+
+def is_secret(name: str) -> bool:
+    """Return True if a hidden field's name is that of a session secret, such as a framework's CSRF token."""
+    return _SECRETS.search(name) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class FormFields:
+    """The parts of a form: whether it has visible fields to fill in, its hidden inputs, and its submit buttons.
+
+    `has_structure` means that it has a heading, a list or a table. A form without `has_names` sends nothing.
+    """
+
+    fillable: bool
+    hidden: Sequence[int]
+    buttons: Sequence[int]
+    has_structure: bool
+    has_names: bool
+
+    @property
+    def is_button(self) -> bool:
+        """True if the form is no more than a button of its surroundings."""
+        return bool(self.buttons) and not self.fillable and not self.has_structure
+
+
+def read_form(form: int, visibility: Visibility) -> FormFields:
+    """Return the parts of a form."""
+    tree = visibility.tree
+    fillable, hidden, buttons, has_structure, has_names = False, list[int](), list[int](), False, False
+    for at in range(form + 1, tree.ends[form]):
+        tag = tree.tags[at]
+        if tag in _FIELDS:
+            given = tree.attributes[at]
+            has_names = has_names or bool(given.get("name"))
+            kind = input_type(given) if tag in ("input", "button") else ""
+            if tag == "button":
+                if kind not in ("button", "reset"):
+                    buttons.append(at)
+            elif kind == "hidden":
+                if given.get("name") and "disabled" not in given:
+                    hidden.append(at)
+            elif kind in ("submit", "image"):
+                buttons.append(at)
+            elif kind not in ("button", "reset"):
+                fillable = fillable or not visibility.hides(at)
+        elif tag in _OWN_STRUCTURE:
+            has_structure = True
+    return FormFields(fillable, hidden, buttons, has_structure, has_names)
+
+
+def form_method(given: Mapping[str, str]) -> str:
+    """Return the method of a form in capitals, GET for missing and unknown ones (HTML, 4.10.19.6)."""
+    method = given.get("method", "").strip().upper()
+    return method if method in ("POST", "DIALOG") else "GET"

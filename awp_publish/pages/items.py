@@ -1,0 +1,127 @@
+"""Finds the row, card or section to which a button or a form belongs."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from awp_publish.pages.shortening import shorten_text
+from awp_publish.pages.survey import Survey
+from awp_publish.pages.tree import Tree
+from awp_publish.pages.visibility import Visibility, text_of
+
+_MAX_CLIMB: Final = 12
+"""Ancestors of a button or a form that are searched for a name."""
+
+MAX_ITEM_NAME: Final = 60
+_LETTER: Final = re.compile(r"[^\W\d_]")
+_BOUNDARIES: Final = frozenset(("aside", "body", "dialog", "footer", "header", "main", "nav"))
+"""Elements beyond which no name is searched."""
+
+
+class ItemNames:
+    """Names of the items of one page, from its headings and rows."""
+
+    __slots__ = ("_headings", "_heads", "_rows", "_starts", "_survey", "_tree", "_visibility")
+
+    def __init__(self, survey: Survey, visibility: Visibility) -> None:
+        self._survey, self._visibility, self._tree = survey, visibility, visibility.tree
+        starts, roles = survey.starts, survey.roles
+        regions = [*survey.regions, *survey.shadows.values()]
+        everything = (one for region in regions for one in region.candidates if roles[one] == "heading")
+        headings = [one for one in everything if survey.text(one)]
+        self._headings = sorted(headings, key=starts.__getitem__)
+        self._starts = [starts[one] for one in self._headings]
+        self._heads: dict[int, int] = {}
+        """The first heading in each ancestor of a heading."""
+        for heading in self._headings:
+            for around in ancestors(self._tree, survey.nodes[heading]):
+                self._heads.setdefault(around, heading)
+        self._rows: dict[int, list[tuple[int, str]]] = {}
+        """For each row, the cells that may name it, with their texts: two of a kind, as one may be the item's own."""
+
+    def of_form(self, form: int, start: int) -> str:
+        """Return the heading in a form, the nearest one before it, or the name of its row."""
+        for around in (form, *ancestors(self._tree, form)):
+            name = self._named(around, form, start, or_later=around == form)
+            if name or self._tree.tags[around] in _BOUNDARIES:
+                return name
+        return ""
+
+    def tell_apart(self, names: Mapping[int, str]) -> dict[int, str]:
+        """Return the item of each button whose name another button has too, or "" if it cannot be determined."""
+        survey = self._survey
+        groups: dict[str, list[int]] = {}
+        for candidate, name in names.items():
+            groups.setdefault(name.lower(), []).append(candidate)
+        told: dict[int, str] = {}
+        for alike in groups.values():
+            if len(alike) > 1:
+                alike.sort(key=survey.starts.__getitem__)
+                told |= self.of_each([(survey.nodes[one], survey.starts[one], survey.ends[one]) for one in alike])
+        return told
+
+    def of_each(self, alike: Sequence[tuple[int, int, int]]) -> dict[int, str]:
+        """Return the item of each of several nodes, given in order with the start and end of their texts."""
+        told: dict[int, str] = {}
+        owners: dict[int, int | None] = {}  # ancestors of exactly one of them; None for those of several
+        for node, _, _ in alike:
+            for around in ancestors(self._tree, node):
+                owners[around] = node if owners.get(around, node) == node else None
+        # If there is no heading between the first two, a heading before the first one belongs to all of them.
+        place = bisect_right(self._starts, alike[1][1])
+        has_headings, before = place > 0 and self._starts[place - 1] >= alike[0][2], 0
+        for node, start, end in alike:
+            told[node] = shorten_text(self._of_one(node, start, owners, before, has_headings), MAX_ITEM_NAME)
+            before = end
+        return told
+
+    def _of_one(self, node: int, start: int, owners: Mapping[int, int | None], after: int, has_headings: bool) -> str:
+        survey, said = self._survey, ""
+        for around in ancestors(self._tree, node):
+            if owners[around] is None:  # a common ancestor: only a heading between them can help
+                before = self._preceding(start, around)
+                if before is not None and survey.starts[before] >= after and (has_headings or not said):
+                    return survey.text(before)
+                break
+            if self._tree.tags[around] in _BOUNDARIES:
+                break
+            if name := self._named(around, node, start):
+                return name
+            if not said:
+                said = text_of(self._visibility, around, node, 50, shows=True)
+                said = said if _LETTER.search(said) else ""
+        return said or " ".join("".join(survey.pieces[max(after, start - 20) : start]).split())
+
+    def _named(self, around: int, node: int, start: int, or_later: bool = True) -> str:
+        tree, survey = self._tree, self._survey
+        if tree.tags[around] == "tr" or tree.attributes[around].get("role") == "row":
+            if around not in self._rows:
+                cells = [cell for cell in tree.children(around) if tree.tags[cell] in ("td", "th")]
+                texts = [(cell, text) for cell in cells if (text := survey.part_text(cell))]
+                headers = [(cell, text) for cell, text in texts if tree.tags[cell] == "th"]
+                self._rows[around] = headers[:2] + [one for one in texts if _LETTER.search(one[1])][:2]
+            own = set(ancestors(tree, node))
+            return next((shorten_text(text, MAX_ITEM_NAME) for cell, text in self._rows[around] if cell not in own), "")
+        if around not in self._heads:
+            return ""
+        heading = self._preceding(start, around)
+        if heading is None and or_later:
+            heading = self._heads[around]
+        return shorten_text(survey.text(heading), MAX_ITEM_NAME) if heading is not None else ""
+
+    def _preceding(self, start: int, around: int) -> int | None:
+        """Return the last heading that begins before a position, if it is inside of this element."""
+        place = bisect_right(self._starts, start)
+        before = self._headings[place - 1] if place else None
+        is_in = before is not None and around in ancestors(self._tree, self._survey.nodes[before])
+        return before if is_in else None
+
+
+def ancestors(tree: Tree, node: int) -> Iterator[int]:
+    above = tree.parents[node]
+    for _ in range(_MAX_CLIMB):
+        if above < 0:
+            return
+        yield above
+        above = tree.parents[above]

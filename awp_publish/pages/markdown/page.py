@@ -1,0 +1,552 @@
+"""Writes one page as Markdown: its blocks, its main content, its navigation and its forms."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Final
+
+from awp_publish.pages.attributes import base_of
+from awp_publish.pages.content import MainContent, find_content
+from awp_publish.pages.formulas import read_formulas
+from awp_publish.pages.markdown.escaping import collapse, escape_line, escape_text, fence_for
+from awp_publish.pages.markdown.inline import CONTROLS, Inline, link_to
+from awp_publish.pages.markdown.joining import Mark, Piece, join_pieces
+from awp_publish.pages.markdown.lines import Lines
+from awp_publish.pages.markdown.visible import BLOCKS, HEADINGS, LISTS, PREFORMATTED, VisibleNodes
+from awp_publish.pages.paging import find_paging
+from awp_publish.pages.selectolax import parse
+from awp_publish.pages.tables import is_layout
+from awp_publish.pages.tree import Tree, read_title
+
+_SPACIOUS: Final = frozenset({"p", "blockquote", "pre", "table", "dl", "hr", "figure", *HEADINGS})
+_WRAPPERS: Final = frozenset({"article", "div", "section"})
+
+MAX_SPANNED: Final = 40
+"""Columns that one cell may span; browsers allow up to 1,000."""
+
+MAX_FILLED: Final = 20_000
+"""Empty cells that may stand for spans in a page, so that a small page cannot make a large document."""
+
+_IN_CELLS: Final = frozenset({"p", "div", "li", "ul", "ol", "dl", "dd", "dt", "address", "center", "form"})
+"""Blocks that may be in a cell of a data table, each on a line of its own."""
+
+_TABLE_PARTS: Final = frozenset({"thead", "tbody", "tfoot", "tr", "td", "th", "caption"})
+_ALIGNED: Final = {"left": ":--", "center": ":-:", "right": "--:"}
+_STYLE: Final = re.compile(r"text-align\s*:\s*(left|center|right)", re.IGNORECASE)
+
+
+_MEDIA: Final = frozenset({"audio", "video"})
+"""Elements whose content only those see whose browser cannot play them."""
+
+MAX_BLOCK_DEPTH: Final = 80
+"""Levels of nested blocks; of deeper ones only the text is written."""
+
+_LANGUAGE: Final = re.compile(
+    r"(?:^|\s)(?:(?:\S*-)?lang(?:uage)?-|highlight-source-|brush:\s*|sourceCode\s+)([\w+#.-]+)"
+)
+
+
+def write_markdown(source: Tree | str | bytes, url: str, charset: str | None = None) -> str:
+    """Return the page at `url` as Markdown. No input raises an exception.
+
+    `charset` is that of the `Content-Type`, if `source` is bytes.
+    """
+    if isinstance(source, Tree):
+        return _Page(source, url).write()
+    tree = parse(source, charset)
+    written = _Page(tree, url).write()
+    tree.unlink()
+    return written
+
+
+def write_content(source: Tree | str | bytes, url: str, whole: str = "", charset: str | None = None) -> str:
+    """Return the main content of the page at `url` as Markdown, with the title and the links to the next pages.
+
+    A last line says how much was left out; `whole` is added to it, a sentence on how to get the whole page. A page from
+    which little would be left out is written as a whole. No input raises an exception.
+    """
+    if isinstance(source, Tree):
+        return _Page(source, url).write_content(whole)
+    tree = parse(source, charset)
+    written = _Page(tree, url).write_content(whole)
+    tree.unlink()
+    return written
+
+
+OMISSION: Final = "Left out beside the main content:"
+"""The first words of the line that says what is not in a page's main content."""
+
+MIN_OMITTED: Final = 200
+"""Characters up to which a text is not left out: to say so would take as long."""
+
+MIN_LINKS: Final = 3
+"""Links up to which they are not left out."""
+
+MAX_NAVIGATION: Final = 25
+"""Links up to which a navigation is a part of a page on which one acts."""
+
+_CHROME: Final = frozenset({"header", "footer", "aside", "search"})
+_HOLDERS: Final = frozenset({"td", "th", "li", "dd", "blockquote"})
+"""Elements from which nothing is moved elsewhere, because their text would be torn apart."""
+
+_SKIPS: Final = re.compile(r"\s*(?:skip|jump)\b", re.IGNORECASE)
+MAX_CHROME: Final = 100
+"""Navigations and forms that are moved to the end of the text; further ones stay in their places."""
+
+
+class _Page:
+    """Writes one page: its main content, the rest, and finally its navigation and the forms of header and footer."""
+
+    def __init__(self, tree: Tree, url: str) -> None:
+        self._tree = tree
+        self._visible = VisibleNodes(tree)
+        formulas = read_formulas(self._visible.visibility)
+        self._inline = Inline(url, base_of(tree, url) or url, self._visible, formulas)
+        self._lines = Lines()
+        self._filled = 0
+        """The number of empty cells."""
+        self._is_tight = False
+        """True within a list whose items are not separated by empty lines."""
+        self._link: str | None = None
+        """The address of a link that contains blocks, until the first block has become the link."""
+        self._holders: set[int] = set()
+        """Inline elements that contain blocks, such as a link around a heading."""
+        tags, parents = tree.tags, tree.parents
+        for node in range(tree.body_at, tree.ends[tree.body_at]):
+            above = parents[node] if tags[node] in BLOCKS else -1
+            while above >= 0 and tags[above] not in BLOCKS and above not in self._holders:
+                self._holders.add(above)
+                above = parents[above]
+
+    def write(self, omitted: Sequence[int] = ()) -> str:
+        """Return the text, without the elements `omitted` but with the forms in them.
+
+        It begins with the page's title if the page has no heading of its own.
+        """
+        self._write(omitted)
+        return self._lines.text()
+
+    def _write(self, omitted: Sequence[int]) -> None:
+        tree = self._tree
+        for heading in tree.find("h1"):
+            above = heading
+            while above >= 0 and tree.tags[above] != "body" and self._visible.shows(above):
+                above = tree.parents[above]
+            if (above < 0 or tree.tags[above] == "body") and self._visible.plain_text(heading):
+                break
+        else:
+            title = escape_text(collapse(read_title(self._tree)).strip())
+            if title:
+                self._lines.block([f"# {title}"])
+        later = self._inline.later
+        navigation, forms = self._chrome()
+        navigation = [one for one in navigation if not any(at <= one < tree.ends[at] for at in omitted)]
+        later.update(omitted)
+        skipping = set(later)
+        later.update(navigation, forms)
+        mains = (one for one in tree.find("main") if self._is_seen(one))
+        main = next(mains, None)
+        if main is not None:  # preceded by the heading of the page, wherever that is
+            own = next((one for one in tree.find("h1") if self._is_seen(one)), None)
+            if own is not None and main not in self._visible.around(own):
+                self._blocks([own], 0)
+                later.add(own)
+            self._blocks([main], 0)
+            later.add(main)
+        self._blocks(self._visible.children(tree.body_at), 0)
+        later.clear()
+        later.update(skipping)
+        if navigation:
+            # Each is a line; links of earlier lines are not repeated.
+            written, lines = set[str](), list[str]()
+            for one in navigation:
+                pieces = list[Piece]()
+                for piece in self._inline.pieces(one):
+                    if isinstance(piece, Mark) and piece.kind == "markdown":
+                        if piece.text in written:
+                            continue
+                        written.add(piece.text)
+                    pieces.append(piece)
+                lines.append(" · ".join(line for paragraph in join_pieces(pieces) for line in paragraph))
+            if any(lines) and not self._lines.is_empty:
+                self._lines.block(["## Navigation"])
+            for line in filter(None, lines):
+                self._lines.block([escape_line(line)])
+        if forms:
+            if not self._lines.is_empty:
+                self._lines.block(["## Forms"])
+            self._blocks(forms, 0)
+
+    def write_content(self, whole: str) -> str:
+        """Return the main content, and a last line on what was left out.
+
+        Only an article stands alone. On other pages (a list, a form, a basket) small navigations are needed to act, so
+        only large ones are left out.
+        """
+        content = find_content(self._tree, self._visible.visibility)
+        omitted = self._beside(content) if content.is_article else self._large_chrome(content)
+        links, forms, characters = map(sum, zip((0, 0, 0), *map(self._counts, omitted), strict=True))
+        if links <= MIN_LINKS and not forms and characters <= MIN_OMITTED:
+            return self.write()
+        paging = [link for link in find_paging(self._tree) if self._is_seen(link) and self._is_in(link, omitted)]
+        if content.is_article:
+            self._write_article(content.node, omitted)
+        else:
+            forms = 0  # they are written in any case
+            self._write(omitted)
+        if paging:
+            self._text([piece for link in paging for piece in (*self._inline.pieces(link), " ")])
+        counts = ((links, "link"), (forms, "form"), (characters, "character"))
+        parts = [f"{count} {name}{'s' * (count != 1)}" for count, name in counts if count]
+        listed = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
+        self._lines.block([f"{OMISSION} {listed}. {whole}".strip()])
+        return self._lines.text()
+
+    def _write_article(self, node: int, omitted: Sequence[int]) -> None:
+        tree = self._tree
+        headings = [one for one in tree.find("h1") if self._is_seen(one) and self._visible.plain_text(one)]
+        if not any(node <= one < tree.ends[node] and not self._is_in(one, omitted) for one in headings):
+            if headings:
+                self._blocks(headings[:1], 0)
+            elif title := escape_text(collapse(read_title(tree)).strip()):
+                self._lines.block([f"# {title}"])
+        later = self._inline.later
+        later.update(omitted)
+        self._blocks(self._visible.children(node) if node == tree.body_at else [node], 0)
+        later.clear()
+
+    def _is_in(self, node: int, others: Iterable[int]) -> bool:
+        return any(at <= node < self._tree.ends[at] for at in others)
+
+    def _beside(self, content: MainContent) -> list[int]:
+        """Return the largest visible elements of the page that are no part of an article."""
+        tree = self._tree
+        found = [at for at in sorted(content.left_out) if self._visible.shows(at)]
+        inner, node = content.node, tree.parents[content.node]
+        while inner != tree.body_at:
+            found += [child for child in self._visible.elements_in(node) if child != inner]
+            inner, node = node, tree.parents[node]
+        outer, end = list[int](), -1
+        for at in sorted(found):
+            if at >= end:
+                outer.append(at)
+                end = tree.ends[at]
+        return outer
+
+    def _large_chrome(self, content: MainContent) -> list[int]:
+        """Return the navigations, headers, footers and asides with many links that do not have the content."""
+        tree, found, end = self._tree, list[int](), -1
+        chrome = sorted(at for tag in (*_CHROME, "nav") for at in tree.find(tag))
+        for at in chrome:
+            if (
+                at < end
+                or at in content.around
+                or (content.node < at and content.node != tree.body_at and self._is_in(at, [content.node]))
+            ):
+                continue
+            if not self._is_seen(at) or any(tag in ("h1", "main", "article") for tag in tree.tags[at : tree.ends[at]]):
+                continue
+            end = tree.ends[at]
+            if self._counts(at)[0] > MAX_NAVIGATION:
+                found.append(at)
+        return found
+
+    def _counts(self, top: int) -> tuple[int, int, int]:
+        """Return the numbers of visible links, forms and characters in a node."""
+        links = forms = characters = 0
+        tags, attributes = self._tree.tags, self._tree.attributes
+        for node in (top, *self._visible.walk(top)):
+            tag = tags[node]
+            if not tag:
+                characters += len(self._tree.texts[node].strip())
+            elif tag == "a":
+                links += "href" in attributes[node]
+            elif tag == "form":
+                forms += 1
+        return links, forms, characters
+
+    def _is_seen(self, node: int) -> bool:
+        around = islice(self._visible.around(node), MAX_BLOCK_DEPTH)
+        return self._visible.shows(node) and all(
+            self._tree.tags[one] in ("body", "html") or self._visible.shows(one) for one in around
+        )
+
+    def _chrome(self) -> tuple[list[int], list[int]]:
+        """Return the navigation elements, and the forms of header and footer.
+
+        A link that skips the navigation is left out, because here the content comes first anyway.
+        """
+        navigation, forms, tree = list[int](), list[int](), self._tree
+        first = next((at for at in range(tree.size) if tree.tags[at] == "a"), None)
+        if first is not None and tree.attributes[first].get("href", "").startswith("#"):
+            self._inline.later.update([first] if _SKIPS.match(self._visible.plain_text(first)) else [])
+        for tag, found in (("nav", navigation), ("form", forms)):
+            for one in tree.find(tag)[:MAX_CHROME]:
+                tags = {tree.tags[above] for above in islice(self._visible.around(one), MAX_BLOCK_DEPTH)}
+                if tag == "form" and (not tags & _CHROME or "main" in tags or "article" in tags):
+                    continue
+                if "nav" not in tags and not _HOLDERS & tags and self._is_seen(one):
+                    found.append(one)
+        return navigation, forms
+
+    def _blocks(self, children: Iterable[int], depth: int) -> None:
+        """Write the content of an element: blocks, and text between them."""
+        lines, pieces, later = self._lines, list[Piece](), self._inline.later
+        tags, attributes, children_of = self._tree.tags, self._tree.attributes, self._visible.children
+        for node in children:
+            tag, given = tags[node], attributes[node]
+            if node in later:
+                continue
+            if not tag or not self._is_block(node) or not self._visible.shows(node):
+                pieces += self._inline.pieces(node, linked=self._link is not None)
+                continue
+            self._text(pieces)
+            pieces = []
+            if depth >= MAX_BLOCK_DEPTH:
+                self._text([escape_text(self._visible.plain_text(node))])
+            elif tag in HEADINGS or given.get("role", "").strip().lower() == "heading":
+                text = self._line(node)
+                if text:
+                    escaped = re.sub(r"(?<!#)(#+)$", r"\\\1", text)  # a closing sequence (section 4.2)
+                    aria = given.get("aria-level", "").strip()
+                    level = HEADINGS.get(tag) or (int(aria) if aria in ("1", "2", "3", "4", "5", "6") else 2)
+                    lines.block([f"{'#' * level} {escaped}"])
+            elif tag in LISTS:
+                self._list(node, depth + 1)
+            elif tag == "table":
+                self._table(node, depth + 1)
+            elif tag in ("legend", "summary"):
+                self._strong(node, depth + 1)
+            elif tag == "a":
+                address = self._inline.address(given["href"]) if "href" in given else None
+                outer, self._link = self._link, self._link or address
+                self._blocks(children_of(node), depth + 1)
+                self._link = outer if outer is not None and self._link is not None else None
+            elif tag == "hr":
+                if not lines.is_empty:  # at the beginning it would open front matter
+                    lines.block(["---"])
+            elif tag == "blockquote":
+                around, self._is_tight = self._is_tight, False
+                with lines.within("> "):
+                    self._blocks(children_of(node), depth + 1)
+                self._is_tight = around
+            elif tag in PREFORMATTED:
+                text = self._visible.raw_text(node).replace("\r\n", "\n").rstrip().strip("\n")
+                if text:
+                    fence = fence_for(text, 3)
+                    lines.block([fence + self._language_of(node), *text.split("\n"), fence])
+                    found = (one for one in self._visible.walk(node) if tags[one] == "a" and "href" in attributes[one])
+                    links = list(filter(None, dict.fromkeys(self._inline.line([one]) for one in found)))
+                    if links:
+                        lines.block([f"Links: {', '.join(links)}"])
+            elif tag == "dl":
+                self._terms(node, depth + 1)
+            else:
+                hidden: list[str] = []
+                if tag == "form" and not (fields := self._inline.read_form(node)).is_button:
+                    # Where the form is sent, then its fields, then its hidden fields.
+                    name = collapse(given.get("aria-label") or "").strip()
+                    says = f"Form “{escape_text(name)}”" if name else "Form"
+                    if given.get("action") or fields.has_names:
+                        says += f": {self._inline.target(node)}"
+                    if name or says != "Form":
+                        lines.block([says])
+                    hidden = self._inline.hidden(node)
+                self._blocks(children_of(node), depth + 1)
+                if hidden:
+                    lines.block([f"[hidden: {', '.join(hidden)}]"])
+        self._text(pieces)
+
+    def _is_block(self, node: int) -> bool:
+        """Return True if an element is a block or contains blocks. A control is always inline, whatever it contains."""
+        tag = self._tree.tags[node]
+        return tag in BLOCKS or (node in self._holders and tag not in CONTROLS and tag not in _MEDIA)
+
+    def _text(self, pieces: Iterable[Piece]) -> None:
+        """Write running text, as one paragraph or several."""
+        for lines in join_pieces(pieces):
+            if self._link is not None:
+                lines, self._link = [link_to(" ".join(lines), self._link).text], None
+            escaped = [escape_line(line) for line in lines]
+            self._lines.block([f"{line}  " for line in escaped[:-1]] + escaped[-1:])
+
+    def _line(self, node: int) -> str:
+        """Return the text of a block on one line, as a link if the block is the first one within a link."""
+        text = self._inline.line(self._visible.children(node), linked=self._link is not None)
+        if text and self._link is not None:
+            text, self._link = link_to(text, self._link).text, None
+        return text
+
+    def _strong(self, node: int, depth: int) -> None:
+        """Write the name of what follows: the legend of a group, the summary of details, the caption of a table."""
+        if any(map(self._is_block, self._tree.children(node))):
+            self._blocks(self._visible.children(node), depth)
+            return
+        text = self._line(node) or escape_text(self._inline.name(node))
+        if text:
+            self._lines.block([text if text.startswith("**") else f"**{text}**"])
+
+    def _list(self, node: int, depth: int) -> None:
+        tree = self._tree
+        tags, attributes = tree.tags, tree.attributes
+        # A list directly after another one needs a different marker, or both would be one list (section 5.3).
+        usual, other = (".", ")") if tags[node] == "ol" else ("-", "*")
+        marker = other if self._lines.last_list == usual else usual
+        # The items are separated if one of them has several blocks that need separation (section 5.3).
+        is_tight = True
+        for item in self._visible.children(node):
+            inner = [child for child in tree.children(item) if tags[child]] if tags[item] == "li" else []
+            while len(inner) == 1 and tags[inner[0]] in _WRAPPERS:
+                inner = [child for child in tree.children(inner[0]) if tags[child]]
+            spacious = sum(tags[child] in _SPACIOUS for child in inner)
+            if spacious > 1 or (spacious == 1 and any(tags[child] in LISTS for child in inner)):
+                is_tight = False
+        number, is_first = _number(attributes[node].get("start", ""), 1), True
+        around = self._is_tight
+        # Directly after a paragraph in an item, only a list that starts with 1 is recognised (section 5.3).
+        begins_tight = around and is_tight and number == 1
+        self._is_tight = is_tight
+        for child in self._visible.elements_in(node):
+            if tags[child] == "li":
+                number = _number(attributes[child].get("value", ""), number)
+            sign = f"{number}{marker} " if tags[node] == "ol" else f"{marker} "
+            with self._lines.item(sign, begins_tight if is_first else is_tight):
+                # A child that is not an `li` is in the list by mistake.
+                self._blocks(self._visible.children(child) if tags[child] == "li" else [child], depth)
+            if self._lines.has_written:
+                is_first = False
+                number += 1
+        self._is_tight = around
+        if not is_first:
+            self._lines.last_list = marker
+
+    def _terms(self, node: int, depth: int) -> None:
+        """Write terms and their descriptions as a list, because Markdown has no other way.
+
+        A `div` may enclose each group of them (HTML, section 4.4.9).
+        """
+        parts = [
+            part
+            for child in self._visible.elements_in(node)
+            for part in (self._visible.elements_in(child) if self._tree.tags[child] == "div" else (child,))
+        ]
+        groups: list[tuple[list[int], list[int]]] = []
+        for part in parts:
+            is_term = self._tree.tags[part] == "dt"
+            if not groups or (is_term and groups[-1][1]):
+                groups.append(([], []))
+            groups[-1][0 if is_term else 1].append(part)
+        is_first = True
+        for terms, definitions in groups:
+            names = ", ".join(f"**{line}**" for line in map(self._line, terms) if line)
+            with self._lines.item("- ", tight=not is_first):
+                if names and not any(
+                    self._is_block(child) for one in definitions for child in self._tree.children(one)
+                ):
+                    definition = "; ".join(line for line in map(self._line, definitions) if line)
+                    self._lines.block([f"{names}: {definition}" if definition else names])
+                else:
+                    if names:
+                        self._lines.block([names])
+                    for one in definitions:
+                        self._blocks(self._visible.children(one), depth)
+            is_first = is_first and not self._lines.has_written
+
+    def _table(self, table: int, depth: int) -> None:
+        """Write a table of GitHub Flavored Markdown (GFM 0.29, section 4.10), with its caption before it.
+
+        A table that only arranges a page is ignored: its content is written as if the table were not there.
+        """
+        tags, attributes, seen_in = self._tree.tags, self._tree.attributes, self._visible.elements_in
+        head, body, foot, caption = list[int](), list[int](), list[int](), None
+        for part in seen_in(table):
+            tag = tags[part]
+            if tag == "caption" and caption is None:
+                caption = part
+            rows = [part] if tag == "tr" else [row for row in seen_in(part) if tags[row] == "tr"]
+            {"thead": head, "tfoot": foot}.get(tag, body).extend(rows)
+        cells = [[cell for cell in seen_in(row) if tags[cell] in ("td", "th")] for row in (*head, *body, *foot)]
+        has_heading = bool(head) or (bool(body and cells[0]) and all(tags[cell] == "th" for cell in cells[0]))
+        blocks: set[str] = set()  # within the cells, except in nested tables
+        for cell in (cell for row in cells for cell in row):
+            at = cell + 1
+            while at < self._tree.ends[cell]:
+                tag = tags[at]
+                if tag in BLOCKS:
+                    blocks.add(tag)
+                at = self._tree.ends[at] if tag == "table" else at + 1
+        if has_heading or caption is not None or any(tags[cell] == "th" for row in cells for cell in row):
+            is_data = blocks <= _IN_CELLS
+        else:
+            is_data = max(map(len, cells), default=0) > 1 and blocks <= {"p", "div", "form"}
+            is_data = is_data and not ("form" in blocks and is_layout(table, self._visible.visibility))
+        role = attributes[table].get("role", "").strip().lower()
+        if "table" in blocks or not is_data or role in ("presentation", "none"):
+            self._blocks(self._visible.children(table), depth)
+            return
+        if caption is not None:
+            self._strong(caption, depth)
+        written: list[list[str]] = []
+        reaching: dict[int, int] = {}  # for a column, the remaining rows that a cell spans, this one included
+        for row in cells:
+            line: list[str] = []
+            for cell in row:
+                column = len(line)
+                while column in reaching:
+                    column += 1
+                line += self._empty_cells(column - len(line))
+                columns = _span(attributes[cell], "colspan", MAX_SPANNED)
+                if (below := _span(attributes[cell], "rowspan", len(cells)) - 1) > 0 and len(reaching) < MAX_SPANNED:
+                    reaching |= {len(line) + column: below + 1 for column in range(columns)}
+                # A pipe would begin the next cell, even within code (GFM, example 200).
+                line.append(self._inline.line([cell], break_with="<br>").replace("|", "\\|"))
+                line += self._empty_cells(columns - 1)
+            reaching = {column: left - 1 for column, left in reaching.items() if left > 1}
+            if line:
+                written.append(line)
+        if not any(map(any, written)):
+            return
+        width = max(map(len, written))
+        aligned: list[str] = []
+        heading = list[str]()  # a table has to have one
+        if has_heading:
+            heading = written.pop(0)
+            for cell in cells[0][:width]:
+                alignment = attributes[cell].get("align", "").strip().lower()
+                if not alignment and (found := _STYLE.search(attributes[cell].get("style", ""))):
+                    alignment = found[1].lower()
+                aligned.append(_ALIGNED.get(alignment, "---"))
+        heading += [""] * (width - len(heading))
+        aligned += ["---"] * (width - len(aligned))
+        self._lines.block([f"| {' | '.join(line)} |" for line in (heading, aligned, *written)])
+
+    def _language_of(self, node: int) -> str:
+        """Return the language of code that highlighters write into classes: on the code, around it, or within."""
+        tree = self._tree
+        inner = [child for child in tree.children(node) if tree.tags[child] == "code"][:1]
+        for one in (*inner, node, *islice(self._visible.around(node), 1)):
+            given = tree.attributes[one]
+            if found := _LANGUAGE.search(given.get("class", "")):
+                return found[1]
+            if language := given.get("data-lang", given.get("data-language", "")).strip():
+                return re.sub(r"[^\w+#.-]", "", language)
+        return ""
+
+    def _empty_cells(self, wanted: int) -> list[str]:
+        given = min(wanted, MAX_FILLED - self._filled)
+        self._filled += given
+        return [""] * given
+
+
+def _number(text: str, usual: int) -> int:
+    """Return a number that Markdown can write: not negative, at most nine digits."""
+    text = text.strip()
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else usual
+
+
+def _span(given: Mapping[str, str], name: str, most: int) -> int:
+    text = given.get(name, "1").strip()
+    if not text.isascii() or not text.isdigit() or len(text) > 5:
+        return 1
+    number = int(text)
+    return most if number == 0 and name == "rowspan" else max(1, min(number, most))

@@ -1,0 +1,84 @@
+"""The visible elements of a page, from the point of view of Markdown."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from awp_publish.pages.tree import Tree, shadow_mode_of
+from awp_publish.pages.visibility import STRIPPED, Visibility
+
+HEADINGS: Final[Mapping[str, int]] = {f"h{level}": level for level in range(1, 7)}
+LISTS: Final = frozenset({"ul", "ol", "menu", "dir"})
+SILENT: Final = STRIPPED - {"template"} | {"area"}
+"""Elements without visible content. A template has some if it is a shadow root."""
+
+_BLOCKS: Final = (
+    "address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure "
+    "footer form frameset h1 h2 h3 h4 h5 h6 header hgroup hr html legend li listing main menu nav ol p "
+    "plaintext pre search section summary table tbody td tfoot th thead tr ul xmp dir"
+)
+BLOCKS: Final = frozenset(_BLOCKS.split())
+"""Elements that begin a block of their own (HTML Standard, section 15.3), and the parts of tables."""
+
+PREFORMATTED: Final = frozenset({"pre", "listing", "plaintext", "xmp"})
+
+
+class VisibleNodes:
+    """The visible nodes of one page, as far as the page itself determines that, by their numbers in the tree."""
+
+    __slots__ = ("attributes", "tags", "tree", "visibility")
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree, self.visibility = tree, Visibility(tree)
+        self.tags, self.attributes = tree.tags, tree.attributes
+
+    def children(self, node: int) -> Sequence[int]:
+        """Return the children of an element, or the content of a template that is a declarative shadow root."""
+        if self.tags[node] == "template":
+            return self.tree.content(node) if shadow_mode_of(self.attributes[node]) else ()
+        return self.tree.children(node)
+
+    def shows(self, node: int) -> bool:
+        """Return True if an element is visible, provided that its parent is."""
+        tag, given = self.tags[node], self.attributes[node]
+        if tag in SILENT or (tag == "dialog" and "open" not in given):
+            return False
+        return not self.visibility.withdraws(node)
+
+    def elements_in(self, node: int) -> Iterator[int]:
+        """Yield the visible elements directly inside of one."""
+        return (child for child in self.children(node) if self.tags[child] and self.shows(child))
+
+    def walk(self, top: int) -> Iterator[int]:
+        """Yield everything visible below a node in document order, at any depth."""
+        waiting = list(reversed(self.children(top)))
+        while waiting:
+            node = waiting.pop()
+            if not self.tags[node]:
+                yield node
+            elif self.shows(node):
+                yield node
+                waiting.extend(reversed(self.children(node)))
+
+    def plain_text(self, top: int) -> str:
+        """Return the text below a node on one line, with blocks separated."""
+        parts: list[str] = []
+        for node in self.walk(top):
+            tag = self.tags[node]
+            if not tag:
+                parts.append(self.tree.texts[node])
+            elif tag in BLOCKS or tag == "br":
+                parts.append(" ")
+            elif tag == "img":
+                parts.append(self.attributes[node].get("alt", ""))
+        return " ".join("".join(parts).split())
+
+    def raw_text(self, top: int) -> str:
+        """Return the text below a node unchanged, for code."""
+        return "".join("\n" if self.tags[node] == "br" else self.tree.texts[node] for node in self.walk(top))
+
+    def around(self, node: int) -> Iterator[int]:
+        """Yield the ancestors of a node, innermost first."""
+        above = self.tree.parents[node]
+        while above >= 0:
+            yield above
+            above = self.tree.parents[above]

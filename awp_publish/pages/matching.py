@@ -1,0 +1,273 @@
+"""Finds the elements that a CSS selector matches, in time that combinators do not multiply.
+
+A selector is followed from its outermost compound inwards, each time for all elements at once. Nothing is tried twice,
+so the time is the length of the selector times that of the page, whatever stands before what.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import count
+from typing import Final, Protocol
+
+from awp_publish.pages.selectors import ANY, NEVER, Attribute, Compound, Selector, State
+
+MAX_STEPS: Final = 3_000_000
+"""Elements that are looked at for the selectors of one page."""
+
+_NO_ELEMENT: Final = ("", "!")
+"""The tags of texts and comments."""
+
+_FIELDS: Final = frozenset(("input", "select", "textarea"))
+_MAY_BE_DISABLED: Final = _FIELDS | {"button", "fieldset", "optgroup", "option"}
+
+
+class PageNodes(Protocol):
+    """What is read of a page: its nodes by numbers, see `Tree`."""
+
+    tags: list[str]
+    attributes: list[Mapping[str, str]]
+    texts: list[str]
+    parents: list[int]
+    ends: list[int]
+
+
+class ExhaustedError(ValueError):
+    """Selectors of which the page would take too long."""
+
+
+class Matcher:
+    """Matches selectors in one scope of a page: its nodes from `start` to `end`.
+
+    `scope` is the element that `:scope` means. `is_checked` says which boxes are checked now; without it the page's own
+    attributes do. `steps` counts the elements that were looked at.
+    """
+
+    def __init__(
+        self,
+        page: PageNodes,
+        start: int,
+        end: int,
+        scope: int = 0,
+        is_checked: Callable[[int], bool] | None = None,
+    ) -> None:
+        self._page, self._start, self._end = page, start, end
+        self._scope = scope
+        self._is_checked = is_checked or self._has_check
+        self.steps = 0
+        self._matches: dict[Selector, list[int]] = {}
+        self._places: dict[tuple[str, tuple[Selector, ...]], dict[int, int]] = {}
+        self._all = list[int]()
+        self.by: dict[str, list[int]] = {}
+        """The elements that have a tag, a class or an id: by `p`, `.class` and `#id`."""
+        of_classes: dict[str, list[list[int]]] = {}
+        for at in range(start, end):
+            tag = page.tags[at]
+            if tag in _NO_ELEMENT:
+                continue
+            self._all.append(at)
+            self.by.setdefault(tag, []).append(at)
+            given = page.attributes[at]
+            if given:
+                if names := given.get("class"):
+                    lists = of_classes.get(names)
+                    if lists is None:
+                        lists = [self.by.setdefault(f".{name}", []) for name in dict.fromkeys(names.split())]
+                        of_classes[names] = lists
+                    for elements in lists:
+                        elements.append(at)
+                if name := given.get("id"):
+                    self.by.setdefault(f"#{name}", []).append(at)
+
+    def has(self, compound: Compound) -> bool:
+        """Return False if no element has the tag, the ids and the classes of a compound."""
+        return all(key in self.by for key in _keys(compound))
+
+    def matching(self, selector: Selector) -> list[int]:
+        """Return the elements that a selector matches, in document order. Raises ExhaustedError."""
+        elements = self._matches.get(selector)
+        if elements is None:
+            elements = list[int]()
+            if all(self.has(compound) for _, compound in selector.steps):
+                for combinator, compound in selector.steps:
+                    candidates = self._candidates(compound)
+                    elements = self._only(list(self._related(elements, candidates, combinator)), compound)
+            self._matches[selector] = elements
+        return elements
+
+    def among(self, selectors: Iterable[Selector]) -> set[int]:
+        """Return the elements that any of these selectors matches."""
+        return {at for selector in selectors for at in self.matching(selector)}
+
+    def _candidates(self, compound: Compound) -> Sequence[int]:
+        """Return the elements with the rarest of a compound's tag, classes and ids."""
+        lists = [self.by.get(key, []) for key in _keys(compound)]
+        candidates = min(lists, key=len) if lists else self._all
+        self.steps += len(candidates)
+        if self.steps > MAX_STEPS:
+            raise ExhaustedError("The selector would take too long on this page.")
+        return candidates
+
+    def _only(self, elements: list[int], compound: Compound) -> list[int]:
+        """Return those of some elements that a compound describes."""
+        tags, attributes = self._page.tags, self._page.attributes
+        if compound.tag:
+            elements = [at for at in elements if tags[at] == compound.tag]
+        for name in compound.ids:
+            elements = [at for at in elements if attributes[at].get("id") == name]
+        if compound.classes:
+            names = frozenset(compound.classes)
+            elements = [at for at in elements if names.issubset(attributes[at].get("class", "").split())]
+        for attribute in compound.attributes:
+            elements = [at for at in elements if _has(attributes[at], attribute)]
+        for state in compound.states:
+            holds = self._test(state)
+            elements = [at for at in elements if holds(at)]
+        return elements
+
+    def _related(self, elements: list[int], candidates: Sequence[int], combinator: str) -> Iterator[int]:
+        """Yield those of the candidates to which a combinator leads from any of these elements; all for "".
+
+        Both are in document order.
+        """
+        parents, ends = self._page.parents, self._page.ends
+        if not combinator:
+            yield from candidates
+        elif combinator == " ":
+            place = reach = 0
+            for at in candidates:
+                while place < len(elements) and elements[place] < at:
+                    reach, place = max(reach, ends[elements[place]]), place + 1
+                if at < reach:
+                    yield at
+        elif combinator == ">":
+            marked = set(elements)
+            yield from (at for at in candidates if parents[at] in marked)
+        elif combinator == "~":
+            first: dict[int, int] = {}
+            for at in elements:
+                first.setdefault(parents[at], at)
+            yield from (at for at in candidates if first.get(parents[at], at) < at)
+        else:
+            following = set(filter(None, map(self._next, elements)))
+            yield from (at for at in candidates if at in following)
+
+    def _next(self, at: int) -> int:
+        """Return the next element beside one, 0 if there is none."""
+        tags, parents, ends = self._page.tags, self._page.parents, self._page.ends
+        beside = ends[at]
+        while beside < self._end and parents[beside] == parents[at]:
+            if tags[beside] not in _NO_ELEMENT:
+                return beside
+            beside = ends[beside]
+        return 0
+
+    def _test(self, state: State) -> Callable[[int], bool]:
+        """Return whether an element is in a state, as a function of its number."""
+        page, name = self._page, state.name
+        if name in ANY:
+            return self.among(state.selectors).__contains__
+        if name == "not":
+            matched = self.among(state.selectors)
+            return lambda at: at not in matched
+        if name == "has":
+            return {at for selector in state.selectors for at in self._holders(selector)}.__contains__
+        if name.startswith("nth-"):
+            places = self._numbered(name, state.selectors)
+            return lambda at: at in places and _counts(places[at] - state.offset, state.step)
+        tests: Mapping[str, Callable[[int], bool]] = {
+            "any-link": lambda at: page.tags[at] in ("a", "area") and "href" in page.attributes[at],
+            "checked": self._is_checked,
+            "disabled": lambda at: page.tags[at] in _MAY_BE_DISABLED and "disabled" in page.attributes[at],
+            "empty": lambda at: not any(page.tags[inner] != "!" for inner in range(at + 1, page.ends[at])),
+            "enabled": lambda at: page.tags[at] in _MAY_BE_DISABLED and "disabled" not in page.attributes[at],
+            "optional": lambda at: page.tags[at] in _FIELDS and "required" not in page.attributes[at],
+            "required": lambda at: page.tags[at] in _FIELDS and "required" in page.attributes[at],
+            "root": lambda at: at == 0,
+            "scope": lambda at: at == self._scope,
+        }
+        if name in NEVER:
+            return lambda at: False
+        return tests["any-link" if name == "link" else name]
+
+    def _has_check(self, at: int) -> bool:
+        given = self._page.attributes[at]
+        return "checked" in given or "selected" in given
+
+    def _holders(self, selector: Selector) -> Iterable[int]:
+        """Return the elements from which a relative selector leads somewhere: the way back from its last compound."""
+        elements: Iterable[int] = self._all
+        for combinator, compound in reversed(selector.steps[1:]):
+            candidates = self._candidates(compound)
+            wanted = set(elements)
+            elements = set(self._leading(self._only([at for at in candidates if at in wanted], compound), combinator))
+        return elements
+
+    def _leading(self, elements: list[int], combinator: str) -> Iterator[int]:
+        """Yield the elements from which a combinator leads to any of these."""
+        parents = self._page.parents
+        if combinator in (" ", ">"):
+            seen = set[int]()
+            for at in elements:
+                above = parents[at]
+                while above >= self._start and above not in seen:
+                    seen.add(above)
+                    yield above
+                    above = parents[above] if combinator == " " else -1
+            return
+        last: dict[int, int] = {}
+        for at in elements:
+            last[parents[at]] = at
+        marked = set(elements)
+        for at in self._all:
+            if self._next(at) in marked if combinator == "+" else at < last.get(parents[at], -1):
+                yield at
+
+    def _numbered(self, name: str, among: tuple[Selector, ...]) -> dict[int, int]:
+        """Return the position of each element among those beside it: of its tag, or that selectors match."""
+        key = name, among
+        if key not in self._places:
+            places = self._places[key] = {}
+            tags, parents = self._page.tags, self._page.parents
+            elements: Sequence[int] = sorted(self.among(among)) if among else self._all
+            self.steps += len(elements)
+            counters: dict[tuple[int, str], count[int]] = {}
+            by_tag = name.endswith("of-type")
+            for at in reversed(elements) if "last" in name else elements:
+                group = parents[at], tags[at] if by_tag else ""
+                counter = counters.get(group)
+                if counter is None:
+                    counter = counters[group] = count(1)
+                places[at] = next(counter)
+        return self._places[key]
+
+
+def _keys(compound: Compound) -> list[str]:
+    """Return what an element is listed under that a compound describes."""
+    keys = [f"#{name}" for name in compound.ids] + [f".{name}" for name in compound.classes]
+    return [*keys, compound.tag] if compound.tag else keys
+
+
+def _counts(distance: int, step: int) -> bool:
+    """Return True if a position that is so far from the first one is among every `step` positions."""
+    return distance == 0 if step == 0 else distance % step == 0 and distance // step >= 0
+
+
+def _has(given: Mapping[str, str], attribute: Attribute) -> bool:
+    actual, value, operator = given.get(attribute.name), attribute.value, attribute.operator
+    if actual is None:
+        return False
+    if attribute.ignores_case or attribute.name == "type":
+        actual, value = actual.lower(), value.lower()
+    match operator:
+        case "":
+            return True
+        case "=":
+            return actual == value
+        case "~=":
+            return value in actual.split()
+        case "|=":
+            return actual == value or actual.startswith(f"{value}-")
+        case "^=":
+            return value != "" and actual.startswith(value)
+        case "$=":
+            return value != "" and actual.endswith(value)
+    return value != "" and value in actual

@@ -1,0 +1,277 @@
+"""Accessible names (accname 1.2, HTML-AAM; SOM 1.0, section 4.5, label resolution)."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from awp_publish.pages.items import ancestors
+from awp_publish.pages.roles import ACTIONS, input_type, role_of
+from awp_publish.pages.survey import MAX_REFERENCES, references_of
+from awp_publish.pages.visibility import INLINE, STRIPPED, Visibility, text_of, title_of
+
+MAX_NODES: Final = 500
+"""Nodes that are read of an element whose content is another element's name."""
+
+MAX_NAME_LENGTH: Final = 1_000
+
+_NAMING: Final = frozenset(("aria-label", "aria-labelledby", "aria-labeledby", "role", "title"))
+_MIXED: Final = frozenset(("a", "button", "h1", "h2", "h3", "h4", "h5", "h6"))
+"""Elements whose name may differ from their text, because they may contain an image."""
+
+_VALUED: Final = frozenset(
+    ("input", "select", "meter", "progress", "listbox", "slider", "spinbutton", "progressbar", "scrollbar")
+)
+"""Elements and roles that contribute their value to a name that contains them."""
+
+_BUTTON_NAMES: Final[Mapping[str, str]] = {"submit": "Submit", "reset": "Reset", "image": "Submit", "button": ""}
+"""Names that browsers give to buttons without a name (HTML 4.10.5.1.18)."""
+
+_NAMED_WITH_PARTS: Final = frozenset(("button", "heading", "link"))
+_NAMED_BY_CONTENT: Final = frozenset(("a", "area", "fieldset", "svg", "table"))
+_PLAIN: Final = INLINE - STRIPPED - _VALUED - {"area", "br", "iframe", "img", "svg", "textarea"}
+"""Elements that, without attributes, contribute only their content."""
+
+_OVERRIDING: Final = ("aria-label", "aria-labelledby", "aria-labeledby")
+_LABELABLE: Final = frozenset(("button", "input", "meter", "output", "progress", "select", "textarea"))
+
+
+class AccessibleNames:
+    """Computes accessible names within one page. Referenced elements are looked up once."""
+
+    __slots__ = ("_is_referred", "_labels", "_texts", "_texts_of_labels", "_tree", "_visibility", "told")
+
+    def __init__(self, visibility: Visibility) -> None:
+        tree = visibility.tree
+        self._tree, self._visibility = tree, visibility
+        self._is_referred = False
+        """True while the name of a referenced element is computed: references in it are ignored (accname 1.2, 2B)."""
+        self._texts: dict[int, str] = {}
+        self._texts_of_labels: dict[int, str] = {}
+        self._labels: dict[int | str, list[int]] = {}
+        """For an id, and for an element inside of labels, its labels."""
+        self.told: set[int] = set()
+        """Labels that are the name of a visible control, and therefore not elements of their own."""
+        for label in tree.find("label"):
+            control = next(
+                (
+                    at
+                    for at in range(label + 1, min(tree.ends[label], label + 1 + MAX_NODES))
+                    if tree.tags[at] in _LABELABLE and input_type(tree.attributes[at]) != "hidden"
+                ),
+                None,
+            )
+            target = tree.attributes[label].get("for") or control
+            if target is None:
+                continue
+            known = self._labels.setdefault(target, [])
+            if len(known) < MAX_REFERENCES:
+                known.append(label)
+                labelled = tree.find_id(target) if isinstance(target, str) else target
+                if labelled is None or tree.tags[labelled] not in _LABELABLE or visibility.hides(labelled):
+                    continue
+                given = tree.attributes[labelled]
+                if role_of(tree.tags[labelled], given) in ACTIONS and not any(
+                    given.get(name, "").strip() for name in _OVERRIDING
+                ):
+                    self.told.add(label)
+
+    def label(self, element: int, text: str) -> str:
+        """Return the name of an element, or "" if it has none or only its `text`."""
+        tag, given = self._tree.tags[element], self._tree.attributes[element]
+        if tag not in _LABELABLE and (text or tag not in _NAMED_BY_CONTENT):
+            is_mixed = tag in _MIXED and self._holds_elements(element)
+            if not is_mixed and (not given or _NAMING.isdisjoint(given)):
+                return ""
+        known = text.lower()
+        # In the order of 4.5 and of HTML-AAM, section 4.1: a title comes last.
+        if references := references_of(given):
+            name = self.referred(references)
+            if name and name.lower() != known:
+                return name
+        if "aria-label" in given:
+            name = collapse(given["aria-label"])
+            if name and name.lower() != known:
+                return name
+        for name in self._native(element):
+            if name and name.lower() != known:
+                return name
+        return ""
+
+    def _holds_elements(self, element: int) -> bool:
+        return any(self._tree.tags[at] for at in range(element + 1, self._tree.ends[element]))
+
+    def referred(self, ids: str) -> str:
+        """Return the names of the elements in a list of ids, as in `aria-labelledby`."""
+        nodes = [self._tree.find_id(name) for name in ids.split()[:MAX_REFERENCES]]
+        before, self._is_referred = self._is_referred, True
+        texts = [self.named(node) for node in nodes if node is not None]
+        self._is_referred = before
+        return " ".join(filter(None, texts))[:MAX_NAME_LENGTH]
+
+    def _native(self, element: int) -> Iterator[str]:
+        """Yield possible names according to HTML alone."""
+        tree = self._tree
+        tag, attributes = tree.tags[element], tree.attributes[element]
+        if tag in _LABELABLE:
+            by_id = self._labels.get(attributes["id"], []) if "id" in attributes else []
+            found = sorted({*by_id, *self._labels.get(element, ())})
+            for label in found:
+                if label not in self._texts_of_labels:  # many elements may have the id that a label names
+                    given = tree.attributes[label]
+                    said = collapse(given.get("aria-label")) or self.content(label, element, self._is_hidden(label))
+                    self._texts_of_labels[label] = said or collapse(given.get("title"))
+            yield " ".join(filter(None, (self._texts_of_labels[label] for label in found)))
+        if tag == "input":
+            kind = input_type(attributes)
+            if kind == "image":
+                yield collapse(attributes.get("alt"))
+                yield collapse(attributes.get("title"))
+            if kind in _BUTTON_NAMES:
+                yield collapse(attributes.get("value"))
+                yield _BUTTON_NAMES[kind]
+        elif tag in ("fieldset", "table"):
+            wanted = "legend" if tag == "fieldset" else "caption"
+            first = next((child for child in tree.children(element) if tree.tags[child] == wanted), None)
+            if first is not None and not self._visibility.hides(first):
+                yield self.content(first)
+        elif tag == "svg":
+            yield title_of(tree, element)
+        elif tag == "area":
+            yield collapse(attributes.get("alt"))
+        elif tag == "img" and collapse(attributes.get("alt")):
+            return  # `alt` is an attribute of its own
+        elif (
+            tag in _MIXED or ("role" in attributes and role_of(tag, attributes) in _NAMED_WITH_PARTS)
+        ) and self._holds_elements(element):
+            yield self.content(element)
+        if "title" in attributes:
+            yield collapse(attributes["title"])
+        if tag in ("input", "textarea"):
+            yield collapse(attributes.get("placeholder"))
+        if "aria-placeholder" in attributes:
+            yield collapse(attributes["aria-placeholder"])
+
+    def content(self, element: int, without: int = -1, is_hidden: bool = False) -> str:
+        """Return the name that an element has from its content (accname 1.2, steps 2C to 2I), leaving out one node.
+
+        A part contributes its `aria-label` if it has one, an image its alternative text, a control its value. If the
+        element itself is hidden, hidden parts contribute too (2B, note).
+        """
+        pieces: list[str] = []
+        referring = length = 0
+        owners = {element}
+        tree, visibility = self._tree, self._visibility
+        waiting: list[int | None] = [*self._owned(element, owners), *reversed(tree.children(element))]
+        for _ in range(MAX_NODES):
+            if not waiting or length > MAX_NAME_LENGTH * 4:
+                break
+            node = waiting.pop()
+            if node is None:
+                pieces.append(" ")
+                continue
+            tag, given, only = tree.tags[node], tree.attributes[node], tree.only(node)
+            if not tag:
+                pieces.append(tree.texts[node])
+                length += len(pieces[-1])
+                continue
+            if not given and tag in _PLAIN and node not in visibility.by_rule:
+                if only is not None:
+                    pieces.append(only)
+                else:
+                    waiting.extend(reversed(tree.children(node)))
+                continue
+            # A drawing within a control is its icon, and may have a title without a role.
+            if node == without or (
+                tag in STRIPPED if is_hidden else visibility.withdraws(node) if tag == "svg" else visibility.hides(node)
+            ):
+                continue
+            said = None
+            if (references := references_of(given)) and not self._is_referred and referring < MAX_REFERENCES:
+                referring += 1
+                said = self.referred(references) or None
+            if said is None and given.get("role") == "menu":
+                said = ""
+            if said is None and (tag in _VALUED or given.get("role") in _VALUED):
+                said = self.value(node)
+            if said is None:
+                said = collapse(given.get("aria-label")) or None
+            if said is None and tag in ("img", "area", "svg", "iframe"):
+                said = given.get("alt") if tag in ("img", "area") else title_of(tree, node)
+                said = collapse(said or (given.get("title") if "alt" not in given else ""))
+            parted = tag not in INLINE or tag == "br" or tag == "textarea" or tag in _VALUED
+            if parted:
+                pieces.append(" ")
+            if said is not None:
+                pieces.append(f" {said} " if tag == "svg" else said)
+            elif only is not None and "aria-owns" not in given:
+                pieces.append(only)
+            elif tree.ends[node] > node + 1 or "aria-owns" in given:
+                if parted:
+                    waiting.append(None)
+                waiting.extend(self._owned(node, owners))
+                waiting.extend(reversed(tree.children(node)))
+            elif "title" in given:
+                pieces.append(given["title"])
+            if parted:
+                pieces.append(" ")
+        return collapse("".join(pieces))
+
+    def _owned(self, owner: int, owners: set[int]) -> list[int | None]:
+        """Return the elements named by `aria-owns`, last first, with separators; owners and owned ones count once."""
+        found: list[int | None] = []
+        given = self._tree.attributes[owner]
+        if "aria-owns" in given and len(owners) <= MAX_REFERENCES:
+            owners.add(owner)
+            for name in given["aria-owns"].split()[:MAX_REFERENCES]:
+                node = self._tree.find_id(name)
+                if node is not None and node not in owners:
+                    owners.add(node)
+                    found = [node, None, *found]
+        return found
+
+    def _is_hidden(self, node: int) -> bool:
+        return any(map(self._visibility.withdraws, (node, *ancestors(self._tree, node))))
+
+    def value(self, control: int) -> str | None:
+        """Return what a control contributes to a name: its value (2C). None if it contributes its content."""
+        tags, attributes = self._tree.tags, self._tree.attributes
+        tag, given = tags[control], attributes[control]
+        role = given.get("role", "")
+        if tag == "input":
+            kind = input_type(given)
+            if kind in ("checkbox", "radio", "hidden", "password", "file"):
+                return ""
+            if kind == "image":
+                return collapse(given.get("alt") or given.get("title"))
+            return collapse(given.get("aria-valuetext") or given.get("value")) or _BUTTON_NAMES.get(kind, "")
+        if tag == "select" or role == "listbox":
+            below = range(control + 1, min(self._tree.ends[control], control + 1 + MAX_NODES))
+            options = [one for one in below if "option" in (tags[one], attributes[one].get("role"))]
+            chosen = [
+                one
+                for one in options
+                if "selected" in attributes[one] or attributes[one].get("aria-selected") == "true"
+            ]
+            if not chosen and tag == "select" and "multiple" not in given:
+                chosen = options[:1]
+            return " ".join(text_of(self._visibility, one, max_nodes=MAX_NODES) for one in chosen)
+        if role in ("slider", "spinbutton", "progressbar", "scrollbar") or tag in ("meter", "progress"):
+            return collapse(given.get("aria-valuetext") or given.get("aria-valuenow") or given.get("value"))
+        return None
+
+    def named(self, node: int) -> str:
+        """Return the text that an element contributes as the name of another one, whether it is hidden or not."""
+        if node not in self._texts:
+            tag, given = self._tree.tags[node], self._tree.attributes[node]
+            said = collapse(given.get("aria-label")) or collapse(given.get("alt") if tag == "img" else None)
+            if not said and (tag in _VALUED or given.get("role") in _VALUED):
+                said = self.value(node) or ""
+            if not said and (tag in _LABELABLE or tag in _NAMED_BY_CONTENT):
+                said = next(filter(None, self._native(node)), "")
+            said = said or self.content(node, is_hidden=self._is_hidden(node))
+            self._texts[node] = said or collapse(given.get("title"))
+        return self._texts[node]
+
+
+def collapse(text: str | None) -> str:
+    """Return a text with white space collapsed (4.6), limited to the length of a name."""
+    return " ".join(text[: MAX_NAME_LENGTH * 4].split())[:MAX_NAME_LENGTH] if text else ""
