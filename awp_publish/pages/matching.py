@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Final, Protocol
 
-from awp_publish.pages.selectors import ANY, NEVER, Attribute, Compound, Selector, State
+from awp_publish.pages.selectors import ANY, NEVER, Attribute, Compound, Selector, PseudoClass
 
 MAX_STEPS: Final = 3_000_000
 """Elements that are looked at for the selectors of one page."""
@@ -160,7 +160,7 @@ class Matcher:
             beside = ends[beside]
         return 0
 
-    def _test(self, state: State) -> Callable[[int], bool]:
+    def _test(self, state: PseudoClass) -> Callable[[int], bool]:
         """Return whether an element is in a state, as a function of its number."""
         page, name = self._page, state.name
         if name in ANY:

@@ -70,7 +70,7 @@ class SelectorError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class PseudoClass:
     """A pseudo-class: its name, the selectors in its parentheses, and for `:nth-child(3n + 1)` the 3 and the 1."""
 
     name: str
@@ -97,10 +97,10 @@ class Compound:
     ids: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
     attributes: tuple[Attribute, ...] = ()
-    states: tuple[State, ...] = ()
+    states: tuple[PseudoClass, ...] = ()
 
 
-SCOPE: Final = Compound(states=(State("scope"),))
+SCOPE: Final = Compound(states=(PseudoClass("scope"),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ class _Parts:
         self.combinator = self.unread = self.tag = ""
         self.is_filled = False
         self.ids, self.classes = list[str](), list[str]()
-        self.attributes, self.states = list[Attribute](), list[State]()
+        self.attributes, self.states = list[Attribute](), list[PseudoClass]()
         self.weight = (0, 0, 0)
 
     def end_compound(self) -> None:
@@ -271,9 +271,9 @@ def _add_simple(parts: _Parts, match: re.Match[str]) -> None:
     else:
         name = unescape(match["state"]).lower()
         if name[1:] in _PLACES:
-            parts.states += map(State, _PLACES[name[1:]])
+            parts.states += map(PseudoClass, _PLACES[name[1:]])
         else:
-            parts.states.append(State(name[1:]))
+            parts.states.append(PseudoClass(name[1:]))
             parts.unread = parts.unread or (name if name[1:] not in _READ else "")
         parts.weigh(0, 1, 0)
 
@@ -301,7 +301,7 @@ def _add_function(parts: _Parts, written: str, name: str, argument: str, depth: 
     if name not in ANY | _COUNTING | {"not", "has"} or written.startswith("::"):
         parts.unread = parts.unread or written
     parts.unread = next((one.unread for one in selectors if one.unread), parts.unread)
-    parts.states.append(State(name, selectors, step, offset))
+    parts.states.append(PseudoClass(name, selectors, step, offset))
     if name in _COUNTING:
         parts.weigh(0, 1, 0)
     if name != "where" and selectors:

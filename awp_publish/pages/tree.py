@@ -254,7 +254,8 @@ class Tree:
             ValueError: the selector is invalid or longer than 1,000 characters, or would take too long.
         """
         paths = NodePaths(self)
-        return [path for at in self.matching(css) if (path := paths.of(at)) is not None]
+        found = (paths.of(at) for at in self.matching(css))
+        return [path for path in found if path is not None and not path.endswith(SHADOW)]
 
     def matching(self, css: str, scope: int = 0, is_checked: Callable[[int], bool] | None = None) -> list[int]:
         """Return the elements that a CSS selector matches, in document order, without shadow roots.
