@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Final, Protocol
 
-from awp_publish.pages.selectors import ANY, NEVER, Attribute, Compound, Selector, PseudoClass
+from awp_publish.pages.selectors import ANY, NEVER, Attribute, Compound, PseudoClass, Selector
 
 MAX_STEPS: Final = 3_000_000
 """Elements that are looked at for the selectors of one page."""
