@@ -21,9 +21,7 @@ from urllib.parse import quote, urlsplit
 
 from awp_publish.http.exchange import AsgiApp
 from awp_publish.http.in_process import InProcess, Response
-from awp_publish.http.talk import TalkFailed
-from awp_publish.model import Paths
-from awp_publish.outgoing import (
+from awp_publish.http.outgoing import (
     AddressNotPublic,
     AnswerTooLarge,
     Deadline,
@@ -32,6 +30,8 @@ from awp_publish.outgoing import (
     connect,
     request,
 )
+from awp_publish.http.talk import TalkFailed
+from awp_publish.model import Paths
 from awp_publish.schema import media
 
 Door: TypeAlias = Literal["woa", "plain", "mcp", "a2a", "awp"]

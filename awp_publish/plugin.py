@@ -27,14 +27,9 @@ from typing import Any, Final, Protocol as Interface, TypeAlias
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from awp_publish.calls.call import CallListener
-from awp_publish.calls.gates.gate import (
-    Ask as Ask,
-    Facts as Facts,
-    Gate as Gate,
-    GateCheck as GateCheck,
-    Guards,
-)
-from awp_publish.calls.invoke import Accept, CallCounter, CarryWithSession, Invoker, Observer
+from awp_publish.calls.gates.gate import Ask as Ask, Facts as Facts, Gate as Gate, GateCheck as GateCheck, Guards
+from awp_publish.calls.invoke import Accept, CarryWithSession, Invoker
+from awp_publish.calls.observe import CallCounter, Observer
 from awp_publish.checks.engine import Finding as Finding
 from awp_publish.documents import CORE
 from awp_publish.documents.protocol import Document as Document, Protocol as Protocol

@@ -16,10 +16,8 @@ PACKAGE = ROOT / "awp_publish"
 RANKS = {
     "model": 0,
     "problems": 0,
-    "threads": 0,
     "schema": 1,
     "stores": 1,
-    "outgoing": 1,
     "pages": 1,
     "browsing": 1,
     "maps": 1,
@@ -39,12 +37,10 @@ RANKS = {
 ENGINES = {"pages", "browsing", "maps"}
 PLUGIN_MAY = {
     "plugin",
-    "threads",
     "model",
     "problems",
     "schema",
     "stores",
-    "outgoing",
     "documents",
     "calls",
     "http",

@@ -18,10 +18,11 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from awp_publish import cli, outgoing
-from awp_publish.checks.fetching import FetchRefused, fetch, fetch_document
+from awp_publish import cli
+from awp_publish.cli.fetching import FetchRefused, fetch, fetch_document
 from awp_publish.client import AgentClient, CallFailed
-from awp_publish.outgoing import (
+from awp_publish.http import outgoing
+from awp_publish.http.outgoing import (
     AddressNotPublic,
     AnswerTooLarge,
     Deadline,

@@ -18,6 +18,7 @@ from threading import Event
 from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 from awp_publish.calls.call import Credentials, Label, Principal
+from awp_publish.calls.threads import run_in_thread
 from awp_publish.model import Action
 from awp_publish.problems import (
     AuthenticationRequired,
@@ -35,7 +36,6 @@ from awp_publish.problems import (
     TemporarilyUnavailable,
 )
 from awp_publish.stores.store import Count, Counted, Store
-from awp_publish.threads import run_in_thread
 
 # --- Who calls ---
 

@@ -7,12 +7,12 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final
 
+from awp_publish.calls.threads import run_in_thread
 from awp_publish.model import Complete
 from awp_publish.problems import DeclarationError, InvalidOutput
 from awp_publish.schema.handlers import name_of
 from awp_publish.schema.options import listing
 from awp_publish.schema.reading import resolved
-from awp_publish.threads import run_in_thread
 
 
 def read_complete(subject: str, given: object, names: Sequence[str]) -> Complete:

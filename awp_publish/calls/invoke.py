@@ -8,21 +8,21 @@ import asyncio
 import logging
 import re
 from asyncio import current_task, get_running_loop
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from itertools import islice
 from time import perf_counter
-from types import ModuleType
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import orjson
 from starlette.exceptions import HTTPException
 
-from awp_publish.calls.call import Call, CallListener, Content, Deliver, Label, Outcome, RawHeaders, Result
+from awp_publish.calls.call import Call, Content, Deliver, Outcome, RawHeaders, Result
 from awp_publish.calls.gates.gate import Guards
 from awp_publish.calls.guard import Guard, guard_of
+from awp_publish.calls.observe import UNANSWERED, Carry, Observer, access_logger, is_on
 from awp_publish.model import DEFAULT_OPERATION, Action, Agent, Catalog, JsonObject, Status
 from awp_publish.problems import (
     DeclarationError,
@@ -40,199 +40,6 @@ from awp_publish.problems import (
 )
 from awp_publish.schema import UnusableSchema, Validator, compile_schema, media
 from awp_publish.schema.redaction import Redact, answer_redactor, input_redactor
-
-# --- OpenTelemetry spans of calls ---
-
-PREFIX: Final = "awp_publish."
-"""Prefix of our attributes; OpenTelemetry's semantic conventions do not cover agent calls."""
-
-
-class Span(Protocol):
-    """A span that records the result of its call."""
-
-    def note(self, facts: Mapping[str, object]) -> None: ...
-
-
-def is_on() -> bool:
-    """Return True if spans are exported. Until a provider is set, the API's proxy provider discards them."""
-    api = _api()
-    return api is not None and not isinstance(api.get_tracer_provider(), api.ProxyTracerProvider)
-
-
-@contextmanager
-def start_span(name: str) -> Iterator[Span]:
-    """Start a span that becomes the parent of the handler's own spans."""
-    api = _api()
-    assert api is not None
-    with api.get_tracer("awp_publish").start_as_current_span(name, kind=api.SpanKind.SERVER) as span:
-        yield _OtelSpan(span, api)
-
-
-class _OtelSpan:
-    def __init__(self, span: object, api: ModuleType) -> None:
-        self._span = span
-        self._api = api
-
-    def note(self, facts: Mapping[str, object]) -> None:
-        attributes = {PREFIX + name: value for name, value in facts.items() if isinstance(value, (str, int, float))}
-        self._span.set_attributes(attributes)  # type: ignore[attr-defined]
-        status = facts.get("status")
-        if isinstance(status, int) and status >= 500:
-            self._span.set_status(self._api.StatusCode.ERROR, str(facts.get("outcome")))  # type: ignore[attr-defined]
-
-
-@cache
-def _api() -> ModuleType | None:
-    try:
-        from opentelemetry import trace
-    except ImportError:
-        return None
-    return trace
-
-
-# --- Counting calls ---
-
-UNANSWERED: Final = "UNANSWERED"
-"""The outcome of a call that ended without an answer, because the caller disconnected or the server stopped."""
-
-CallKind: TypeAlias = tuple[str, str, str, str, str]
-"""Door, action, caller, label of the caller, outcome."""
-
-
-class CallCounter(Protocol):
-    """Counts finished calls in memory, and writes the sums when they are `due` (perf_counter).
-
-    `pending` has the durations of the calls since the last sum, by kind, at most `max_pending` for each. A midnight
-    (perf_counter) begins a new day, for which there are new lists.
-    """
-
-    pending: dict[CallKind, list[float | None]]
-    midnight: float
-    due: float
-    max_pending: int
-
-    def add(self, door: str, action: str, caller: str, label: str, outcome: str) -> None:
-        """Count a request that never became a call."""
-
-    def times_of(self, kind: CallKind, now: float) -> list[float | None]:
-        """Return the list to which durations of a kind are appended."""
-
-    def sum_up(self) -> None:
-        """Add the pending calls to the sums."""
-
-    async def flush(self) -> None:
-        """Write the sums."""
-
-
-# --- The access log: one line per call, and an OpenTelemetry span if tracing is configured ---
-# Each line is JSON in the log `awp_publish.access`, level INFO: door, action, principal, outcome, status, milliseconds
-# and request id. Inputs are included only if the site enables `log_inputs`. Listeners receive the same facts. If nobody
-# listens, calls skip this code.
-
-access_logger: Final = logging.getLogger("awp_publish.access")
-failures: Final = logging.getLogger("awp_publish")
-
-Carry: TypeAlias = Callable[[Call, Deliver], Awaitable[None]]
-
-
-class Observer:
-    """Reports calls to the access log, to listeners and to tracing.
-
-    `log_inputs` adds the inputs, with secrets redacted. `traffic` counts calls in memory, even if nothing else observes
-    them.
-    """
-
-    def __init__(
-        self, log_inputs: bool = False, listeners: Sequence[CallListener] = (), traffic: CallCounter | None = None
-    ) -> None:
-        self.traffic = traffic
-        self._log_inputs = log_inputs
-        self._listeners = listeners
-        self._is_tracing = False
-
-    def is_watching(self) -> bool:
-        """Return True if calls are traced, logged or listened to. Once tracing is found, it is not looked up again."""
-        self._is_tracing = self._is_tracing or is_on()
-        return self._is_tracing or bool(self._listeners) or access_logger.isEnabledFor(logging.INFO)
-
-    async def watch(self, carry: Carry, redact: Redact | None, call: Call, deliver: Deliver) -> None:
-        """Run a call and report the result that is delivered, or that its caller disconnected before there was one.
-
-        `redact` removes the secrets from its input.
-        """
-        started = perf_counter()
-        is_noted = False
-        with _span(call) as note:
-
-            def note_end(result: Result | None) -> None:
-                nonlocal is_noted
-                is_noted = True
-                facts = _facts(call.door, call.request_id, call.action.id, call.caller_id, result, started, call.label)
-                note(facts)
-                if self._log_inputs:
-                    facts["input"] = call.input if redact is None else redact(call.input)
-                self._report(facts)
-
-            async def deliver_noted(result: Result) -> None:
-                note_end(result)
-                await deliver(result)
-
-            try:
-                await carry(call, deliver_noted)
-            finally:
-                if not is_noted:
-                    note_end(None)
-
-    def note_refusal(self, door: str, request_id: str, problem: Problem) -> None:
-        """Report a request that a door refused before it became a call."""
-        if self.traffic is not None:
-            self.traffic.add(door, "", "", "unknown", problem.code)
-        if self._listeners or access_logger.isEnabledFor(logging.INFO):
-            self._report(_facts(door, request_id, "", "", problem, perf_counter()))
-
-    def _report(self, facts: dict[str, object]) -> None:
-        if access_logger.isEnabledFor(logging.INFO):
-            # JSON escapes line breaks, so that each call stays on one line. `record.call` has the facts as a dict.
-            access_logger.info("%s", orjson.dumps(facts, default=str).decode(), extra={"call": facts})
-        for listener in self._listeners:
-            try:
-                listener(facts)
-            except Exception:
-                failures.exception("a listener of calls has failed")
-
-
-def _facts(
-    door: str,
-    request_id: str,
-    action: str,
-    principal: str,
-    result: Result | None,
-    started: float,
-    label: Label = "unknown",
-) -> dict[str, object]:
-    """Return the facts about a call. `outcome` is "ok", the code of a problem, or UNANSWERED (without a status)."""
-    return {
-        "door": door,
-        "action": action or None,
-        "principal": principal or None,
-        "label": label,
-        "outcome": UNANSWERED if result is None else result.code if isinstance(result, Problem) else "ok",
-        "status": None if result is None else result.status,
-        "ms": round((perf_counter() - started) * 1000, 3),
-        "request_id": request_id,
-    }
-
-
-@contextmanager
-def _span(call: Call) -> Iterator[Callable[[dict[str, object]], None]]:
-    if not is_on():
-        yield lambda facts: None
-        return
-    with start_span(f"{call.door} {call.action.id}") as span:
-        yield span.note
-
-
-# --- The path ---
 
 DEADLINE_INTERVAL: Final = 0.1
 """Seconds between two checks of the running calls."""

@@ -22,10 +22,10 @@ import orjson
 
 from awp_publish.checks import Finding, all_checks, check_document, check_documents, specifications
 from awp_publish.checks.descriptions import Judgement, judge_descriptions, tools_in, tools_of
-from awp_publish.checks.fetching import SECONDS, FetchRefused, fetch
 from awp_publish.checks.text import read as read_document
 from awp_publish.checks.urls import is_private
 from awp_publish.cli.console import Console, ask, is_asking, warn, write
+from awp_publish.cli.fetching import SECONDS, FetchRefused, fetch
 from awp_publish.client import AgentClient, CallFailed, Door
 from awp_publish.declare.discover import find_routes, unwrap
 from awp_publish.declare.site import Site

@@ -15,9 +15,9 @@ from urllib.robotparser import RobotFileParser
 import orjson
 
 from awp_publish.checks import check_documents
-from awp_publish.checks.fetching import FetchedDocument, FetchRefused, fetch_document, origin_of
 from awp_publish.checks.urls import split
 from awp_publish.cli.console import Console, write, write_json
+from awp_publish.cli.fetching import FetchedDocument, FetchRefused, fetch_document, origin_of
 from awp_publish.declare.discover.openapi import Components, as_object, as_objects, read_operation
 from awp_publish.declare.resolve import EFFECTS
 from awp_publish.documents import agent_json, awas

@@ -27,7 +27,8 @@ from awp_publish.calls.authentication import (
     read_authenticators,
 )
 from awp_publish.calls.call import CallListener
-from awp_publish.calls.health import Liveness, count_workers
+from awp_publish.calls.health import Liveness
+from awp_publish.calls.workers import count_workers
 from awp_publish.declare.agents import _ACTION_OPTIONS, AgentHandle, F
 from awp_publish.declare.discover import find_injector, find_openapi, find_routes
 from awp_publish.declare.discover.functions import describe_function

@@ -33,8 +33,8 @@ from awp_publish.documents.members import (
 from awp_publish.documents.plain_request import IDEMPOTENCY_HEADER, request_fields
 from awp_publish.documents.protocol import Document, Protocol, to_json
 from awp_publish.model import Action, Catalog, JsonObject
+from awp_publish.schema.embedding import answer_schema
 from awp_publish.schema.reading import (
-    answer_schema,
     branches,
     encoding_of,
     follow,

@@ -50,9 +50,9 @@ from awp_publish.documents.members import (
 from awp_publish.documents.plain_request import IDEMPOTENCY_HEADER, Field, request_fields, request_schema
 from awp_publish.documents.protocol import Document, Protocol, to_json
 from awp_publish.model import Action, Catalog, JsonObject, RateLimit, utc_text
+from awp_publish.schema.embedding import answer_schema
 from awp_publish.schema.reading import (
     DIALECT,
-    answer_schema,
     branches,
     encoding_of,
     kinds,

@@ -27,7 +27,8 @@ from awp_publish.documents.members import (
 )
 from awp_publish.documents.protocol import Document, Protocol, to_json
 from awp_publish.model import DEFAULT_OPERATION, Action, Agent, Catalog, JsonObject
-from awp_publish.schema.reading import DIALECT, answer_schema
+from awp_publish.schema.embedding import answer_schema
+from awp_publish.schema.reading import DIALECT
 
 NAME: Final = "woa"
 PATH: Final = WOA_PATH

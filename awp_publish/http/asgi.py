@@ -14,9 +14,10 @@ from starlette.middleware.sessions import SessionMiddleware
 
 from awp_publish.calls.authentication import BoundAuthenticator
 from awp_publish.calls.gates.gate import Guards
-from awp_publish.calls.health import count_workers, is_first_worker, root_path_of_server
-from awp_publish.calls.invoke import Invoker, Observer
+from awp_publish.calls.invoke import Invoker
+from awp_publish.calls.observe import Observer
 from awp_publish.calls.tokens import Tokens
+from awp_publish.calls.workers import count_workers, is_first_worker, root_path_of_server
 from awp_publish.declare.discover import find_routes, unwrap
 from awp_publish.declare.site import Site
 from awp_publish.documents.links import link_header

@@ -16,7 +16,8 @@ from typing import Final, cast
 
 from awp_publish.calls.call import Call, Outcome, Result
 from awp_publish.calls.gates.gate import Guards
-from awp_publish.calls.invoke import Invoker, Observer
+from awp_publish.calls.invoke import Invoker
+from awp_publish.calls.observe import Observer
 from awp_publish.declare.discover import find_arrival, unwrap
 from awp_publish.http.admission import Admission
 from awp_publish.http.body import read_body

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from awp_publish.calls.gates.gate import Guards
-from awp_publish.calls.invoke import Accept, CarryWithSession, Invoker, Observer
+from awp_publish.calls.invoke import Accept, CarryWithSession, Invoker
+from awp_publish.calls.observe import Observer
 from awp_publish.declare.discover import Route
 from awp_publish.http.admission import Admission
 from awp_publish.http.dispatch import CalledApplication
@@ -19,7 +20,7 @@ from awp_publish.plugin import DeclaredSite, Door, Endpoints, Setup
 
 if TYPE_CHECKING:
     from awp_publish.calls.call import Call, Deliver
-    from awp_publish.calls.invoke import Carry
+    from awp_publish.calls.observe import Carry
 
 _NOT_YET: Final = object()
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 if TYPE_CHECKING:
-    from awp_publish.model import Action, JsonObject
+    from awp_publish.model import JsonObject
+
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
@@ -25,7 +26,9 @@ OBJECT: Final = (dict, Mapping)
 """The types of a JSON object. Dicts come first because nearly all are dicts."""
 
 UNIONS: Final = ("anyOf", "oneOf")
+
 SPENT: Final = frozenset({"$ref", "allOf"})
+
 COMBINING: Final = SPENT | frozenset(UNIONS)
 
 IMPLIED_KINDS: Final = {
@@ -246,45 +249,6 @@ def _branches(schema: JsonObject, keyword: str) -> list[object]:
 
 def _sequence(value: object) -> list[object]:
     return value if isinstance(value, list) else []
-
-
-# --- Nested schemas ---
-
-HOISTED: Final = frozenset({"$schema", "$defs"})
-
-
-def embedded(schema: JsonObject, identifier: str) -> tuple[JsonObject, object]:
-    """Return a schema to nest in another one, and the `$defs` to put at the outer root, where its references point.
-
-    A schema with other references into itself ("#") becomes a resource of its own (JSON Schema core 2020-12, 8.2.1).
-    """
-    if "$id" in schema:
-        return dict(schema), None
-    inside = [found for found in references(schema) if found == "#" or found.startswith("#/")]
-    if not all(found.startswith("#/$defs/") for found in inside):
-        return {"$id": identifier, **schema}, None
-    return {keyword: value for keyword, value in schema.items() if keyword not in HOISTED}, schema.get("$defs")
-
-
-# --- Answers ---
-
-
-def answer_schema(action: Action) -> JsonObject:
-    """Return the schema of the JSON with which a door answers a call, and polls of its job are answered."""
-    if not action.is_background:
-        return action.outputs
-    result, definitions = embedded(action.outputs, f"{action.id}_output")
-    schema: dict[str, object] = {
-        "type": "object",
-        "properties": {
-            "job_id": {"type": "string"},
-            "status": {"enum": ["accepted", "running", "done", "failed", "cancelled"]},
-            "poll_endpoint": {"type": "string", "format": "uri", "description": "GET it until status is done."},
-            "result": result,
-        },
-        "required": ["job_id", "status", "poll_endpoint"],
-    }
-    return schema | ({"$defs": definitions} if definitions else {})
 
 
 _CONTAINERS: Final = frozenset((dict, list))

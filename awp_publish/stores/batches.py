@@ -24,7 +24,7 @@ from typing import Final, Protocol, TypeAlias, cast
 
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores.store import LeasingTransaction, Look, Ran, Reserve, Step, Swap, carry_out, unavailable
-from awp_publish.threads import Thread, ThreadsOfTheirOwn, is_gevent, make_lock, make_queue
+from awp_publish.stores.threads import Thread, ThreadsOfTheirOwn, is_gevent, make_lock, make_queue
 
 logger: Final = logging.getLogger("awp_publish.stores")
 

@@ -10,9 +10,9 @@ from django.http import HttpRequest
 
 from awp_publish.calls.authentication import COOKIE, Scheme
 from awp_publish.calls.call import Credentials, Principal
+from awp_publish.calls.threads import run_in_thread
 from awp_publish.http.exchange import Scope
 from awp_publish.problems import InvalidCredentials
-from awp_publish.threads import run_in_thread
 
 if TYPE_CHECKING:
     from awp_publish_django.publication import Publication

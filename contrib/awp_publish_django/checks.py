@@ -18,7 +18,7 @@ from django.http.request import validate_host
 from django.urls import Resolver404, get_resolver
 
 from awp_publish import ApplicationUser, DeclarationError, SessionUser
-from awp_publish.threads import EVENTLET, is_eventlet
+from awp_publish.stores.threads import EVENTLET, is_eventlet
 from awp_publish_django.conf import place_of_middleware
 from awp_publish_django.publication import LOCAL, MIDDLEWARE, Publication, get_publication
 

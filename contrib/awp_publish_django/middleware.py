@@ -15,6 +15,7 @@ from django.core.exceptions import MiddlewareNotUsed
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from awp_publish.calls.threads import RUNNER
 from awp_publish.http.admission import largest_body
 from awp_publish.http.exchange import Message, Receive, Reply, Scope, Send
 from awp_publish.http.guarded_routes import ARRIVED
@@ -22,7 +23,7 @@ from awp_publish.http.problem_details import render_problem
 from awp_publish.http.route_exchange import RouteCall
 from awp_publish.model import ROUTE_CALL
 from awp_publish.problems import HandlerUnavailable
-from awp_publish.threads import EVENTLET, RUNNER, is_eventlet
+from awp_publish.stores.threads import EVENTLET, is_eventlet
 from awp_publish_django.apps import FAILED
 from awp_publish_django.callers import identify
 from awp_publish_django.gateway import (

@@ -18,12 +18,13 @@ from django.http.response import HttpResponseBase
 from django.urls import Resolver404, get_resolver
 from starlette.concurrency import run_in_threadpool
 
+from awp_publish.calls.threads import RUNNER
 from awp_publish.declare.discover import Route
 from awp_publish.http.exchange import AsgiApp, Message, Receive, Reply, Scope, Send, send_reply
 from awp_publish.http.reentry import SessionPass
 from awp_publish.http.route_exchange import RouteCall
 from awp_publish.model import ROUTE_CALL, Arrival
-from awp_publish.threads import RUNNER, is_gevent
+from awp_publish.stores.threads import is_gevent
 from awp_publish_django.conf import place_of_middleware
 from awp_publish_django.filling import call_with_form
 from awp_publish_django.gateway import response_of

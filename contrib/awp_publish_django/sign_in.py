@@ -14,14 +14,7 @@ from urllib.parse import urlsplit
 
 from django.apps import apps
 from django.conf import settings
-from django.contrib.auth import (
-    BACKEND_SESSION_KEY,
-    HASH_SESSION_KEY,
-    SESSION_KEY,
-    get_user_model,
-    load_backend,
-    logout,
-)
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY, get_user_model, load_backend, logout
 from django.core.exceptions import ValidationError
 from django.shortcuts import resolve_url
 from django.template import TemplateDoesNotExist, loader
@@ -32,9 +25,9 @@ from django.utils.translation import get_language
 
 from awp_publish import ApplicationUser, DeclarationError, Site
 from awp_publish.calls.call import Credentials
+from awp_publish.calls.threads import run_in_thread
 from awp_publish.http.exchange import Scope
 from awp_publish.plugins.sign_in.people import FRAMEWORKS, Framework
-from awp_publish.threads import run_in_thread
 from awp_publish_django.project import BRIDGE, run_beside_requests
 
 T = TypeVar("T")

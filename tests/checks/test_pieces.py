@@ -9,10 +9,10 @@ import pytest
 
 from awp_publish.checks import schemas
 from awp_publish.checks.engine import child, exists, position, select
-from awp_publish.checks.fetching import FetchRefused, fetch_document
 from awp_publish.checks.schemas import is_pattern, matches
 from awp_publish.checks.text import is_timestamp
 from awp_publish.checks.urls import is_host_name, is_private, url_fault
+from awp_publish.cli.fetching import FetchRefused, fetch_document
 from awp_publish.schema.reading import DIALECT, depth_exceeds
 
 

@@ -23,7 +23,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, ApiKey, BearerToken, DeclarationError, Site, WebBotAuth, current_caller
-from awp_publish.outgoing import Deadline, connect, is_public_address
+from awp_publish.http.outgoing import Deadline, connect, is_public_address
 from awp_publish.plugins.identity.botauth import MEDIA_TYPE, WELL_KNOWN, directory_of
 from tests.serve.awp_client import AwpClient
 

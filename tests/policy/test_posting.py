@@ -8,8 +8,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from awp_publish import outgoing
-from awp_publish.outgoing import Deadline, Posted, connect
+from awp_publish.http import outgoing
+from awp_publish.http.outgoing import Deadline, Posted, connect
 from tests.serve.webhook_receiver import receiving
 
 post = partial(outgoing.post, seconds=5.0)

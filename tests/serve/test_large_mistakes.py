@@ -10,8 +10,8 @@ from pydantic import BaseModel, Field
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from awp_publish import AgentPublisher, Site, schema
-from awp_publish.schema import UnusableSchema, compile_schema
+from awp_publish import AgentPublisher, Site
+from awp_publish.schema import UnusableSchema, compile_schema, describing
 from tests.serve.awp_client import AwpClient
 from tests.serve.mcp_messages import message, post
 from tests.steps import Steps, counting
@@ -112,7 +112,7 @@ Branch.model_rebuild()
 @pytest.fixture(autouse=True)
 def _no_haste(monkeypatch):
     """What a slow machine does not describe in time is described too."""
-    monkeypatch.setattr(schema, "DESCRIPTION_TIME", 60.0)
+    monkeypatch.setattr(describing, "DESCRIPTION_TIME", 60.0)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from awp_publish import outgoing
+from awp_publish.http import outgoing
 from tests.sign_in.shop import BACK, URL, Agent, invoke, make_shop
 from tests.test_outgoing import context as context, serving
 

@@ -21,6 +21,7 @@ from awp_publish.calls.call import Call, Outcome, Result
 from awp_publish.calls.fingerprints import canonical, shown_by
 from awp_publish.calls.gates.gate import Ask, Facts, Gate, GateCheck
 from awp_publish.calls.summaries import MAX_SUMMARY, cut, in_order, summarizer, takes_call, visible
+from awp_publish.calls.threads import run_in_thread
 from awp_publish.calls.tokens import Expired, NotOurs, Tokens
 from awp_publish.model import Action, utc_text
 from awp_publish.problems import (
@@ -42,7 +43,6 @@ from awp_publish.problems import (
 )
 from awp_publish.schema.redaction import input_redactor
 from awp_publish.stores.store import Add, Look, Seen, Swap
-from awp_publish.threads import run_in_thread
 
 logger: Final = logging.getLogger("awp_publish.calls")
 

@@ -16,13 +16,13 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from typing_extensions import TypeAliasType, is_typeddict
 
+from awp_publish.calls.threads import run_in_thread
 from awp_publish.declare.discover.routes import Operation
 from awp_publish.model import Arrival, JsonObject
 from awp_publish.problems import InvalidInput, InvalidOutput
 from awp_publish.schema import UnusableSchema, adapt, object_schema_of, read_errors, reason_of, schema_of
 from awp_publish.schema.handlers import layers_of
 from awp_publish.schema.media import BINARY
-from awp_publish.threads import run_in_thread
 
 Given: TypeAlias = Mapping[str, object]
 Bind: TypeAlias = Callable[[Given], dict[str, object]]

@@ -11,13 +11,7 @@ cancels it.
 import base64
 import secrets
 import time
-from collections.abc import (
-    AsyncGenerator,
-    Awaitable,
-    Callable,
-    Iterable,
-    Mapping,
-)
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing, suppress
 from functools import partial
 from hashlib import sha256
@@ -25,12 +19,7 @@ from typing import Any, Final
 
 import orjson
 from a2a.server.events import Event as Update
-from a2a.types.a2a_pb2 import (
-    Artifact,
-    Part,
-    TaskArtifactUpdateEvent,
-    TaskPushNotificationConfig,
-)
+from a2a.types.a2a_pb2 import Artifact, Part, TaskArtifactUpdateEvent, TaskPushNotificationConfig
 from a2a.utils.errors import (
     InvalidParamsError,
     PushNotificationNotSupportedError,
@@ -41,16 +30,12 @@ from a2a.utils.proto_utils import to_stream_response
 from google.protobuf.json_format import MessageToDict, ParseDict
 
 from awp_publish.calls.call import Principal
+from awp_publish.http.outgoing import Failure, Posted
 from awp_publish.model import Event
-from awp_publish.outgoing import Failure, Posted
 from awp_publish.plugin import Context
 from awp_publish.plugins.a2a.records import TaskRecord, Tasks, progress_of, updates_of
 from awp_publish.plugins.a2a.tasks import JSON, TERMINAL, WHOLE, make_data_parts
-from awp_publish.problems import (
-    Problem,
-    RateLimited,
-    StoreUnavailable,
-)
+from awp_publish.problems import Problem, RateLimited, StoreUnavailable
 from awp_publish.stores.store import Count
 
 KIND: Final = "a2a-task"

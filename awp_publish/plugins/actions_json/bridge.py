@@ -38,8 +38,8 @@ from awp_publish.calls.call import (
     Result,
     share_of,
 )
-from awp_publish.calls.health import count_workers
 from awp_publish.calls.invoke import Invoker
+from awp_publish.calls.workers import count_workers
 from awp_publish.documents.members import SITE_ACTION
 from awp_publish.http.client_address import client_address
 from awp_publish.http.credentials import read_credentials

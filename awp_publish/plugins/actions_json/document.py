@@ -14,15 +14,11 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from awp_publish.documents.members import (
-    SITE_ACTION as SITE_ACTION,
-    SITE_TOOL as SITE_TOOL,
-    extension_members,
-    present,
-)
+from awp_publish.documents.members import SITE_ACTION as SITE_ACTION, SITE_TOOL as SITE_TOOL, extension_members, present
 from awp_publish.documents.protocol import Document, Protocol, to_json
 from awp_publish.model import Action, Catalog, JsonObject, Locator, Page, Place, Projection, __version__
-from awp_publish.schema.reading import answer_schema, options, resolved
+from awp_publish.schema.embedding import answer_schema
+from awp_publish.schema.reading import options, resolved
 
 PATH: Final = "/.well-known/actions.json"
 ALIAS: Final = "/actions.json"

@@ -18,7 +18,7 @@ from awp_publish.plugins.awp.callers import Identity
 from awp_publish.plugins.awp.errors import RECOVERIES, error_of, shown_headers
 from awp_publish.plugins.awp.messages import PROTOCOL, AwpRequest, JsonText
 from awp_publish.problems import Problem, UnknownAgent, did_you_mean
-from awp_publish.schema.reading import answer_schema
+from awp_publish.schema.embedding import answer_schema
 
 _PLACES: Final[Mapping[str, str]] = {
     "skill": "it is a parameter of skills.invoke, beside args",

@@ -31,13 +31,13 @@ from weakref import WeakValueDictionary
 
 import orjson
 
-from awp_publish import outgoing
 from awp_publish.checks.urls import is_private
-from awp_publish.outgoing import Failure, Posted, is_public_address
+from awp_publish.http import outgoing
+from awp_publish.http.outgoing import Failure, Posted, is_public_address
 from awp_publish.plugins.events.log import APPENDED, Events
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores.store import WEBHOOK, Add, Count, Look, Schedule, Step, Store, Swap, Unschedule
-from awp_publish.threads import ThreadsOfTheirOwn
+from awp_publish.stores.threads import ThreadsOfTheirOwn
 
 logger: Final = logging.getLogger("awp_publish.calls")
 

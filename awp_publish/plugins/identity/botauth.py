@@ -29,9 +29,9 @@ import orjson
 
 from awp_publish.calls.call import Credentials, Label, Principal
 from awp_publish.http.exchange import read_fields
+from awp_publish.http.outgoing import Deadline
 from awp_publish.http.signed import DIGESTS, SIGNED
 from awp_publish.model import SAFE_IN_PATH
-from awp_publish.outgoing import Deadline
 from awp_publish.plugins.identity.fetching import FETCH_TIMEOUT, FetchedKeys, fetch_json, signature_keys
 from awp_publish.problems import DeclarationError, InvalidCredentials, Problem, RateLimited, TemporarilyUnavailable
 from awp_publish.stores.store import Add, Store

@@ -11,7 +11,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 import orjson
 
-from awp_publish.outgoing import Deadline, request
+from awp_publish.http.outgoing import Deadline, request
 from awp_publish.problems import TemporarilyUnavailable
 
 logger: Final = logging.getLogger("awp_publish.calls")

@@ -19,7 +19,7 @@ from awp_publish.model import Action, JsonObject
 from awp_publish.plugins.mcp.exchange import RequestContext, WireResult
 from awp_publish.plugins.mcp.tool_list import LIST_TTL, Tool
 from awp_publish.schema import media, member_names
-from awp_publish.schema.reading import answer_schema
+from awp_publish.schema.embedding import answer_schema
 
 EXTENSION: Final = "io.modelcontextprotocol/ui"
 MEDIA_TYPE: Final = "text/html;profile=mcp-app"

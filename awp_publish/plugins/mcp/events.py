@@ -27,10 +27,10 @@ from pydantic import BaseModel, Field
 from awp_publish.calls.call import Principal
 from awp_publish.http.doors import identify_caller
 from awp_publish.http.exchange import HOLDS_THREAD
+from awp_publish.http.outgoing import Failure, Posted
 from awp_publish.http.stopping import is_stopping
 from awp_publish.http.streams import OpenStreams
 from awp_publish.model import Event, utc_text
-from awp_publish.outgoing import Failure, Posted
 from awp_publish.plugin import Context
 from awp_publish.plugins.mcp.calls import Tools
 from awp_publish.plugins.mcp.exchange import (

@@ -8,7 +8,8 @@ from awp_publish.documents.members import SITE_ACTION, SITE_TOOL
 from awp_publish.model import Action, Catalog, JsonObject
 from awp_publish.plugins.mcp.exchange import CONFIRMATION, META, RECEIPTS, SESSION
 from awp_publish.schema import compile_schema, media
-from awp_publish.schema.reading import DIALECT, answer_schema, embedded
+from awp_publish.schema.embedding import answer_schema, embedded
+from awp_publish.schema.reading import DIALECT
 
 LIST_TTL: Final = 300_000
 """Milliseconds for which a client may cache a list, which changes when the site is restarted."""

@@ -14,7 +14,8 @@ from awp_publish.http.html import Html, inner, tag
 from awp_publish.model import Action
 from awp_publish.plugins.overview.markup import pretty
 from awp_publish.plugins.overview.requests import WireRequest
-from awp_publish.schema.reading import answer_schema, kinds, members, resolved
+from awp_publish.schema.embedding import answer_schema
+from awp_publish.schema.reading import kinds, members, resolved
 
 MAX_COMPARED_LINES: Final = 400
 JOB_ID: Final = re.compile(r"[A-Za-z0-9._~=-]{1,512}")

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Final, cast
 
 from awp_publish.calls.call import Principal
+from awp_publish.calls.threads import run_in_thread
 from awp_publish.calls.tokens import Expired, NotOurs, Tokens
 from awp_publish.http.html import Html, tag
 from awp_publish.model import Action, Catalog
@@ -17,7 +18,6 @@ from awp_publish.plugins.overview.view import View, scopes_of
 from awp_publish.plugins.overview.words import policy_facts, schema_tables
 from awp_publish.problems import DeclarationError, InsufficientPermissions, InvalidInput
 from awp_publish.stores.store import Add, Swap
-from awp_publish.threads import run_in_thread
 
 logger: Final = logging.getLogger("awp_publish.overview")
 

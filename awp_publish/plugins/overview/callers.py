@@ -11,7 +11,7 @@ from awp_publish.model import KNOWN, PUBLIC, Catalog, JsonObject
 from awp_publish.plugins.identity.botauth import WebBotAuth
 from awp_publish.plugins.overview.markup import code, count_words, fill, size_of, table, tokens_of
 from awp_publish.plugins.overview.view import View
-from awp_publish.schema.reading import answer_schema
+from awp_publish.schema.embedding import answer_schema
 
 MAX_COLUMNS: Final = 12
 """Maximum callers that are compared side by side."""

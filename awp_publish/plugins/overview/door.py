@@ -13,6 +13,7 @@ from typing import Final, cast
 
 from awp_publish.calls.authentication import AuthenticationGate
 from awp_publish.calls.call import Principal
+from awp_publish.calls.threads import run_in_thread
 from awp_publish.calls.tokens import Tokens
 from awp_publish.checks import Finding
 from awp_publish.http.body import read_body
@@ -55,7 +56,6 @@ from awp_publish.problems import (
     UnknownAction,
     UnsupportedMediaType,
 )
-from awp_publish.threads import run_in_thread
 
 logger: Final = logging.getLogger("awp_publish.overview")
 

@@ -3,14 +3,7 @@
 from typing import Any, Final
 
 from awp_publish.model import Action, JsonObject
-from awp_publish.schema.reading import (
-    kinds,
-    members,
-    object_facts,
-    options,
-    required_members,
-    resolved,
-)
+from awp_publish.schema.reading import kinds, members, object_facts, options, required_members, resolved
 
 MAX_DEPTH: Final = 4
 _BY_FORMAT: Final = {

@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 import orjson
 
 from awp_publish.calls.call import Call, Deliver, Result
-from awp_publish.calls.invoke import Carry, Handle
+from awp_publish.calls.invoke import Handle
+from awp_publish.calls.observe import Carry
 from awp_publish.http.exchange import AsgiApp, Scope
 from awp_publish.http.page_request import FORWARDED, PageExchange, PageRequest
 from awp_publish.http.talk import TalkFailed, talk

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from awp_publish.calls.authentication import AgentAuthenticator
 from awp_publish.calls.call import Credentials, Label
-from awp_publish.calls.invoke import CallCounter
+from awp_publish.calls.observe import CallCounter
 from awp_publish.http.exchange import Fields
 from awp_publish.plugin import Serving
 from awp_publish.plugins.pages.names import PageNames

@@ -23,6 +23,7 @@ from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import Field
 
+from awp_publish.calls.threads import run_in_thread
 from awp_publish.http.tasks import OwnedTasks
 from awp_publish.model import seconds_of
 from awp_publish.plugin import Context, Setup
@@ -31,7 +32,7 @@ from awp_publish.plugins.search.options import Search
 from awp_publish.plugins.search.reading import RobotsUnknown, SitePages
 from awp_publish.problems import InvalidOutput, PageNotFound
 from awp_publish.stores.store import unavailable
-from awp_publish.threads import ThreadsOfTheirOwn, is_gevent, run_in_thread
+from awp_publish.stores.threads import ThreadsOfTheirOwn, is_gevent
 
 logger: Final = logging.getLogger("awp_publish.search")
 

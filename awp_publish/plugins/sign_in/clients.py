@@ -19,13 +19,13 @@ from urllib.parse import urlsplit
 
 import orjson
 
+from awp_publish.calls.threads import run_in_thread
 from awp_publish.http.client_address import network_around
-from awp_publish.outgoing import AnswerTooLarge, Deadline, request
+from awp_publish.http.outgoing import AnswerTooLarge, Deadline, request
 from awp_publish.plugins.sign_in.errors import OAuthError, Shown
 from awp_publish.plugins.sign_in.options import Client, SignIn
 from awp_publish.plugins.sign_in.redirects import is_loopback, matches, why_refused
 from awp_publish.stores.store import Add, Count, Look, Store, Swap
-from awp_publish.threads import run_in_thread
 
 REGISTERED: Final = "sign-in:client:"
 """The prefix of the keys of registered clients."""

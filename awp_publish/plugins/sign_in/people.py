@@ -20,6 +20,7 @@ from awp_publish.browsing.addresses import WebAddress
 from awp_publish.browsing.cookies import Cookie, CookieJar
 from awp_publish.calls.authentication import people_of
 from awp_publish.calls.call import Credentials, Principal
+from awp_publish.calls.threads import run_in_thread
 from awp_publish.http.client_address import TrustedProxies
 from awp_publish.http.credentials import read_credentials
 from awp_publish.http.exchange import Message, Receive, Scope, Send, mount_of, read_fields
@@ -27,7 +28,6 @@ from awp_publish.http.route_exchange import RouteCall
 from awp_publish.model import ROUTE_CALL
 from awp_publish.plugin import Serving
 from awp_publish.plugins.sign_in.options import Person, SignIn
-from awp_publish.threads import run_in_thread
 
 PEOPLE: Final = "people"
 """Who vouches for people whom a function of the site's knows."""

@@ -23,10 +23,10 @@ from zlib import crc32
 
 import orjson
 
-from awp_publish.calls.invoke import UNANSWERED
+from awp_publish.calls.observe import UNANSWERED
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores.store import Add, Look, Step, Store, Swap
-from awp_publish.threads import make_lock
+from awp_publish.stores.threads import make_lock
 
 logger: Final = logging.getLogger("awp_publish")
 

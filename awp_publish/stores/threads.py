@@ -1,7 +1,4 @@
-"""Threads for a site's synchronous functions, so that they do not block the event loop.
-
-They run in a thread pool unless a framework provides a better place: Django keeps a database connection, and a test's
-transaction, for each thread.
+"""Threads of the operating system, even if gevent has patched those of Python.
 
 gevent replaces threads, locks and queues with its own, all of which live in one operating system thread. An event loop
 in that thread would run beneath every greenlet, where Django refuses database access, and a blocking store would stop
@@ -13,31 +10,12 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextvars import ContextVar
 from queue import Empty, SimpleQueue
-from typing import Any, Final, Generic, TypeAlias, TypeVar
-
-from starlette.concurrency import run_in_threadpool
+from typing import Any, Final, Generic, TypeVar
 
 T = TypeVar("T")
-
-Runner: TypeAlias = Callable[[Callable[[], Any]], Awaitable[Any]]
-"""Calls a function somewhere it may block, and returns its result or raises its exception."""
-
-RUNNER: Final[ContextVar[Runner | None]] = ContextVar("awp_publish_runner", default=None)
-"""The runner of functions in the present context; None means the thread pool."""
-
-
-async def run_in_thread(function: Callable[[], T], otherwise: Runner = run_in_threadpool) -> T:
-    """Call a function that may block. `otherwise` runs it if the context has no runner."""
-    runner = RUNNER.get() or otherwise
-    answer: T = await runner(function)
-    return answer
-
-
-# --- Threads of the operating system, even if gevent has patched those of Python ---
 
 
 def is_gevent() -> bool:

@@ -1,0 +1,71 @@
+"""Schemas written in a dialect older than 2020-12."""
+
+import re
+from collections.abc import Mapping
+from typing import Final, cast
+
+from awp_publish.model import JsonObject
+from awp_publish.schema.reading import DIALECT
+from awp_publish.schema.unusable import UnusableSchema
+from awp_publish.schema.wording import shown
+
+
+def check_dialect(schema: JsonObject) -> None:
+    """Raise UnusableSchema for a schema that declares another dialect than 2020-12."""
+    dialect = schema.get("$schema", DIALECT)
+    if not isinstance(dialect, str) or dialect.removesuffix("#") != DIALECT:
+        raise UnusableSchema(
+            f"the schema is written in another dialect ($schema {shown(dialect)}); schemas are read as {DIALECT}, "
+            "so leave $schema out or translate the schema"
+        )
+
+
+_OLDER: Final = re.compile(r"https?://json-schema\.org/(?:draft-0([467])|draft/2019-09)/schema#?")
+
+
+def translate(schema: JsonObject) -> JsonObject:
+    """Translate a schema that declares an older dialect (draft-04 to 2019-09) to 2020-12. Return others unchanged."""
+    declared = schema.get("$schema")
+    dialect = _OLDER.fullmatch(declared) if isinstance(declared, str) else None
+    if dialect is None:
+        return schema
+    hides_siblings = dialect[1] is not None  # older dialects ignore the siblings of a reference
+
+    def each(value: object) -> object:
+        return {name: one(inner) for name, inner in value.items()} if isinstance(value, Mapping) else value
+
+    def one(value: object) -> object:
+        if isinstance(value, list):
+            return [one(inner) for inner in value]
+        if not isinstance(value, Mapping):
+            return value
+        given = dict(value)
+        if "$ref" in given and hides_siblings:
+            given = {name: given[name] for name in ("$ref", "definitions", "$defs") if name in given}
+        given.pop("$schema", None)
+        if isinstance(given.get("id"), str):
+            given["$id"] = given.pop("id")
+        if "$recursiveRef" in given:
+            given["$ref"] = given.pop("$recursiveRef")
+        for name, plain in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+            if isinstance(given.get(name), bool) and given.pop(name) and plain in given:
+                given[name] = given.pop(plain)
+        further = given.pop("additionalItems", True)
+        if isinstance(given.get("items"), list):
+            given["prefixItems"], given["items"] = given["items"], further
+        depending = given.pop("dependencies", {})
+        if isinstance(depending, Mapping) and depending:
+            given["dependentRequired"] = {
+                name: needed for name, needed in depending.items() if isinstance(needed, list)
+            }
+            given["dependentSchemas"] = {
+                name: needed for name, needed in depending.items() if not isinstance(needed, list)
+            }
+        named = ("properties", "patternProperties", "definitions", "$defs", "dependentSchemas")
+        plain_values = ("const", "enum", "default", "examples", "required", "dependentRequired", "$ref", "$id")
+        return {
+            name: each(inner) if name in named else inner if name in plain_values else one(inner)
+            for name, inner in given.items()
+        }
+
+    return cast(JsonObject, one(schema))

@@ -1,0 +1,100 @@
+"""The parts of a schema: keywords, subschemas, references within it, and JSON Pointers."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import unquote
+
+from awp_publish.model import JsonObject
+from awp_publish.schema.reading import part_at
+
+
+def pointer_to(path: Iterable[str | int]) -> str:
+    """Return the RFC 6901 JSON Pointer of a path."""
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
+
+
+def member_names(root: JsonObject) -> list[str]:
+    """Return the names of all properties of an object schema, including those of combined schemas, in order."""
+    names, followed, waiting = dict[str, None](), set[str](), list[object]([root])
+    for schema in waiting:  # grows during iteration
+        if not isinstance(schema, Mapping):
+            continue
+        names |= dict.fromkeys(table_of(schema, "properties"))
+        target = target_of(schema)
+        if target is not None and target not in followed:
+            followed.add(target)
+            waiting.append(part_at(root, target))
+        for keyword in ("allOf", "anyOf", "oneOf"):
+            waiting += list_of(schema, keyword)
+    return list(names)
+
+
+def subschemas(root: object) -> Iterable[JsonObject]:
+    """Yield every object within a schema."""
+    waiting = [root]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):  # nearly all are dicts, and isinstance with an abstract class is slow
+            yield part
+            waiting += [one for one in part.values() if type(one) not in _PLAIN]
+        elif isinstance(part, (list, tuple)):
+            waiting += part
+        elif type(part) not in _PLAIN and isinstance(part, Mapping):
+            yield part
+            waiting += part.values()
+
+
+_PLAIN: Final = frozenset((str, int, float, bool, type(None)))
+
+
+def named_subschemas(root: object) -> Mapping[str, JsonObject]:
+    """Return the subschemas by the references that name them by an anchor or an id instead of a pointer."""
+    return {
+        prefix + name: one
+        for one in subschemas(root)
+        for keyword, prefix in (("$anchor", "#"), ("$dynamicAnchor", "#"), ("$id", ""))
+        if isinstance(name := one.get(keyword), str)
+    }
+
+
+def parts_of(root: JsonObject, schemas: Iterable[object], named: Mapping[str, JsonObject]) -> tuple[JsonObject, ...]:
+    """Return schemas within `root` with everything that they refer to or combine, each once."""
+    found: dict[int, JsonObject] = {}
+    waiting = list(schemas)
+    while waiting:
+        schema = waiting.pop()
+        if not isinstance(schema, Mapping) or id(schema) in found:
+            continue
+        found[id(schema)] = schema
+        for keyword in ("$ref", "$dynamicRef"):
+            if isinstance(reference := schema.get(keyword), str):
+                is_pointer = reference == "#" or reference.startswith("#/")
+                waiting.append(part_at(root, unquote(reference[1:])) if is_pointer else named.get(reference))
+        waiting += [schema.get(name) for name in ("if", "then", "else")]
+        waiting += [one for name in ("allOf", "anyOf", "oneOf") for one in list_of(schema, name)]
+        waiting += table_of(schema, "dependentSchemas").values()
+    return tuple(found.values())
+
+
+def is_secret(schema: JsonObject) -> bool:
+    """Return True if a schema marks a value as never to be disclosed: a password, or `writeOnly`."""
+    return schema.get("writeOnly") is True or schema.get("format") == "password"
+
+
+def target_of(schema: JsonObject) -> str | None:
+    """Return the pointer of a reference within the schema; None if there is no reference or it is not a pointer."""
+    reference = schema.get("$ref")
+    is_pointer = isinstance(reference, str) and (reference == "#" or reference.startswith("#/"))
+    return unquote(str(reference)[1:]) if is_pointer else None
+
+
+def table_of(schema: JsonObject, keyword: str) -> JsonObject:
+    """Return the value of a keyword if it is an object, otherwise {}."""
+    found = schema.get(keyword)
+    return found if isinstance(found, Mapping) else {}
+
+
+def list_of(schema: JsonObject, keyword: str) -> Sequence[Any]:
+    """Return the value of a keyword if it is a list, otherwise ()."""
+    found = schema.get(keyword)
+    return found if isinstance(found, (list, tuple)) else ()
