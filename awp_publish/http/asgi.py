@@ -316,11 +316,11 @@ class AgentPublisher:
         routes = self._application(scope)
         cookies = _session_cookies(routes)
         outside = entrance or (self._whole if self._has_outer_middleware(scope) else None)
-        self._called = CalledApplication(
-            self.app, routes, entrance, outside, lambda: self._state, cookies, self._entrance
-        )
         # The adapter of another framework (Django) names the scope members that lead back through its middleware.
         carried: tuple[str, ...] = getattr(self.app, "awp_carried", ())
+        self._called = CalledApplication(
+            self.app, routes, entrance, outside, lambda: self._state, cookies, self._entrance, carried
+        )
         shared = ServedSite(
             site=self.site,
             observer=self._observer,

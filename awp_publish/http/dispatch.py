@@ -45,7 +45,8 @@ class CalledApplication:
     `entrance` is the outermost application if calls have to pass middleware outside of us, otherwise None. `outside` is
     the same, but set even if that middleware is trusted. `state` returns the lifespan state for requests that enter
     there. `session_cookies` are the names of the cookies in which middleware outside of us keeps sessions. `visit`
-    returns the outermost application for a caller's request to a page, `inside` if it is None.
+    returns the outermost application for a caller's request to a page, `inside` if it is None. `carried` are scope
+    members that the application needs of a caller's request.
     """
 
     inside: AsgiApp
@@ -55,6 +56,7 @@ class CalledApplication:
     state: Callable[[], Mapping[str, object]] = dict
     session_cookies: frozenset[bytes] = frozenset()
     visit: Callable[[Scope], AsgiApp] | None = None
+    carried: tuple[str, ...] = ()
 
 
 class RouteCaller:
@@ -70,7 +72,7 @@ class RouteCaller:
             one.id: (Encoder(one, one.way), arrivals.get(one.id)) for one in catalog.actions if one.way is not None
         }
         self.codes = catalog.site.errors
-        self._follower = Follower(catalog.url, app.visit or (lambda scope: app.inside), app.state)
+        self._follower = Follower(catalog.url, app.visit or (lambda scope: app.inside), app.state, app.carried)
 
     def check(self, call: Call) -> None:
         """Raise InvalidInput if a call cannot be sent to its route."""

@@ -80,12 +80,14 @@ def asks_to_sign_in(action: Action, location: str) -> bool:
 class Follower:
     """Follows redirects within the site at `url`, in process, with the caller's own credentials.
 
-    `visit` returns the outermost application for a caller's request, so that all middleware and gates apply.
+    `visit` returns the outermost application for a caller's request, so that all middleware and gates apply. `carried`
+    are members of its scope that the application needs.
     """
 
     url: str
     visit: Callable[[Scope], AsgiApp]
     state: Callable[[], Mapping[str, object]]
+    carried: tuple[str, ...] = ()
 
     async def follow(self, call: Call, sent: Scope, headers: RawHeaders, accept: bytes) -> PageAnswer | str | None:
         """Return the answer at the address that the answer `headers` of the request `sent` name.
@@ -141,8 +143,9 @@ class Follower:
         )
         request = PageRequest(own, written[0], written[1].encode("ascii"), headers, state=self.state())
         exchange = PageExchange(b"", MAX_PAGE_BYTES)
+        scope = {**request.scope(outer), **{name: outer[name] for name in self.carried if name in outer}}
         try:  # in a task, so that context variables that its middleware sets do not leak into the caller's
-            await asyncio.ensure_future(self.visit(outer)(request.scope(outer), exchange.receive, exchange.send))
+            await asyncio.ensure_future(self.visit(outer)(scope, exchange.receive, exchange.send))
         except Exception:
             logger.exception("the page at %s, where a route redirects to, failed", path)
         return exchange.answered.result() if exchange.answered.done() else None

@@ -13,6 +13,7 @@ from awp_publish.calls.call import Credentials, Principal
 from awp_publish.calls.threads import run_in_thread
 from awp_publish.http.exchange import Scope
 from awp_publish.problems import InvalidCredentials
+from awp_publish_django.inner import exempt_from_csrf
 
 if TYPE_CHECKING:
     from awp_publish_django.publication import Publication
@@ -82,7 +83,7 @@ class RestAuthentication:
         request.META["REMOTE_ADDR"] = credentials.address
         request.user = credentials.user or make_stranger()  # type: ignore[assignment]
         request.session = dict(credentials.session or {})  # type: ignore[assignment]
-        request._dont_enforce_csrf_checks = True  # type: ignore[attr-defined]
+        exempt_from_csrf(request)
         try:
             found = self.authentication.authenticate(Request(request))
         except APIException as error:

@@ -1,10 +1,9 @@
 """System checks: what is wrong with the settings, the declarations, the middleware and the addresses, with a remedy.
 
-Errors keep the project from starting; warnings are about what works and should not be left so. To commands that start
-nothing, `migrate` for one, an error of ours is a warning.
+Errors keep the project from starting; warnings are about what works and should not be left so. To `migrate`, an error
+of ours is a warning: a table that declarations ask for may be what it is about to make.
 """
 
-import sys
 import traceback
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -13,7 +12,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.checks import WARNING, CheckMessage, Error, Warning as CheckWarning
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management import get_commands
+from django.db import Error as DatabaseError
 from django.http.request import validate_host
 from django.urls import Resolver404, get_resolver
 
@@ -32,15 +31,8 @@ TRACEBACK: Final = 'manage.py shell -c "from awp_publish_django import publicati
 URLS: Final = "awp_publish_django.urls"
 
 
-STARTING: Final = frozenset({"agents", "check", "runserver", "runserver_plus", "test", "testserver"})
-"""Commands that serve the project, or ask whether it may be served."""
-
-
 def check_agents(databases: object = None, **_: object) -> list[CheckMessage]:
-    """All of them; what cannot be published is told alone.
-
-    `databases` are named by `migrate`, which may be about to make what is missing, and by `check`.
-    """
+    """All of them; what cannot be published is told alone. `databases` are those that `migrate` is about to change."""
     found: list[CheckMessage]
     try:
         publication = get_publication()
@@ -51,14 +43,16 @@ def check_agents(databases: object = None, **_: object) -> list[CheckMessage]:
             Error(f"{one.subject}: {one.detail}", hint=one.remedy or CORRECT, id="awp_publish.E002")
             for one in error.errors
         ]
+    except DatabaseError as error:
+        told = f"The site cannot be published before the database has what its declarations ask for: {error}"
+        found = [CheckWarning(told, hint=f"Run manage.py migrate; {TRACEBACK} shows who asks.", id="awp_publish.W007")]
     except Exception as error:  # whatever somebody's declarations, forms and URLs raise: a check tells it
         where = "".join(traceback.format_tb(error.__traceback__)[-1:]).strip().split("\n")[0]
         told = f"The site cannot be published: {type(error).__name__}: {error} ({where})"
         found = [Error(told, hint=f"Correct it; {TRACEBACK} shows the whole traceback.", id="awp_publish.E006")]
     else:
         found = [message for check in CHECKS for message in check(publication)]
-    command = next(iter(sys.argv[1:]), "")
-    if command not in STARTING and (databases or command in get_commands()):
+    if databases:
         for message in found:
             message.level = min(message.level, WARNING)
     return found

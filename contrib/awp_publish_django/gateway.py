@@ -143,9 +143,20 @@ class Closers(list[Callable[[], object]]):
         return list, ()
 
 
+_CLOSERS: Final = "_resource_closers"
+"""Private, and the only way to do something when a response is closed without the end of the request: its `close` sends
+`request_finished`, and Django's own streaming middleware replaces the content in place."""
+
+
+def closers_of(response: HttpResponseBase) -> list[Callable[[], object]]:
+    """Return what is called when a response is closed."""
+    closers: list[Callable[[], object]] = getattr(response, _CLOSERS)
+    return closers
+
+
 def when_closed(response: HttpResponseBase, *do: Callable[[], object]) -> None:
     """Call functions when a response is closed, sent or not: Django does not close asynchronous iterators."""
-    response._resource_closers = Closers((*response._resource_closers, *do))  # type: ignore[attr-defined]
+    setattr(response, _CLOSERS, Closers((*closers_of(response), *do)))
 
 
 def with_headers(response: R, headers: Headers) -> R:

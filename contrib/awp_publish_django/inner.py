@@ -6,41 +6,25 @@ needs a preflight.
 """
 
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, cached_property, wraps
 from io import BytesIO
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from asgiref.sync import iscoroutinefunction
+from asgiref.sync import iscoroutinefunction, sync_to_async
+from django.contrib.messages import get_messages
 from django.core.handlers.asgi import ASGIRequest
 from django.core.handlers.wsgi import WSGIRequest
-from django.forms import BaseForm, BaseFormSet
-from django.http import Http404, HttpRequest
+from django.http import Http404, HttpRequest, QueryDict
 from django.urls import ResolverMatch
+from django.utils import functional
+from django.utils.datastructures import MultiValueDict
 
 from awp_publish.http.exchange import Scope, read_fields
 from awp_publish.http.reentry import SessionPass
 from awp_publish.http.route_exchange import RouteCall
 from awp_publish.model import ROUTE_CALL
+from awp_publish_django.cleaned import Cleaned, noting
 from awp_publish_django.languages import in_language_of_caller
-
-PARSED: Final = frozenset(
-    {
-        "COOKIES",
-        "FILES",
-        "GET",
-        "_body",
-        "_found",
-        "_files",
-        "_post",
-        "_upload_handlers",
-        "accepted_types",
-        "accepted_types_by_precedence",
-        "csrf_processing_done",
-        "headers",
-        "resolver_match",
-    }
-)
-"""Attributes that Django caches on a request. Middleware has put all other attributes there."""
 
 _OF_REQUEST: Final = frozenset(
     {"REQUEST_METHOD", "PATH_INFO", "QUERY_STRING", "CONTENT_TYPE", "CONTENT_LENGTH", "SCRIPT_NAME", "RAW_URI"}
@@ -54,10 +38,33 @@ class RouteRequest(HttpRequest):
     """
 
     route_call: RouteCall | SessionPass | None = None
-    cleaned: "list[BaseForm | BaseFormSet[Any]]"  # the bound forms that its view has cleaned
     prefixes: tuple[str, str] | None = None  # of the caller's language and of the published one, where they differ
     view_status: int | None = None  # of the view's own answer, before any middleware makes another one of it
+    messages_before = 0  # for the visitor's next page, from earlier requests
     _found: ResolverMatch | None = None
+
+    @cached_property
+    def cleaned(self) -> list[Cleaned]:
+        """The bound forms that its view has cleaned."""
+        return []
+
+    if not TYPE_CHECKING:  # to the stubs, these are attributes of other types
+
+        @cached_property
+        def GET(self) -> QueryDict:  # noqa: N802
+            return noting(super().GET, self.cleaned)
+
+        @property
+        def POST(self) -> QueryDict:  # noqa: N802
+            return noting(super().POST, self.cleaned)
+
+        @POST.setter
+        def POST(self, fields: QueryDict) -> None:  # noqa: N802
+            super(RouteRequest, type(self)).POST.__set__(self, fields)
+
+        @property
+        def FILES(self) -> MultiValueDict[str, Any]:  # noqa: N802
+            return noting(super().FILES, self.cleaned)
 
     @property
     def resolver_match(self) -> ResolverMatch | None:
@@ -75,14 +82,19 @@ class RouteRequest(HttpRequest):
             if not is_own:
                 call.mark_misrouted()
                 raise Http404("The call of an action leads to another address.")
-            found.func = self._noting_status(found.func)
+            found.func = self._observed(found.func)
         self._found = found
 
-    def _noting_status(self, view: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a view that notes the status of its answer."""
+    def _observed(self, view: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a view of which is noted what there was before, and the status of its answer."""
+
+        def note_before() -> None:
+            if self.method not in ("GET", "HEAD"):
+                self.messages_before = len(get_messages(self))
 
         @wraps(view)
         def answer(*args: Any, **kwargs: Any) -> Any:
+            note_before()
             try:
                 response = view(*args, **kwargs)
             except Http404:
@@ -93,6 +105,7 @@ class RouteRequest(HttpRequest):
 
         @wraps(view)
         async def answer_async(*args: Any, **kwargs: Any) -> Any:
+            await sync_to_async(note_before)()
             try:
                 response = await view(*args, **kwargs)
             except Http404:
@@ -126,17 +139,33 @@ def make_inner_request(outer: HttpRequest, scope: Scope, body: bytes, *, is_fres
         _copy_meta(outer, inner)
     else:
         inner = InnerWSGIRequest(_environ_of(outer, scope, body))
-    for name, value in vars(outer).items():
-        if not is_fresh and name not in PARSED and name not in vars(inner):
-            setattr(inner, name, value)
+    if not is_fresh:
+        parsed = _parsed_names(isinstance(outer, ASGIRequest))
+        for name, value in vars(outer).items():
+            if name not in parsed and name not in vars(inner):
+                setattr(inner, name, value)
     inner.prefixes = prefixes
     inner.route_call = scope.get(ROUTE_CALL)
     exempt_from_csrf(inner)
     return inner
 
 
+@cache
+def _parsed_names(is_async: bool) -> frozenset[str]:
+    """Return the attributes in which a request keeps what it has parsed. All others, middleware has put there."""
+    kind: type = ASGIRequest if is_async else WSGIRequest
+    environ = {"REQUEST_METHOD": "POST", "CONTENT_TYPE": "application/x-www-form-urlencoded", "wsgi.input": BytesIO()}
+    parsed = WSGIRequest(environ)
+    _ = parsed.body, parsed.POST, parsed.FILES, parsed.upload_handlers
+    cached = (cached_property, functional.cached_property)
+    computed = (name for one in kind.__mro__ for name, value in vars(one).items() if isinstance(value, cached))
+    return frozenset({*vars(parsed), *computed, "csrf_processing_done", "resolver_match"})
+
+
 def exempt_from_csrf(request: HttpRequest) -> None:
     """Require no CSRF token of an in-process request: its door has checked the origin of the call."""
+    # Private, and the only way: a decorator would exempt the view for browsers too. Django's test client and the REST
+    # framework set it as well.
     request._dont_enforce_csrf_checks = True  # type: ignore[attr-defined]
 
 

@@ -1,6 +1,6 @@
 """Language prefixes (i18n_patterns): the caller's Accept-Language holds where it can, else the published path."""
 
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -9,8 +9,6 @@ from django.conf.urls.i18n import is_language_prefix_patterns_used
 from django.http import HttpRequest
 from django.urls import Resolver404, get_resolver
 from django.utils import translation
-from django.utils.translation import get_supported_language_variant
-from django.utils.translation.trans_real import parse_accept_lang_header
 
 from awp_publish.http.exchange import Scope, read_fields
 from awp_publish.model import SAFE_IN_PATH
@@ -21,10 +19,7 @@ LOCALES: Final = "django.middleware.locale.LocaleMiddleware"
 
 def default_language() -> str:
     """The language whose paths are published: that of LANGUAGE_CODE, as the URLs spell it (`en` for `en-us`)."""
-    try:
-        return str(get_supported_language_variant(settings.LANGUAGE_CODE))
-    except LookupError:
-        return str(settings.LANGUAGE_CODE)
+    return translation.get_language_from_request(HttpRequest())  # of somebody who asks for none
 
 
 def in_language_of_caller(scope: Scope, urlconf: Any = None) -> tuple[Scope, tuple[str, str] | None]:
@@ -36,17 +31,13 @@ def in_language_of_caller(scope: Scope, urlconf: Any = None) -> tuple[Scope, tup
     is_used, has_default_prefix = is_language_prefix_patterns_used(urlconf or settings.ROOT_URLCONF)
     if not told or not is_used or not settings.USE_I18N or place_of_middleware(LOCALES) is None:
         return scope, None
-    default, accepted = default_language(), None
-    for code, _ in parse_accept_lang_header(told.decode("latin-1").lower()):
-        if code == "*":
-            break
-        with suppress(LookupError):
-            accepted = str(get_supported_language_variant(code))
-            break
+    asking = HttpRequest()
+    asking.META["HTTP_ACCEPT_LANGUAGE"] = told.decode("latin-1")
+    default, accepted = default_language(), translation.get_language_from_request(asking)
     root = str(scope.get("root_path", ""))
     path = str(scope["path"]).removeprefix(root)
     published, spoken = f"{default}/" if has_default_prefix else "", f"{accepted}/"
-    if accepted in (None, default) or not path.startswith(f"/{published}"):
+    if accepted == default or not path.startswith(f"/{published}"):
         return scope, None
     there = f"/{spoken}{path[1 + len(published) :]}"
     resolver = get_resolver(urlconf)

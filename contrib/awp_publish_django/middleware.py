@@ -7,13 +7,14 @@ Middleware below it sees agents' calls as requests for the views behind them.
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import Final
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_async
 from django.core.exceptions import MiddlewareNotUsed
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from django.utils.cache import patch_cache_control
 
 from awp_publish.calls.threads import RUNNER
 from awp_publish.http.admission import largest_body
@@ -26,6 +27,7 @@ from awp_publish.problems import HandlerUnavailable
 from awp_publish.stores.threads import EVENTLET, is_eventlet
 from awp_publish_django.apps import FAILED
 from awp_publish_django.callers import identify
+from awp_publish_django.conf import place_of_middleware
 from awp_publish_django.gateway import (
     Sent,
     host_of,
@@ -37,16 +39,19 @@ from awp_publish_django.gateway import (
     script_name_of,
     when_closed,
 )
+from awp_publish_django.languages import speaking
+from awp_publish_django.own_middleware import GetResponse, enclose
 from awp_publish_django.pages import alternates_of, answer_page, answer_page_async
 from awp_publish_django.portal import Conversation, is_wanted
 from awp_publish_django.project import BRIDGE, Bridge, OwnWay
 from awp_publish_django.publication import Publication, get_publication
-from awp_publish_django.responses import calling, read_response, read_response_async
+from awp_publish_django.responses import read_response, read_response_async
 
 logger: Final = logging.getLogger("awp_publish")
 
 _HTML: Final = "text/html"
 _JSON: Final = "application/json"
+_PAGE_CACHE: Final = "django.middleware.cache.UpdateCacheMiddleware"
 
 
 class AgentPublisherMiddleware:
@@ -56,8 +61,7 @@ class AgentPublisherMiddleware:
     async_capable = True
 
     def __init__(self, get_response: Callable[[HttpRequest], object]) -> None:
-        self._get_response: Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]
-        self._get_response = get_response  # type: ignore[assignment]
+        self._get_response: GetResponse = get_response  # type: ignore[assignment]
         if FAILED:
             logger.error("Nothing is published to agents: an agents.py cannot be imported.", exc_info=FAILED[0])
             raise MiddlewareNotUsed("an agents.py cannot be imported")
@@ -70,8 +74,14 @@ class AgentPublisherMiddleware:
         if isinstance(getattr(request, "route_call", None), RouteCall):  # on its way from a door of ours to its view
             return self._get_response(request)
         if self._is_async:
-            return _answer_async(self._publication, request, self._get_response)  # type: ignore[arg-type]
-        return _answer(self._publication, request, self._get_response)  # type: ignore[arg-type]
+            return _answer_async(self._publication, request, self._get_response, self._call_view)  # type: ignore[arg-type]
+        return _answer(self._publication, request, self._get_response, self._call_view)  # type: ignore[arg-type]
+
+    @cached_property
+    def _call_view(self) -> GetResponse:
+        """What answers the call of an action. Made for the first one: much middleware has work to do at its start."""
+        above = self._publication.middleware_above
+        return enclose(self._get_response, above, is_async=self._is_async) if above else self._get_response
 
 
 # --- WSGI ---
@@ -81,8 +91,9 @@ def _answer(
     publication: Publication,
     request: HttpRequest,
     get_response: Callable[[HttpRequest], HttpResponseBase],
+    call_view: Callable[[HttpRequest], HttpResponseBase],
     *,
-    is_enclosed: bool = False,
+    is_outside: bool = False,
 ) -> HttpResponseBase:
     scope = _own_scope(publication, request)
     if scope is None:
@@ -100,15 +111,15 @@ def _answer(
     )
 
     async def respond(inner: HttpRequest, is_fresh: bool) -> Reply:
-        def call_view() -> Reply:
-            with calling(inner):
-                return read_response(
-                    inner, (publication.project.answer if is_fresh else get_response)(inner), is_wanted
-                )
+        answer = publication.project.answer if is_fresh else call_view
 
-        return await conversation.in_thread(call_view)
+        def run() -> Reply:
+            with speaking(inner):
+                return read_response(inner, answer(inner), is_wanted)
 
-    bridge = Bridge(request, respond, is_enclosed or publication.is_enclosed)
+        return await conversation.in_thread(run)
+
+    bridge = Bridge(request, respond, is_outside)
     app = partial(publication.publisher, {**scope, BRIDGE: bridge})
     response = response_of_messages(conversation.messages(app, publication.portal.loop()))
     return _recorded(publication, _own_response(request, response))
@@ -118,7 +129,8 @@ def answer_here(publication: Publication, request: HttpRequest) -> HttpResponseB
     """The answer at a URL of ours in a project without our middleware; None for a URL that is not ours."""
     if _own_scope(publication, request) is None:
         return None
-    return _answer(publication, request, publication.project.answer, is_enclosed=True)
+    whole = publication.project.answer
+    return _answer(publication, request, whole, whole, is_outside=True)
 
 
 def _answer_directly(
@@ -154,7 +166,10 @@ def _refuse(publication: Publication, request: HttpRequest) -> HttpResponseBase:
 
 
 async def _answer_async(
-    publication: Publication, request: HttpRequest, get_response: Callable[[HttpRequest], Awaitable[HttpResponseBase]]
+    publication: Publication,
+    request: HttpRequest,
+    get_response: Callable[[HttpRequest], Awaitable[HttpResponseBase]],
+    call_view: Callable[[HttpRequest], Awaitable[HttpResponseBase]],
 ) -> HttpResponseBase:
     scope = _own_scope(publication, request)
     if scope is None:
@@ -168,14 +183,14 @@ async def _answer_async(
     sent = Sent(_whole_body(publication, request) if is_direct else read_body(request, largest))
 
     async def respond(inner: HttpRequest, is_fresh: bool) -> Reply:
-        answer = publication.project.answer_async if is_fresh else get_response
-        with calling(inner):
+        answer = publication.project.answer_async if is_fresh else call_view
+        with speaking(inner):
             return await read_response_async(inner, await answer(inner))
 
     async def respond_directly() -> Reply:
         return await read_response_async(request, await get_response(request))
 
-    way = OwnWay(respond_directly) if is_direct else Bridge(request, respond, publication.is_enclosed)
+    way = OwnWay(respond_directly) if is_direct else Bridge(request, respond)
     app = partial(publication.publisher, {**scope, BRIDGE: way})
     response = await response_of_stream(_messages_of(app, sent))
     when_closed(response, partial(asyncio.get_running_loop().call_soon_threadsafe, sent.disconnect))
@@ -247,10 +262,15 @@ def _own_response(request: HttpRequest, response: HttpResponseBase) -> HttpRespo
     """An answer of ours, which the middleware around ours must neither redirect nor cache.
 
     CommonMiddleware and LocaleMiddleware redirect a 404 (or raise, with DEBUG) if a URL of the project matches the path
-    with a slash or a language added; they look it up in the request's URLconf. UpdateCacheMiddleware caches unless told
-    otherwise, and an answer of ours may be for its caller only.
+    with a slash or a language added; they look it up in the request's URLconf. UpdateCacheMiddleware would cache an
+    answer that is for its caller only: it heeds "private", and not "no-store".
     """
-    request._cache_update_cache = False  # type: ignore[attr-defined]
+    if (
+        request.method in ("GET", "HEAD")
+        and "no-store" in response.get("Cache-Control", "")
+        and place_of_middleware(_PAGE_CACHE) is not None
+    ):
+        patch_cache_control(response, private=True)
     if response.status_code == 404:
         request.urlconf = ()  # type: ignore[assignment]
     return response

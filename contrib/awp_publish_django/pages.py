@@ -16,7 +16,7 @@ from awp_publish.plugins.pages.formats import HTML_TYPES, PAGE_METHODS, READ_MET
 from awp_publish.plugins.pages.negotiation import FILE_SUFFIX, NegotiatedPages, negotiated_pages, stands_for_page
 from awp_publish.plugins.pages.page_request import DROPPED_FIELDS, NegotiatedRequest
 from awp_publish.plugins.pages.rendering import MAX_PAGE_BYTES
-from awp_publish_django.gateway import scope_of, when_closed, with_headers
+from awp_publish_django.gateway import closers_of, scope_of, when_closed, with_headers
 from awp_publish_django.publication import Publication
 from awp_publish_django.responses import close_response, headers_of
 
@@ -234,7 +234,7 @@ def _render_response(
     rendered = HttpResponse(reply.body, status=reply.status)
     with_headers(rendered, [pair for pair in reply.headers if pair[0] != b"set-cookie"])
     rendered.cookies = response.cookies
-    when_closed(rendered, *response._resource_closers)  # type: ignore[attr-defined]
+    when_closed(rendered, *closers_of(response))
     return rendered
 
 

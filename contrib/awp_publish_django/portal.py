@@ -18,7 +18,7 @@ from functools import partial
 from queue import Empty
 from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
-from asgiref.sync import SyncToAsync
+from asgiref.sync import SyncToAsync, sync_to_async
 from django.db import close_old_connections, connections
 
 from awp_publish.calls.threads import RUNNER
@@ -131,9 +131,10 @@ class Conversation:
         RUNNER.set(self.in_thread)
         try:
             await app(self._sent.receive, self._send)
-        finally:
-            with suppress(RuntimeError):  # the process ends
-                SyncToAsync.single_thread_executor.submit(close_old_connections)  # where async functions ask databases
+        finally:  # in the thread where async functions ask databases, for whose end nobody waits
+            closing = asyncio.ensure_future(sync_to_async(close_old_connections)())
+            _CLOSING.add(closing)
+            closing.add_done_callback(_CLOSING.discard)
 
     async def _send(self, message: Message) -> None:
         if not self._is_over:
@@ -157,6 +158,7 @@ class Conversation:
 
 _ABSENT: Final = object()
 _CONVERSATIONS: Final[set["Future[None]"]] = set()
+_CLOSING: Final[set["asyncio.Future[None]"]] = set()
 """Tasks under way, held here so that one whose caller has disconnected is not garbage-collected."""
 
 
@@ -202,6 +204,7 @@ class Portal:
             loop, stop = asyncio.get_running_loop(), asyncio.Event()
             if is_gevent():  # what runs beside the loop would be greenlets in its thread, and asks databases
                 loop.set_default_executor(ThreadsOfTheirOwn())
+                # Private, and only under gevent: asgiref does not ask which thread shall make asynchronous queries.
                 SyncToAsync.single_thread_executor = ThreadsOfTheirOwn(is_single=True)
             async with running(self._app):
                 begun = True

@@ -29,8 +29,8 @@ from awp_publish_django.conf import place_of_middleware
 from awp_publish_django.filling import call_with_form
 from awp_publish_django.gateway import response_of
 from awp_publish_django.inner import InnerASGIRequest, exempt_from_csrf, make_inner_request
-from awp_publish_django.languages import in_language_of_caller
-from awp_publish_django.responses import calling, read_response_async
+from awp_publish_django.languages import in_language_of_caller, speaking
+from awp_publish_django.responses import read_response_async
 from awp_publish_django.routes import find_django_routes
 
 T = TypeVar("T")
@@ -41,12 +41,16 @@ BRIDGE: Final = "awp_publish_django"
 """The place of a request's Bridge in its scope."""
 
 
+_OF_CALLER: Final = frozenset({"session", "user", "auser"})
+"""What a view may change of a request, to sign somebody in for one: it is true of the page after its redirect too."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bridge:
     """The way from a door of ours to the view: the caller's request, and what stands inside of our middleware.
 
-    Where middleware of the project's own stands above ours, all of it answers a fresh request: `is_from_outside`. So
-    it does where cookies have to be seen that the middleware above ours sets, or known to it. `respond` is told.
+    A fresh request passes all middleware: where ours is not in the list (`is_from_outside`), and where cookies have to
+    be seen that the middleware above ours sets, or known to it. `respond` is told.
     """
 
     request: HttpRequest
@@ -61,8 +65,9 @@ class Bridge:
             reply = await self.respond(inner, is_fresh)
         finally:
             inner.close()
-        if is_fresh and not isinstance(call, SessionPass) and hasattr(inner, "session"):
-            self.request.session = inner.session  # the caller's own pass ends later, and would write the older one
+        if not isinstance(call, SessionPass):  # the caller's own pass ends later, and would write the older session
+            for name in _OF_CALLER & vars(inner).keys():
+                setattr(self.request, name, getattr(inner, name))
         await send_reply(reply, send)
 
 
@@ -178,7 +183,7 @@ class _InProcessHandler(ASGIHandler):
         return await super().get_response_async(request)
 
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
-        with calling(request):
+        with speaking(request):
             response = await super().get_response_async(request)
             return response_of(await read_response_async(request, response))
 

@@ -20,10 +20,10 @@ from awp_publish.cli import PATHS
 from awp_publish_django.apps import FAILED
 from awp_publish_django.conf import NAME, Settings, load_site, read_settings
 from awp_publish_django.forms import UNREAD
+from awp_publish_django.own_middleware import is_own
 from awp_publish_django.portal import Portal
 from awp_publish_django.project import DjangoProject
 from awp_publish_django.reading import find_dead
-from awp_publish_django.responses import note_cleaned_forms
 from awp_publish_django.signals import Sender
 
 if TYPE_CHECKING:
@@ -61,13 +61,12 @@ class Publication:
         return {path: reply.body for path, reply in found.items() if reply is not None}
 
     @cached_property
-    def is_enclosed(self) -> bool:
-        """Return True if middleware other than Django's own stands above ours, for it may look at addresses."""
-        if self.site.settings.trust_outer_middleware:
-            return False
+    def middleware_above(self) -> tuple[str, ...]:
+        """The middleware above ours that is not Django's own, unless the site trusts it to look at no address."""
         listed = list(settings.MIDDLEWARE)
-        above = listed[: listed.index(MIDDLEWARE)] if MIDDLEWARE in listed else listed
-        return any(not name.startswith("django.") for name in above)
+        if self.site.settings.trust_outer_middleware or MIDDLEWARE not in listed:
+            return ()
+        return tuple(filter(is_own, listed[: listed.index(MIDDLEWARE)]))
 
     @cached_property
     def _own_hosts(self) -> frozenset[str]:
@@ -135,7 +134,6 @@ def _publish() -> Publication:
 
         serve_sign_in(site)
     publisher = AgentPublisher(project, site, link_headers=options.link_headers)
-    note_cleaned_forms()
     UNREAD.clear()
     project.awp_routes()  # imports the views, on which declarations stand too
     publisher.open()

@@ -1,8 +1,7 @@
 """A view's response as a neutral reply: its body read, its resources closed, and the results of forms made explicit.
 
 The view of a form reports success by a redirect (Post/Redirect/Get), and mistakes by showing the page again with status
-200. To a program both would mean the opposite, so it gets a result or errors as JSON. The forms that a view cleans are
-noted when Django cleans them, since a rendered page does not show its forms.
+200. To a program both would mean the opposite, so it gets a result or errors as JSON.
 """
 
 import asyncio
@@ -10,11 +9,9 @@ import json
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
-from functools import wraps
+from contextlib import suppress
 from html import unescape
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 from urllib.parse import parse_qsl, urlsplit
 
 from asgiref.sync import async_to_sync, sync_to_async
@@ -37,8 +34,9 @@ from awp_publish.http.redirects import AFTER_WRITE, has_sign_in_name
 from awp_publish.http.route_answers import SURE_PLACE
 from awp_publish.http.route_exchange import RouteCall
 from awp_publish_django.asking import read_words
+from awp_publish_django.cleaned import Cleaned
+from awp_publish_django.gateway import closers_of
 from awp_publish_django.inner import RouteRequest
-from awp_publish_django.languages import speaking
 
 FORM_TYPES: Final = ("application/x-www-form-urlencoded", "multipart/form-data", "")
 """Media types of forms that are sent; a form without fields has none."""
@@ -123,35 +121,10 @@ def _as_bytes(part: object) -> bytes:
 
 def close_response(response: HttpResponseBase) -> None:
     """Close the resources of a response, as its own `close` does, but without ending the whole request."""
-    closers: list[Callable[[], object]] = response._resource_closers  # type: ignore[attr-defined]
+    closers = closers_of(response)
     while closers:
         with suppress(Exception):  # as in Django
             closers.pop()()
-
-
-# --- Forms that a call has cleaned ---
-
-Cleaned: TypeAlias = "BaseForm | BaseFormSet[Any]"
-
-_CLEANED: Final[ContextVar[list[Cleaned] | None]] = ContextVar("awp_publish_cleaned", default=None)
-
-
-def note_cleaned_forms() -> None:
-    """Have Django's forms and formsets register themselves when a call of ours cleans them. Done once in a process."""
-    for kind in (BaseForm, BaseFormSet):
-        clean: Any = kind.full_clean
-        if hasattr(clean, "awp_notes"):
-            continue
-
-        @wraps(clean)
-        def full_clean(self: Cleaned, clean: Callable[[Any], None] = clean) -> None:
-            clean(self)
-            noted = _CLEANED.get()
-            if noted is not None and self.is_bound:
-                noted.append(self)
-
-        full_clean.awp_notes = True  # type: ignore[attr-defined]
-        kind.full_clean = full_clean  # type: ignore[method-assign]
 
 
 def note_request_id(request: HttpRequest | None = None, **_: object) -> None:
@@ -165,22 +138,6 @@ def note_request_id(request: HttpRequest | None = None, **_: object) -> None:
 
 
 got_request_exception.connect(note_request_id)
-
-
-@contextmanager
-def calling(request: HttpRequest) -> Iterator[None]:
-    """A context in which a view answers a call: in the language of its path, with its cleaned forms noted."""
-    if not isinstance(request, RouteRequest):
-        with speaking(request):
-            yield
-        return
-    request.cleaned = []
-    token = _CLEANED.set(request.cleaned)
-    try:
-        with speaking(request):
-            yield
-    finally:
-        _CLEANED.reset(token)
 
 
 def make_reply(request: HttpRequest, response: HttpResponseBase, body: bytes) -> Reply:
@@ -229,12 +186,12 @@ def _rest_detail(response: HttpResponseBase) -> object:
     return data.get("detail") if isinstance(data, Mapping) else None
 
 
-def _result_of(request: HttpRequest, response: HttpResponseBase, forms: list[Cleaned]) -> Reply:
+def _result_of(request: RouteRequest, response: HttpResponseBase, forms: list[Cleaned]) -> Reply:
     """Return the redirect of a form, or a refusal if an error message is queued or no form is valid.
 
     What the queued messages say is its body in JSON; the core makes the result of both (`http.redirects`).
     """
-    queued = getattr(get_messages(request), "_queued_messages", ())
+    queued = new_messages(request)
     errors = [text_of(message) for message in queued if message.level >= ERROR]
     if errors:
         return _as_json(422, {"detail": " ".join(errors)}, response)
@@ -245,6 +202,16 @@ def _result_of(request: HttpRequest, response: HttpResponseBase, forms: list[Cle
         return _as_json(200, {"location": response["Location"], **({"messages": said} if said else {})}, response)
     others = tuple(pair for pair in headers_of(response) if pair[0] not in (b"content-type", b"content-length"))
     return Reply(response.status_code, (*others, _JSON), json.dumps({"messages": said} if said else {}).encode())
+
+
+def new_messages(request: RouteRequest) -> list[Message]:
+    """Return the messages that the view has left for the next page, which still shows them."""
+    storage = get_messages(request)
+    is_used = getattr(storage, "used", False)
+    messages = list(storage)
+    if not isinstance(storage, list):
+        storage.used = is_used
+    return messages[request.messages_before :]
 
 
 def text_of(message: Message) -> str:

@@ -28,9 +28,12 @@ MAX_KEYS_A_QUERY: Final = 500
 """Keys in one query; older versions of SQLite allow no more than 999 parameters."""
 
 UNLOCKED_WAIT_SECONDS: Final = 3.0
-UNLOCKED_WAIT_INTERVAL: Final = 0.01
+FIRST_PAUSE_SECONDS: Final = 0.01
+LONGEST_PAUSE_SECONDS: Final = 0.3
 BUSY_TIMEOUT_MS: Final = 1500
-"""On SQLite: seconds to wait without a lock, seconds between attempts, and then milliseconds to wait for the lock."""
+"""On SQLite: seconds to wait without a lock, the first and the longest pause between two attempts, and then the
+milliseconds to wait for the lock. Each attempt locks the file for a moment in which no transaction can begin to write.
+"""
 
 PURGE_EVERY: Final = 64
 """Requests after which expired entries are deleted."""
@@ -65,23 +68,8 @@ def run_transaction(using: str, transact: Callable[[], None], *, writes: bool = 
     if connection.vendor != "sqlite" or connection.in_atomic_block:
         transact()
         return
-    block_from = time.monotonic() + UNLOCKED_WAIT_SECONDS
     begin = "BEGIN EXCLUSIVE" if writes else "BEGIN"
-    setattr(connection, "_start_transaction_under_autocommit", lambda: connection.cursor().execute(begin))  # noqa: B010
-    try:
-        while True:
-            is_late = time.monotonic() >= block_from
-            _wait_for_locks(connection, BUSY_TIMEOUT_MS if is_late and may_block else 0)
-            try:
-                transact()
-                return
-            except OperationalError as error:
-                if is_late or getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF not in BUSY:
-                    raise
-            pause(UNLOCKED_WAIT_INTERVAL)
-    finally:  # the connection may be that of a request, and of the next ones
-        delattr(connection, "_start_transaction_under_autocommit")
-        _wait_for_locks(connection, int(connection.settings_dict["OPTIONS"].get("timeout", 5.0) * 1000))
+    _retry_while_busy(connection, lambda: _transact_from(begin, using, transact), BUSY_TIMEOUT_MS if may_block else 0)
 
 
 def run_statement(using: str, execute: Callable[[], None]) -> None:
@@ -93,19 +81,40 @@ def run_statement(using: str, execute: Callable[[], None]) -> None:
     if connection.vendor != "sqlite":
         execute()
         return
-    fails_from = time.monotonic() + UNLOCKED_WAIT_SECONDS
-    _wait_for_locks(connection, 0)
+    _retry_while_busy(connection, execute, 0)
+
+
+def _transact_from(begin: str, using: str, transact: Callable[[], None]) -> None:
+    """Carry out a transaction that begins with our own statement, for which Django must not begin one."""
+    transaction.set_autocommit(False, using)
+    try:
+        with connections[using].cursor() as cursor:
+            cursor.execute(begin)
+        transact()
+        transaction.commit(using)
+    except BaseException:
+        transaction.rollback(using)
+        raise
+    finally:
+        transaction.set_autocommit(True, using)
+
+
+def _retry_while_busy(connection: BaseDatabaseWrapper, execute: Callable[[], None], last_wait_ms: int) -> None:
+    """Repeat what SQLite is too busy for, at last with a wait for its locks. Raises OperationalError."""
+    last_from, seconds = time.monotonic() + UNLOCKED_WAIT_SECONDS, FIRST_PAUSE_SECONDS
     try:
         while True:
+            is_last = time.monotonic() >= last_from
+            _wait_for_locks(connection, last_wait_ms if is_last else 0)
             try:
                 execute()
                 return
             except OperationalError as error:
-                is_busy = getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF in BUSY
-                if not is_busy or time.monotonic() >= fails_from:
+                if is_last or getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF not in BUSY:
                     raise
-            pause(UNLOCKED_WAIT_INTERVAL)
-    finally:
+            pause(seconds)
+            seconds = min(seconds * 2, LONGEST_PAUSE_SECONDS)
+    finally:  # the connection may be that of a request, and of the next ones
         _wait_for_locks(connection, int(connection.settings_dict["OPTIONS"].get("timeout", 5.0) * 1000))
 
 

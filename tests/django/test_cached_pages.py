@@ -97,3 +97,24 @@ def test_a_cached_page_is_given_in_the_format_that_its_reader_accepts(order, nam
         before = len(ASKED)
         ask(is_async, "/plain", "*/*")
         assert len(ASKED) == before, "the cache has it"
+
+
+site.declare("count", method="GET", path="/count", description="Count the requests.")
+
+
+def count(request: HttpRequest) -> HttpResponseBase:
+    ASKED.append("count")
+    return HttpResponse(str(len(ASKED)), content_type="application/json")
+
+
+urlpatterns.append(path("count", count))
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["WSGI", "ASGI"])
+def test_a_call_is_never_answered_from_the_cache(is_async, backend):
+    with override_settings(MIDDLEWARE=ORDERS["below"], AWP_PUBLISH={"SITE": f"{__name__}.site"}):
+        answers = [ask(is_async, "/agents/actions/count", "*/*") for _ in range(3)]
+        assert [b"".join(answer) for answer in answers] == [b"1", b"2", b"3"]
+        documents = [ask(is_async, "/agent.json", "*/*") for _ in range(2)]
+        assert b"".join(documents[0]) == b"".join(documents[1])
+        assert "private" not in documents[0]["cache-control"]

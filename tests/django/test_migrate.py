@@ -1,4 +1,4 @@
-"""Commands that start nothing do their work whatever is wrong with the site that agents see."""
+"""The tables that declarations ask for can be made, whatever is wrong with the site that agents see."""
 
 import os
 import subprocess
@@ -24,7 +24,7 @@ SITE = 'from awp_publish import Site\nsite = Site(name="Shop", description="Sell
 BROKEN = {
     "an option that is none": (SITE.replace("url=", "urls="), "E00"),
     "an action without a route": (f'{SITE}site.declare("a", method="GET", path="/nowhere", description="A.")', "E002"),
-    "a table that is missing": (f"{SITE}from django.contrib.auth.models import User\nlist(User.objects.all())", "E006"),
+    "a table that is missing": (f"{SITE}from django.contrib.auth.models import User\nlist(User.objects.all())", "W007"),
 }
 
 
@@ -44,24 +44,22 @@ def test_migrate_makes_its_tables_and_check_tells_the_error(agents, tmp_path: Pa
         return subprocess.run(run, cwd=tmp_path, env=there, capture_output=True, text=True, check=False)
 
     checked = manage("check")
-    assert checked.returncode != 0
+    assert (checked.returncode == 0) is told.startswith("W")
     assert f"awp_publish.{told}" in checked.stderr
     migrated = manage("migrate", "--run-syncdb")
     assert migrated.returncode == 0, migrated.stderr
     assert (tmp_path / "shop.db").stat().st_size > 0
 
 
-def test_other_commands_are_not_stopped_either(tmp_path: Path):
-    there = {**environment(), "DJANGO_SETTINGS_MODULE": "tests.django.shop.settings"}
-    lines = (
-        "import sys",
-        "import tests.django.shop.settings as shop",
-        "shop.AWP_PUBLISH = {}",
-        "from django.core.management import execute_from_command_line as run",
-        "sys.argv = ['manage.py', 'makemigrations', '--check']",
-        "run(sys.argv)",
-    )
-    run = [sys.executable, "-c", "\n".join(lines)]
+def test_a_table_that_is_missing_keeps_no_command_from_making_it(tmp_path: Path):
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    source, _ = BROKEN["a table that is missing"]
+    for name, text in {"__init__": "", "settings": SETTINGS, "urls": URLS, "agents": source}.items():
+        (shop / f"{name}.py").write_text(text)
+    path = os.pathsep.join((environment()["PYTHONPATH"], str(tmp_path)))
+    there = {**environment(), "PYTHONPATH": path, "DJANGO_SETTINGS_MODULE": "shop.settings"}
+    run = [sys.executable, "-m", "django", "makemigrations", "--check"]
     done = subprocess.run(run, cwd=tmp_path, env=there, capture_output=True, text=True, check=False)
-    assert "awp_publish.E001" in done.stderr
+    assert "awp_publish.W007" in done.stderr
     assert "SystemCheckError" not in done.stderr

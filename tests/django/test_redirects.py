@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+from django.contrib.auth import login
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import redirect
@@ -61,6 +63,26 @@ def find(request: HttpRequest) -> HttpResponse:
     return redirect("/orders/1")
 
 
+@site.action("put_in_basket", inputs=TITLE)
+@require_POST
+def put_in_basket(request: HttpRequest) -> HttpResponse:
+    """Put a book into the visitor's basket."""
+    request.session["basket"] = [*request.session.get("basket", ()), json.loads(request.body)["title"]]
+    return redirect("/basket")
+
+
+@site.action("join", inputs=TITLE)
+@require_POST
+def join(request: HttpRequest) -> HttpResponse:
+    """Become a member, who is signed in at once."""
+    login(request, User.objects.create(username=json.loads(request.body)["title"]))
+    return redirect("/basket")
+
+
+def basket(request: HttpRequest) -> JsonResponse:
+    return JsonResponse({"user": request.user.get_username(), "basket": request.session.get("basket", [])})
+
+
 def show(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"status": "received"})
 
@@ -73,6 +95,9 @@ urlpatterns = [
     path("preserving", preserving),
     path("find", find),
     path("orders/1", show),
+    path("put_in_basket", put_in_basket),
+    path("join", join),
+    path("basket", basket),
 ]
 SETTINGS = override_settings(
     ROOT_URLCONF=__name__, AWP_PUBLISH={"SITE": f"{__name__}.site"}, MIDDLEWARE=MIDDLEWARE, ALLOWED_HOSTS=["*"]
@@ -109,3 +134,23 @@ async def test_it_is_one_under_asgi_too():
             sent = json.dumps({"input": {"title": "Emma"}})
             answer = await client.post(f"/agents/{name}/invoke", sent, content_type="application/json", secure=True)
             assert result_of(answer) == expected, name
+
+
+def own(get_response: Any) -> Any:
+    return get_response
+
+
+def test_the_page_after_a_redirect_knows_what_its_call_has_changed_of_the_session():
+    for above in ([], [f"{__name__}.own"]):
+        with SETTINGS, override_settings(MIDDLEWARE=[*above, *MIDDLEWARE]):
+            client = Client(headers={"host": "shop.example"})
+
+            def call(name: str, title: str, client: Client = client) -> Any:
+                sent = {"input": {"title": title}}
+                answer = client.post(f"/agents/{name}/invoke", sent, content_type="application/json", secure=True)
+                return json.loads(answer.content)["page"]
+
+            assert call("put_in_basket", "Emma") == {"user": "", "basket": ["Emma"]}
+            name = f"ann{len(above)}"
+            assert call("join", name) == {"user": name, "basket": ["Emma"]}
+            assert call("put_in_basket", "Persuasion") == {"user": name, "basket": ["Emma", "Persuasion"]}
