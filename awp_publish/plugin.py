@@ -93,6 +93,12 @@ class DeclaredSite(Interface):
     def ask(self, plugin: str, /) -> Any:
         """Return the state of another plug-in of the site, None if the site does not have it."""
 
+    def derive_again(self, plugin: str, /) -> None:
+        """Derive a plug-in's part of the catalog again, and publish the site anew if its actions have changed.
+
+        Called on the event loop. Requests that are under way end with the doors at which they came in.
+        """
+
     def refuse_when_frozen(self, subject: str, /) -> None:
         """Raise DeclarationError if the site is published already."""
 

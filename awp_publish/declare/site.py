@@ -653,6 +653,14 @@ class Site:
         for tell in self.change_listeners:
             tell()
 
+    def derive_again(self, plugin: str) -> None:
+        """Derive a plug-in's part of the catalog again, and publish the site anew if its actions have changed."""
+        setup, catalog = self.plugins[plugin], self.catalog
+        derived = catalog if setup.plugin.derive is None else setup.plugin.derive(setup, catalog)
+        if derived.actions != catalog.actions:
+            self._catalogs = self._with_status(derived)
+            self.refresh()
+
     def on_refresh(self, listener: Listener) -> None:
         """Call `listener(site)` after each refresh. Publishers use it to prepare their documents again."""
         self._listeners.append(listener)

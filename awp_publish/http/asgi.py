@@ -42,6 +42,7 @@ from awp_publish.http.exchange import (
     send_reply,
 )
 from awp_publish.http.guarded_routes import ARRIVED, GuardedRoutes
+from awp_publish.http.later_doors import LaterDoors
 from awp_publish.http.lifespan import run_lifespan
 from awp_publish.http.problem_details import DIALECT, ProblemRenderer
 from awp_publish.http.problem_pages import problem_documents
@@ -49,7 +50,7 @@ from awp_publish.http.reentry import Outside
 from awp_publish.http.running import INSPECTED
 from awp_publish.http.serving import Address, AddressContext, ServedPlugin, ServedSite, doors_of, open_doors, open_hooks
 from awp_publish.http.startup import report
-from awp_publish.model import ROUTE_CALL, Catalog, seconds_of
+from awp_publish.model import ROUTE_CALL, Action, Catalog, seconds_of
 from awp_publish.plugin import Answer, AnswerRest, Door as PluginDoor, Endpoints, known_protocols, protocols_of
 from awp_publish.problems import DeclarationError
 
@@ -90,12 +91,13 @@ class Doors:
 class _Published:
     """Everything that one public address of the site serves. It is replaced as a whole, so that requests see one state.
 
-    `fallbacks` are documents that are served if the application answers 404. `forward` passes all other requests to the
-    application. `guarded` applies the gates to its routes, None if no route is guarded. `contexts` has what each
-    plug-in has at this address, by its name.
+    `actions` are those for which the doors are open. `fallbacks` are documents that are served if the application
+    answers 404. `forward` passes all other requests to the application. `guarded` applies the gates to its routes, None
+    if no route is guarded. `contexts` has what each plug-in has at this address, by its name.
     """
 
     host: str
+    actions: tuple[Action, ...]
     documents: Mapping[str, Prepared]
     fallbacks: Mapping[str, Prepared]
     doors: Doors
@@ -179,6 +181,7 @@ class AgentPublisher:
         self._doors: Mapping[str, Sequence[PluginDoor]] = {}
         self._published: tuple[_Published, ...] = ()
         self._here: _Published | None = None
+        self._later_doors = LaterDoors()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -289,6 +292,7 @@ class AgentPublisher:
                     await stack.enter_async_context(door.running())
             if self.site.liveness.probes:
                 await stack.enter_async_context(self._status.keeping())
+            await stack.enter_async_context(self._later_doors)
             yield
 
     # --- Publishing ---
@@ -404,7 +408,7 @@ class AgentPublisher:
         listed = [*published(self._protocols, catalog), *problem_documents(catalog, self._problems)]
         documents = prepare((one for one in listed if not one.is_fallback), catalog, link, earlier, now)
         fallbacks = prepare((one for one in listed if one.is_fallback), catalog, link, earlier, now)
-        if before is not None:
+        if before is not None and before.actions is catalog.actions:
             before.doors.invoker.set_status(catalog.status)
             if before.guarded is not None:
                 before.guarded.set_status(catalog.status)
@@ -424,7 +428,8 @@ class AgentPublisher:
             if (around := self._served[name].setup.plugin.around) is not None:
                 onward = around(context, onward)
         doors = self._open_doors(address)
-        return _Published(_host_of(catalog), documents, fallbacks, doors, contexts, onward, guarded)
+        self._later_doors.run(doors.live)
+        return _Published(_host_of(catalog), catalog.actions, documents, fallbacks, doors, contexts, onward, guarded)
 
     def _address(self, catalog: Catalog) -> Address:
         """Return what plug-ins share at one address of the site."""

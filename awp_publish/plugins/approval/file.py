@@ -125,9 +125,11 @@ def compare(actions: Iterable[Action], approved: Mapping[str, Mapping[str, str]]
     return (*found.values(), *gone)
 
 
-def withhold(actions: Sequence[Action], path: Path, exempt: Collection[str]) -> tuple[Action, ...]:
+def withhold(
+    actions: Sequence[Action], approved: Mapping[str, Mapping[str, str]], exempt: Collection[str]
+) -> tuple[Action, ...]:
     """Mark actions that are not approved, and those that require one of these, because nobody could call them."""
-    standing = compare((one for one in actions if one.id not in exempt), read_approved(path))
+    standing = compare((one for one in actions if one.id not in exempt), approved)
     open_ids = {one.action for one in standing if one.state == "approved"} | set(exempt)
     waiting = True
     while waiting:

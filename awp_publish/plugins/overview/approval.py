@@ -71,7 +71,7 @@ def read_waiting(view: View) -> Waiting | None:
         if action is None or (is_approved and action.is_approved) or action.id not in known:
             continue
         if is_approved:
-            state = "Approved. It stays hidden until everything that it requires is approved and the site restarts."
+            state = "Approved. It stays hidden until everything that it requires is approved."
         elif one.state == "new":
             state = "New: it was never approved."
         else:
@@ -162,6 +162,7 @@ async def approve(view: View, tokens: Tokens, fields: Mapping[str, object]) -> H
             same = [one for one in same if one not in late]
             if same:
                 await run_in_thread(partial(approvals.approve, *same), asyncio.to_thread)
+                await approvals.publish_approved()
         except (DeclarationError, OSError) as error:
             logger.warning("the approval of %s could not be written: %s", ", ".join(same), error)
             wrong = f"{name} cannot be written. Approve on the command line."
@@ -172,5 +173,5 @@ async def approve(view: View, tokens: Tokens, fields: Mapping[str, object]) -> H
             notices.append(tag("p", f"Already approved, and left as it is: {', '.join(late)}."))
         if same:
             logger.info("%s approved %s", caller.id if caller is not None else "", ", ".join(same))
-            notices.append(f"Approved: {', '.join(same)}. Keep {name} in version control, and restart the site.")
+            notices.append(f"Approved and published: {', '.join(same)}. Keep {name} in version control.")
     return tag("div", notices, role="status")
