@@ -132,7 +132,8 @@ class Conversation:
         try:
             await app(self._sent.receive, self._send)
         finally:  # in the thread where async functions ask databases, for whose end nobody waits
-            closing = asyncio.ensure_future(sync_to_async(close_old_connections)())
+            ending = sync_to_async(close_old_connections)()
+            closing = asyncio.get_running_loop().create_task(ending, context=Context())
             _CLOSING.add(closing)
             closing.add_done_callback(_CLOSING.discard)
 
@@ -158,7 +159,7 @@ class Conversation:
 
 _ABSENT: Final = object()
 _CONVERSATIONS: Final[set["Future[None]"]] = set()
-_CLOSING: Final[set["asyncio.Future[None]"]] = set()
+_CLOSING: Final[set["asyncio.Task[None]"]] = set()
 """Tasks under way, held here so that one whose caller has disconnected is not garbage-collected."""
 
 
