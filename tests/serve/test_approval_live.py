@@ -82,7 +82,7 @@ def test_what_one_worker_approves_all_publish(tmp_path: Path):
         found = re.search(r'name="awp-approve" value="([^"]+)"><button class="button">Approve search<', page)
         assert found, page
         answer = one.post("/agents", data={"awp-approve": found[1]}, headers=ANN)
-        assert "Approved and published: search." in answer.text
+        assert "Approved: search." in answer.text
         assert agents(one) == tools(one) == {"search"}, "at once where it was approved"
         wait_until(lambda: agents(other) == {"search"})
         assert tools(other) == {"search"}

@@ -886,7 +886,7 @@ def test_an_operator_approves_what_they_have_read_and_nobody_else_does(open_clie
     sent = changed.post("/agents", data={"awp-approve": given["Approve all of these"]}, headers=as_one("ann"))
     said = section_of(sent.text, "approval")
     assert "Not approved, because it has changed since you read it: order." in said
-    assert "Approved and published: search. Keep approved.json in version control." in said
+    assert "Approved: search. Every worker publishes it within seconds. Keep approved.json in version control." in said
     assert "Approval (1 waiting)" in said
     client.post("/agents", data=form, headers=as_one("ann"))
     assert "Nothing is waiting." in section_of(shop().get("/agents", headers=as_one("ann")).text, "approval")
