@@ -173,7 +173,6 @@ async def approve(view: View, tokens: Tokens, fields: Mapping[str, object]) -> H
             notices.append(tag("p", f"Already approved, and left as it is: {', '.join(late)}."))
         if same:
             logger.info("%s approved %s", caller.id if caller is not None else "", ", ".join(same))
-            notices.append(
-                f"Approved: {', '.join(same)}. Every worker publishes it within seconds. Keep {name} in version control."
-            )
+            then = f"Every worker publishes it within seconds. Keep {name} in version control."
+            notices.append(f"Approved: {', '.join(same)}. {then}")
     return tag("div", notices, role="status")
