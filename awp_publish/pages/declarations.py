@@ -21,17 +21,15 @@ _DISPLAYS: Final = re.compile(
 _NUMBER: Final = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?"
 _LENGTH: Final = re.compile(rf"({_NUMBER})([a-z]*|%)")
 _FUNCTION: Final = re.compile(r"([a-z0-9-]+)\(([^()]*)\)")
-_HIDING_WORDS: Final = (
-    *("none", "hidden", "collapse", "opacity", "clip", "scale", "matrix", "translate", "\\", "/*", ":-", ": -"),
-    *("font-size:", "font-size "),
+_MAY_HIDE: Final = re.compile(
+    r"none|hidden|collapse|opacity|clip|scale|matrix|translate|\\|/\*|: ?-|font-size[: ]"
+    r"|(?:height|width)\s*:\s*[-+.]?0"
 )
-_SIZED: Final = re.compile(r"(?:height|width)\s*:\s*[-+.]?0")
 
 
 def may_hide(text: str) -> bool:
     """Return False if declarations cannot hide anything: a quick test, which most of them do not pass."""
-    text = text.lower()
-    return any(word in text for word in _HIDING_WORDS) or ("0" in text and _SIZED.search(text) is not None)
+    return _MAY_HIDE.search(text.lower()) is not None
 
 
 FAR: Final = -900.0

@@ -14,8 +14,8 @@ MAX_RULES: Final = 20_000
 MAX_NESTED: Final = 4
 """Levels of conditional rules."""
 
-_MAX_CACHED: Final = 50_000
-"""Characters of a sheet that is cached. The pages of a site share their short sheets."""
+_MAX_CACHED: Final = 250_000
+"""Characters of a sheet that is cached. The pages of a site share their sheets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,44 +105,45 @@ def _read_sheet(sheet: str) -> Sheet:
     return Sheet(blocks, tuple(hiding))
 
 
-_read_short_sheet = lru_cache(maxsize=64)(_read_sheet)
-_SIGN: Final = re.compile(r"""[{};]|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?|\\.""", re.DOTALL)
+_read_short_sheet = lru_cache(maxsize=32)(_read_sheet)
+_SIGN: Final = re.compile(r"""\{[^{}"'\\]*+\}|[{};]|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?|\\.""", re.DOTALL)
+"""A block without anything special in it, or what begins, ends or parts blocks, or may hide such signs."""
 
 
 def _blocks(sheet: str, level: int) -> Iterator[tuple[str, str]]:
-    """Yield the prelude and the declarations of each rule, also of those under conditions that hold for all readers."""
-    depth, start, opened, count, last = 0, 0, 0, 0, 0
-    nested = -1
-    for found in _SIGN.finditer(sheet):
-        sign = found[0]
-        if sign == "{":
+    """Yield the prelude and the declarations of each rule, also of those under conditions that hold for all readers.
+
+    Of a block with rules in it (CSS Nesting), the declarations before the first rule are read.
+    """
+    depth = start = opened = last = 0
+    nested = -1  # where the first rule in the present block begins
+    for match in _SIGN.finditer(sheet):
+        sign = match[0]
+        if sign == ";":
             if depth == 0:
-                opened = last = found.end()
+                start = match.end()
+            elif depth == 1:
+                last = match.end()
+            continue
+        if sign[0] not in "{}":
+            continue
+        if sign[0] == "{":
+            if depth == 0:
+                opened = last = match.start() + 1
             elif depth == 1 and nested < 0:
                 nested = last
             depth += 1
-        elif sign == "}":
+        if sign[-1] == "}":
+            depth = max(depth - 1, 0)
             if depth == 0:
-                start = found.end()
-                continue
-            depth -= 1
-            if depth == 0:
-                prelude, block = sheet[start : opened - 1].strip(), sheet[opened : found.start()]
-                start = found.end()
-                count += 1
-                if count > MAX_RULES:
-                    return
-                if prelude.startswith("@"):
-                    if level < MAX_NESTED and _holds(prelude):
-                        yield from _blocks(block, level + 1)
-                else:
-                    yield prelude, block if nested < 0 else sheet[opened:nested]
-                nested = -1
-        elif sign == ";":
-            if depth == 0:
-                start = found.end()
-            elif depth == 1:
-                last = found.end()
+                prelude, end = sheet[start : opened - 1].strip(), match.end() - 1
+                if start >= opened:
+                    pass  # it ends nothing
+                elif not prelude.startswith("@"):
+                    yield prelude, sheet[opened : end if nested < 0 else nested]
+                elif level < MAX_NESTED and _holds(prelude):
+                    yield from _blocks(sheet[opened:end], level + 1)
+                start, nested = match.end(), -1
     if depth == 1 and nested < 0:
         yield sheet[start : opened - 1].strip(), sheet[opened:]
 

@@ -43,10 +43,10 @@ class Visibility:
     """The hidden elements of one page.
 
     `by_rule` are those that the page's own `<style>` rules hide, and the children of a host that its shadow root has no
-    slot for. A shadow root has rules of its own only.
+    slot for. A shadow root has rules of its own only. `withdrawn` are these and those that an attribute hides.
     """
 
-    __slots__ = ("by_rule", "tree")
+    __slots__ = ("by_rule", "tree", "withdrawn")
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
@@ -61,6 +61,8 @@ class Visibility:
             if sheets := [written_in(tree, style) for style in styles]:
                 found |= hidden_by_rules(tree, sheets, start, end)
         self.by_rule = frozenset(at for at in found if tree.tags[at] not in _NEVER_HIDDEN)
+        attributes = ((at, tree.attributes[at]) for at in (0, *tree.conspicuous))
+        self.withdrawn = self.by_rule | {at for at, given in attributes if self.is_hidden_by(tree.tags[at], given)}
 
     def _applies(self, style: int) -> bool:
         return reads_media(self.tree.attributes[style].get("media", "").strip())
@@ -68,9 +70,7 @@ class Visibility:
     def hides(self, at: int) -> bool:
         """Return True if nothing of an element is visible."""
         tag, attributes = self.tree.tags[at], self.tree.attributes[at]
-        if tag in STRIPPED:
-            return True
-        if at in self.by_rule:
+        if tag in STRIPPED or at in self.withdrawn:
             return True
         if not attributes:
             return tag == "svg"
@@ -81,12 +81,11 @@ class Visibility:
                     return True
                 if tag == "svg" and not ("img" in roles and (attributes.get("title") or title_of(self.tree, at))):
                     return True
-        return self.withdraws(at)
+        return False
 
     def withdraws(self, at: int) -> bool:
         """Return True if the page itself hides an element: by an attribute, its style, or a rule."""
-        attributes = self.tree.attributes[at]
-        return at in self.by_rule or (bool(attributes) and self.is_hidden_by(self.tree.tags[at], attributes))
+        return at in self.withdrawn
 
     def is_hidden_by(self, tag: str, attributes: Mapping[str, str]) -> bool:
         """Return True if attributes hide their element."""

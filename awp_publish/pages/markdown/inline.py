@@ -94,6 +94,8 @@ class Inline:
             found = href
         elif href.startswith("/") and not href.startswith("//") and self._origin:
             found = self._origin + href
+        elif href.startswith("https://"):
+            found = href
         else:
             try:
                 found = urljoin(self._base, href)
@@ -189,6 +191,8 @@ class Inline:
 
     def _inside(self, node: int, depth: int, linked: bool) -> list[Piece]:
         tree, pieces = self._visible.tree, list[Piece]()
+        if (only := tree.only(node)) is not None:
+            return [escape_text(collapse(only), linked)]
         for child in self._visible.children(node):
             if tree.tags[child]:
                 pieces += self.pieces(child, depth + 1, linked)

@@ -39,10 +39,10 @@ class VisibleNodes:
 
     def shows(self, node: int) -> bool:
         """Return True if an element is visible, provided that its parent is."""
-        tag, given = self.tags[node], self.attributes[node]
-        if tag in SILENT or (tag == "dialog" and "open" not in given):
+        tag = self.tags[node]
+        if tag in SILENT or node in self.visibility.withdrawn:
             return False
-        return not self.visibility.withdraws(node)
+        return tag != "dialog" or "open" in self.attributes[node]
 
     def elements_in(self, node: int) -> Iterator[int]:
         """Yield the visible elements directly inside of one."""
