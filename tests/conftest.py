@@ -32,8 +32,9 @@ from tests.redis_server import redis_url as redis_url, start_redis as start_redi
 gc.disable()  # until all tests are collected
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # processes that tests start read what an earlier one has compiled
 
-# The same examples in each run, however slow the machine is; `--hypothesis-profile default` draws new ones.
+# The same examples in each run, however slow the machine is; `make fuzz` draws new ones.
 settings.register_profile("steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("random", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
 
 # The two seconds of a site's store are too few for a busy machine, and so are the five of a client.

@@ -1,0 +1,77 @@
+"""Instances are judged as a second engine judges them, and every violation points into its instance."""
+
+from typing import Any
+
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
+from jsonschema import Draft202012Validator
+
+from awp_publish.schema import UnusableSchema, compile_schema
+from awp_publish.schema.reading import part_at
+
+NAMES = st.sampled_from(["a", "b", "c/d", "e~f", ""])
+NUMBERS = st.integers(-3, 3) | st.sampled_from([0.5, 2.0, 1e300])
+SCALARS = st.none() | st.booleans() | NUMBERS | st.text("ab é", max_size=4)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(NAMES, inner, max_size=4),
+    max_leaves=8,
+)
+KINDS = st.sampled_from(["null", "boolean", "integer", "number", "string", "array", "object"])
+
+
+def keywords(inner: st.SearchStrategy[object]) -> st.SearchStrategy[dict[str, object]]:
+    named, several = st.dictionaries(NAMES, inner, max_size=2), st.lists(inner, min_size=1, max_size=2)
+    optional: dict[str, st.SearchStrategy[Any]] = {
+        "type": KINDS | st.lists(KINDS, min_size=1, max_size=2, unique=True),
+        "enum": st.lists(VALUES, min_size=1, max_size=3),
+        "const": VALUES,
+        "multipleOf": st.sampled_from([1, 2, 0.5]),
+        "pattern": st.sampled_from(["^a", "b$", "[ab]{2}"]),
+        "uniqueItems": st.booleans(),
+        "required": st.lists(NAMES, max_size=2, unique=True),
+        "dependentRequired": st.dictionaries(NAMES, st.lists(NAMES, unique=True, max_size=2), max_size=2),
+        "properties": named,
+        "patternProperties": st.dictionaries(st.sampled_from(["^a", "/"]), inner, max_size=2),
+        "prefixItems": several,
+        "not": inner,
+        **dict.fromkeys(("allOf", "anyOf", "oneOf"), several),
+        **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), st.integers(0, 3)),
+        **dict.fromkeys(("minProperties", "maxProperties", "minContains", "maxContains"), st.integers(0, 3)),
+        **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), NUMBERS),
+        **dict.fromkeys(("items", "contains", "additionalProperties", "propertyNames"), inner),
+        **dict.fromkeys(("unevaluatedItems", "unevaluatedProperties", "if", "then", "else"), inner),
+    }
+    return st.lists(st.sampled_from(sorted(optional)), max_size=4, unique=True).flatmap(
+        lambda names: st.fixed_dictionaries({name: optional[name] for name in names})
+    )
+
+
+SCHEMAS = keywords(st.recursive(st.booleans() | st.just({}), keywords, max_leaves=6))
+ANY = settings(suppress_health_check=list(HealthCheck), deadline=None, max_examples=300)
+
+
+@ANY
+@given(SCHEMAS, st.lists(VALUES, min_size=1, max_size=5))
+def test_instances_are_valid_where_the_reference_engine_says_so(schema, values):
+    ours, theirs = compile_schema(schema), Draft202012Validator(schema)
+    for value in values:
+        assert ours.is_valid(value) == theirs.is_valid(value), value
+
+
+@ANY
+@given(SCHEMAS, st.lists(VALUES, min_size=1, max_size=5))
+def test_every_violation_points_into_its_instance(schema, values):
+    try:
+        validator = compile_schema(schema)
+    except UnusableSchema:
+        assume(False)
+    for value in values:
+        for violation in validator(value):
+            assert leads_somewhere(value, violation.pointer), (violation.pointer, value)
+
+
+def leads_somewhere(value: object, pointer: str) -> bool:
+    """Whether a pointer leads to a part of a value, or to a member that one of its objects lacks."""
+    parent, _, last = pointer.rpartition("/")
+    holder = part_at(value, parent) if pointer else value
+    return not pointer or isinstance(holder, dict) or (isinstance(holder, list) and int(last) < len(holder))
