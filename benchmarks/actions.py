@@ -21,7 +21,7 @@ import jsonschema_rs
 import orjson
 
 from awp_publish.checks import check_document
-from awp_publish.checks.engine import members
+from awp_publish.checks.places import members
 from awp_publish.http.running import running
 from awp_publish.maps.expressions import evaluate
 from awp_publish.maps.runtime import Runtime

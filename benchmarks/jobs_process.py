@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 from awp_publish.plugin import open_store
-from awp_publish.plugins.jobs.jobs import Job, JobResult, JobStore
+from awp_publish.plugins.jobs.job import Job, JobResult
+from awp_publish.plugins.jobs.jobs import JobStore
 from awp_publish.plugins.jobs.worker import Runner, Worker
 
 LEASE = 2.0

@@ -77,12 +77,14 @@ STILL: list[str] = [
     "awp_publish.plugins.overview.callers imports awp_publish.plugins.identity.botauth",
     "awp_publish.plugins.overview.dashboard imports awp_publish.plugins.traffic.record",
     "awp_publish.plugins.overview.door imports awp_publish.plugins.pages.negotiation",
+    "awp_publish.plugins.overview.figures imports awp_publish.plugins.traffic.charts",
     "awp_publish.plugins.overview.figures imports awp_publish.plugins.traffic.record",
     "awp_publish.plugins.overview.requests imports awp_publish.plugins.actions_json.document",
     "awp_publish.plugins.overview.view imports awp_publish.plugins.traffic.record",
-    "awp_publish.plugins.templating imports awp_publish.plugins.discovery.llms_txt",
-    "awp_publish.plugins.templating imports awp_publish.plugins.discovery.webmcp",
-    "awp_publish.plugins.templating imports awp_publish.plugins.pages.som",
+    "awp_publish.plugins.templating.links imports awp_publish.plugins.discovery.webmcp",
+    "awp_publish.plugins.templating.links imports awp_publish.plugins.pages.som",
+    "awp_publish.plugins.templating.metadata imports awp_publish.plugins.discovery.llms_txt",
+    "awp_publish.plugins.templating.metadata imports awp_publish.plugins.pages.som",
 ]
 """Arrows that are to go."""
 

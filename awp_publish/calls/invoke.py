@@ -448,8 +448,6 @@ class Invoker:
             if len(times) >= traffic.max_pending:
                 traffic.sum_up()
 
-    # --- Deadlines ---
-
     def _watch_deadlines(self, loop: asyncio.AbstractEventLoop) -> set[Call]:
         """Start the timer that enforces the deadlines of an event loop's calls, to within one DEADLINE_INTERVAL.
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Final
 
 from awp_publish.checks.engine import (
@@ -15,18 +13,16 @@ from awp_publish.checks.engine import (
     JsonObject,
     Specification,
     blank,
-    child,
     finding,
     has,
-    members,
-    objects,
     repeated,
     shown,
-    strings,
     unknown_names,
 )
+from awp_publish.checks.places import child, members, objects, strings
 from awp_publish.checks.schemas import DocumentSchema, is_number, is_type, read_schema
 from awp_publish.checks.text import is_timestamp
+from awp_publish.checks.type_notation import PRIMITIVES, FieldType, read_type
 from awp_publish.checks.urls import (
     dependent_paths,
     is_host_name,
@@ -37,12 +33,17 @@ from awp_publish.checks.urls import (
 )
 
 PROTOCOLS: Final = "AWP agent.json 0.2 section 5.5"
+
 SENSITIVITY: Final = "9, Sensitivity levels"
 
 _KNOWN_MAJORS: Final = (0,)
+
 _VERSION: Final = re.compile(r"(\d{1,9})\.(\d{1,9})", re.ASCII)
+
 _REACHED_PROTOCOLS: Final = ("a2a", "mcp", "acp")
+
 _ENDPOINTS: Final = ("/actions/[]/endpoint|poll_endpoint", "/auth/refresh_endpoint", "/agent_status/status_endpoint")
+
 _RATE_LIMIT: Final = re.compile(
     r"0*[1-9]\d*\s*(?:/|per)\s*(?:\d+\s*)?(?:s|sec|second|m|min|minute|h|hr|hour|d|day|week|month)s?", re.IGNORECASE
 )
@@ -56,8 +57,8 @@ _OTHER_STANDARDS: Final = (
     ("an A2A agent card", ("skills", "supportedInterfaces")),
 )
 
-
 _LIKENESSES: Final = (("domain", "intent"), *(names for _, names in _OTHER_STANDARDS))
+
 _document_schema: Final = DocumentSchema(lambda: read_schema("awp_publish.checks", "agent-json.schema.json"))
 
 AGENT_JSON: Final = Specification(
@@ -68,6 +69,7 @@ AGENT_JSON: Final = Specification(
     resembles=lambda document: any(has(*names)(document) for names in _LIKENESSES),
     violations=_document_schema.violations,
 )
+
 check, row = AGENT_JSON.check, AGENT_JSON.row
 
 
@@ -123,6 +125,7 @@ row(
     hint="Write a value of that type.",
     violation=r"type (?!/agent_hints/).*",
 )
+
 row(
     "agent-json-value",
     ERROR,
@@ -310,47 +313,7 @@ def unconfirmed_irreversible(document: JsonObject) -> Iterator[Finding]:
             yield finding(f"{pointer}/requires_human_confirmation", message)
 
 
-# --- Types: `string`, `enum[a, b]`, `array[flight]`, `object[flight]`, own names -------------------------------------
-
-_PRIMITIVES: Final = ("string", "integer", "float", "boolean", "ISO8601", "url")
 _JSON_TYPES: Final = {"float": "number", "url": "string", "ISO8601": "string"}
-_MAX_NESTING: Final = 10
-_CONTAINER: Final = re.compile(r"(enum|array|object)\s*\[(.*)\]", re.DOTALL)
-_NAME: Final = re.compile(r"[^\W\d][\w.:-]*")
-
-
-@dataclass(slots=True)
-class FieldType:
-    """A parsed type: its fault, or the options of an enum, the entity of an object, the item type of an array."""
-
-    fault: str | None = None
-    options: list[str] = field(default_factory=list)
-    entity: str | None = None
-    item: str | None = None
-
-
-@lru_cache(maxsize=1024)
-def read_type(text: str) -> FieldType:
-    """Parse a type. The result is cached and must not be changed."""
-    text = text.strip()
-    for _ in range(_MAX_NESTING):
-        match = _CONTAINER.fullmatch(text)
-        if match is None:
-            if _NAME.fullmatch(text):
-                return FieldType()
-            fault = "is neither the name of a type nor enum[...], array[...] or object[...]" if text else "is empty"
-            return FieldType(fault)
-        kind, text = match[1], match[2].strip()
-        if not text:
-            return FieldType(f"has nothing between the brackets of {kind}[]")
-        if kind == "enum":
-            options = [option.strip() for option in text.split(",")]
-            return FieldType("has an empty value between its commas" if "" in options else None, options)
-        if kind == "object":
-            return FieldType(entity=text)
-        if _NAME.fullmatch(text):
-            return FieldType(item=None if text in _PRIMITIVES else text)
-    return FieldType("is nested too deeply")
 
 
 def each_type(document: JsonObject) -> Iterator[tuple[str, str, FieldType]]:
@@ -418,11 +381,8 @@ def bad_defaults(document: JsonObject) -> Iterator[Finding]:
             values = [value if isinstance(value, str) else shown(value) for value in values]
         if isinstance(options, list) and options and any(value not in options for value in values):
             yield finding(f"{pointer}/default", f"The default {shown(default)} is not among the options.")
-        elif text.strip() in _PRIMITIVES and not is_type(default, _JSON_TYPES.get(text.strip(), text.strip())):
+        elif text.strip() in PRIMITIVES and not is_type(default, _JSON_TYPES.get(text.strip(), text.strip())):
             yield finding(f"{pointer}/default", f"The default {shown(default)} is not of type {text}.")
-
-
-# --- References between the parts ------------------------------------------------------------------------------------
 
 
 def action_ids(document: JsonObject) -> set[str]:

@@ -7,27 +7,32 @@ instead.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from statistics import fmean
 from typing import Final
 
 from awp_publish.checks.engine import WARNING, Finding, JsonObject, shown
-from awp_publish.documents.members import SITE_ACTION
-from awp_publish.model import Catalog
+from awp_publish.checks.judged_actions import JudgedAction
 from awp_publish.schema.reading import part_at
 
 SOURCE: Final = "as a model reads"
+
 MIN_DESCRIPTION: Final = 20
 """Characters that a description needs to say what an action does."""
+
 MAX_DESCRIPTION: Final = 1024
 """Characters after which clients cut: the shortest limit of the widely used ones."""
+
 MAX_TERSE_NAME: Final = 2
 """Characters of a name that is too short to explain itself."""
+
 MAX_NESTING: Final = 4
+
 MAX_INPUTS: Final = 1_000
 """Levels of inputs within inputs, and inputs of one action, that are judged."""
+
 MAX_TOOLS: Final = 40
 """Actions among which models still choose well; some clients accept no more."""
 
@@ -54,12 +59,14 @@ _VAGUE_INPUTS: Final = _set(
     object obj options other param parameter params payload stuff thing things val value values var
     """
 )
+
 _VAGUE_ACTIONS: Final = _set(
     """
     action call do execute function get handle handler index invoke list main manage op operation perform post process
     put query request run submit task tool update
     """
 )
+
 _NOT_VERBS: Final = _set(
     """
     a all an and any api are as at be by can each endpoint every for from function handler has helper here how i if in
@@ -67,13 +74,16 @@ _NOT_VERBS: Final = _set(
     they this those to tool use used user utility view we what when where which who will with you your
     """
 )
+
 _ENDINGS_OF_NOUNS: Final = ("tion", "sion", "ment", "ness", "ity", "ance", "ence", "ing", "ism", "ship", "ology")
+
 _VERBS_LIKE_NOUNS: Final = _set(
     """
     bring mention implement document comment complement question position condition reference balance silence ping
     string ring sing finance sequence commission provision station supplement experience
     """
 )
+
 _SAME_VERBS: Final = {
     verb: group[0]
     for group in (
@@ -85,17 +95,6 @@ _SAME_VERBS: Final = {
     )
     for verb in group
 }
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedAction:
-    """An action as a model sees it."""
-
-    id: str
-    description: str
-    inputs: JsonObject
-    has_examples: bool
-    pointer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +158,7 @@ def _faults(tool: JudgedAction) -> Iterator[tuple[str, str, str]]:
     if len(tool.id) <= MAX_TERSE_NAME or set(_words(tool.id)) <= _VAGUE_ACTIONS | _VAGUE_INPUTS:
         yield "model-ambiguous-name", f"{shown(tool.id)} does not say what it applies to.", ""
     found = islice(_inputs(tool.inputs, tool.inputs), MAX_INPUTS)
-    inputs = [(name, given, _resolved(given, tool.inputs), place) for name, given, place in found]
+    inputs = [(name, given, resolve(given, tool.inputs), place) for name, given, place in found]
     has_secret = any(schema.get("format") == "password" or schema.get("writeOnly") for _, _, schema, _ in inputs)
     if inputs and not tool.has_examples and not has_secret:
         yield "model-examples", "No example shows how its inputs go together.", ""
@@ -169,7 +168,7 @@ def _faults(tool: JudgedAction) -> Iterator[tuple[str, str, str]]:
             yield "model-ambiguous-name", f"The input {shown(name)} has no type.", pointer
         if not words.strip():
             yield "model-input-words", f"The input {shown(name)} has no description.", pointer
-        missing = [shown(one) for one in _values(schema, tool.inputs, set()) if not _mentions(f"{words} {text}", one)]
+        missing = [shown(one) for one in values_in(schema, tool.inputs, set()) if not _mentions(f"{words} {text}", one)]
         if missing:
             told = f"{', '.join(missing[:5])}{', ...' if len(missing) > 5 else ''}"
             yield "model-enum-words", f"The input {shown(name)} has values that are not explained: {told}.", pointer
@@ -183,7 +182,7 @@ def _inputs(
         pointer = f"{place}/{str(name).replace('~', '~0').replace('/', '~1')}"
         yield str(name), given, pointer
         if depth < MAX_NESTING:
-            yield from _inputs(_resolved(given, root), root, pointer, depth + 1)
+            yield from _inputs(resolve(given, root), root, pointer, depth + 1)
 
 
 def _properties(schema: JsonObject, root: JsonObject) -> JsonObject:
@@ -193,7 +192,7 @@ def _properties(schema: JsonObject, root: JsonObject) -> JsonObject:
         if isinstance(properties, Mapping):
             return properties
         union = schema.get("anyOf") or schema.get("oneOf")
-        within = [_resolved(one, root) for one in (schema.get("items"), *(union if isinstance(union, list) else ()))]
+        within = [resolve(one, root) for one in (schema.get("items"), *(union if isinstance(union, list) else ()))]
         objects = [one for one in within if one.get("properties") or "items" in one]
         if len(objects) != 1:
             break
@@ -220,7 +219,7 @@ def _mentions(words: str, value: str) -> bool:
     return re.search(rf"(?<!\w){found}(?!\w)", words, re.IGNORECASE) is not None
 
 
-def _resolved(schema: object, root: JsonObject) -> JsonObject:
+def resolve(schema: object, root: JsonObject) -> JsonObject:
     """Return a schema, following its references."""
     for _ in range(8):
         if not isinstance(schema, Mapping):
@@ -232,7 +231,7 @@ def _resolved(schema: object, root: JsonObject) -> JsonObject:
     return schema if isinstance(schema, Mapping) else {}
 
 
-def _values(schema: JsonObject, root: JsonObject, seen: set[int], depth: int = 0) -> Iterator[str]:
+def values_in(schema: JsonObject, root: JsonObject, seen: set[int], depth: int = 0) -> Iterator[str]:
     """Yield the texts and numbers among which a caller chooses and which the schema itself does not explain."""
     if id(schema) in seen:
         return
@@ -245,53 +244,11 @@ def _values(schema: JsonObject, root: JsonObject, seen: set[int], depth: int = 0
     inner: list[object] = [schema.get("items")] if depth == 0 else []
     for name in ("anyOf", "oneOf", "allOf"):
         among = schema.get(name)
-        branches = [_resolved(one, root) for one in among] if isinstance(among, list) and depth < 3 else []
+        branches = [resolve(one, root) for one in among] if isinstance(among, list) and depth < 3 else []
         constants = [one for one in branches if "const" in one]
         if len(constants) > 1:
             wordless = (one["const"] for one in constants if not (one.get("description") or one.get("title")))
             yield from (str(value) for value in wordless if isinstance(value, (str, int)))
         inner += branches
     for one in inner:
-        yield from _values(_resolved(one, root), root, seen, depth + 1)
-
-
-# --- Where actions come from ---
-
-
-def tools_of(catalog: Catalog) -> list[JudgedAction]:
-    """Return the actions of a catalog, except the one that we add ourselves."""
-    declared = (one for one in catalog.actions if one.id != SITE_ACTION)
-    return [JudgedAction(one.id, one.description, one.inputs, bool(one.examples)) for one in declared]
-
-
-def tools_in(document: JsonObject | None) -> list[JudgedAction]:
-    """Return the actions in any manifest: WoA, AWAS, agent.json, or an answer to MCP's `tools/list`."""
-    if document is None:
-        return []
-    result = document.get("result")
-    for holder, place in ((document, ""), (result, "/result")):
-        if not isinstance(holder, Mapping):
-            continue
-        for member in ("agents", "actions", "tools"):
-            listed = holder.get(member)
-            if isinstance(listed, list) and listed:
-                return [one for one in _read(listed, f"{place}/{member}") if one.id != SITE_ACTION]
-    return []
-
-
-def _read(listed: Iterable[object], place: str) -> Iterator[JudgedAction]:
-    for number, one in enumerate(listed):
-        if not isinstance(one, Mapping):
-            continue
-        schemas = [one.get(name) for name in ("inputSchema", "input_schema", "inputs")]
-        schema = next((found for found in schemas if isinstance(found, Mapping)), {})
-        if schema and not isinstance(schema.get("properties"), Mapping):  # agent.json: name by name
-            schema = {"properties": schema} if all(isinstance(value, Mapping) for value in schema.values()) else {}
-        listed_parts = one.get("parameters")
-        parts = [part for part in listed_parts if isinstance(part, Mapping)] if isinstance(listed_parts, list) else []
-        of_parts = any("example" in part for part in parts)
-        if parts and not isinstance(schema.get("properties"), Mapping):  # AWAS: the schema may stand elsewhere
-            schema = {"properties": {str(part.get("name")): part for part in parts}}
-        described = isinstance(schema.get("examples"), list) or bool(one.get("examples"))
-        name = str(one.get("id") or one.get("name") or "")
-        yield JudgedAction(name, str(one.get("description") or ""), schema, described or of_parts, f"{place}/{number}")
+        yield from values_in(resolve(one, root), root, seen, depth + 1)

@@ -15,17 +15,8 @@ from typing import Final
 
 import orjson
 
-from awp_publish.checks.engine import (
-    ERROR,
-    WARNING,
-    Check,
-    Finding,
-    JsonObject,
-    Specification,
-    child,
-    finding,
-    shown,
-)
+from awp_publish.checks.engine import ERROR, WARNING, Check, Finding, JsonObject, Specification, finding, shown
+from awp_publish.checks.places import child
 from awp_publish.schema.reading import depth_exceeds
 
 MAX_DEPTH: Final = 200
@@ -176,8 +167,6 @@ def everything(value: object) -> Iterator[tuple[str, object]]:
             waiting += [(f"{pointer}/{i}", inner[i]) for i in range(len(inner) - 1, -1, -1)]
 
 
-# --- Secrets ---------------------------------------------------------------------------------------------------------
-
 _SECRET: Final = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----"
     r"|\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}"
@@ -246,8 +235,6 @@ UNKNOWN: Final = row(
     hint="Say which it is: check_document(document, kind).",
 )
 
-
-# --- Times ---
 
 _DATE = r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"
 _TIME = r"(?:[01]\d|2[0-3]):[0-5]\d(?::(?:[0-5]\d|60)(?:[.,]\d+)?)?"

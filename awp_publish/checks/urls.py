@@ -11,7 +11,8 @@ from collections.abc import Container, Iterator
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from urllib.parse import SplitResult, urlsplit
 
-from awp_publish.checks.engine import Finding, JsonObject, finding, shown, strings
+from awp_publish.checks.engine import Finding, JsonObject, finding, shown
+from awp_publish.checks.places import strings
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _PLAIN_PATH = re.compile(r"/(?!/)[\w.~/{}-]*", re.ASCII)

@@ -13,18 +13,15 @@ from awp_publish.checks.engine import (
     JsonObject,
     SchemaViolation,
     Specification,
-    arrays,
     blank,
-    child,
     finding,
     has,
-    members,
-    objects,
     repeated,
     shown,
-    strings,
 )
-from awp_publish.checks.schemas import DocumentSchema, InnerSchemas, Schema, read_schema
+from awp_publish.checks.inner_schemas import InnerSchemas
+from awp_publish.checks.places import arrays, child, members, objects, strings
+from awp_publish.checks.schemas import DocumentSchema, Schema, read_schema
 from awp_publish.checks.text import everything
 from awp_publish.checks.urls import PLACEHOLDER, is_loopback, is_private, split, url_fault
 

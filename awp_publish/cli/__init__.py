@@ -89,17 +89,17 @@ def run(console: Console, options: argparse.Namespace) -> int:
 
 def _run(console: Console, options: argparse.Namespace) -> int:
     # Imported late so that `--help` and `--version` are quick.
-    from awp_publish.cli import application, pages
+    from awp_publish.cli import application, call, check, init, pages, show, synthesize
 
     if (of_plugin := getattr(options, "of_plugin", None)) is not None:
         return int(of_plugin.run(console, application.Application(options.target), options))
     match options.command:
         case "check" if options.explain is not None:
-            return application.explain_checks(console, options.explain)
+            return check.explain_checks(console, options.explain)
         case "check" if options.as_model:
-            return application.check_as_model(console, options.target)
+            return check.check_as_model(console, options.target)
         case "check":
-            return application.check(
+            return check.check(
                 console,
                 options.target,
                 kind=options.kind,
@@ -108,11 +108,9 @@ def _run(console: Console, options: argparse.Namespace) -> int:
                 browser=options.browser,
             )
         case "show":
-            return application.show(
-                console, options.target, options.path, included=options.included, tokens=options.tokens
-            )
+            return show.show(console, options.target, options.path, included=options.included, tokens=options.tokens)
         case "call":
-            return application.call(
+            return call.call(
                 console,
                 options.target,
                 options.action,
@@ -125,13 +123,13 @@ def _run(console: Console, options: argparse.Namespace) -> int:
                 yes=options.yes,
             )
         case "export":
-            return application.export(console, options.target, options.folder)
+            return show.export(console, options.target, options.folder)
         case "som":
             return pages.show_som(console, options.target, options.url, options.budget)
         case "markdown":
             return pages.show_markdown(console, options.target, options.url)
         case "synthesize":
-            return pages.synthesize(
+            return synthesize.synthesize(
                 console,
                 options.url,
                 options.out,
@@ -139,14 +137,12 @@ def _run(console: Console, options: argparse.Namespace) -> int:
                 allow_private=options.allow_private,
                 anyway=options.anyway,
             )
-        case "init" if options.framework not in application.FILES:
+        case "init" if options.framework not in init.FILES:
             from awp_publish.cli.beginning import begin
 
             return begin(console, Path(options.framework or "."), is_dry=options.dry_run)
         case "init":
-            return application.init(
-                console, options.framework, options.file and Path(options.file), force=options.force
-            )
+            return init.init(console, options.framework, options.file and Path(options.file), force=options.force)
     return 0
 
 

@@ -16,27 +16,24 @@ operationId already identifies the operation), `burst_limit` and `concurrent_req
 null as a parameter type (1.1 forbids it).
 """
 
-import math
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC
-from importlib.resources import files
 from typing import Final
 
 import orjson
 
+from awp_publish.documents.awas_manifests import ALIAS_PATH
+from awp_publish.documents.awas_parameters import FORMAT_NAMES, INPUT_MEMBERS, TYPES_OF_1_0, describe_parameter
+from awp_publish.documents.awas_schemas import MAX_AGE, MEDIA_TYPE, NAME, SCHEMA_PATH, render_schema, schemas_by_name
 from awp_publish.documents.members import (
-    AGENT_CARD_PATHS,
     AWAS_PATH,
     AWAS_VERSION,
-    SCHEMAS,
     SITE_ACTION,
     absolute_if,
     are_schemas_published,
     credentials_of,
     extended,
-    extension_members,
     located,
     located_if,
     methods_of_route,
@@ -45,33 +42,19 @@ from awp_publish.documents.members import (
     present,
     schemas_address,
     schemes_of_routes,
-    whole,
 )
 from awp_publish.documents.plain_request import IDEMPOTENCY_HEADER, Field, request_fields, request_schema
 from awp_publish.documents.protocol import Document, Protocol, to_json
 from awp_publish.model import Action, Catalog, JsonObject, RateLimit, utc_text
 from awp_publish.schema.embedding import answer_schema
-from awp_publish.schema.reading import (
-    DIALECT,
-    branches,
-    encoding_of,
-    kinds,
-    members,
-    object_facts,
-    options,
-    references,
-    required_members,
-    resolved,
-)
+from awp_publish.schema.reading import branches, members, object_facts, resolved
 
-NAME: Final = "awas"
 PATH: Final = AWAS_PATH
-ALIAS_PATH: Final = "/.well-known/awas.json"
-SCHEMA_PATH: Final = "/schema/awas-schema.json"
-MEDIA_TYPE: Final = "application/json; charset=utf-8"
+
 VERSION: Final = AWAS_VERSION
+
 VERSION_1_0: Final = "1.0"
-MAX_AGE: Final = 3600
+
 HEADERS: Final = (("AWAS-Version", VERSION),)
 
 METHODS: Final = {
@@ -95,47 +78,8 @@ RATE_WINDOWS: Final = {60: "requests_per_minute", 3600: "requests_per_hour"}
 
 JSON_TYPE: Final = "application/json"
 
-SCHEMAS_TYPE: Final = "application/schema+json"
 MIN_SHARED: Final = 120
 """Bytes of a schema from which on a reference to it is shorter."""
-
-# --- Parameters: 1.0's `parameters` and 1.1's `inputs`, made from the same facts ---
-
-INPUT_MEMBERS: Final = ("name", "type", "format", "required", "default", "selector", "validation")
-"""The members of an input in 1.1 (definitions/input), without description and examples, which are in `parameters`.
-
-`format` is no member of 1.1, which allows others, and has the name that JSON Schema gives it.
-"""
-
-TYPES_OF_1_0: Final = {"integer": "number"}
-"""1.0 (Data Types) has one type for integers and floats."""
-
-FORMATS: Final = {"date-time": "datetime"}
-"""JSON Schema formats that have another name in 1.0 (String Formats)."""
-
-_FORMAT_NAMES: Final = {name: shape for shape, name in FORMATS.items()}
-
-VALIDATION: Final[tuple[tuple[str, str, tuple[type, ...]], ...]] = (
-    ("pattern", "pattern", (str,)),
-    ("minimum", "min", (int, float)),
-    ("maximum", "max", (int, float)),
-    ("minLength", "minLength", (int,)),
-    ("maxLength", "maxLength", (int,)),
-)
-"""JSON Schema keyword, member of `validation`, types it may have."""
-
-EXCLUSIVE_BOUNDS: Final = (("exclusiveMinimum", "min", 1), ("exclusiveMaximum", "max", -1))
-"""JSON Schema keyword, member of `validation`, and how far inside the nearest whole number is."""
-
-BOUNDS: Final = frozenset({keyword for keyword, *_ in (*VALIDATION, *EXCLUSIVE_BOUNDS)})
-
-FALLBACK_TYPE: Final = "string"
-"""Both versions require a type; if any value is valid, a text is."""
-
-
-def is_published(catalog: Catalog) -> bool:
-    """Return True if the catalogue of actions is among a site's documents."""
-    return ALIAS_PATH in catalog.documents
 
 
 def render(catalog: Catalog) -> dict[str, object]:
@@ -145,7 +89,7 @@ def render(catalog: Catalog) -> dict[str, object]:
     updated = site.updated and (site.updated if site.updated.tzinfo else site.updated.replace(tzinfo=UTC))
     level = _site_level(catalog, actions)
     methods = _methods(catalog)
-    shared = _schemas(catalog) if are_schemas_published(catalog) else {}
+    shared = schemas_by_name(catalog) if are_schemas_published(catalog) else {}
     described = [_action(catalog, action, level, methods.get("methods"), shared) for action in actions]
     workflows = [
         present({"id": flow.id, "name": flow.name, "description": flow.description, "steps": list(flow.steps)})
@@ -269,10 +213,10 @@ def _action(
         action = replace(action, selector=None, selectors={}, result=None)
     inputs, parameters = list[dict[str, object]](), list[dict[str, object]]()
     for field in fields:
-        fact = _parameter(action, field)
+        fact = describe_parameter(action, field)
         inputs.append({name: fact[name] for name in INPUT_MEMBERS if name in fact})
-        if fact.get("format") in _FORMAT_NAMES:
-            inputs[-1]["format"] = _FORMAT_NAMES[str(fact["format"])]
+        if fact.get("format") in FORMAT_NAMES:
+            inputs[-1]["format"] = FORMAT_NAMES[str(fact["format"])]
         kind, rules = str(fact["type"]), fact.get("validation")
         fact["type"] = TYPES_OF_1_0.get(kind, kind)
         if isinstance(rules, dict) and "enum" in rules:
@@ -367,210 +311,6 @@ def _alternatives(action: Action, fields: Sequence[Field]) -> list[list[str]]:
     return [[field.name for field in fields if field.input_name in one] for one in names]
 
 
-# --- Schemas: each once, in a separate document ---
-
-
-def has_schemas(catalog: Catalog) -> bool:
-    """Return True if the manifest may refer to schemas."""
-    return catalog.publishes(NAME) and bool(catalog.actions)
-
-
-def render_schemas(catalog: Catalog) -> dict[str, object]:
-    """Return the schemas of all actions' inputs and answers.
-
-    One with references into itself is a schema resource of its own (JSON Schema core 2020-12, section 8.2.1).
-    """
-    definitions = dict[str, object]()
-    for name, schema in _schemas(catalog).items():
-        is_resource = b'"$ref"' in orjson.dumps(schema) and any(references(schema)) and "$id" not in schema
-        definitions[name] = {"$id": f"{SCHEMAS[1:]}?{name}", **schema} if is_resource else schema
-    return {"$schema": DIALECT, "$id": catalog.absolute(schemas_address(catalog)), "$defs": definitions}
-
-
-def _schemas(catalog: Catalog) -> dict[str, JsonObject]:
-    both = ((action, {"in": action.inputs, "out": answer_schema(action)}) for action in catalog.actions)
-    return {f"{action.id}.{member}": schema for action, schemas in both for member, schema in schemas.items() if schema}
-
-
-# --- Parameters ---
-
-
-def _parameter(action: Action, field: Field) -> dict[str, object]:
-    """Return all facts about a parameter for both versions, in the order of 1.0 (Parameter Object)."""
-    facts = resolved(field.schema, action.inputs)
-    values = options(facts, action.inputs)
-    kind = next(iter(kinds(facts, action.inputs)), FALLBACK_TYPE)
-    rules: dict[str, object] = {}
-    if not BOUNDS.isdisjoint(facts):
-        if kind == "integer":  # for other numbers AWAS cannot express exclusive bounds
-            for keyword, name, inside in EXCLUSIVE_BOUNDS:
-                if isinstance(bound := facts.get(keyword), int):
-                    rules[name] = bound + inside
-        for keyword, name, types in VALIDATION:
-            rule = facts.get(keyword)
-            if isinstance(rule, types) and not isinstance(rule, bool):
-                rules[name] = whole(rule)
-    if values:
-        rules["enum"] = values
-    described = facts.get("description")
-    if not isinstance(described, str) or not described:  # 1.0 requires one: use the title or the name in words
-        title = facts.get("title")
-        in_words = field.name.replace("_", " ").replace("-", " ").strip().capitalize()
-        described = title if isinstance(title, str) and title else in_words
-    shape, examples = facts.get("format"), field.examples or examples_in(facts)
-    return present(
-        {
-            "name": field.name,
-            "type": kind,
-            "format": FORMATS.get(shape, shape) if isinstance(shape, str) else None,
-            "required": field.required,
-            "description": described,
-            "selector": action.selectors.get(field.input_name),
-            "validation": rules or None,
-            "default": _as_kind(facts.get("default"), kind),
-            "example": _as_kind(examples[0], kind) if examples else None,
-            "enum": values or None,
-            "x-types": union if len(union := kinds(facts, action.inputs)) > 1 else None,
-            "x-encoding": encoding_of(facts),
-            "x-items": _items(facts, action.inputs) if kind == "array" else None,
-        }
-    )
-
-
-def _items(facts: JsonObject, root: JsonObject) -> dict[str, object] | None:
-    """Return what the items of an array are: their type, format, encoding and values, and the members of objects."""
-    item = resolved(facts.get("items"), root)
-    found, shape = kinds(item, root), item.get("format")
-    inside = object_facts(item, root)
-    shown = {name: next(iter(kinds(resolved(one, root), root)), FALLBACK_TYPE) for name, one in members(inside).items()}
-    described: dict[str, object] = {
-        "type": found[0] if len(found) == 1 else found or None,
-        "format": FORMATS.get(shape, shape) if isinstance(shape, str) else None,
-        "x-encoding": encoding_of(item),
-        "enum": options(item, root) or None,
-        "properties": shown or None,
-        "required": sorted(required_members(inside)) or None,
-    }
-    return present(described) or None
-
-
-def _as_kind(value: object, kind: str) -> object:
-    """Return a number for a text if the published type is numeric; models write Decimals as texts."""
-    if isinstance(value, str) and kind in ("number", "integer"):
-        with suppress(ValueError):
-            number = float(value)
-            return whole(number) if math.isfinite(number) else value
-    return value
-
-
-def examples_in(facts: JsonObject) -> list[object]:
-    """Return the examples of a resolved schema, without null."""
-    examples = facts.get("examples")
-    return [value for value in examples if value is not None] if isinstance(examples, list) else []
-
-
-def render_schema(catalog: Catalog) -> dict[str, object]:
-    """Return the JSON Schema that the manifest's `$schema` names, with its own address as `$id`."""
-    schema: dict[str, object] = orjson.loads(files("awp_publish.documents").joinpath("schemas/awas.json").read_bytes())
-    dialect = schema.pop("$schema")
-    schema.pop("$id", None)
-    return {"$schema": dialect, "$id": catalog.absolute(SCHEMA_PATH), **schema}
-
-
-# --- The manifests for MCP and A2A clients: AWAS 1.0, section "MCP and A2A Integration" ---
-# They lead those clients to the catalogue of actions, which they MUST reference, and to the open doors; they are
-# neither an MCP server card nor an A2A agent card. Deliberately not emitted: the samples' `$schema` (its address
-# belongs to nobody, and clients MUST validate referenced schemas), "state_management" and "100% interoperability"
-# (nothing measures them), `supported_agents`, and `protocol` and `integration` without such a door.
-
-MCP_PATH: Final = "/.well-known/mcp-manifest.json"
-A2A_PATH: Final = "/.well-known/a2a-manifest.json"
-
-PARTNERS: Final = {"mcp": "MCP", "woa": "WoA", "awp": "AWP"}
-"""Doors to the A2A sample's names for other protocols. A2A is compatible with itself."""
-
-
-def render_mcp_manifest(catalog: Catalog) -> dict[str, object]:
-    """Return the manifest for MCP clients, in the order of the sample."""
-    site, door = catalog.site, catalog.door("mcp")
-    capabilities = {
-        "actions": bool(catalog.actions),
-        "workflows": bool(site.workflows),
-        "resources": door is not None,  # documents and pages
-        "prompts": bool(catalog.prompts) and door is not None,
-    }
-    manifest = {
-        "name": site.name,
-        "version": site.version,
-        "description": site.description,
-        "capabilities": [name for name, is_on in capabilities.items() if is_on],
-        # The catalogue MUST be referenced, the schema SHOULD be; then come all open doors.
-        "endpoints": {
-            "actions": located(catalog, ALIAS_PATH),
-            "schema": located(catalog, SCHEMA_PATH),
-            **_door_addresses(catalog),
-        },
-        "metadata": _metadata(catalog),
-        "integration": {"protocol": "MCP", "version": door.version} if door else None,
-    }
-    return present(manifest) | extension_members(site.extensions)
-
-
-def render_a2a_manifest(catalog: Catalog) -> dict[str, object]:
-    """Return the manifest for A2A clients, in the order of the sample."""
-    site, actions, door = catalog.site, catalog.actions, catalog.door("a2a")
-    compatible = [name for partner, name in PARTNERS.items() if catalog.door(partner)]
-    compatible += ["OpenAPI"] if catalog.openapi else []
-    has_card = catalog.door("a2a") is not None and catalog.publishes("agent_card")
-    card = {"agent_card": located(catalog, AGENT_CARD_PATHS[0])} if has_card else {}
-    manifest = {
-        "name": site.name,
-        "version": site.version,
-        "description": site.description,
-        "protocol": "A2A" if door else None,
-        "capabilities": {
-            "actions": bool(actions),
-            "workflows": bool(site.workflows),
-            "authentication": any(action.auth_required for action in actions),
-        },
-        # The catalogue MUST be referenced, the schema SHOULD be; then come all open doors.
-        "endpoints": {
-            "actions_registry": located(catalog, ALIAS_PATH),
-            "schema_definition": located(catalog, SCHEMA_PATH),
-            "api_base": origin(catalog),
-            **_door_addresses(catalog),
-            **card,
-        },
-        "discovery": {"auto_discoverable": True, "discovery_endpoint": located(catalog, A2A_PATH)},
-        "integration": {"a2a_version": door.version} if door else None,
-        "metadata": _metadata(catalog),
-        "interoperability": {"cross_protocol": bool(compatible), "compatible_with": compatible},
-    }
-    return present(manifest) | extension_members(site.extensions)
-
-
-def _metadata(catalog: Catalog) -> dict[str, object]:
-    """Return the `metadata` object of both manifests, with what the site declares."""
-    site = catalog.site
-    return present(
-        {
-            "homepage": catalog.url,
-            "documentation": located_if(catalog, site.documentation),
-            "license": site.license,
-        }
-    )
-
-
-def _door_addresses(catalog: Catalog) -> dict[str, object]:
-    """Return the live endpoints and the OpenAPI document by name, for `endpoints` of both manifests."""
-    addresses: dict[str, object] = {door.protocol: located(catalog, door.path) for door in catalog.doors}
-    if catalog.openapi:
-        addresses["openapi"] = located(catalog, catalog.openapi.path)
-    return addresses
-
-
-# --- The documents ---
-
 _MANIFEST: Final = to_json(render)
 
 PROTOCOL = Protocol(
@@ -580,38 +320,5 @@ PROTOCOL = Protocol(
         Document(ALIAS_PATH, MEDIA_TYPE, _MANIFEST, max_age=MAX_AGE, headers=HEADERS, door="plain"),
         # The text names no media type for the schema; JSON is what the manifest is served as.
         Document(SCHEMA_PATH, MEDIA_TYPE, to_json(render_schema), max_age=MAX_AGE, headers=HEADERS),
-    ),
-)
-
-SCHEMAS_PROTOCOL = Protocol(
-    "schemas",
-    documents=(
-        Document(
-            "/agents" + SCHEMAS,
-            SCHEMAS_TYPE,
-            to_json(render_schemas),
-            max_age=MAX_AGE,
-            condition=has_schemas,
-            moved=schemas_address,
-            door="plain",
-        ),
-    ),
-)
-
-MCP_MANIFEST = Protocol(
-    "mcp",
-    documents=(
-        Document(
-            MCP_PATH, MEDIA_TYPE, to_json(render_mcp_manifest), max_age=MAX_AGE, condition=is_published, door="mcp"
-        ),
-    ),
-)
-
-A2A_MANIFEST = Protocol(
-    "a2a",
-    documents=(
-        Document(
-            A2A_PATH, MEDIA_TYPE, to_json(render_a2a_manifest), max_age=MAX_AGE, condition=is_published, door="a2a"
-        ),
     ),
 )

@@ -26,20 +26,31 @@ SESSION_HEADER: Final = "AWP-Session"
 EXTENSION_PREFIX: Final = "x-"
 
 AGENT_JSON_PATH: Final = "/agent.json"
+
 AI_CATALOG_PATH: Final = "/.well-known/ai-catalog.json"
+
 ARD_PATH: Final = "/.well-known/ard.json"
+
 AGENT_CARD_PATHS: Final = ("/.well-known/agent-card.json", "/.well-known/agent.json")
+
 AGENT_CARD_TYPE: Final = "application/a2a-agent-card+json"
+
 MCP_CARD_SUFFIX: Final = "/server-card"
 """What follows the path of the MCP endpoint in that of its card."""
 
 MCP_CARD_TYPE: Final = "application/mcp-server-card+json"
+
 PROTECTED_RESOURCE_PATH: Final = "/.well-known/oauth-protected-resource"
 """The paths of the A2A agent card: of version 1.0, and of earlier versions."""
+
 AWAS_PATH: Final = "/.well-known/ai-actions.json"
+
 AWAS_VERSION: Final = "1.1"
+
 LLMS_TXT_PATH: Final = "/llms.txt"
+
 WOA_PATH: Final = "/.well-known/woa.json"
+
 WOA_TYPE: Final = "application/woa+json"
 """Paths and types of documents to which other documents refer."""
 
@@ -106,7 +117,6 @@ SIGN_IN: Final = ("login", "sign_in", "sign-in", "signin")
 
 BEARER_METHODS: Final = frozenset({"bearer", "jwt", "oauth", "oauth2"})
 """Methods whose credentials are sent in the header Authorization."""
-
 
 _WITHOUT_COOKIES: Final = {"or_header": SESSION_HEADER}
 """How callers that keep no cookies go on: with the value that this header has in the answer of the sign-in."""
@@ -352,21 +362,3 @@ def interfaces_of(catalog: Catalog) -> list[str]:
 def has_interfaces(catalog: Catalog) -> bool:
     """Return True if there is something to list there."""
     return bool(interfaces_of(catalog))
-
-
-# --- Words ---
-
-
-def one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
-def link_text(text: str) -> str:
-    """Return a text for the brackets of a Markdown link that even pattern-based readers understand."""
-    return one_line(text).replace("[", "(").replace("]", ")")
-
-
-def first_sentence(text: str) -> str:
-    """Return the first sentence of a description, up to a semicolon, with a full stop."""
-    found = re.match(r".+?(?=;\s)|.+?[.!?](?=\s|$)", one_line(text))
-    return (found[0] if found else one_line(text)).rstrip(".") + "."

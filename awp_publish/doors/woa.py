@@ -29,8 +29,6 @@ from awp_publish.problems import (
     Violation,
 )
 
-# --- The WoA invocation envelope (section 5.1) ---
-
 PLACES: Final[Mapping[str, str]] = {
     "agent": "it belongs into the envelope, beside input",
     "operation": "it belongs into the envelope, beside input",
@@ -45,9 +43,6 @@ PLACES: Final[Mapping[str, str]] = {
 
 _MISNAMED: Final = ("inputs", "args", "arguments", "params", "parameters")
 """Names of the input at other doors and in other protocols."""
-
-
-# --- The invocation URL template (section 4.3.1) ---
 
 
 class InvokeAddress:

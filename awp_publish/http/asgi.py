@@ -295,8 +295,6 @@ class AgentPublisher:
             await stack.enter_async_context(self._later_doors)
             yield
 
-    # --- Publishing ---
-
     @_collector_paused()
     def _open(self, scope: Scope) -> tuple[_Published, ...]:
         """Freeze the site against the application's routes and prepare everything that is served."""

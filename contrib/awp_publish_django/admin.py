@@ -22,8 +22,8 @@ from django.utils.safestring import mark_safe
 from django.utils.translation import gettext, gettext_lazy as _
 
 from awp_publish.calls.threads import RUNNER
-from awp_publish.plugins.jobs.jobs import Job, UnreadableJob, read_job
-from awp_publish.plugins.traffic.record import traffic_breakdowns, traffic_svg, traffic_table
+from awp_publish.plugins.jobs.job import Job, UnreadableJob, read_job
+from awp_publish.plugins.traffic.charts import traffic_breakdowns, traffic_svg, traffic_table
 from awp_publish.problems import DeclarationError, StoreUnavailable
 from awp_publish_django.models import ConnectedAgent, Entry, JobRecord, RecentCall
 from awp_publish_django.publication import get_publication

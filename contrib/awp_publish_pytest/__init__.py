@@ -68,7 +68,7 @@ class DriftCollector(pytest.Collector):
 
     def collect(self) -> Iterator[pytest.Item]:
         """Inspect the application once, and give a test for each page."""
-        from awp_publish.cli.application import drift_of
+        from awp_publish.cli.check import drift_of
         from awp_publish.problems import DeclarationError
 
         try:

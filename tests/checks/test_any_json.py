@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as some
 
 from awp_publish.checks import all_checks, check_document, check_documents
-from awp_publish.checks.engine import exists
+from awp_publish.checks.places import exists
 from awp_publish.checks.text import everything
 from tests.steps import LINEAR, steps_of
 

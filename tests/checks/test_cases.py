@@ -3,7 +3,7 @@
 import pytest
 
 from awp_publish.checks import check_document
-from awp_publish.checks.engine import exists
+from awp_publish.checks.places import exists
 
 from .cases import CASES, Case
 from .documents import edited

@@ -2,7 +2,8 @@
 
 import pytest
 
-from awp_publish.checks.descriptions import RULES, JudgedAction, judge_descriptions, tools_in
+from awp_publish.checks.descriptions import RULES, judge_descriptions
+from awp_publish.checks.judged_actions import JudgedAction, tools_in
 
 DESCRIBED = {"type": "string", "description": "Words of its title."}
 

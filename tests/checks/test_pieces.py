@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from awp_publish.checks import schemas
-from awp_publish.checks.engine import child, exists, position, select
-from awp_publish.checks.schemas import is_pattern, matches
+from awp_publish.checks.expressions import is_pattern, matches
+from awp_publish.checks.inner_schemas import InnerSchemas
+from awp_publish.checks.places import child, exists, position, select
 from awp_publish.checks.text import is_timestamp
 from awp_publish.checks.urls import is_host_name, is_private, url_fault
 from awp_publish.cli.fetching import FetchRefused, fetch_document
@@ -166,11 +166,11 @@ def test_references_start_from_the_nearest_resource() -> None:
             "away": {"$ref": "https://b.example/"},
         },
     }
-    assert [(wrong.keyword, wrong.pointer) for wrong in schemas.InnerSchemas("/s").violations({"s": schema})] == [
+    assert [(wrong.keyword, wrong.pointer) for wrong in InnerSchemas("/s").violations({"s": schema})] == [
         ("external", "/s/$defs/away/$ref")
     ]
     lost = {"s": {"$defs": {"bad": {"$ref": "#here"}}}}
-    assert [(wrong.keyword, wrong.pointer) for wrong in schemas.InnerSchemas("/s").violations(lost)] == [
+    assert [(wrong.keyword, wrong.pointer) for wrong in InnerSchemas("/s").violations(lost)] == [
         ("reference", "/s/$defs/bad/$ref")
     ]
 

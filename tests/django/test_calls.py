@@ -14,7 +14,7 @@ from django.db import transaction
 from django.test import AsyncClient, Client
 
 from awp_publish.http.running import running
-from awp_publish.plugins.jobs.door import BACKGROUNDS
+from awp_publish.plugins.jobs.background import BACKGROUNDS
 from tests.django.shop.asgi import application
 from tests.django.shop.models import Book
 

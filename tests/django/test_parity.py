@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from awp_publish.cli import PATHS
-from awp_publish.plugins.discovery import crawling
+from awp_publish.plugins.discovery import security_txt, sitemaps
 from awp_publish.plugins.identity import protected_resource
 from awp_publish.plugins.sign_in import metadata
 from tests.django.parity import KEY, OTHER_TOKEN, TOKEN
@@ -35,7 +35,7 @@ def ask(servers: Mapping[str, str], method: str, path: str, **given: Any) -> dic
     return answers["starlette"]
 
 
-UNDECLARED = (protected_resource.PROTOCOL, metadata.PROTOCOL, crawling.SITEMAP, crawling.SECURITY)
+UNDECLARED = (protected_resource.PROTOCOL, metadata.PROTOCOL, sitemaps.SITEMAP, security_txt.SECURITY)
 ABSENT = {document.path for protocol in UNDECLARED for document in protocol.documents}
 """What a site without an authorization server, pages and a contact for security does not have."""
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 
-from awp_publish.plugins.jobs.jobs import ALL_JOBS, LEASED, MAX_ATTEMPTS, MORE, QUEUE, JobResult, JobStore, Stored
+from awp_publish.plugins.jobs.job import JobResult, Stored
+from awp_publish.plugins.jobs.jobs import ALL_JOBS, LEASED, MAX_ATTEMPTS, MORE, QUEUE, JobStore
 from awp_publish.problems import JobEnded, JobInterrupted
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.store import Schedule

@@ -15,7 +15,7 @@ from awp_publish.http.cors import Cors
 from awp_publish.http.problem_details import ProblemRenderer
 from awp_publish.model import Catalog, SiteFacts
 from awp_publish.plugins.jobs.door import JobsDoor, accepted_reply
-from awp_publish.plugins.jobs.jobs import JobResult
+from awp_publish.plugins.jobs.job import JobResult
 from awp_publish.problems import InvalidCredentials, OutcomeUnknown, Refused, StoreUnavailable
 from awp_publish.stores import Look, Swap
 from tests.jobs.conftest import Clock

@@ -9,7 +9,8 @@ import pytest
 
 from awp_publish.calls.progress import Progress, open_report, report_progress
 from awp_publish.plugin import open_store
-from awp_publish.plugins.jobs.jobs import Job, JobResult, JobStore, store_job
+from awp_publish.plugins.jobs.job import Job, JobResult, store_job
+from awp_publish.plugins.jobs.jobs import JobStore
 from awp_publish.problems import (
     HandlerFailed,
     JobCancelled,

@@ -5,7 +5,8 @@ import logging
 
 import pytest
 
-from awp_publish.plugins.jobs.jobs import MAX_ATTEMPTS, QUEUE, JobResult, store_job
+from awp_publish.plugins.jobs.job import JobResult, store_job
+from awp_publish.plugins.jobs.jobs import MAX_ATTEMPTS, QUEUE
 from awp_publish.plugins.jobs.worker import Runner, Worker
 from awp_publish.problems import JobEnded, JobInterrupted, StoreUnavailable, UnknownOperation
 

@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, BearerToken
 from awp_publish.plugins.jobs import worker
+from awp_publish.plugins.jobs.job import Job, JobResult
 from awp_publish.plugins.jobs.jobs import (
     BYTES_OF_UNKNOWN,
     FORGOTTEN,
@@ -21,8 +22,6 @@ from awp_publish.plugins.jobs.jobs import (
     MORE,
     QUEUE,
     ByteLimits,
-    Job,
-    JobResult,
     JobStore,
 )
 from awp_publish.problems import JobEnded, JobQueueFull, TooManyJobs

@@ -8,7 +8,7 @@ import pytest
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher
-from awp_publish.plugins.jobs.jobs import Job, JobResult
+from awp_publish.plugins.jobs.job import Job, JobResult
 from awp_publish.plugins.jobs.worker import Worker
 from awp_publish.stores.store import Schedule, Step
 from tests.jobs.conftest import until

@@ -14,7 +14,7 @@ import pytest
 
 from awp_publish.calls.progress import Progress
 from awp_publish.plugin import open_store
-from awp_publish.plugins.jobs.jobs import Job, JobResult
+from awp_publish.plugins.jobs.job import Job, JobResult
 from awp_publish.plugins.jobs.taskiq_queue import TASK, TaskiqQueue, serve_worker
 from awp_publish.plugins.jobs.worker import Runner, Worker
 from awp_publish.problems import JobInterrupted, UnknownOperation

@@ -9,7 +9,8 @@ import sys
 from contextlib import suppress
 
 from awp_publish.plugin import open_store
-from awp_publish.plugins.jobs.jobs import Job, JobResult, JobStore
+from awp_publish.plugins.jobs.job import Job, JobResult
+from awp_publish.plugins.jobs.jobs import JobStore
 from awp_publish.plugins.jobs.worker import Runner, Worker
 
 REPEATABLE = {"again": True, "once": False}

@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 import pytest
 
-from awp_publish.documents import agent_json, awas
+from awp_publish.documents import agent_json, awas_manifests
 from awp_publish.model import Authentication, Catalog, Contact, DoorFacts
 from awp_publish.plugins.a2a import agent_card
 
@@ -132,7 +132,7 @@ def test_security_schemes_say_how_callers_make_themselves_known(
 def test_other_documents_point_at_the_card_while_the_door_is_open() -> None:
     spoken: Any = agent_json.render(make_site())["protocols"]
     assert spoken["a2a"]["agent_card"] == "https://books.example/.well-known/agent-card.json"
-    endpoints: Any = awas.render_a2a_manifest(make_site())["endpoints"]
+    endpoints: Any = awas_manifests.render_a2a_manifest(make_site())["endpoints"]
     assert endpoints["agent_card"] == "/.well-known/agent-card.json"
     shut = make_catalog()
-    assert b"agent-card" not in orjson.dumps([agent_json.render(shut), awas.render_a2a_manifest(shut)])
+    assert b"agent-card" not in orjson.dumps([agent_json.render(shut), awas_manifests.render_a2a_manifest(shut)])

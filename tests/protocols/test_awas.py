@@ -10,16 +10,9 @@ import pytest
 from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
-from awp_publish.documents.awas import PROTOCOL, SCHEMAS_PROTOCOL
-from awp_publish.model import (
-    Authentication,
-    Catalog,
-    Contact,
-    Idempotency,
-    OpenApi,
-    RateLimit,
-    RouteCredential,
-)
+from awp_publish.documents.awas import PROTOCOL
+from awp_publish.documents.awas_schemas import SCHEMAS_PROTOCOL
+from awp_publish.model import Authentication, Catalog, Contact, Idempotency, OpenApi, RateLimit, RouteCredential
 
 from .catalogs import BOOKSHOP, make_action, make_catalog, make_route_action, read
 from .conftest import Check

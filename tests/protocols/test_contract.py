@@ -13,7 +13,7 @@ from awp_publish.documents.members import AI_CATALOG_PATH, ARD_PATH
 from awp_publish.documents.protocol import Document, Protocol
 from awp_publish.model import Catalog, JsonObject
 from awp_publish.plugins.a2a import agent_card
-from awp_publish.plugins.discovery import agent_skills, catalogues
+from awp_publish.plugins.discovery import agent_skills, api_catalog
 from awp_publish.plugins.mcp import servers
 from tests.protocols.known import ALL
 
@@ -30,7 +30,7 @@ OF_CLOSED_SHAPE = {
     agent_card.OLDER_PATH,
     agent_skills.PATH,
     agent_skills.ALIAS_PATH,
-    catalogues.API_CATALOG_PATH,
+    api_catalog.API_CATALOG_PATH,
     ARD_PATH,
     AI_CATALOG_PATH,
     servers.SERVERS_PATH,

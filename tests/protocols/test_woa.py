@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
 from awp_publish.checks import check_document
-from awp_publish.documents.awas import SCHEMAS_PROTOCOL
+from awp_publish.documents.awas_schemas import SCHEMAS_PROTOCOL
 from awp_publish.documents.woa import PROTOCOL
 from awp_publish.model import Agent, Authentication, Catalog, DoorFacts, JsonObject, Paths
 from awp_publish.schema.reading import DIALECT

@@ -22,7 +22,7 @@ from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, BearerToken, DeclarationError, Paths, Principal, Refused, Site, WebBotAuth
 from awp_publish.maps.script_page import open_chromium, why_unavailable
-from awp_publish.plugins.traffic.record import traffic_svg, traffic_table
+from awp_publish.plugins.traffic.charts import traffic_svg, traffic_table
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores.memory import MemoryStore
 from tests.limit import OF_BROWSERS

@@ -15,11 +15,12 @@ from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, Paths, Site
+from awp_publish.documents.links import link_header
 from awp_publish.model import Contact, DoorFacts
 from awp_publish.plugin import known_protocols
 from awp_publish.plugins.pages import som
 from awp_publish.plugins.pages.rendering import MAX_PAGE_BYTES
-from awp_publish.plugins.templating import head_links, link_header, robots_lines
+from awp_publish.plugins.templating import head_links, robots_lines
 from tests.protocols.catalogs import make_catalog
 
 ENDPOINT = "/agents/som"

@@ -19,6 +19,7 @@ from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, BearerToken, DeclarationError, Principal, Refused, Site, Traffic
 from awp_publish.cli import main
+from awp_publish.plugins.traffic.charts import figures, traffic_breakdowns, traffic_svg, traffic_table
 from awp_publish.plugins.traffic.record import (
     MAX_CALLERS,
     MAX_CELLS,
@@ -28,11 +29,7 @@ from awp_publish.plugins.traffic.record import (
     TrafficReport,
     TrafficRow,
     describe_traffic,
-    figures,
     quantile,
-    traffic_breakdowns,
-    traffic_svg,
-    traffic_table,
 )
 from awp_publish.stores import Store
 from awp_publish.stores.memory import MemoryStore

@@ -203,8 +203,6 @@ class A2aHandler(RequestHandler):
             if running:
                 await asyncio.wait(running)
 
-    # --- The methods of the SDK's interface ---
-
     async def on_message_send(self, params: SendMessageRequest, context: ServerCallContext) -> Task | Message:
         """SendMessage: return the task when it has ended, waits for its caller, or takes too long."""
         request: A2aRequest = context.state[REQUEST]
@@ -438,8 +436,6 @@ class A2aHandler(RequestHandler):
             if of_call:
                 return None
             raise
-
-    # --- From a message to the result of its task ---
 
     async def _begin(self, params: SendMessageRequest, request: A2aRequest) -> None:
         """Find or begin the task of a message, and make its call. Raises A2AError, StoreUnavailable."""

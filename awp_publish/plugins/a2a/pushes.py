@@ -72,8 +72,6 @@ class Pushes:
         self._tasks = tasks
         self._store = door.guards.store
 
-    # --- Configs ---
-
     def check(self, config: TaskPushNotificationConfig) -> None:
         """Refuse a config with an unusable address or texts. Raises InvalidParamsError.
 
@@ -162,8 +160,6 @@ class Pushes:
             raise PushNotificationNotSupportedError
         return [one for one in await self._webhooks.at(_log_of(record.task.id)) if not one.has_expired()]
 
-    # --- Sending ---
-
     async def carry(self, hook: Any) -> float | None:
         """Send the changes of a task. Returns None if nothing more will ever be sent."""
         about = hook.about
@@ -244,8 +240,6 @@ class Pushes:
     async def _postpone(self, hook: Any, pause: float) -> float:
         await self._store.run([hook.due_in(pause)])
         return pause
-
-    # --- Events as tasks without an end ---
 
     def event_of(self, skill: object, caller: Principal | None) -> Event | None:
         """Return the event that a skill stands for, if the caller may see it, or None."""

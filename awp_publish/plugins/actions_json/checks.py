@@ -26,18 +26,14 @@ from awp_publish.checks.engine import (
     Level,
     SchemaViolation,
     Specification,
-    arrays,
-    child,
     finding,
     in_order,
-    members,
-    objects,
     repeated,
-    select,
     shown,
-    strings,
 )
-from awp_publish.checks.schemas import DocumentSchema, InnerSchemas, Schema
+from awp_publish.checks.inner_schemas import InnerSchemas
+from awp_publish.checks.places import arrays, child, members, objects, select, strings
+from awp_publish.checks.schemas import DocumentSchema, Schema
 from awp_publish.checks.text import ANY_DOCUMENT, ParsedDocument, everything
 from awp_publish.maps import rules
 from awp_publish.maps.expressions import (

@@ -199,8 +199,6 @@ class AwpClient:
         """Let the sessions of a connection that is gone wait for another one."""
         self.door.sessions.release(self)
 
-    # --- Sessions ---
-
     def _find(self, caller: Identity, request: AwpRequest) -> OpenSession:
         return self.door.sessions.find(self, caller.id, _read_session_id(request))
 
@@ -300,8 +298,6 @@ class AwpClient:
             return {**self._describe(opened), **door.sessions.summarise(opened)}
 
         return await self._answers.answer_once(request, run)
-
-    # --- Skills ---
 
     async def list_skills(self, caller: Identity, request: AwpRequest) -> JsonObject:
         """Answer skills.list."""

@@ -10,10 +10,14 @@ from awp_publish.checks.urls import is_loopback
 from awp_publish.model import Catalog, Page
 from awp_publish.plugin import Document, Plugin, Serving, Setup
 from awp_publish.plugins.discovery import agent_skills, llms_txt
-from awp_publish.plugins.discovery.catalogues import API_CATALOG, ARD
-from awp_publish.plugins.discovery.crawling import AUTH_MD, ROBOTS, SECURITY, SITEMAP, agentmap_line, has_sitemap
+from awp_publish.plugins.discovery.api_catalog import API_CATALOG
+from awp_publish.plugins.discovery.ard import ARD
+from awp_publish.plugins.discovery.auth_md import AUTH_MD
 from awp_publish.plugins.discovery.dns import DNS
 from awp_publish.plugins.discovery.options import Discovery
+from awp_publish.plugins.discovery.robots import ROBOTS, agentmap_line
+from awp_publish.plugins.discovery.security_txt import SECURITY
+from awp_publish.plugins.discovery.sitemaps import SITEMAP, has_sitemap
 from awp_publish.plugins.discovery.webmcp import PROTOCOL as WEBMCP
 
 logger: Final = logging.getLogger("awp_publish")

@@ -12,7 +12,8 @@ from typing import Final
 
 import orjson
 
-from awp_publish.documents.members import SKILLS, first_sentence, one_line, skill_name, skill_path
+from awp_publish.documents.members import SKILLS, skill_name, skill_path
+from awp_publish.documents.prose import first_sentence, one_line
 from awp_publish.documents.protocol import Document, Protocol, to_json
 from awp_publish.model import MAX_SKILL_DESCRIPTION, SKILL_FILE, Catalog, Skill
 from awp_publish.plugins.discovery.llms_txt import usage

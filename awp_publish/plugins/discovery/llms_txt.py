@@ -6,7 +6,7 @@ before the first H2, as lists may there; below an H2 stand links, as the format 
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import product
@@ -14,32 +14,26 @@ from math import prod
 from typing import Final
 from urllib.parse import quote
 
-import orjson
-
 from awp_publish.documents.members import (
     LLMS_TXT_PATH,
     SITE_ACTION,
     SKILLS,
     WOA_PATH,
     credentials_of,
-    first_sentence,
-    link_text,
     located,
-    one_line,
     skill_name,
     skill_path,
-    whole,
 )
+from awp_publish.documents.prose import first_sentence, link_text, one_line
 from awp_publish.documents.protocol import Document, Protocol
-from awp_publish.model import SKILL_FILE, Catalog, JsonObject, Page
-from awp_publish.schema.reading import encoding_of, members, object_facts, required_members, resolved
+from awp_publish.model import SKILL_FILE, Catalog, Page
+from awp_publish.plugins.discovery.signatures import json_text, signature
 
 PATH: Final = LLMS_TXT_PATH
-FULL_PATH: Final = "/llms-full.txt"
-MEDIA_TYPE: Final = "text/plain; charset=utf-8"
 
-MAX_CHOICES: Final = 12
-"""Values of an enumeration that a line lists."""
+FULL_PATH: Final = "/llms-full.txt"
+
+MEDIA_TYPE: Final = "text/plain; charset=utf-8"
 
 MAX_PAGES: Final = 20
 """Pages that llms.txt lists; the sitemap has all of them."""
@@ -48,8 +42,6 @@ MAX_ADDRESSES: Final = 1000
 """Addresses of a page with placeholders that are listed."""
 
 SITEMAP_MD_PATH: Final = "/sitemap.md"
-
-_LIMITS: Final = (("minimum", ">="), ("exclusiveMinimum", ">"), ("maximum", "<="), ("exclusiveMaximum", "<"))
 
 
 def render(catalog: Catalog) -> bytes:
@@ -84,9 +76,9 @@ def render_full(catalog: Catalog) -> bytes:
         lines.append(f"- {name}: {address.replace('http', 'ws', 1) if name == 'AWP' else address}")
     lines += ["", "## Reference"] if catalog.actions else []
     for action in catalog.actions:
-        lines += ["", f"### {action.id}", "", action.description.strip(), "", f"Input: {_json(action.inputs)}"]
-        lines += ["", f"Output: {_json(action.outputs)}"] if action.outputs else []
-        lines += [f"Example: {_json(example)}" for example in action.examples]
+        lines += ["", f"### {action.id}", "", action.description.strip(), "", f"Input: {json_text(action.inputs)}"]
+        lines += ["", f"Output: {json_text(action.outputs)}"] if action.outputs else []
+        lines += [f"Example: {json_text(example)}" for example in action.examples]
     for title, facts in (("Hints", site.hints), ("Errors", site.errors)):
         if facts:
             lines += ["", f"## {title}", "", *(f"- {name}: {one_line(text)}" for name, text in facts.items())]
@@ -162,49 +154,6 @@ def _rules(catalog: Catalog) -> Iterator[str]:
         yield "job: answers 202; poll Location"
 
 
-# --- Inputs in one line ---
-
-
-def signature(inputs: JsonObject) -> str:
-    """Return an input as a signature, `{slug, quantity?: 1..20, sort?: title|price}`; "?" marks optional members."""
-    facts = object_facts(inputs, inputs)
-    required = required_members(facts)
-    parts = []
-    for name, schema in members(facts).items():
-        kind = _kind(resolved(schema, inputs))
-        parts.append(f"{name}{'' if name in required else '?'}{f': {kind}' if kind else ''}")
-    return "{" + ", ".join(parts) + "}"
-
-
-def _kind(facts: JsonObject) -> str:
-    """Return the type of a value in short; "" for a text."""
-    choices = facts.get("enum", [facts["const"]] if "const" in facts else None)
-    if isinstance(choices, Sequence) and not isinstance(choices, str):
-        shown = [str(choice) if isinstance(choice, str) else _json(choice) for choice in choices[:MAX_CHOICES]]
-        return "|".join([*shown, *(["..."] if len(choices) > MAX_CHOICES else [])])
-    if (encoding := encoding_of(facts)) is not None:
-        return encoding
-    kind = facts.get("type")
-    if kind == "array":
-        items = facts.get("items")
-        inner = _kind(items) if isinstance(items, Mapping) else ""
-        return f"[{inner or '...'}]"
-    if kind in ("integer", "number"):
-        least, most = whole(facts.get("minimum")), whole(facts.get("maximum"))
-        if least is not None and most is not None:
-            return f"{least}..{most}"
-        told = " and ".join(f"{sign}{whole(facts[name])}" for name, sign in _LIMITS if facts.get(name) is not None)
-        return f"{kind} {told}".rstrip()
-    if kind == "object":
-        return "{...}"
-    if kind == "string":
-        return str(facts.get("format") or "")
-    return kind if isinstance(kind, str) else ""
-
-
-# --- Pages and other addresses ---
-
-
 def markdown_address(catalog: Catalog, page: Page) -> str:
     """Return the address of a page's Markdown: that of the page followed by `.md` or `index.md`."""
     path, mark, query = page.path.partition("?")
@@ -241,10 +190,6 @@ def listed_pages(catalog: Catalog) -> list[Page]:
                 found.setdefault(path, replace(page, path=path, title=title))
     declared = {page.path: page for page in catalog.pages}
     return [declared.get(path, page) for path, page in found.items()]
-
-
-def _json(value: object) -> str:
-    return orjson.dumps(value).decode()
 
 
 PROTOCOL = Protocol(

@@ -150,8 +150,6 @@ class Events:
         self._groups: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, _Group]] = WeakKeyDictionary()
         self._listeners: tuple[Callable[[str], None], ...] = ()
 
-    # --- Declaring ---
-
     def declare(
         self, event_id: str, payload: object, description: str | None, audience: str
     ) -> Callable[[object], None]:
@@ -211,8 +209,6 @@ class Events:
         event = Event(event_id, words or title_of(event_id), schema, inputs, declaration.audience)
         known = self._known[event_id] = _Declared(event, writes, conforms, takes)
         return known
-
-    # --- Emitting ---
 
     async def emit(
         self, event_id: str, data: object, audience: str | Principal | None = None, *, unique: str | None = None
@@ -349,8 +345,6 @@ class Events:
             self._listeners = tuple(one for one in self._listeners if one is not listener)
 
         return forget
-
-    # --- Reading ---
 
     def find(self, event_id: str, caller: Principal | None) -> Event | None:
         """Return an event whose existence the caller may know of, or None."""

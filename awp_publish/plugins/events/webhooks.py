@@ -260,8 +260,6 @@ class Webhooks:
         """True if webhooks survive the process."""
         return self._store().is_shared
 
-    # --- Registering ---
-
     def check_secret(self, secret: str) -> None:
         """Refuse a secret that is none of Standard Webhooks. Raises RefusedCallback."""
         read_secret(secret)
@@ -424,8 +422,6 @@ class Webhooks:
             "Too many requests change the subscriptions of an event at the same time.", headers=[("Retry-After", "1")]
         )
 
-    # --- Sending ---
-
     async def send(self, hook: Webhook, message: Message) -> Posted | Failure:
         """Sign a message and send it once."""
         moment = int(time.time())
@@ -440,8 +436,6 @@ class Webhooks:
             )
         post = partial(outgoing.post, hook.url, message.body, headers, seconds=SEND_SECONDS, trusted=self.trusted)
         return await asyncio.get_running_loop().run_in_executor(self._threads, post)
-
-    # --- Working ---
 
     @asynccontextmanager
     async def working(self) -> AsyncIterator[None]:

@@ -67,7 +67,7 @@ def _serve(serving: Serving) -> Any:
     catalog = serving.site.catalog
     if not _has_jobs(catalog):
         return None
-    from awp_publish.plugins.jobs.door import Background
+    from awp_publish.plugins.jobs.background import Background
 
     background = Background(serving)
     if (events := serving.ask("events")) is not None:
@@ -103,7 +103,7 @@ WORKER = "run the background jobs of an application until it is stopped"
 
 
 def _work(console: Any, application: LoadedApplication, options: Any) -> int:
-    from awp_publish.plugins.jobs.door import serve_jobs
+    from awp_publish.plugins.jobs.background import serve_jobs
 
     asyncio.run(serve_jobs(application.app))
     return 0

@@ -19,8 +19,10 @@ from typing import Final
 from taskiq import AsyncBroker
 from taskiq.receiver import Receiver
 
-from awp_publish.plugins.jobs.jobs import IsRepeatable, JobStore, is_id
-from awp_publish.plugins.jobs.worker import SETTLE_SECONDS, Runner, set_on_signal
+from awp_publish.plugins.jobs.job import is_id
+from awp_publish.plugins.jobs.jobs import IsRepeatable, JobStore
+from awp_publish.plugins.jobs.stopping import set_on_signal
+from awp_publish.plugins.jobs.worker import SETTLE_SECONDS, Runner
 from awp_publish.problems import StoreUnavailable
 
 logger: Final = logging.getLogger("awp_publish.plugins.jobs")
@@ -71,8 +73,6 @@ class TaskiqQueue:
         """Disconnect."""
         await self.broker.shutdown()
 
-    # --- In web processes ---
-
     async def carry(self, job_id: str) -> None:
         """Send a job to the worker processes, if it still has to be run. Raises StoreUnavailable."""
         waiting = await self._jobs.pick(job_id, self._is_repeatable, SEND_AGAIN_SECONDS)
@@ -96,8 +96,6 @@ class TaskiqQueue:
 
     def interrupt(self) -> None:
         """Do nothing: no job runs here."""
-
-    # --- In worker processes ---
 
     def attach(self, runner: Runner) -> None:
         """Let a runner of this process run the jobs that are received."""

@@ -2,61 +2,21 @@
 
 import asyncio
 import logging
-import signal
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Final, Protocol, TypeAlias
 
 from awp_publish.calls.progress import Report, open_report
-from awp_publish.plugins.jobs.jobs import (
-    FORGET_SECONDS,
-    LEASED,
-    MAX_FORGOTTEN,
-    MORE,
-    QUEUE,
-    IsRepeatable,
-    Job,
-    JobResult,
-    JobStore,
-    Status,
-    Stored,
-    UnreadableJob,
-)
+from awp_publish.plugins.jobs.job import Job, JobResult, Status, Stored, UnreadableJob
+from awp_publish.plugins.jobs.jobs import FORGET_SECONDS, LEASED, MAX_FORGOTTEN, MORE, QUEUE, IsRepeatable, JobStore
 from awp_publish.problems import HandlerFailed, JobCancelled, Problem, StoreUnavailable
 from awp_publish.stores.store import JOB, Look
 
-# --- Signals that stop a worker process ---
-
-STOP: Final = (signal.SIGTERM, signal.SIGINT)
-
-
-@contextmanager
-def set_on_signal(stopping: asyncio.Event) -> Iterator[None]:
-    """Set the event at SIGTERM and SIGINT. For the main thread."""
-    loop = asyncio.get_running_loop()
-    for number in STOP:
-        loop.add_signal_handler(number, stopping.set)
-    try:
-        yield
-    finally:
-        for number in STOP:
-            loop.remove_signal_handler(number)
-
-
-async def wait_for_signal() -> None:
-    """Wait until the process is told to end."""
-    stopping = asyncio.Event()
-    with set_on_signal(stopping):
-        await stopping.wait()
-
-
-# --- `Runner` and its runs: heartbeat, cancellation, the end in the store ---
 # The handler runs in a task of its own, supervised by another one, which wakes up for the heartbeat, for a cancellation
 # and for the end. A handler that ignores its cancellation (a thread cannot be stopped) is waited for until the process
 # has to end.
-
 logger: Final = logging.getLogger("awp_publish.plugins.jobs")
 
 SETTLE_SECONDS: Final = 3.0
@@ -66,6 +26,7 @@ FIRST_BEAT: Final = 0.25
 """Seconds until the first heartbeat, early enough to show a short job's progress; the interval then doubles."""
 
 Ended: TypeAlias = JobResult | Problem
+
 Run: TypeAlias = Callable[[Job], Awaitable[Ended]]
 """Carries out a job's call and returns its result or problem. A problem may also be raised."""
 
@@ -148,8 +109,6 @@ class JobRun:
         self._handler = self._loop.create_task(self._handle())
         self._handler.add_done_callback(lambda _: self._wake.set())
 
-    # --- Called from outside ---
-
     def cancel(self) -> None:
         """Cancel the handler, because the caller asked for it. May be called from any thread."""
         with suppress(RuntimeError):  # the loop has ended, and the run with it
@@ -165,8 +124,6 @@ class JobRun:
         if not self._is_cancelled:
             self._is_cancelled = True
             self._handler.cancel()
-
-    # --- Supervision ---
 
     async def look_after(self) -> None:
         """Run the job until its end is in the store, or until another worker has it."""
@@ -228,8 +185,6 @@ class JobRun:
             return False
         self._stored = stored
         return True
-
-    # --- The end ---
 
     async def _conclude(self) -> None:
         """Record how the run ended. Waits for an unavailable store as long as the process runs."""
@@ -350,8 +305,6 @@ class Worker:
             if self._loop.time() >= end:
                 return
 
-    # --- Taking ---
-
     def _wake_up(self) -> None:
         """Look for jobs at once. May be called from any thread."""
         try:
@@ -420,8 +373,6 @@ class Worker:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._wake.wait()
-
-    # --- A store that is unavailable ---
 
     def _note_outage(self) -> None:
         if not self._is_away:

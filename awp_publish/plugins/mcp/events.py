@@ -155,8 +155,6 @@ class EventExtension:
         server.add_request_handler("events/subscribe", SubscribeParams, self.subscribe)
         server.add_request_handler("events/unsubscribe", UnsubscribeParams, self.unsubscribe)
 
-    # --- The methods ---
-
     async def list_events(self, context: RequestContext, _params: ListParams) -> WireResult:
         """Answer `events/list` (Listing Available Events)."""
         caller = await self._admit(context)
@@ -252,8 +250,6 @@ class EventExtension:
             yield
         finally:
             self._is_closing = True
-
-    # --- Webhooks ---
 
     async def subscribe(self, context: RequestContext, params: SubscribeParams) -> WireResult:
         """Answer `events/subscribe` (Webhook-Based Delivery): begin a subscription, or refresh it. Raises MCPError."""
@@ -377,8 +373,6 @@ class EventExtension:
         """Return the message for an occurrence (Webhook event delivery)."""
         body = orjson.dumps({**one.facts, "cursor": self._events.write_cursor(watermark(hook, after, but=key))})
         return hook.message(one.id, body, {"X-MCP-Subscription-Id": hook.id})
-
-    # --- Shared by the methods ---
 
     async def _admit(self, context: RequestContext) -> Principal | None:
         """Return the caller. Raises MCPError for wrong credentials, and in revisions without extensions."""

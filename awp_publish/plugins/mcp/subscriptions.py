@@ -197,8 +197,6 @@ class Subscriptions:
             return [one["name"] for one in listed["tools"]]
         return None
 
-    # --- Workers ---
-
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Exchange notifications of changes with other workers while the application runs."""

@@ -204,8 +204,6 @@ class TaskExtension:
         server.add_request_handler("tasks/update", UpdateTaskParams, self.update_task)
         server.add_request_handler("tasks/cancel", TaskParams, self.cancel_task)
 
-    # --- Answers to calls ---
-
     def is_declared(self, context: RequestContext) -> bool:
         """Return True if this request declares that its client accepts tasks."""
         if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
@@ -252,8 +250,6 @@ class TaskExtension:
         task = {"taskId": new_id, "status": "input_required", "createdAt": now, "lastUpdatedAt": now}
         return {"resultType": "task", **task, **self._times(0.0), "_meta": self._tools.stamp}
 
-    # --- The methods ---
-
     async def get_task(self, context: RequestContext, params: TaskParams) -> WireResult:
         """Answer `tasks/get` (Task Polling). Raises MCPError."""
         caller = await self._admit(context, params.task_id)
@@ -299,8 +295,6 @@ class TaskExtension:
         except Problem as problem:
             raise self._refusal(exchange, problem) from problem
         return {"resultType": "complete", "_meta": self._tools.stamp}
-
-    # --- Task Status Notifications ---
 
     async def follow(self, context: RequestContext, wanted: object) -> dict[str, "Followed"]:
         """Return the tasks among those whose ids are wanted at which their caller may look. Raises MCPError."""
@@ -364,8 +358,6 @@ class TaskExtension:
         rendered = {"content": [{"type": "text", "text": text}], "isError": False, "_meta": meta}
         rendered["structuredContent"] = orjson.loads(text)
         return {**rendered, "resultType": "complete"} if is_modern else rendered
-
-    # --- Inside ---
 
     async def _describe(self, context: RequestContext, task_id: str, caller: Principal | None) -> WireResult:
         """Return a task as its caller may see it. Raises UnknownJob, StoreUnavailable."""

@@ -7,19 +7,15 @@ from typing import Final
 from awp_publish.http.html import Html, tag
 from awp_publish.plugins.overview.markup import NO_FIGURE, code, fill, table
 from awp_publish.plugins.overview.view import Traffic
-from awp_publish.plugins.traffic.record import (
-    BOUNDS,
-    JOB,
+from awp_publish.plugins.traffic.charts import (
     KINDS,
-    PAGES,
-    TrafficReport,
     kind_of,
-    quantile,
     traffic_breakdowns,
     traffic_svg,
     traffic_table,
     written_time,
 )
+from awp_publish.plugins.traffic.record import BOUNDS, JOB, PAGES, TrafficReport, quantile
 
 DAYS: Final = 30
 _LEGEND: Final = {

@@ -130,8 +130,6 @@ class PageIndex:
         run(f"DELETE FROM {self._facts}")
         self._note("version", VERSION)
 
-    # --- Reading ---
-
     def search(self, query: str, most: int) -> list[tuple[str, str]]:
         """Return the paths and titles of the best pages, the best first. Accepts any text."""
         if not (match := match_of(query)):
@@ -166,8 +164,6 @@ class PageIndex:
     def ended(self) -> float:
         """Return when the last reading of all pages ended, 0 if there was none."""
         return self._moment("ended")
-
-    # --- Writing ---
 
     def claim(self, now: float) -> bool:
         """Claim the right to write, or keep it. Returns False if another process has it."""

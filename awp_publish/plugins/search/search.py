@@ -104,8 +104,6 @@ class SiteSearch:
         if self._pages is None or self._pages.context.catalog.url == context.catalog.url:
             self._pages = SitePages(context)
 
-    # --- The two actions ---
-
     async def search(self, query: Query) -> SearchResults:
         """Search the pages of this site. Returns results with id, title and url, the best first; fetch reads one."""
         if self.options.by is not None:
@@ -162,8 +160,6 @@ class SiteSearch:
             if not isinstance(title, str) or not path:
                 raise InvalidOutput(wrong)
             yield SearchResult(path, title, self._url(path))
-
-    # --- The index ---
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

@@ -2,7 +2,8 @@
 
 from awp_publish.calls.tokens import Tokens
 from awp_publish.plugin import CallHooks, Context, Plugin, Serving
-from awp_publish.plugins.sessions.cookies import LIFETIME, CookieSessions, SessionCalls, has_session_callers
+from awp_publish.plugins.sessions.calls import SessionCalls
+from awp_publish.plugins.sessions.cookies import LIFETIME, CookieSessions, has_session_callers
 
 
 def _serve(serving: Serving) -> CookieSessions | None:

@@ -15,7 +15,7 @@ from django.test import Client
 
 from awp_publish import DeclarationError
 from awp_publish.cli import FAILURES, add_commands, describe_failure, run, take_rest
-from awp_publish.cli.application import read_inputs
+from awp_publish.cli.call import read_inputs
 from awp_publish.cli.console import Console, is_asking, visible, write
 from awp_publish.model import LeftOut
 from awp_publish_django.publication import Publication, get_publication

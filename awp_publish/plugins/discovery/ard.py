@@ -1,9 +1,4 @@
-"""The catalogues that lead from a site's domain to its interfaces: RFC 9727 and ARD 0.91.
-
-ARD (Agentic Resource Discovery) and the AI Catalog draft have one format and two addresses, with the same bytes. The
-schema is closed, so a site's own members are not added. There is an entry for each live interface, and for each action
-that can be reached through one; its queries are the texts of the action's examples.
-"""
+"""ARD 0.91 and AI Catalog."""
 
 import re
 from collections.abc import Iterator
@@ -12,55 +7,25 @@ from typing import Final
 from awp_publish.documents.members import (
     AGENT_CARD_PATHS,
     AGENT_CARD_TYPE,
-    AGENT_JSON_PATH,
     AI_CATALOG_PATH,
     ARD_PATH,
-    LLMS_TXT_PATH,
     MCP_CARD_SUFFIX,
     MCP_CARD_TYPE,
-    WOA_PATH,
-    WOA_TYPE,
-    absolute_if,
-    first_sentence,
     has_interfaces,
     interfaces_of,
-    present,
     skill_name,
     skill_path,
 )
+from awp_publish.documents.prose import first_sentence
 from awp_publish.documents.protocol import Document, Protocol, to_json
 from awp_publish.model import Action, Catalog
 
-# --- RFC 9727: api-catalog, a linkset (RFC 9264) ---
-
-API_CATALOG_PATH: Final = "/.well-known/api-catalog"
-API_CATALOG_TYPE: Final = 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"'
-
-
-def render_api_catalog(catalog: Catalog) -> dict[str, object]:
-    """Return the linkset: what describes the site's interfaces, for machines and for people, and its status."""
-    described = [{"href": catalog.absolute(WOA_PATH), "type": WOA_TYPE}] if catalog.publishes("woa") else []
-    if catalog.publishes("agent_json"):
-        described.append({"href": catalog.absolute(AGENT_JSON_PATH), "type": "application/json"})
-    if catalog.openapi is not None:
-        described.insert(0, {"href": catalog.absolute(catalog.openapi.path), "type": "application/json"})
-    documentation = absolute_if(catalog, catalog.site.documentation)
-    explained = {"href": catalog.absolute(LLMS_TXT_PATH), "type": "text/plain"}
-    context = {
-        "anchor": catalog.url + "/",
-        "service-desc": described or None,
-        "service-doc": [{"href": documentation, "type": "text/html"}] if documentation else None,
-        "describedby": [explained] if catalog.publishes("llms_txt") else None,
-        "status": [{"href": catalog.absolute(catalog.paths.status), "type": "application/json"}],
-    }
-    return {"linkset": [present(context)]}
-
-
-# --- ARD 0.91 and AI Catalog ---
-
 AI_CATALOG_TYPE: Final = "application/ai-catalog+json"
+
 SPEC_VERSION: Final = "1.0"
+
 MAX_QUERIES: Final = 5
+
 SKILL_TYPE: Final = 'text/markdown; profile="urn:air:agent-skills"'
 
 
@@ -133,10 +98,6 @@ def _filled(queries: list[str], description: str) -> list[str]:
 
 _ARD: Final = to_json(render_ard)
 
-API_CATALOG: Final = Protocol(
-    "api_catalog",
-    documents=(Document(API_CATALOG_PATH, API_CATALOG_TYPE, to_json(render_api_catalog), rel="api-catalog"),),
-)
 ARD: Final = Protocol(
     "ard",
     documents=(

@@ -1,0 +1,62 @@
+"""A site for a project of Django, in its settings."""
+
+import re
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from awp_publish.cli.sources import LOCAL_URL, FileChange, quoted, read_source, refuse_twice, sentence, title_of
+from awp_publish.problems import DeclarationError
+
+SETTINGS: Final = re.compile(r"DJANGO_SETTINGS_MODULE[\"']\s*,\s*[\"']([\w.]+)[\"']")
+
+
+def plan_django(folder: Path, module: str) -> Iterator[FileChange]:
+    base = folder.joinpath(*module.split("."))
+    path = next((one for one in (base.with_suffix(".py"), base / "__init__.py") if one.is_file()), None)
+    text = read_source(path) if path is not None else None
+    if path is None or text is None:
+        raise DeclarationError(f"{folder}", f"manage.py names the settings {module}, which are not here.", "")
+    refuse_twice(path, text)
+    package = module.rpartition(".settings")[0] or module.rpartition(".")[0]
+    agents = folder.joinpath(*package.split(".")) / "agents.py" if package else folder / "agents.py"
+    if agents.exists():
+        raise DeclarationError(str(agents), "exists already.", "Rename it, or follow docs/django.md by hand.")
+    is_tuple = {name: re.search(rf"^{name}\s*=\s*\(", text, re.MULTILINE) for name in ("INSTALLED_APPS", "MIDDLEWARE")}
+
+    def added(name: str, value: str) -> str:
+        return f'{name} += ("{value}",)' if is_tuple[name] else f'{name} += ["{value}"]'
+
+    site = f"{package}.agents.site" if package else "agents.site"
+    lines = [
+        "# What agents see of this project: awp_publish",
+        added("INSTALLED_APPS", "awp_publish_django"),
+        added("MIDDLEWARE", "awp_publish_django.middleware.AgentPublisherMiddleware"),
+        f'AWP_PUBLISH = {{"SITE": "{site}"}}',
+    ]
+    newline = "\r\n" if "\r\n" in text else "\n"
+    yield FileChange(path, text, newline.join([text.rstrip(), "", *lines, ""]))
+    name = title_of(Path(package.rpartition(".")[2] or folder.resolve().name))
+    yield FileChange(
+        agents,
+        None,
+        "\n".join(
+            [
+                f'"""What agents see of {name}."""',
+                "",
+                "import os",
+                "",
+                "from awp_publish import Site",
+                "",
+                "site = Site(",
+                f"    name={quoted(name)},",
+                f"    description={quoted(sentence('', name))},",
+                f'    url=os.environ.get("AWP_PUBLISH_URL") or "{LOCAL_URL}",  # the public address',
+                *(['    doors=["mcp"],'] if find_spec("mcp") is not None else []),
+                ")",
+                "site.include()  # the views that only read; @site.action declares others",
+                "",
+            ]
+        ),
+    )

@@ -1,0 +1,191 @@
+"""The command `call`."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from http.client import HTTPException
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from awp_publish.cli.console import Console, ask, is_asking, warn, write
+from awp_publish.client import AgentClient, CallFailed, Door
+from awp_publish.documents import woa
+from awp_publish.problems import DeclarationError
+from awp_publish.schema import compile_schema, is_secret
+
+if TYPE_CHECKING:
+    pass
+from awp_publish.cli.application import Application, is_application, load
+
+
+def call(
+    console: Console,
+    target: str,
+    action: str,
+    pairs: Sequence[str],
+    *,
+    given: str = "{}",
+    door: Door = "woa",
+    token: str | None = None,
+    headers: Sequence[str] = (),
+    key: str | None = None,
+    yes: bool = False,
+) -> int:
+    """Call an action and print its output. If the site refuses, prints the reason on standard error and returns 1.
+
+    At a terminal, missing required inputs and confirmations are asked for. Elsewhere nothing is asked, and a call that
+    needs confirmation is refused without `yes`.
+    """
+    fields: dict[str, str] = {}
+    for line in headers:
+        name, colon, value = line.partition(":")
+        if not colon or not name.strip():
+            raise DeclarationError(f"--header {line}", "is not a header.", 'Write --header "Name: value".')
+        fields[name.strip()] = value.strip()
+
+    def confirm(summary: str) -> bool:
+        write("  " + summary.replace("\n", "\n  "), is_block=True, to=sys.stderr)
+        return ask("Do this? [y/N]").lower() in ("y", "yes")
+
+    consent = True if yes else confirm if is_asking() and not console.as_json else None
+    app = load(target) if is_application(target) else None
+    if app is None and not target.startswith(("http://", "https://")):
+        raise DeclarationError(target, "is neither an application nor an address.", "Write module:app, or https://...")
+    try:
+        client = AgentClient(target if app is None else app, door=door, token=token, headers=fields, confirm=consent)
+        with client:
+            if app is not None:
+                with suppress(CallFailed, ValueError):
+                    client.document("/agent.json")  # the application runs now, and the site is published
+                catalog = Application(target).declared.catalog
+                if door in ("mcp", "a2a", "awp") and catalog.door(door) is None:
+                    remedy = f'Write Site(plugins=["{door}"]), or use another door.'
+                    raise DeclarationError(f"--door {door}", "is not open.", remedy)
+                schema = next((one.inputs for one in catalog.actions if one.id == action), None)
+            else:
+                schema = _schema_at(client, action)
+            inputs = read_inputs(schema, pairs, given)
+            if schema is not None and is_asking() and not console.as_json:
+                inputs |= _ask_for(schema, inputs)
+            answer = client.send(action, inputs, key=key)
+    except (ValueError, HTTPException, RuntimeError, OSError) as error:
+        raise DeclarationError(target, f"cannot be called: {str(error).rstrip('.')}.") from error
+    except CallFailed as failed:
+        problem = failed.problem
+        console.json(problem)
+        if not console.as_json:
+            code, question = problem.get("code") or problem.get("status") or "failed", problem.get("confirmation")
+            lines = [f"awp-publish: {code}: {problem.get('detail', '')}"]
+            errors = problem.get("errors")
+            for one in errors if isinstance(errors, list) else ():
+                if isinstance(one, Mapping):
+                    lines.append(f"  {one.get('pointer', '')}: {one.get('detail', '')}")
+            lines += [f"  {problem['recovery']}"] if problem.get("recovery") else []
+            if isinstance(question, Mapping):
+                lines += [f"  {question.get('summary', '')}", "  Use --yes to confirm."]
+            for line in lines:
+                write(line, to=sys.stderr)
+        return 1
+    if console.as_json:
+        output = answer.output.decode("latin-1") if isinstance(answer.output, bytes) else answer.output
+        console.json({"output": output, "headers": dict(answer.headers)})
+    elif isinstance(answer.output, bytes):
+        if sys.stdout.isatty():
+            warn(f"The output is a file of {len(answer.output)} bytes: redirect it, as in > file.")
+            return 1
+        sys.stdout.buffer.write(answer.output)
+    elif isinstance(answer.output, str):
+        write(answer.output, is_block=True)
+    else:
+        write(json.dumps(answer.output, indent=2, ensure_ascii=False), is_block=True)
+    return 0
+
+
+def _schema_at(client: AgentClient, action: str) -> Mapping[str, Any] | None:
+    """Return the published inputs of an action, None if there are none; the site then decides about the call."""
+    try:
+        document = client.document(woa.PATH)
+    except (CallFailed, ValueError):
+        return None
+    agents = document.get("agents") if isinstance(document, dict) else None
+    agent_id, _, operation = action.partition(".")
+    for agent in agents if isinstance(agents, list) else ():
+        if not isinstance(agent, dict) or agent.get("id") != agent_id:
+            continue
+        operations = agent.get("operations")
+        listed = [one for one in operations if isinstance(one, dict)] if isinstance(operations, list) else []
+        own = next((one for one in listed if one.get("name") == operation), {})
+        found = own.get("inputs") or agent.get("inputs")
+        return found if isinstance(found, dict) else None
+    return None
+
+
+def read_inputs(schema: Mapping[str, Any] | None, pairs: Sequence[str], given: str) -> dict[str, Any]:
+    """Return inputs from a JSON object and `name=value` pairs.
+
+    Values are JSON if possible, unless the input is a text.
+    """
+    try:
+        inputs = orjson.loads(sys.stdin.buffer.read() if given == "-" else given)
+    except ValueError as error:
+        raise DeclarationError("--input", f"is not JSON: {error}.", """Write --input '{"name": "value"}'.""") from None
+    if not isinstance(inputs, dict):
+        raise DeclarationError("--input", "is not a JSON object.", """Write --input '{"name": "value"}'.""")
+    members = _properties_of(schema or {})
+    for pair in pairs:
+        name, is_pair, text = pair.partition("=")
+        if not is_pair or not name:
+            raise DeclarationError(pair, "is not an input.", "Write inputs as name=value.")
+        inputs[name] = _value_of(text, _resolved(members.get(name), schema or {}))
+    return inputs
+
+
+def _properties_of(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    properties = schema.get("properties")
+    return properties if isinstance(properties, Mapping) else {}
+
+
+def _value_of(text: str, schema: Mapping[str, Any]) -> Any:
+    if schema.get("type") == "string":
+        return text
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        return text
+
+
+def _resolved(schema: object, root: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a member's schema, following one reference into `$defs`."""
+    reference = schema.get("$ref") if isinstance(schema, Mapping) else None
+    if isinstance(reference, str) and reference.startswith("#/$defs/"):
+        definitions = root.get("$defs")
+        name = reference.removeprefix("#/$defs/")
+        schema = definitions.get(name) if isinstance(definitions, Mapping) else None
+    return schema if isinstance(schema, Mapping) else {}
+
+
+def _ask_for(schema: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Ask for each missing required input until the answer fits its schema."""
+    found: dict[str, Any] = {}
+    members, required = _properties_of(schema), schema.get("required")
+    for name in required if isinstance(required, list) else ():
+        if not isinstance(name, str) or name in inputs:
+            continue
+        member = _resolved(members.get(name), schema)
+        own = members.get(name)
+        beside = (own.get("description") if isinstance(own, Mapping) else "") or member.get("description") or ""
+        choices = member.get("enum")
+        told = f"one of {', '.join(map(str, choices))}" if isinstance(choices, list) else str(member.get("type") or "")
+        question = f"{name}{f' ({told})' if told else ''}{f': {beside}' if beside else ''}"
+        validate = compile_schema({**member, "$defs": schema.get("$defs") or {}}, asserts_formats=True)
+        while True:
+            write(question, to=sys.stderr)
+            value = _value_of(ask("  >", secret=is_secret(member)), member)
+            wrong = validate(value)
+            if not wrong:
+                break
+            write(f"  It {wrong[0].detail}.", to=sys.stderr)
+        found[name] = value
+    return found

@@ -1,0 +1,202 @@
+"""The command `check`: documents, pages and descriptions."""
+
+import asyncio
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urljoin, urlsplit
+
+from awp_publish.checks import Finding, all_checks, check_document, check_documents
+from awp_publish.checks.descriptions import Judgement, judge_descriptions
+from awp_publish.checks.judged_actions import tools_in, tools_of
+from awp_publish.checks.recognition import specifications
+from awp_publish.checks.text import read as read_document
+from awp_publish.checks.urls import is_private
+from awp_publish.cli.console import Console
+from awp_publish.cli.fetching import SECONDS, FetchRefused, fetch
+from awp_publish.declare.discover import find_routes, unwrap
+from awp_publish.http.startup import check_published
+from awp_publish.maps import rules
+from awp_publish.maps.composition import Imported, ImportRefused
+from awp_publish.plugins.actions_json.reading import ActionMap
+from awp_publish.problems import DeclarationError, did_you_mean
+
+if TYPE_CHECKING:
+    from awp_publish.plugins.actions_json.drift import Drift
+from awp_publish.cli.application import Application, is_application, site_of
+
+
+def check(
+    console: Console,
+    targets: Sequence[str],
+    *,
+    kind: str | None = None,
+    lenient: bool = False,
+    pages: bool = False,
+    browser: bool = False,
+) -> int:
+    """Check documents against their specifications. Returns 1 if there is an error."""
+    if not targets:
+        raise DeclarationError("check", "needs a target.", "Name a file, an http(s) address, or module:app.")
+    if kind is not None and kind not in (kinds := [one.name for one in specifications()]):
+        raise DeclarationError(f"--kind {kind}", "is not a kind of document.", f"The kinds are: {', '.join(kinds)}.")
+    findings: list[Finding] = []
+    drifts: list[Drift] = []
+    for target in console.progress(targets, "Checking"):
+        if is_application(target):
+            application = Application(target)
+            documents = application.documents
+            if site_of(application.app) is None:
+                findings += check_documents({path: one.body for path, one in documents.items()})
+            else:  # what start-up logs and the overview shows
+                site = application.site
+                routes = find_routes(unwrap(application.app))
+                findings += check_published(site, site.catalog.public, documents, routes, "")
+            if pages:
+                drifts += drift_of(target, browser=browser)[1]
+        elif pages:
+            raise DeclarationError(target, "is not an application.", "Write check --pages module:app.")
+        elif target == "-":
+            findings += check_document(sys.stdin.buffer.read(), kind, lenient=lenient)
+        elif kind is None and _is_site(target):
+            findings += check_documents(_documents_of(target))
+        else:
+            data, address = _read(target)
+            findings += _check_with_imports(data, kind, address, lenient)
+    found: list[Finding | Drift] = [*findings, *drifts]
+    errors = sum(finding.level == "error" for finding in found)
+    console.say(*map(str, findings))
+    for drift in drifts:
+        sentence, _, evidence = str(drift).rpartition("\n")
+        console.say(sentence, evidence)
+    console.say(f"{len(found)} findings, {errors} of them errors")
+    console.json({"findings": [asdict(one) for one in found], "errors": errors})
+    return int(errors > 0)
+
+
+def explain_checks(console: Console, check_id: str) -> int:
+    """Print what one check demands, or all of them. Returns 1 if there is no such check."""
+    checks = [check for check in all_checks() if check_id in ("", check.id)]
+    if not checks:
+        near = did_you_mean(check_id, [check.id for check in all_checks()])
+        raise DeclarationError(f"--explain {check_id}", "is not a check.", near)
+    rows = [(check.id, check.level, check.about, check.source) for check in checks]
+    console.table(("check", "level", "what is checked", "source"), rows)
+    if check_id:
+        console.say(checks[0].hint)
+    names = ("check", "level", "about", "source", "hint")
+    console.json([dict(zip(names, (*row, check.hint), strict=True)) for row, check in zip(rows, checks, strict=True)])
+    return 0
+
+
+def check_as_model(console: Console, targets: Sequence[str]) -> int:
+    """Judge how actions read to a model. Returns 1 if something is found."""
+    findings: list[Finding] = []
+    scores: dict[str, Judgement] = {}
+    for target in targets:
+        if is_application(target):
+            tools = tools_of(Application(target).site.catalog)
+        else:
+            # Of a site's documents, the first one says most about its actions.
+            data = sys.stdin.buffer.read() if target == "-" else next(iter(_documents_of(target).values()), b"")
+            tools = tools_in(read_document(data).document)
+        if not tools:
+            raise DeclarationError(target, "has no actions that can be judged.", "Name an application or a manifest.")
+        judged = judge_descriptions(tools)
+        findings += [replace(one, document="" if is_application(target) else target) for one in judged.findings]
+        scores[target] = judged
+    console.say(*map(str, findings))
+    for target, told in scores.items():
+        console.table(("action", "#score"), told.scores.items())
+        console.say(f"{target}: {told.score} of 100; {len(findings)} findings")
+    facts = {target: {"score": told.score, "actions": told.scores} for target, told in scores.items()}
+    console.json({"scores": facts, "findings": [asdict(one) for one in findings]})
+    return int(bool(findings))
+
+
+def _read(target: str) -> tuple[bytes, str]:
+    """Read the document at an address or in a file. Returns it with its address."""
+    if not target.startswith(("http://", "https://")):
+        if not Path(target).exists():
+            raise DeclarationError(
+                target, "does not exist.", "Name a file, an https address, or an application, module:app."
+            )
+        return Path(target).read_bytes(), target
+    # An address that a person names may be on this machine; what it imports may not.
+    return fetch(target, max_bytes=rules.MAX_MAP_BYTES + 1, allow_private=True)
+
+
+def _is_site(target: str) -> bool:
+    return target.startswith(("http://", "https://")) and urlsplit(target).path[-1:] in ("", "/")
+
+
+def _documents_of(target: str) -> dict[str, bytes]:
+    """Read the document at an address or in a file; for a site, all documents at their specified addresses.
+
+    Raises FetchRefused if a site has none.
+    """
+    if not _is_site(target):
+        return {target: _read(target)[0]}
+    found = dict[str, bytes]()
+    failure: FetchRefused | None = None
+    for path in (path for specification in specifications() for path in specification.paths):
+        try:
+            found[path] = _read(urljoin(target, path.lstrip("/")))[0]
+        except FetchRefused as refused:
+            failure = refused
+    if failure is not None and not found:
+        raise failure
+    return found
+
+
+def drift_of(target: str, *, browser: bool = False) -> tuple[Sequence[str], "Sequence[Drift]"]:
+    """Return the paths of the declared pages of `module:app`, and their differences from its map."""
+    from awp_publish.plugins.actions_json.drift import check_pages
+
+    application = Application(target)
+    site = application.site
+    found = asyncio.run(check_pages(application.app, lambda: site.catalog, browser=browser))
+    return [page.path for page in site.catalog.pages], found
+
+
+def _check_with_imports(data: bytes, kind: str | None, address: str, lenient: bool) -> list[Finding]:
+    """Check a document, and, for a map of actions.json, its imports, which are fetched within limits."""
+    findings = check_document(data, kind, address, lenient=lenient)
+    document = read_document(data).document or {}
+    if document.get("protocol") != rules.PROTOCOL or not document.get("imports"):
+        return findings
+    deadline = time.monotonic() + SECONDS
+
+    def load_import(uri: str, base: str) -> Imported:
+        is_web = base.startswith(("http://", "https://"))
+        try:
+            if is_web or uri.startswith(("http://", "https://")):
+                # Only a map that is in this network itself may import from it.
+                allow = is_web and is_private(urlsplit(base).hostname or "")
+                left = max(0.1, deadline - time.monotonic())
+                limit = rules.MAX_IMPORT_BYTES
+                body, place = fetch(urljoin(base, uri), max_bytes=limit, allow_private=allow, seconds=left)
+            else:
+                folder = Path(base).resolve().parent
+                path = (folder / uri).resolve()
+                if rules.path_fault(uri) is not None or not path.is_relative_to(folder):
+                    raise ImportRefused(f"{uri[:200]} is not below the folder of the map.")
+                if not path.is_file():
+                    raise ImportRefused(f"{uri[:200]} is not a file.")
+                if path.stat().st_size > rules.MAX_IMPORT_BYTES:
+                    raise ImportRefused(f"{uri[:200]} has more than {rules.MAX_IMPORT_BYTES} bytes.")
+                body, place = path.read_bytes(), str(path)
+        except (OSError, ValueError) as error:  # ValueError: neither a path nor an address
+            raise ImportRefused(f"The map cannot be loaded: {str(error).rstrip('.')}.") from error
+        imported = ActionMap.read(body, path=place, lenient=lenient)
+        if not imported.is_valid:
+            raise ImportRefused(f"The map is not valid: {imported.findings[0]}")
+        return Imported(imported.document, place)
+
+    own = ActionMap.read(data, path=address, lenient=lenient)
+    start = address if "://" in address else str(Path(address).resolve())
+    composed = own.composed(load_import, start).findings[len(own.findings) :]
+    return findings + [one if one.document else replace(one, document=address) for one in composed]

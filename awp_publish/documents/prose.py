@@ -1,0 +1,18 @@
+"""Text for Markdown and for one line."""
+
+import re
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def link_text(text: str) -> str:
+    """Return a text for the brackets of a Markdown link that even pattern-based readers understand."""
+    return one_line(text).replace("[", "(").replace("]", ")")
+
+
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a description, up to a semicolon, with a full stop."""
+    found = re.match(r".+?(?=;\s)|.+?[.!?](?=\s|$)", one_line(text))
+    return (found[0] if found else one_line(text)).rstrip(".") + "."
