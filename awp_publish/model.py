@@ -80,8 +80,8 @@ class Authentication:
     2). `api_key_header` is the header in which API keys are sent, `session_cookie` the cookie of the site's sessions.
     `audiences` are the token audiences that are accepted. `proof_algorithms` are the signature algorithms accepted for
     proofs of key-bound tokens (RFC 9449); `proof_required` means that only such tokens are accepted. `scopes` say in
-    words what each of them opens. `is_own_server` means that the site issues its tokens itself; `takes_registrations`
-    that clients register there, `has_secrets` that some have secrets, with which they get tokens of their own.
+    words what each of them opens. `own_server` is set if the site issues its tokens itself: the members of its metadata
+    (RFC 8414) besides the issuer, with paths as endpoints.
     """
 
     type: Literal["oauth2", "api_key", "bearer", "none"] | None = None
@@ -96,9 +96,12 @@ class Authentication:
     proof_algorithms: tuple[str, ...] = ()
     proof_required: bool = False
     scopes: Mapping[str, str] = field(default_factory=dict)
-    is_own_server: bool = False
-    takes_registrations: bool = False
-    has_secrets: bool = False
+    own_server: Mapping[str, object] | None = None
+
+    @property
+    def is_own_server(self) -> bool:
+        """True if the site issues its tokens itself."""
+        return self.own_server is not None
 
 
 @dataclass(frozen=True, slots=True)

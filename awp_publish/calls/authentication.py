@@ -8,7 +8,7 @@ import math
 import re
 import secrets
 import traceback
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
 from contextvars import ContextVar
 from dataclasses import InitVar, dataclass, field, replace
 from functools import partial
@@ -91,6 +91,22 @@ class BoundAuthenticator(Protocol):
 
     def bound_to(self, origins: Sequence[str], store: Store) -> Authenticator:
         """Return a copy for a site."""
+
+
+class KeyProofs(Protocol):
+    """Checks proofs of keys in requests (RFC 9449); what the plug-in `identity` has for others."""
+
+    async def check(
+        self,
+        request: MutableMapping[str, Any] | None,
+        proof: str | None,
+        token: str | None = None,
+        bound_to: str | None = None,
+    ) -> str:
+        """Return the thumbprint of the key that a request proves to have. Raises InvalidProof, InvalidBinding.
+
+        `proof` is the header DPoP, `token` the access token that is shown with it, `bound_to` the token's key.
+        """
 
 
 CALLER: Final[ContextVar[Principal | None]] = ContextVar("awp_publish_caller", default=None)
@@ -202,6 +218,7 @@ _TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 
 _BEARER: Final = re.compile(r"bearer(?:[ \t]+(.*))?", re.IGNORECASE | re.DOTALL)
 _SECOND_BEARER: Final = re.compile(r",[ \t]*bearer(?:[ \t]|$)", re.IGNORECASE)
+_PROVEN: Final = re.compile(r"dpop[ \t]+([A-Za-z0-9._~+/-]+=*)", re.IGNORECASE)
 _KEY: Final = re.compile(r"[!-~]+")
 _FIELD_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 """RFC 9110 section 5.6.2, token."""
@@ -325,6 +342,12 @@ def read_bearer_token(credentials: Credentials) -> str | None:
     if not _TOKEN.fullmatch(token):
         raise InvalidCredentials("The bearer token has characters that are not allowed (RFC 6750 section 2.1).")
     return token
+
+
+def read_proven_token(credentials: Credentials) -> str | None:
+    """Return the token of `Authorization: DPoP` (RFC 9449 section 7.1), None without that header or scheme."""
+    proven = _PROVEN.fullmatch(credentials.headers.get("authorization", "").strip(" \t"))
+    return proven[1] if proven is not None else None
 
 
 # --- Looking up secrets ---

@@ -21,6 +21,10 @@ KEYS = ["a-secret-key-of-this-test-and-nobody-else"]
 LOGIN = "<form method=post><input name=name><button>Sign in</button></form>"
 
 
+def digest_of(text: str) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
+
+
 def customer(request: Request) -> str:
     name = request.session.get("user")
     if name is None:
@@ -97,7 +101,7 @@ class Agent:
 
     @property
     def challenge(self) -> str:
-        return base64.urlsafe_b64encode(hashlib.sha256(self.verifier.encode()).digest()).rstrip(b"=").decode()
+        return digest_of(self.verifier)
 
     def ask(self, **parameters: Any):
         """Open the authorization endpoint in the browser."""
@@ -151,12 +155,14 @@ class Agent:
             "code_verifier": self.verifier,
             **changes,
         }
-        return self.http.post(
-            self.server["token_endpoint"], data={name: value for name, value in form.items() if value is not None}
-        )
+        return self.send_form({name: value for name, value in form.items() if value is not None})
 
     def refresh(self, token: str, **changes: Any):
         form = {"grant_type": "refresh_token", "refresh_token": token, "client_id": self.id, **changes}
+        return self.send_form(form)
+
+    def send_form(self, form: dict[str, Any]):
+        """Ask for tokens."""
         return self.http.post(self.server["token_endpoint"], data=form)
 
     def sign_in(self, name: str = "ann", **parameters: Any) -> dict[str, Any]:

@@ -2,10 +2,29 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
+from importlib.util import find_spec
 
+from awp_publish.calls.authentication import KeyProofs
 from awp_publish.model import Catalog
 from awp_publish.plugin import Finding, Plugin, Setup
 from awp_publish.plugins.identity.protected_resource import PATH, PROTOCOL, is_published, is_published_of_mcp
+
+
+class IdentitySite:
+    """What other plug-ins of one site get of this one."""
+
+    def __init__(self, setup: Setup) -> None:
+        self._site = setup.site
+
+    @cached_property
+    def proofs(self) -> KeyProofs | None:
+        """What checks proofs of keys, None without PyJWT."""
+        if find_spec("jwt") is None or find_spec("cryptography") is None:
+            return None
+        from awp_publish.plugins.identity.proofs import Proofs
+
+        return Proofs(tuple(self._site.settings.urls), self._site.store)
 
 
 def _derive(setup: Setup, catalog: Catalog) -> Catalog:
@@ -30,4 +49,6 @@ def _check(setup: Setup, catalog: Catalog) -> Iterator[Finding]:
         )
 
 
-PLUGIN = Plugin(name="identity", is_default=True, derive=_derive, check=_check, documents=(PROTOCOL,))
+PLUGIN = Plugin(
+    name="identity", is_default=True, start=IdentitySite, derive=_derive, check=_check, documents=(PROTOCOL,)
+)

@@ -1,38 +1,31 @@
 """JSON Web Tokens of an authorization server: RFC 7519, checked as RFC 8725 and RFC 9068 advise.
 
-A token that is bound to a key (`cnf.jkt`) is only accepted with a proof of that key: DPoP, RFC 9449. The proof names
-the request's method and address, which is compared with the site's own addresses, and is good for one request.
-Deliberately left out: server-provided nonces (section 9), because the store remembers every proof until it expires.
+A token that is bound to a key (`cnf.jkt`) is only accepted with a proof of that key (`proofs`).
 """
 
-import base64
-import hashlib
-import json
 import logging
-import re
-import string
 import time
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Protocol
+from typing import TYPE_CHECKING, ClassVar, Final, NoReturn, Protocol
 from urllib.parse import quote, urlsplit
 
 from awp_publish.calls.authentication import (
     BEARER,
     DPOP,
-    PROOF_ALGORITHMS,
     Scheme,
     check_people,
     people_of,
     read_bearer_token,
+    read_proven_token,
 )
 from awp_publish.calls.call import Credentials, Principal
-from awp_publish.http.signed import SIGNED
-from awp_publish.plugins.identity.botauth import MIN_RSA_BITS, address_of
+from awp_publish.plugins.identity.botauth import MIN_RSA_BITS
 from awp_publish.plugins.identity.fetching import FetchedKeys, fetch_json, signature_keys
-from awp_publish.problems import AuthExpired, DeclarationError, InvalidBinding, InvalidCredentials, InvalidProof
-from awp_publish.stores.store import Add, Store
+from awp_publish.plugins.identity.proofs import PUBLIC_MEMBERS, Proofs
+from awp_publish.problems import AuthExpired, DeclarationError, InvalidBinding, InvalidCredentials
+from awp_publish.stores.store import Store
 
 if TYPE_CHECKING:
     from jwt import PyJWK
@@ -57,8 +50,6 @@ ALGORITHMS: Final[Mapping[str, tuple[str, str | None]]] = {
     "EdDSA": ("OKP", "Ed25519"),
 }
 """Signature algorithms that need only a public key, with the `kty` and `crv` of their keys (RFC 7518)."""
-
-_PUBLIC: Final = ("kty", "crv", "n", "e", "x", "y", "alg")
 
 KeyName = tuple[str | None, str]
 
@@ -86,7 +77,7 @@ def read_key_set(document: object) -> KeySet:
     for number, entry in enumerate(signature_keys(document)):
         key_id = entry.get("kid")
         name = key_id if isinstance(key_id, str) else f"\0{number}"  # not an id that a token could have
-        public = {member: entry[member] for member in _PUBLIC if member in entry}
+        public = {member: entry[member] for member in PUBLIC_MEMBERS if member in entry}
         for algorithm, (kind, curve) in ALGORITHMS.items():  # a key may name its algorithm
             if entry.get("kty") != kind or curve not in (None, entry.get("crv")):
                 continue
@@ -152,18 +143,6 @@ REQUIRED: Final = ("exp", "iss", "aud", "sub")
 
 ACCESS_TOKEN: Final = "at+jwt"
 """The type of an access token (RFC 9068 section 2.1). Many issuers write "JWT" or nothing."""
-
-PROOF_WINDOW: Final = 300.0
-"""Seconds by which a proof's `iat` may differ from the present time."""
-
-MAX_PROOF: Final = 8_192
-"""Characters of a proof at most."""
-
-_SHOWN_WITH_PROOF: Final = re.compile(r"dpop[ \t]+([A-Za-z0-9._~+/-]+=*)", re.IGNORECASE)
-_PRIVATE: Final = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
-_IDENTITY: Final = {"RSA": ("e", "kty", "n"), "EC": ("crv", "kty", "x", "y"), "OKP": ("crv", "kty", "x")}
-_ESCAPE: Final = re.compile(r"%([0-9A-Fa-f]{2})")
-_UNRESERVED: Final = frozenset(string.ascii_letters + string.digits + "-._~")
 
 _REBIND: Final = (
     "Ask the authorization server for a token that is bound to a key of yours by cnf.jkt alone (DPoP, RFC 9449), or "
@@ -273,8 +252,8 @@ class JwtBearer:
 
         Raises AuthExpired, InvalidCredentials, InvalidProof, and TemporarilyUnavailable if the keys cannot be fetched.
         """
-        proven = _SHOWN_WITH_PROOF.fullmatch(credentials.headers.get("authorization", "").strip(" \t"))
-        token = read_bearer_token(credentials) if proven is None else proven[1]
+        proven = read_proven_token(credentials)
+        token = read_bearer_token(credentials) if proven is None else proven
         if token is None:
             return None
         key_id, algorithm = self._read_header(token)
@@ -289,7 +268,8 @@ class JwtBearer:
         if proven is not None:
             if bound_to is None:
                 raise _invalid("It is not bound to a key (cnf.jkt), so that no proof belongs to it.")
-            await self._check_proof(credentials, token, bound_to)
+            proofs = Proofs(self._origins, self._store)
+            await proofs.check(credentials.request, credentials.headers.get("dpop"), token, bound_to)
         elif bound_to is not None:
             raise InvalidBinding(
                 "The token is bound to a key (cnf.jkt) and was sent as a bearer token, without a proof."
@@ -300,63 +280,6 @@ class JwtBearer:
         given = next((claims[one] for one in names if one in claims), None)
         scopes = frozenset(given.split(" ")) - {""} if isinstance(given, str) else frozenset(_texts(given))
         return Principal(name, scopes, claims, issuer=people_of(self))
-
-    async def _check_proof(self, credentials: Credentials, token: str, bound_to: str) -> None:
-        """Check a proof against the request, the token, and the key to which the token is bound (RFC 9449, 4.3)."""
-        from jwt import PyJWK, decode, get_unverified_header
-
-        proof, request = credentials.headers.get("dpop"), credentials.request
-        if not proof or request is None:
-            raise _unproven("There is no header DPoP.")
-        if len(proof) > MAX_PROOF or "," in proof:
-            raise _unproven(f"There is more than one header DPoP, or it has more than {MAX_PROOF} characters.")
-        noted: MutableMapping[str, object] = request.setdefault(SIGNED, {})
-        if noted.get(DPOP) == (proof, token):  # several gates may check one request, but its proof may be used once
-            return
-        try:
-            header = get_unverified_header(proof)
-            algorithm, jwk = header.get("alg"), header.get("jwk")
-            if header.get("typ") != "dpop+jwt" or algorithm not in PROOF_ALGORITHMS or "crit" in header:
-                raise ValueError("another kind of token")
-            if not isinstance(jwk, Mapping) or not _PRIVATE.isdisjoint(jwk):
-                raise ValueError("no public key")
-            key = PyJWK({name: jwk[name] for name in _PUBLIC if name in jwk}, algorithm)
-            if jwk["kty"] == "RSA" and key.key.key_size < MIN_RSA_BITS:
-                raise ValueError("a key too small")
-            # A proof needs no exp and no nbf, but they hold for any JWT (RFC 7519 section 4.1).
-            unchecked = {f"verify_{name}": False for name in ("iat", "aud", "iss", "sub", "jti")}
-            options: Any = {"verify_signature": True, **unchecked}
-            claims = decode(proof, key, algorithms=[algorithm], leeway=PROOF_WINDOW, options=options)
-            facts = json.dumps({name: jwk[name] for name in _IDENTITY[jwk["kty"]]}, separators=(",", ":"))
-            thumbprint = _digest(facts)  # RFC 7638
-        except Exception as error:  # a hostile proof may make its decoder raise anything
-            logger.info("a proof was not valid: %s", type(error).__name__)
-            raise _unproven(
-                "It has expired, or is not a JWT of type dpop+jwt that is signed with the public key in its header."
-            ) from None
-        issued, once = claims.get("iat"), claims.get("jti")
-        address, own = claims.get("htu"), address_of(request, self._origins).partition("?")[0]
-        now = time.time()
-        is_timely = isinstance(issued, (int, float)) and now - PROOF_WINDOW <= issued <= now + PROOF_WINDOW
-        if thumbprint != bound_to:
-            raise InvalidBinding("The proof is not valid. Its key is not the one that the token is bound to (cnf.jkt).")
-        wrong = {
-            "It is for another token (ath).": claims.get("ath") != _digest(token),
-            "It is for another method (htm).": claims.get("htm") != request.get("method", "GET"),
-            "It is for another address (htu).": not own
-            or not isinstance(address, str)
-            or _normal(address) != _normal(own),
-            f"It was not made within {PROOF_WINDOW:g} seconds of now (iat).": not is_timely,
-            "It has no id (jti).": not isinstance(once, str) or not 0 < len(once) <= MAX_PROOF,
-        }
-        for detail, is_so in wrong.items():
-            if is_so:
-                raise _unproven(detail)
-        if self._store is not None:  # only valid proofs are remembered, so that nobody else can fill the store
-            used = Add(f"dpop:{_digest(f'{thumbprint}.{once}')}", b"1", 2 * PROOF_WINDOW)
-            if (await self._store.run((used,))).failed is not None:
-                raise _unproven("It has already been used for a request (jti).")
-        noted[DPOP] = proof, token
 
     def _read_header(self, token: str) -> tuple[str | None, str]:
         """Return the key id and algorithm in a token's header, which is not verified yet."""
@@ -400,27 +323,6 @@ class JwtBearer:
             raise _invalid(_WRONG.get(type(error).__name__, "It is not well formed.")) from None
 
 
-def _digest(text: str) -> str:
-    return base64.urlsafe_b64encode(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()).decode().rstrip("=")
-
-
-def _normal(address: str) -> str:
-    """Normalise an address without query and fragment (RFC 9449 section 4.3; RFC 3986 sections 6.2.2 and 6.2.3)."""
-    try:
-        parts = urlsplit(address)
-        port = {"https": 443, "http": 80}.get(parts.scheme)
-        host = parts.hostname or ""
-        authority = host if parts.port in (None, port) else f"{host}:{parts.port}"
-    except ValueError:
-        return ""
-    if parts.username is not None or not address.isprintable():  # `urlsplit` drops tabs and line breaks
-        return ""
-    path = _ESCAPE.sub(
-        lambda one: char if (char := chr(int(one[1], 16))) in _UNRESERVED else one[0].upper(), parts.path
-    )
-    return f"{parts.scheme}://{authority}{path or '/'}"
-
-
 def _key_of(claims: Mapping[str, object]) -> str | None:
     """Return the thumbprint of the key that a token is bound to (cnf.jkt), None for one that is not bound.
 
@@ -441,10 +343,6 @@ def _key_of(claims: Mapping[str, object]) -> str | None:
     if not isinstance(thumbprint, str):
         raise InvalidBinding("The token's confirmation (cnf.jkt) is not a string.", recovery=_REBIND)
     return thumbprint
-
-
-def _unproven(detail: str) -> InvalidProof:
-    return InvalidProof(f"The proof is not valid. {detail}")
 
 
 def _invalid(detail: str) -> InvalidCredentials:

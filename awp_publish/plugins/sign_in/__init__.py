@@ -8,6 +8,7 @@ us. No token is signed or encrypted in a format of anybody's: tokens are opaque,
 from collections.abc import Iterator
 from dataclasses import replace
 
+from awp_publish.calls.authentication import PROOF_ALGORITHMS
 from awp_publish.documents.members import PROTECTED_RESOURCE_PATH
 from awp_publish.model import Catalog, Paths
 from awp_publish.plugin import CallHooks, Context, Door, Endpoints, Finding, Plugin, Setup
@@ -24,6 +25,7 @@ def _derive(setup: Setup, catalog: Catalog) -> Catalog:
     """Say in all documents where people sign in, and where tokens come from."""
     known, options, paths = catalog.site.authentication, setup.options, SignInPaths(catalog.paths.root)
     assert known is not None  # of our own authenticator
+    algorithms = PROOF_ALGORITHMS if setup.state.proofs is not None else ()
     endpoints = {
         **known.endpoints,
         metadata.AUTHORIZE: paths.authorize,
@@ -37,9 +39,8 @@ def _derive(setup: Setup, catalog: Catalog) -> Catalog:
         token_expiry=f"{options.minutes}m" if options.minutes % 60 else f"{options.minutes // 60}h",
         refresh_endpoint=paths.token,
         scopes=options.scopes,
-        is_own_server=True,
-        takes_registrations=options.register,
-        has_secrets=any(client.secret and client.scopes for client in options.clients),
+        own_server=metadata.members_of(options, paths, algorithms),
+        proof_algorithms=known.proof_algorithms or algorithms,
     )
     path = PROTECTED_RESOURCE_PATH if "identity" in setup.site.plugins else None
     return replace(catalog, site=replace(catalog.site, authentication=authentication), metadata_path=path)

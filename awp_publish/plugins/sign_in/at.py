@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from awp_publish.browsing.addresses import WebAddress, parse_address
 from awp_publish.browsing.cookies import cookie_header
+from awp_publish.calls.authentication import KeyProofs
 from awp_publish.calls.call import Principal
 from awp_publish.calls.tokens import Expired, NotOurs, Tokens
 from awp_publish.http.admission import read_admission_of
@@ -66,6 +67,12 @@ class SignInSite:
         needed = (scope for action in self._site.catalog.actions for scope in action.scopes)
         return frozenset(filter(self.framework.is_permission, needed))
 
+    @property
+    def proofs(self) -> KeyProofs | None:
+        """What checks proofs of clients' keys, None where that is not possible."""
+        identity = self._site.ask("identity")
+        return identity.proofs if identity is not None else None
+
     @cached_property
     def principal_of(self) -> Callable[[Access], Principal]:
         """Return the caller with an access token, with what a person has allowed as its scopes."""
@@ -74,6 +81,8 @@ class SignInSite:
     def _principal_of(self, access: Access) -> Principal:
         grant, granted = access.grant, access.scopes
         claims: dict[str, object] = {"client_id": grant.client, "exp": access.until}
+        if grant.key:
+            claims["cnf"] = {"jkt": grant.key}
         if grant.person is None:
             return Principal(CLIENT + grant.client, granted, claims, issuer=CLIENT)
         granted |= self.permissions

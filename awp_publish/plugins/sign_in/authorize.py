@@ -29,7 +29,7 @@ MAX_STATE: Final = 2000
 """Characters of a client's `state`."""
 
 _CHALLENGE: Final = re.compile(r"[A-Za-z0-9_-]{43}")
-"""A challenge by S256: 32 bytes in base64url."""
+"""A digest of 32 bytes in base64url: a challenge by S256, or the thumbprint of a key."""
 
 _UNSUPPORTED: Final = {"request": "request_not_supported", "request_uri": "request_uri_not_supported"}
 
@@ -93,8 +93,11 @@ class AuthorizeEndpoint(PageEndpoint):
         scopes = self.at.scopes_of(given.get("scope") or "")
         if scopes is None:
             raise OAuthError("invalid_scope", f"The scopes here are: {' '.join(self.at.options.scopes) or 'none'}.")
+        key = given.get("dpop_jkt") if self.at.state.proofs is not None else None
+        if key is not None and not _CHALLENGE.fullmatch(key):
+            raise OAuthError("invalid_request", "dpop_jkt must be 43 characters of base64url.")
         prompt = (given.get("prompt") or "").split()
-        return {"ch": challenge, "re": resources[0] if resources else "", "sc": scopes, "p": prompt}
+        return {"ch": challenge, "re": resources[0] if resources else "", "sc": scopes, "p": prompt, "j": key or ""}
 
 
 class ConsentEndpoint(PageEndpoint):
@@ -210,7 +213,16 @@ class ConsentEndpoint(PageEndpoint):
         if self.at.options.as_user is None:
             cookies = await self.at.people.cookies_for(request.scope, self.at.home, seconds, COOKIE)
         grant = Grant(
-            "", client.id, client.name, signed.principal.key, signed.name, scopes, now, now + seconds, cookies
+            "",
+            client.id,
+            client.name,
+            signed.principal.key,
+            signed.name,
+            scopes,
+            now,
+            now + seconds,
+            cookies,
+            key=pending["j"],
         )
         _, code = await self.at.grants.begin(grant, pending["r"], pending["ch"], pending["re"])
         await self._remember(client, signed, scopes, seconds)

@@ -15,6 +15,7 @@ from awp_publish.calls.authentication import (
     challenges_of,
     people_of,
     read_bearer_token,
+    read_proven_token,
 )
 from awp_publish.calls.call import Call, Credentials, Deliver, Outcome, Principal
 from awp_publish.http.credentials import read_credentials
@@ -23,13 +24,20 @@ from awp_publish.http.reentry import Run
 from awp_publish.model import Action
 from awp_publish.plugin import Context
 from awp_publish.plugins.sign_in.at import SignInAt, SignInSite
-from awp_publish.plugins.sign_in.grants import Access, Grant
+from awp_publish.plugins.sign_in.grants import ACCESS, Access, Grant
 from awp_publish.plugins.sign_in.people import PEOPLE, with_set_cookies
-from awp_publish.problems import HandlerFailed, InvalidCredentials, Problem, StoreUnavailable
+from awp_publish.problems import (
+    HandlerFailed,
+    InvalidBinding,
+    InvalidCredentials,
+    InvalidProof,
+    Problem,
+    StoreUnavailable,
+)
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
-_USUAL: Final = b"Bearer awp_at_"
+_USUAL: Final = f"Bearer {ACCESS}".encode()
 SIGNED_OUT: Final = "The person who allowed this has signed out and has to sign in again."
 
 
@@ -51,14 +59,30 @@ class SignInTokens:
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
         """Return the caller, None without a bearer token. Raises InvalidCredentials."""
-        token = read_bearer_token(credentials)
-        if token is None:
+        proven = read_proven_token(credentials)
+        token = read_bearer_token(credentials) if proven is None else proven
+        if token is None or (proven is not None and not proven.startswith(ACCESS)):
             return None
         access = await self._state.grants.find(token)
+        if access is not None:
+            await check_key(self._state, access, credentials, token)
         principal = await identify(self._state, access, credentials) if access is not None else None
         if principal is None:
             raise InvalidCredentials("The access token is unknown or has expired." if access is None else SIGNED_OUT)
         return principal
+
+
+async def check_key(state: SignInSite, access: Access, credentials: Credentials, token: str) -> None:
+    """Raise InvalidProof unless a request proves the key to which its token is bound (RFC 9449 section 7)."""
+    is_proven, key = read_proven_token(credentials) is not None, access.grant.key
+    if is_proven and not key:
+        raise InvalidBinding("The token is not bound to a key, so that no proof belongs to it; send it as Bearer.")
+    if key and not is_proven:
+        raise InvalidBinding("The token is bound to a key and was sent as a bearer token, without a proof.")
+    if key and state.proofs is not None:
+        await state.proofs.check(credentials.request, credentials.headers.get("dpop"), token, key)
+    elif key:
+        raise InvalidProof("This site cannot check proofs of keys at present.")
 
 
 async def identify(state: SignInSite, access: Access, credentials: Credentials) -> Principal | None:
@@ -116,9 +140,13 @@ class SignedInCalls:
         problem.headers = (*problem.headers, *(("WWW-Authenticate", challenge) for challenge in others))
 
     async def _run(self, run: Run, call: Call, deliver: Deliver) -> None:
-        token = _token_of(cast(Scope, call.context))
+        token, is_proven = _token_of(cast(Scope, call.context))
         try:
             access = await self._at.grants.find(token) if token is not None else None
+            if access is not None and token is not None and (access.grant.key or is_proven):
+                await check_key(self._at.state, access, self._reader_of(call)(), token)
+        except InvalidProof:
+            access = None  # the gates find the same, and refuse it in the order of their own
         except StoreUnavailable as problem:
             await deliver(problem)
             return
@@ -236,17 +264,23 @@ class SignedInCalls:
         await run(call, deliver_known)
 
 
-def _token_of(scope: Scope) -> str | None:
-    """Return the bearer token that a request shows, read as the gates read it; None for what they refuse."""
+def _token_of(scope: Scope) -> tuple[str | None, bool]:
+    """Return the token that a request shows, read as the gates read it, and whether a proof is to belong to it.
+
+    None for what they refuse.
+    """
     shown = [value for name, value in scope.get("headers", ()) if name == b"authorization"]
     if len(shown) != 1:
-        return None
+        return None, False
     if shown[0].startswith(_USUAL):
-        return str(shown[0][7:], "latin-1")
+        return str(shown[0][7:], "latin-1"), False
+    credentials = Credentials({"authorization": shown[0].decode("latin-1")})
+    if (proven := read_proven_token(credentials)) is not None:
+        return proven, True
     try:
-        return read_bearer_token(Credentials({"authorization": shown[0].decode("latin-1")}))
+        return read_bearer_token(credentials), False
     except InvalidCredentials:
-        return None
+        return None, False
 
 
 def _name(name: bytes | str) -> str:

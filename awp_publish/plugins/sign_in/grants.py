@@ -54,7 +54,8 @@ MAX_TRIES: Final = 50
 """How often a change is tried again while others change the same record."""
 
 Kind: TypeAlias = Literal["code", "access", "refresh"]
-_PREFIXES: Final[Mapping[Kind, str]] = {"code": "awp_code_", "access": "awp_at_", "refresh": "awp_rt_"}
+ACCESS: Final = "awp_at_"
+_PREFIXES: Final[Mapping[Kind, str]] = {"code": "awp_code_", "access": ACCESS, "refresh": "awp_rt_"}
 _REST: Final = re.compile(r"([A-Za-z0-9_-]{22})([A-Za-z0-9_-]{32})([0-9a-f]{32})")
 
 
@@ -73,7 +74,8 @@ class Grant:
 
     `person` is the key of a principal. `access` are digests of access tokens, each with its end and its scopes;
     `refresh` are digests of the refresh tokens that may be used, `previous` that of the last one used, with the end of
-    its grace. `code` is that of the authorization code, which stays when it `is_used`. Times are Unix seconds.
+    its grace. `code` is that of the authorization code, which stays when it `is_used`. All of them are bound to the
+    `key` with this thumbprint, if there is one. Times are Unix seconds.
     """
 
     id: str
@@ -90,6 +92,7 @@ class Grant:
     redirect: str = ""
     challenge: str = ""
     resource: str = ""
+    key: str = ""
     is_used: bool = False
     access: Mapping[str, tuple[float, tuple[str, ...]]] = field(default_factory=dict)
     refresh: tuple[str, ...] = ()
@@ -119,6 +122,12 @@ def digest_of(token: str) -> str:
 def challenge_of(verifier: str) -> str:
     """Return the S256 challenge of a verifier (RFC 7636 section 4.2)."""
     return urlsafe_b64encode(hashlib.sha256(verifier.encode("ascii", "replace")).digest()).rstrip(b"=").decode()
+
+
+def _check_key(grant: Grant, key: str) -> None:
+    """Raise OAuthError unless the client has proven the key of a grant (RFC 9449 sections 5 and 10)."""
+    if grant.key and key != grant.key:
+        raise OAuthError("invalid_grant", "This is bound to a key, and the request has no proof of it in DPoP.")
 
 
 _VERIFIER: Final = re.compile(r"[A-Za-z0-9._~-]{43,128}")
@@ -173,8 +182,12 @@ class Grants:
         await self._store.run((Add(GRANT + grant_id, _write(begun), 10 * CODE_SECONDS),), durable=True)
         return begun, code
 
-    async def exchange(self, code: str, client: str, redirect: str | None, verifier: str) -> tuple[Grant, Issued]:
-        """Exchange a code for tokens. Raises OAuthError (RFC 6749 section 5.2, RFC 7636 section 4.6).
+    async def exchange(
+        self, code: str, client: str, redirect: str | None, verifier: str, key: str = ""
+    ) -> tuple[Grant, Issued]:
+        """Exchange a code for tokens, bound to a `key` if the client has proven one. Raises OAuthError.
+
+        Its errors are those of RFC 6749 section 5.2 and RFC 7636 section 4.6.
 
         A code that comes a second time ends what it gave the first time (RFC 9700 section 2.1.1).
         """
@@ -194,14 +207,17 @@ class Grants:
                 raise OAuthError("invalid_grant", "redirect_uri differs from that of the authorization request.")
             if not _VERIFIER.fullmatch(verifier) or not hmac.compare_digest(challenge_of(verifier), grant.challenge):
                 raise OAuthError("invalid_grant", "code_verifier does not match the code_challenge.")
-            changed, issued = self._with_tokens(replace(grant, is_used=True), grant.scopes)
+            _check_key(grant, key)
+            changed, issued = self._with_tokens(replace(grant, is_used=True, key=key), grant.scopes)
             if await self._swap(grant, changed):
                 await self._list(changed)
                 return changed, issued
         raise unavailable("Too many requests use the grant at the same time.")
 
-    async def refresh(self, token: str, client: str, scopes: Sequence[str] | None) -> tuple[Grant, Issued]:
-        """Exchange a refresh token for new tokens. Raises OAuthError.
+    async def refresh(
+        self, token: str, client: str, scopes: Sequence[str] | None, key: str = ""
+    ) -> tuple[Grant, Issued]:
+        """Exchange a refresh token for new tokens, by a client that has proven a `key` if any. Raises OAuthError.
 
         `scopes` may be fewer than those of the grant; None means all. A token that was used before ends the grant
         (RFC 9700 section 4.14.2), unless its answer may have been lost.
@@ -214,6 +230,7 @@ class Grants:
                 raise OAuthError("invalid_grant", "The refresh token is not known, or its grant has ended.")
             if grant.client != client:
                 raise OAuthError("invalid_grant", "The refresh token was issued to another client.")
+            _check_key(grant, key)
             wanted = grant.scopes if scopes is None else tuple(dict.fromkeys(scopes))
             if not set(wanted) <= set(grant.scopes):
                 raise OAuthError("invalid_scope", f"The person has allowed {' '.join(grant.scopes) or 'no scopes'}.")
@@ -224,7 +241,7 @@ class Grants:
             else:
                 await self.end(grant.id)
                 raise OAuthError("invalid_grant", "The refresh token has already been used, and its grant was revoked.")
-            changed, issued = self._with_tokens(replace(changed, refreshed=now), wanted)
+            changed, issued = self._with_tokens(replace(changed, refreshed=now, key=key), wanted)
             if await self._swap(grant, changed):
                 return changed, issued
         raise unavailable("Too many requests use the grant at the same time.")
@@ -380,6 +397,7 @@ _SHORT: Final = {
     "redirect": "r",
     "challenge": "ch",
     "resource": "re",
+    "key": "j",
     "is_used": "x",
     "access": "a",
     "refresh": "f",

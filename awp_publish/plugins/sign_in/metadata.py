@@ -5,11 +5,13 @@ OpenID Connect Discovery, whose well-known part is appended. Deliberately not em
 `userinfo_endpoint` and ID tokens (nobody learns who the person is).
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from awp_publish.documents.members import absolute_if, extension_members, present
 from awp_publish.documents.protocol import Document, Protocol, to_json
 from awp_publish.model import Authentication, Catalog
+from awp_publish.plugins.sign_in.options import Client, SignIn
 from awp_publish.plugins.sign_in.paths import SignInPaths
 
 PATH: Final = "/.well-known/oauth-authorization-server"
@@ -33,28 +35,37 @@ def is_below_a_path(catalog: Catalog) -> bool:
     return is_published(catalog) and bool(catalog.prefix)
 
 
+def members_of(options: SignIn, paths: SignInPaths, algorithms: Sequence[str]) -> Mapping[str, object]:
+    """Return the members that depend on the options. Proofs of keys are accepted with these `algorithms`, if any."""
+    has_secrets = any(isinstance(one, Client) and one.secret and one.scopes for one in options.clients)
+    methods = ["none", "client_secret_basic", "client_secret_post"] if has_secrets else ["none"]
+    grants = ["authorization_code", "refresh_token", *(["client_credentials"] if has_secrets else [])]
+    return {
+        "authorization_endpoint": paths.authorize,
+        "token_endpoint": paths.token,
+        "registration_endpoint": paths.register if options.register else None,
+        "revocation_endpoint": paths.revoke,
+        "grant_types_supported": grants,
+        "token_endpoint_auth_methods_supported": methods,
+        "revocation_endpoint_auth_methods_supported": methods,
+        "dpop_signing_alg_values_supported": list(algorithms) or None,  # RFC 9449 section 5.1
+    }
+
+
 def render(catalog: Catalog) -> dict[str, object]:
     """Return the metadata (section 2)."""
     known = catalog.site.authentication or Authentication()
-    paths = SignInPaths(catalog.paths.root)
+    own = known.own_server or {}
     scopes = sorted({*known.scopes, *(scope for action in catalog.actions for scope in action.scopes)})
-    methods = ["none", "client_secret_basic", "client_secret_post"] if known.has_secrets else ["none"]
     document = {
         "issuer": next(iter(known.authorization_servers), catalog.url),
-        "authorization_endpoint": catalog.absolute(paths.authorize),
-        "token_endpoint": catalog.absolute(paths.token),
-        "registration_endpoint": catalog.absolute(paths.register) if known.takes_registrations else None,
-        "revocation_endpoint": catalog.absolute(paths.revoke),
+        **{
+            name: catalog.absolute(value) if name.endswith("_endpoint") and isinstance(value, str) else value
+            for name, value in own.items()
+        },
         "scopes_supported": scopes or None,
         "response_types_supported": ["code"],
         "response_modes_supported": ["query"],
-        "grant_types_supported": [
-            "authorization_code",
-            "refresh_token",
-            *(["client_credentials"] if known.has_secrets else []),
-        ],
-        "token_endpoint_auth_methods_supported": methods,
-        "revocation_endpoint_auth_methods_supported": methods,
         "code_challenge_methods_supported": ["S256"],
         "authorization_response_iss_parameter_supported": True,  # RFC 9207 section 3
         "client_id_metadata_document_supported": True,

@@ -9,6 +9,7 @@ from awp_publish.plugins.sign_in.clients import KnownClient
 from awp_publish.plugins.sign_in.endpoints import Parameters, ProgramEndpoint, ProgramRequest, read_form, read_json
 from awp_publish.plugins.sign_in.errors import OAuthError, json_reply
 from awp_publish.plugins.sign_in.grants import Grant, Issued
+from awp_publish.problems import InvalidProof
 
 
 class TokenEndpoint(ProgramEndpoint):
@@ -24,10 +25,11 @@ class TokenEndpoint(ProgramEndpoint):
         for resource in form.all("resource"):
             if resource.rstrip("/") not in self.at.resources:
                 raise OAuthError("invalid_target", "resource must be the address of this site, or of one of its doors.")
-        issued = await exchange(self, request, form, client)
+        key = await self._proven_key(request)
+        issued = await exchange(self, request, form, client, key)
         answer: dict[str, object] = {
             "access_token": issued.access,
-            "token_type": "Bearer",
+            "token_type": "DPoP" if key else "Bearer",
             "expires_in": issued.seconds,
         }
         if issued.scopes:
@@ -36,13 +38,23 @@ class TokenEndpoint(ProgramEndpoint):
             answer["refresh_token"] = issued.refresh
         await request.answer_with(json_reply(answer))
 
-    async def exchange_code(self, request: DoorRequest, form: Parameters, client: KnownClient) -> Issued:
+    async def _proven_key(self, request: DoorRequest) -> str:
+        """Return the thumbprint of the key that a request proves (RFC 9449 section 5), or "". Raises OAuthError."""
+        proof, proofs = request.fields.get(b"dpop"), self.at.state.proofs
+        if proof is None or proofs is None:
+            return ""
+        try:
+            return await proofs.check(request.scope, proof.decode("latin-1"))
+        except InvalidProof as problem:
+            raise OAuthError("invalid_dpop_proof", problem.detail) from problem
+
+    async def exchange_code(self, request: DoorRequest, form: Parameters, client: KnownClient, key: str) -> Issued:
         """Exchange an authorization code. Raises OAuthError."""
         code, verifier = form.need("code"), form.need("code_verifier")
-        _, issued = await self.at.grants.exchange(code, client.id, form.get("redirect_uri"), verifier)
+        _, issued = await self.at.grants.exchange(code, client.id, form.get("redirect_uri"), verifier, key)
         return issued
 
-    async def refresh(self, request: DoorRequest, form: Parameters, client: KnownClient) -> Issued:
+    async def refresh(self, request: DoorRequest, form: Parameters, client: KnownClient, key: str) -> Issued:
         """Exchange a refresh token, if its person is still known to the site. Raises OAuthError."""
         wanted, token = form.get("scope"), form.need("refresh_token")
         grant = await self.at.grants.of_refresh_token(token)
@@ -53,9 +65,9 @@ class TokenEndpoint(ProgramEndpoint):
                 await self.at.end(grant)
                 raise OAuthError("invalid_grant", "The person has signed out and has to sign in again.")
         scopes = wanted.split() if wanted is not None else None
-        return (await self.at.grants.refresh(token, client.id, scopes))[1]
+        return (await self.at.grants.refresh(token, client.id, scopes, key))[1]
 
-    async def issue_to_client(self, request: DoorRequest, form: Parameters, client: KnownClient) -> Issued:
+    async def issue_to_client(self, request: DoorRequest, form: Parameters, client: KnownClient, key: str) -> Issued:
         """Issue a token to a client of the owner's that acts for itself. Raises OAuthError."""
         if client.origin != "named" or not client.secret or not client.scopes:
             raise OAuthError("unauthorized_client", "Only a client with a secret and scopes of its own may do this.")
@@ -65,11 +77,11 @@ class TokenEndpoint(ProgramEndpoint):
         now = time()
         seconds = 60 * self.at.options.minutes
         return await self.at.grants.issue_to_client(
-            Grant("", client.id, client.name, None, "", wanted, now, now + seconds)
+            Grant("", client.id, client.name, None, "", wanted, now, now + seconds, key=key)
         )
 
 
-_Exchange = Callable[[TokenEndpoint, DoorRequest, Parameters, KnownClient], Awaitable[Issued]]
+_Exchange = Callable[[TokenEndpoint, DoorRequest, Parameters, KnownClient, str], Awaitable[Issued]]
 _EXCHANGES: Final[Mapping[str, _Exchange]] = {
     "authorization_code": TokenEndpoint.exchange_code,
     "refresh_token": TokenEndpoint.refresh,
